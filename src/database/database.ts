@@ -1,0 +1,78 @@
+// Opens the two pools (Sequelize for models and management, pg for the hot rooms). Every connection gets the same time limits.
+import pg from 'pg';
+import { Sequelize } from 'sequelize';
+import {
+  type Queryable,
+  queryPool,
+  runHot,
+  runTransaction,
+  type Transaction,
+  type Unit,
+} from './transaction.ts';
+
+const { Pool, types } = pg;
+
+// bigint counts stay far below 2^53; Sequelize would otherwise hand them out as text.
+types.setTypeParser(types.builtins.INT8, Number);
+
+/** Milliseconds: a statement, a lock, an idle open transaction, a connection attempt. */
+const LIMITS = { statement: 5_000, lock: 2_000, idleInTransaction: 10_000, connect: 2_000 } as const;
+
+export type DatabaseOptions = {
+  readonly url: string;
+  /** Connections of the hot pool; management gets half as many. */
+  readonly pool: number;
+  /** Shown in pg_stat_activity. */
+  readonly applicationName: string;
+  /** Told of connections that broke while idle; the pools replace them. */
+  readonly onError?: ((error: Error) => void) | undefined;
+};
+
+/**
+ * Opens (lazily) the database.
+ * @returns `query` for one statement, `hot` and `transaction` for several, `sequelize` for models, `close`
+ */
+export function createDatabase({ url, pool: size, applicationName, onError }: DatabaseOptions) {
+  const session = {
+    application_name: applicationName,
+    statement_timeout: LIMITS.statement,
+    lock_timeout: LIMITS.lock,
+    idle_in_transaction_session_timeout: LIMITS.idleInTransaction,
+    keepAlive: true,
+  };
+  const pool = new Pool({
+    connectionString: url,
+    max: size,
+    connectionTimeoutMillis: LIMITS.connect,
+    ...session,
+  });
+  pool.on('error', (error) => onError?.(error));
+  const sequelize = new Sequelize(url, {
+    dialect: 'postgres',
+    logging: false,
+    pool: { max: Math.max(2, Math.ceil(size / 2)), min: 0, acquire: LIMITS.connect, idle: 30_000 },
+    dialectOptions: { ...session, connectionTimeoutMillis: LIMITS.connect },
+    define: { underscored: true, timestamps: false, freezeTableName: true },
+  });
+  return {
+    pool,
+    sequelize,
+    query: <Row extends object>(text: string, values?: readonly unknown[]) =>
+      queryPool<Row>(pool, text, values),
+    hot: <T>(work: (unit: Unit) => Promise<T>) => runHot(pool, work),
+    transaction: <T>(
+      context: { transaction?: Transaction | undefined },
+      work: (transaction: Transaction) => Promise<T>,
+    ) => runTransaction(sequelize, context.transaction, work),
+    close: async () => {
+      await Promise.allSettled([pool.end(), sequelize.close()]);
+    },
+  } satisfies Queryable & Record<string, unknown>;
+}
+
+export type Database = ReturnType<typeof createDatabase>;
+
+/** Connections that one process may open, for the budget that is checked at start. */
+export function connectionBudget(pool: number): number {
+  return pool + Math.max(2, Math.ceil(pool / 2)) + 1;
+}

@@ -1,0 +1,56 @@
+// Says of a database error whether the database was at fault; such errors become 503. Constraint violations stay for the store that owns them.
+import { BaseError, ConnectionError, DatabaseError } from 'sequelize';
+import { ServiceError } from '../errors/service-error.ts';
+
+/** SQLSTATE classes and codes that mean "not now": connection, resources, shutdown, time-outs, serialisation, read-only standby. */
+const NOT_NOW = /^(08|53|57P0|58)|^(57014|55P03|25P03|40001|40P01|25006)$/;
+
+const NOT_NOW_NETWORK = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENOENT',
+]);
+
+const NOT_NOW_TEXT =
+  /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Query read timeout|pool after calling end|not queryable/i;
+
+/** The SQLSTATE of a driver's or Sequelize's error, when it has one. */
+export function sqlState(error: unknown): string | undefined {
+  const source =
+    error instanceof DatabaseError || error instanceof BaseError
+      ? ((error as { original?: unknown }).original ?? error)
+      : error;
+  const code = (source as { code?: unknown } | null)?.code;
+  return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : undefined;
+}
+
+/** The violated constraint's name for a unique violation (23505), else undefined. */
+export function violatedUnique(error: unknown): string | undefined {
+  if (sqlState(error) !== '23505') return undefined;
+  const source = (error as { original?: unknown }).original ?? error;
+  return (source as { constraint?: string }).constraint ?? '';
+}
+
+/** `temporarily_unavailable` for a database that is down, overloaded or too slow; everything else comes back unchanged. */
+export function translateDatabaseError(error: unknown): unknown {
+  if (error instanceof ServiceError) return error;
+  const original = (error as { original?: unknown } | null)?.original ?? error;
+  const code = (original as { code?: unknown } | null)?.code;
+  const message = original instanceof Error ? original.message : '';
+  const unavailable =
+    error instanceof ConnectionError ||
+    NOT_NOW.test(sqlState(error) ?? '') ||
+    (typeof code === 'string' && NOT_NOW_NETWORK.has(code)) ||
+    NOT_NOW_TEXT.test(message);
+  if (!unavailable) return error;
+  return new ServiceError('temporarily_unavailable', {
+    detail: 'The service cannot reach its database. Try again.',
+    cause: error,
+    retryAfterSeconds: 1,
+  });
+}

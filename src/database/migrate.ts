@@ -1,0 +1,85 @@
+// Brings a database to the newest schema. Safe to run from several processes at once, and again and again.
+import pg from 'pg';
+import { QueryTypes, Sequelize } from 'sequelize';
+import { Umzug } from 'umzug';
+import { translateDatabaseError } from './errors.ts';
+import { identity } from './migrations/0001-identity.ts';
+import { accounts } from './migrations/0002-accounts.ts';
+import { events } from './migrations/0003-events.ts';
+import { ensurePartitions } from './partitions.ts';
+
+/** In order, for ever: an entry is never edited once it was released. */
+const MIGRATIONS = [
+  { name: '0001-identity', sql: identity },
+  { name: '0002-accounts', sql: accounts },
+  { name: '0003-events', sql: events },
+] as const;
+
+/** Any constant: the advisory lock that lets one migration run at a time. */
+const LOCK = 7_263_511;
+
+/**
+ * @param url connection string of the database
+ * @param log told each migration's name as it runs
+ * @returns the names that were applied now
+ */
+export async function migrate(
+  url: string,
+  log: (message: string) => void = () => undefined,
+): Promise<string[]> {
+  const guard = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 });
+  const sequelize = new Sequelize(url, { dialect: 'postgres', logging: false, pool: { max: 1 } });
+  try {
+    await guard.connect();
+    await guard.query('SELECT pg_advisory_lock($1)', [LOCK]);
+    const done = await migrations(sequelize, log).up();
+    await ensurePartitions({
+      query: async <Row extends object>(text: string, values: readonly unknown[] = []) => {
+        const rows = await sequelize.query<Row>(text, { bind: [...values], type: QueryTypes.SELECT });
+        return { rows, rowCount: rows.length };
+      },
+    });
+    return done.map((migration) => migration.name);
+  } catch (error) {
+    throw translateDatabaseError(error);
+  } finally {
+    await Promise.allSettled([guard.end(), sequelize.close()]);
+  }
+}
+
+/** Names of migrations that this version knows and the database has not had yet. */
+export async function pendingMigrations(sequelize: Sequelize): Promise<string[]> {
+  const pending = await migrations(sequelize, () => undefined).pending();
+  return pending.map((migration) => migration.name);
+}
+
+function migrations(sequelize: Sequelize, log: (message: string) => void) {
+  return new Umzug({
+    migrations: MIGRATIONS.map(({ name, sql }) => ({
+      name,
+      up: async () => {
+        log(name);
+        await sequelize.transaction((transaction) => sequelize.query(sql, { transaction, raw: true }));
+      },
+    })),
+    storage: {
+      executed: async () => {
+        await sequelize.query(
+          'CREATE TABLE IF NOT EXISTS schema_migrations (name text PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now())',
+        );
+        const rows = await sequelize.query<{ name: string }>(
+          'SELECT name FROM schema_migrations ORDER BY name',
+          { type: QueryTypes.SELECT },
+        );
+        return rows.map((row) => row.name);
+      },
+      logMigration: async ({ name }) => {
+        await sequelize.query('INSERT INTO schema_migrations (name) VALUES ($1)', { bind: [name] });
+      },
+      unlogMigration: async () => {
+        throw new Error('Migrations are never undone: write a new one.');
+      },
+    },
+    logger: undefined,
+  });
+}

@@ -1,0 +1,97 @@
+// The two kinds of transaction: on Sequelize's pool for management, on the plain pool for the hot rooms. A use case uses one or the other.
+import type { Pool, PoolClient } from 'pg';
+import { QueryTypes, type Sequelize, type Transaction as SequelizeTransaction } from 'sequelize';
+import { translateDatabaseError } from './errors.ts';
+
+export type Rows<Row> = { rows: Row[]; rowCount: number };
+
+/** Runs one parameterised statement (`$1`, `$2` …). */
+export type Queryable = {
+  query<Row extends object>(text: string, values?: readonly unknown[]): Promise<Rows<Row>>;
+};
+
+/** An open transaction. Actions given to `afterCommit` run once it has committed, and never when it has not. */
+export type Unit = Queryable & { afterCommit(action: () => void): void };
+
+/** An open transaction that Sequelize's models can join: `{ transaction: tx.sequelize }`. */
+export type Transaction = Unit & { readonly sequelize: SequelizeTransaction };
+
+/** One statement on the pool, committed by itself. Throws ServiceError `temporarily_unavailable` when the database is down. */
+export async function queryPool<Row extends object>(
+  pool: Pool,
+  text: string,
+  values: readonly unknown[] = [],
+): Promise<Rows<Row>> {
+  try {
+    const result = await pool.query<Row>(text, [...values]);
+    return { rows: result.rows, rowCount: result.rowCount ?? 0 };
+  } catch (error) {
+    throw translateDatabaseError(error);
+  }
+}
+
+/** Runs `work` between BEGIN and COMMIT on one client of the plain pool; rolls back when it throws. */
+export async function runHot<T>(pool: Pool, work: (unit: Unit) => Promise<T>): Promise<T> {
+  const client = await pool.connect().catch((error: unknown) => {
+    throw translateDatabaseError(error);
+  });
+  const actions: (() => void)[] = [];
+  let failure: unknown;
+  try {
+    await client.query('BEGIN');
+    const result = await work(unitOf(client, actions));
+    await client.query('COMMIT');
+    for (const action of actions) action();
+    return result;
+  } catch (error) {
+    failure = error;
+    await client.query('ROLLBACK').then(
+      () => (failure = undefined),
+      () => undefined,
+    );
+    throw translateDatabaseError(error);
+  } finally {
+    // A client whose ROLLBACK failed is in an unknown state and must not serve anybody again.
+    client.release(failure !== undefined);
+  }
+}
+
+/** Runs `work` in a Sequelize transaction, or inside `joined` when the request has one already. */
+export async function runTransaction<T>(
+  sequelize: Sequelize,
+  joined: Transaction | undefined,
+  work: (transaction: Transaction) => Promise<T>,
+): Promise<T> {
+  if (joined !== undefined) return work(joined);
+  try {
+    return await sequelize.transaction((transaction) => work(transactionOf(sequelize, transaction)));
+  } catch (error) {
+    throw translateDatabaseError(error);
+  }
+}
+
+function unitOf(client: PoolClient, actions: (() => void)[]): Unit {
+  return {
+    query: async <Row extends object>(text: string, values: readonly unknown[] = []) => {
+      const result = await client.query<Row>(text, [...values]);
+      return { rows: result.rows, rowCount: result.rowCount ?? 0 };
+    },
+    afterCommit: (action) => void actions.push(action),
+  };
+}
+
+function transactionOf(sequelize: Sequelize, transaction: SequelizeTransaction): Transaction {
+  return {
+    sequelize: transaction,
+    query: async <Row extends object>(text: string, values: readonly unknown[] = []) => {
+      // RAW gives the driver's own result: rows, and the count of rows that a statement changed.
+      const [rows, result] = await sequelize.query(text, {
+        bind: [...values],
+        transaction,
+        type: QueryTypes.RAW,
+      });
+      return { rows: rows as Row[], rowCount: (result as { rowCount?: number }).rowCount ?? 0 };
+    },
+    afterCommit: (action) => transaction.afterCommit(action),
+  };
+}

@@ -1,0 +1,48 @@
+// Turns a ServiceError into the answer's status, headers and body (RFC 7807 with OAuth fields). It must never show a cause.
+import { describeError } from './catalogue.ts';
+import type { FieldError, ServiceError } from './service-error.ts';
+
+/** The body of every error answer. Source: Specification, "Errors: Format". */
+export type Problem = {
+  type: string;
+  title: string;
+  status: number;
+  detail: string;
+  error: string;
+  error_description: string;
+  request_id: string;
+  errors?: readonly FieldError[];
+};
+
+/**
+ * @param error the failure
+ * @param options.errorTypeBase base address of error type URIs, without a slash at its end
+ * @param options.requestId id of the request, repeated in the body
+ * @param options.status a status other than the catalogue's, where a protocol asks for one
+ * @returns status, headers (without content-type) and body
+ */
+export function toProblem(
+  error: ServiceError,
+  options: { errorTypeBase: string; requestId: string; status?: number },
+): { status: number; headers: Record<string, string>; body: Problem } {
+  const entry = describeError(error.code);
+  const status = options.status ?? entry.status;
+  const detail = error.detail ?? `${entry.title}.`;
+  const headers: Record<string, string> = { ...error.headers };
+  if (error.retryAfterSeconds !== undefined)
+    headers['retry-after'] = String(Math.ceil(error.retryAfterSeconds));
+  return {
+    status,
+    headers,
+    body: {
+      type: `${options.errorTypeBase}/${error.code.replaceAll('_', '-')}`,
+      title: entry.title,
+      status,
+      detail,
+      error: error.code,
+      error_description: detail,
+      request_id: options.requestId,
+      ...(error.errors === undefined ? {} : { errors: error.errors }),
+    },
+  };
+}

@@ -1,0 +1,40 @@
+// The one error that services throw on purpose. Its `cause` goes to the log and must never reach an answer.
+import type { ErrorCode } from './catalogue.ts';
+
+/** One refused part of the input: `path` in dotted form (`body.public_key`, `query.limit`), `message` for a person. */
+export type FieldError = { readonly path: string; readonly message: string };
+
+export type ServiceErrorDetails = {
+  /** What was wrong with this request, for a person; becomes `detail` and `error_description`. */
+  readonly detail?: string | undefined;
+  readonly cause?: unknown;
+  readonly errors?: readonly FieldError[] | undefined;
+  /** Further response headers, for example `www-authenticate`. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** Becomes `Retry-After`, whole seconds. */
+  readonly retryAfterSeconds?: number | undefined;
+};
+
+/** An expected failure with a stable code; the catalogue gives it its status. Source: Specification, "Errors". */
+export class ServiceError extends Error {
+  override readonly name = 'ServiceError';
+  readonly code: ErrorCode;
+  readonly detail: string | undefined;
+  readonly errors: readonly FieldError[] | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly retryAfterSeconds: number | undefined;
+
+  constructor(code: ErrorCode, details: ServiceErrorDetails = {}) {
+    super(details.detail ?? code, details.cause === undefined ? undefined : { cause: details.cause });
+    this.code = code;
+    this.detail = details.detail;
+    this.errors = details.errors;
+    this.headers = details.headers ?? {};
+    this.retryAfterSeconds = details.retryAfterSeconds;
+  }
+}
+
+/** `invalid_request` for one field: `path` names it, `message` says what is wrong with it. */
+export function invalidField(path: string, message: string): ServiceError {
+  return new ServiceError('invalid_request', { detail: `${path}: ${message}`, errors: [{ path, message }] });
+}

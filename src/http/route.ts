@@ -1,0 +1,87 @@
+// A route as data: router, guard, bearer check and openapi.json all come from this one value. It must never run anything itself.
+import type { ZodObject, ZodType, z } from 'zod';
+import type { RequestContext } from '../context.ts';
+import type { ErrorCode } from '../errors/catalogue.ts';
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+
+/** Management scopes of the service. Those of agents are in src/tokens/scope.ts. */
+export const MANAGEMENT_SCOPES = [
+  'agents:read',
+  'agents:write',
+  'applications:read',
+  'applications:write',
+  'webhooks:read',
+  'webhooks:write',
+  'delegations:read',
+  'delegations:write',
+  'events:write',
+  'audit:read',
+  'tenant:write',
+] as const;
+export type ManagementScope = (typeof MANAGEMENT_SCOPES)[number];
+
+export type RouteResponse = {
+  readonly description: string;
+  /** Schema of the body; none for an answer without one. */
+  readonly schema?: ZodType;
+  /** `application/json` unless said. */
+  readonly contentType?: string;
+  /** Names of headers that this answer carries beyond those of every answer. */
+  readonly headers?: readonly string[];
+};
+
+type Schemas = {
+  readonly params?: ZodObject;
+  readonly query?: ZodObject;
+  readonly body?: ZodType;
+  /** `json` unless said; `form` is `application/x-www-form-urlencoded`. */
+  readonly bodyType?: 'json' | 'form';
+};
+
+type Parsed<S extends Schemas> = {
+  params: S['params'] extends ZodObject ? z.output<S['params']> : Record<string, never>;
+  query: S['query'] extends ZodObject ? z.output<S['query']> : Record<string, never>;
+  body: S['body'] extends ZodType ? z.output<S['body']> : undefined;
+};
+
+export type HandlerInput<S extends Schemas> = Parsed<S> & {
+  context: RequestContext;
+  /** A request header by its lower-case name. */
+  header: (name: string) => string | undefined;
+};
+
+export type HandlerResult = {
+  status: number;
+  /** Sent as JSON; a string or bytes are sent as they are. */
+  body?: unknown;
+  headers?: Record<string, string>;
+};
+
+export type RouteDefinition<S extends Schemas> = {
+  readonly method: Method;
+  /** Relative to the tenant's address, with `:name` parameters. */
+  readonly path: string;
+  readonly operationId: string;
+  readonly summary: string;
+  readonly tag: string;
+  /** Scope that the bearer token must hold; null for a route that takes none. */
+  readonly scope: ManagementScope | null;
+  /** Accepts an `idempotency-key`. */
+  readonly idempotent?: true;
+  readonly request?: S;
+  readonly responses: Readonly<Record<number, RouteResponse>>;
+  /** Codes beyond those that every route can answer. */
+  readonly errors: readonly ErrorCode[];
+  readonly handler: (input: HandlerInput<S>) => Promise<HandlerResult> | HandlerResult;
+};
+
+/** A route whose schema types are forgotten, as the table holds it. The guard validates before it calls `handler`. */
+export type Route = Omit<RouteDefinition<Schemas>, 'handler'> & {
+  readonly handler: (input: never) => Promise<HandlerResult> | HandlerResult;
+};
+
+/** Types a route's handler from its schemas. */
+export function defineRoute<const S extends Schemas>(definition: RouteDefinition<S>): Route {
+  return definition as Route;
+}
