@@ -84,13 +84,15 @@ function transactionOf(sequelize: Sequelize, transaction: SequelizeTransaction):
   return {
     sequelize: transaction,
     query: async <Row extends object>(text: string, values: readonly unknown[] = []) => {
-      // RAW gives the driver's own result: rows, and the count of rows that a statement changed.
+      // RAW gives the rows, then either the driver's result or, for INSERT and UPDATE, the count of changed rows.
       const [rows, result] = await sequelize.query(text, {
         bind: [...values],
         transaction,
         type: QueryTypes.RAW,
       });
-      return { rows: rows as Row[], rowCount: (result as { rowCount?: number }).rowCount ?? 0 };
+      const changed =
+        typeof result === 'number' ? result : (result as { rowCount?: number } | undefined)?.rowCount;
+      return { rows: (Array.isArray(rows) ? rows : []) as Row[], rowCount: changed ?? 0 };
     },
     afterCommit: (action) => transaction.afterCommit(action),
   };

@@ -1,0 +1,49 @@
+// A fresh, migrated database for one test file, cloned from a template that the first caller of the run makes.
+import { randomUUID } from 'node:crypto';
+import pg from 'pg';
+import { inject } from 'vitest';
+import { createDatabase } from '../../src/database/database.ts';
+import { migrate } from '../../src/database/migrate.ts';
+
+const TEMPLATE = 'countersign_template';
+const LOCK = 4_711;
+
+/** @returns an open database of its own, its connection string, and `drop`, to be called when the tests have ended */
+export async function createTestDatabase() {
+  const admin = inject('databaseUrl');
+  const name = `test_${randomUUID().replaceAll('-', '')}`;
+  const client = new pg.Client({ connectionString: admin });
+  await client.connect();
+  try {
+    await client.query('SELECT pg_advisory_lock($1)', [LOCK]);
+    const { rowCount } = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [`${TEMPLATE}_ready`]);
+    if (rowCount === 0) {
+      await client.query(`DROP DATABASE IF EXISTS ${TEMPLATE}`);
+      await client.query(`CREATE DATABASE ${TEMPLATE}`);
+      await migrate(urlOf(admin, TEMPLATE));
+      await client.query(`ALTER DATABASE ${TEMPLATE} RENAME TO ${TEMPLATE}_ready`);
+    }
+    await client.query(`CREATE DATABASE ${name} TEMPLATE ${TEMPLATE}_ready`);
+  } finally {
+    await client.end();
+  }
+  const url = urlOf(admin, name);
+  const database = createDatabase({ url, pool: 10, applicationName: 'test' });
+  return {
+    database,
+    url,
+    drop: async () => {
+      await database.close();
+      const last = new pg.Client({ connectionString: admin });
+      await last.connect();
+      await last.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
+      await last.end();
+    },
+  };
+}
+
+function urlOf(admin: string, name: string): string {
+  const url = new URL(admin);
+  url.pathname = `/${name}`;
+  return url.href;
+}
