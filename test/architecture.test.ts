@@ -1,0 +1,178 @@
+// Reads every import and fails on an arrow that the house does not allow. It must read text only and never load the code.
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+import { describe, expect, it } from 'vitest';
+
+type Import = { from: string; to: string; typeOnly: boolean };
+
+const ROOTS = ['src', 'workflows', 'activities'];
+const FEATURE_ROOMS =
+  /^src\/(tenants|applications|agents|keys|anchors|challenges|tokens|issuer|trusted-issuers|delegations|audit|events|webhooks|crypto)\//;
+const LONGEST_FILE = 400;
+
+function listFiles(folder: string): string[] {
+  return readdirSync(folder).flatMap((name) => {
+    const path = join(folder, name);
+    return statSync(path).isDirectory() ? listFiles(path) : path.endsWith('.ts') ? [path] : [];
+  });
+}
+
+function readImports(file: string): Import[] {
+  const text = readFileSync(file, 'utf8');
+  const pattern =
+    /^\s*(?:import|export)\s+(type\s+)?(?:[^'";]*?\sfrom\s+)?['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]\s*\)/gm;
+  return [...text.matchAll(pattern)].map((match) => {
+    const target = match[2] ?? match[3] ?? '';
+    const to = target.startsWith('.') ? normalize(join(dirname(file), target)) : target;
+    return { from: file, to, typeOnly: match[1] !== undefined };
+  });
+}
+
+/** `store` for agent.store.ts; `` for a bare file name. */
+const roleOf = (file: string) => /\.([a-z-]+)\.ts$/.exec(file)?.[1] ?? '';
+const isPure = (file: string) => FEATURE_ROOMS.test(file) && roleOf(file) === '';
+const roomOf = (file: string) => dirname(file);
+const inRepository = (path: string) => ROOTS.some((root) => path.startsWith(`${root}/`));
+
+const files = ROOTS.flatMap(listFiles);
+const imports = files.flatMap(readImports);
+
+/** Every rule says what is forbidden; an import that any rule matches fails. */
+const FORBIDDEN: readonly { rule: string; matches: (arrow: Import) => boolean }[] = [
+  {
+    rule: 'a pure file imports no Node module, no I/O and no framework',
+    matches: ({ from, to, typeOnly }) =>
+      isPure(from) &&
+      !typeOnly &&
+      (to.startsWith('node:') || /^(koa|@koa\/|pg|sequelize|undici|@temporalio\/|pino)/.test(to)),
+  },
+  {
+    rule: 'a pure file imports pure files only',
+    matches: ({ from, to, typeOnly }) =>
+      isPure(from) &&
+      !typeOnly &&
+      inRepository(to) &&
+      !isPure(to) &&
+      !/^src\/(errors|temporal\/names)/.test(to),
+  },
+  {
+    rule: 'a store is imported by the services and stores of its own room, and by compose',
+    matches: ({ from, to, typeOnly }) =>
+      roleOf(to) === 'store' &&
+      !typeOnly &&
+      roomOf(from) !== roomOf(to) &&
+      !(from.startsWith('src/webhooks/') && to.startsWith('src/webhooks/') && roleOf(from) === 'store') &&
+      !from.startsWith('src/compose'),
+  },
+  {
+    rule: 'routes talk to services, never to stores, models or the database',
+    matches: ({ from, to }) =>
+      roleOf(from) === 'routes' &&
+      (['store', 'model'].includes(roleOf(to)) ||
+        /^(pg|sequelize)$/.test(to) ||
+        to.startsWith('src/database/')),
+  },
+  {
+    rule: 'models are for stores only',
+    matches: ({ from, to, typeOnly }) =>
+      roleOf(to) === 'model' &&
+      !typeOnly &&
+      !['store', 'model'].includes(roleOf(from)) &&
+      !from.startsWith('src/compose'),
+  },
+  {
+    rule: 'Sequelize stays in the database room, models and stores',
+    matches: ({ from, to, typeOnly }) =>
+      to === 'sequelize' &&
+      !typeOnly &&
+      !from.startsWith('src/database/') &&
+      !['model', 'store'].includes(roleOf(from)),
+  },
+  {
+    rule: 'services know no HTTP framework and no route',
+    matches: ({ from, to }) =>
+      ['service', 'store', 'model'].includes(roleOf(from)) &&
+      (/^(koa|@koa\/)/.test(to) || (to.startsWith('src/http/') && roleOf(to) !== 'service')),
+  },
+  {
+    rule: 'only the HTTP room imports Koa',
+    matches: ({ from, to }) =>
+      /^(koa|@koa\/.*)$/.test(to) && !from.startsWith('src/http/') && !from.startsWith('src/sdk/'),
+  },
+  {
+    rule: 'workflows import pure files, names, and activities as types',
+    matches: ({ from, to, typeOnly }) =>
+      from.startsWith('workflows/') &&
+      !(to.startsWith('workflows/') || to === 'src/temporal/names.ts' || isPure(to)) &&
+      !(typeOnly && to.startsWith('activities/')) &&
+      !(typeOnly && inRepository(to)) &&
+      !/^@temporalio\/(workflow|common)$/.test(to),
+  },
+  {
+    rule: 'activities call services, never stores or the database',
+    matches: ({ from, to, typeOnly }) =>
+      from.startsWith('activities/') &&
+      !typeOnly &&
+      (['store', 'model'].includes(roleOf(to)) ||
+        /^(pg|sequelize)$/.test(to) ||
+        to.startsWith('src/database/')),
+  },
+  {
+    rule: 'the sdk imports pure files of crypto, challenges, keys and signing only, and no Node module',
+    matches: ({ from, to, typeOnly }) =>
+      from.startsWith('src/sdk/') &&
+      !typeOnly &&
+      (to.startsWith('node:') ||
+        (inRepository(to) &&
+          !(
+            to.startsWith('src/sdk/') ||
+            (/^src\/(crypto|challenges|keys|webhooks\/signing)\//.test(to) && isPure(to))
+          ))),
+  },
+  {
+    rule: 'only the entry point composes, and only it starts the local stack',
+    matches: ({ from, to, typeOnly }) =>
+      !typeOnly &&
+      (/^src\/(main|compose)/.test(to) ||
+        (to.startsWith('src/local/') && to !== 'src/local/part-protocol.ts')) &&
+      !/^src\/(main|compose|local\/|commands\/)/.test(from),
+  },
+];
+
+describe('the house', () => {
+  it('has files and imports to look at', () => {
+    expect(files.length).toBeGreaterThan(40);
+    expect(imports.length).toBeGreaterThan(files.length);
+  });
+
+  it.each(FORBIDDEN)('$rule', ({ matches }) => {
+    const broken = imports.filter(matches).map(({ from, to }) => `${from} → ${to}`);
+    expect(broken).toEqual([]);
+  });
+
+  it('reads the environment in config.ts and nowhere else', () => {
+    const readers = files.filter((file) => /\bprocess\.env\b/.test(readFileSync(file, 'utf8')));
+    expect(
+      readers.filter(
+        (file) => !['src/config.ts', 'src/main.ts'].includes(file) && !file.startsWith('src/local/'),
+      ),
+    ).toEqual([]);
+  });
+
+  it('has no barrels, helpers or utilities', () => {
+    const allowed = ['workflows/index.ts', 'activities/index.ts'];
+    expect(
+      files.filter(
+        (file) => /\/(index|utils?|helpers?|common|misc)\.ts$/.test(file) && !allowed.includes(file),
+      ),
+    ).toEqual([]);
+  });
+
+  it('keeps every file below its ceiling and opens each with a comment that says what it is for', () => {
+    const tests = listFiles('test');
+    expect(
+      [...files, ...tests].filter((file) => readFileSync(file, 'utf8').split('\n').length > LONGEST_FILE + 1),
+    ).toEqual([]);
+    expect(files.filter((file) => !/^(#!.*\n)?\/\/ /.test(readFileSync(file, 'utf8')))).toEqual([]);
+  });
+});
