@@ -1,0 +1,36 @@
+// What one line of the audit log says. Types and rules only; an entry must never hold a secret, a token or a signature.
+import type { RequestContext } from '../context.ts';
+import type { ErrorCode } from '../errors/catalogue.ts';
+
+/** Who acted. `application` and `agent` carry their id, `operator` is the command line, `anonymous` showed no credential. */
+export type AuditActor = {
+  readonly kind: 'application' | 'agent' | 'operator' | 'service' | 'anonymous';
+  readonly id?: string | undefined;
+};
+
+export type AuditEntry = {
+  /** Dotted, what was done or tried: `agent.created`, `auth.verify`. */
+  readonly action: string;
+  readonly outcome: 'success' | 'failure';
+  /** What it was done to: `{ type: 'agent', id: '…' }`. */
+  readonly target?: { readonly type: string; readonly id: string } | undefined;
+  /** The request's principal unless said. */
+  readonly actor?: AuditActor | undefined;
+  /** Why it failed. */
+  readonly reason?: ErrorCode | undefined;
+  /** Key that authenticated or was acted on. */
+  readonly keyId?: string | undefined;
+  /** `jti` of the token that was issued or presented. */
+  readonly tokenId?: string | undefined;
+  readonly data?: Readonly<Record<string, unknown>> | undefined;
+};
+
+/** The part of a request's context that each entry records. */
+export type AuditContext = Pick<RequestContext, 'requestId' | 'tenant' | 'address' | 'principal'>;
+
+/** Who acts in this request: the entry's own actor, else the principal, else nobody known. */
+export function actorOf(context: AuditContext, entry: AuditEntry): AuditActor {
+  if (entry.actor !== undefined) return entry.actor;
+  const { principal } = context;
+  return principal === undefined ? { kind: 'anonymous' } : { kind: principal.kind, id: principal.subject };
+}
