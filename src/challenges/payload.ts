@@ -1,0 +1,91 @@
+// The canonical text of a challenge: what an agent signs and the service verifies, to the byte.
+// It must never change under its first line: another text is another version.
+
+/** `timestamp` and `expiresAt` in whole Unix seconds; the others as the challenge response spells them. */
+export type ChallengePayloadFields = {
+  readonly nonce: string;
+  readonly timestamp: number;
+  readonly expiresAt: number;
+  readonly audience: string;
+  readonly clientId: string;
+  readonly scopeHash: string;
+  readonly keyFingerprint: string;
+  readonly algorithm: string;
+};
+
+/** The members of a challenge response that the payload is made of. Source: Specification, "Challenge". */
+export type ChallengeResponse = {
+  readonly nonce: string;
+  readonly timestamp: string;
+  readonly expires_at: string;
+  readonly audience: string;
+  readonly client_id: string;
+  readonly scope_hash: string;
+  readonly key_fingerprint: string;
+  readonly algorithm: string;
+};
+
+/** Backslash and the control characters U+0000–U+001F and U+007F. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: escaping them is the purpose
+const ESCAPED = /[\\\u0000-\u001f\u007f]/g;
+
+const SHORT_ESCAPES: Readonly<Record<string, string>> = {
+  '\\': '\\\\',
+  '\n': '\\n',
+  '\r': '\\r',
+  '\t': '\\t',
+};
+
+/**
+ * Builds the nine lines, joined by line feeds with nothing after the last, as UTF-8.
+ * Source: Specification, "Challenge-response procedure".
+ * @throws RangeError when a time is not a whole number of seconds.
+ */
+export function buildChallengePayload(fields: ChallengePayloadFields): Uint8Array {
+  const lines = [
+    'SERVICE-CHALLENGE-V1',
+    `nonce:${escapeField(fields.nonce)}`,
+    `timestamp:${formatSeconds(fields.timestamp)}`,
+    `expires_at:${formatSeconds(fields.expiresAt)}`,
+    `audience:${escapeField(fields.audience)}`,
+    `client_id:${escapeField(fields.clientId)}`,
+    `scope_hash:${escapeField(fields.scopeHash)}`,
+    `key_fingerprint:${escapeField(fields.keyFingerprint)}`,
+    `algorithm:${escapeField(fields.algorithm)}`,
+  ];
+  return new TextEncoder().encode(lines.join('\n'));
+}
+
+/**
+ * Builds the payload from the response of the challenge route, whose times are ISO 8601; a fraction of a second is cut off.
+ * @throws RangeError when a time cannot be read.
+ */
+export function buildPayloadOfResponse(response: ChallengeResponse): Uint8Array {
+  return buildChallengePayload({
+    nonce: response.nonce,
+    timestamp: Math.floor(Date.parse(response.timestamp) / 1000),
+    expiresAt: Math.floor(Date.parse(response.expires_at) / 1000),
+    audience: response.audience,
+    clientId: response.client_id,
+    scopeHash: response.scope_hash,
+    keyFingerprint: response.key_fingerprint,
+    algorithm: response.algorithm,
+  });
+}
+
+/**
+ * Escapes a string field so that it stays on its line: backslash, line feed, carriage return and tab as `\\`, `\n`, `\r`,
+ * `\t`, every other control character as `\u00xx` with lowercase hex digits.
+ */
+export function escapeField(text: string): string {
+  return text.replace(
+    ESCAPED,
+    (character) => SHORT_ESCAPES[character] ?? `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}
+
+function formatSeconds(seconds: number): string {
+  if (!Number.isSafeInteger(seconds))
+    throw new RangeError('a challenge time is a whole number of Unix seconds');
+  return String(seconds);
+}

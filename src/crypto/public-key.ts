@@ -1,0 +1,177 @@
+// Reads public keys in every form that clients send, and names them by fingerprint.
+// It must never accept a key that somebody else could sign for, and never repeat private material in a message.
+import { sha256 } from '@noble/hashes/sha2.js';
+import { bytesToHex } from '@noble/hashes/utils.js';
+import type { KeyAlgorithm } from './algorithm.ts';
+import { encodeBase64Url } from './base64.ts';
+import {
+  CURVE_OF,
+  type CurveName,
+  compressPoint,
+  decodePoint,
+  liftX,
+  PointError,
+  RAW_KEY_LENGTHS,
+} from './curve.ts';
+import { PublicKeyError } from './public-key-error.ts';
+import { type KeyMaterial, readKeyMaterial } from './public-key-form.ts';
+import { buildSpki } from './spki.ts';
+
+/**
+ * A checked public key. `raw` is canonical and what the fingerprint is over: 32 bytes for ed25519 and bip340 (x-only), the
+ * 65-byte uncompressed SEC1 point for es256 and es256k.
+ */
+export type PublicKey = { readonly algorithm: KeyAlgorithm; readonly raw: Uint8Array };
+
+/** The public members of an elliptic-curve JWK (RFC 7518 §6.2.1, RFC 8037 §2); `y` is missing for Ed25519. */
+export type PublicJwk = {
+  readonly kty: 'EC' | 'OKP';
+  readonly crv: CurveName;
+  readonly x: string;
+  readonly y?: string;
+};
+
+/** What a key on this curve is called in answers. */
+const ALGORITHMS_ON: Readonly<Record<CurveName, string>> = {
+  Ed25519: 'an ed25519 key',
+  'P-256': 'a P-256 (es256) key',
+  secp256k1: 'a secp256k1 (es256k or bip340) key',
+};
+
+/**
+ * Reads a public key of the given algorithm.
+ * @param input a JWK object, an SPKI PEM, SPKI DER in base64, or the raw key in hex (tried first) or base64: 32 bytes for
+ *   ed25519; 32 bytes x-only or 33 bytes compressed for bip340; SEC1, compressed or not, or `x‖y` for es256 and es256k.
+ *   bip340 also takes a secp256k1 JWK or SPKI: its x coordinate counts, the parity of y does not (BIP 340).
+ * @throws PublicKeyError for anything else; its message completes a sentence that begins with the field's name.
+ */
+export function parsePublicKey(
+  algorithm: KeyAlgorithm,
+  input: string | Readonly<Record<string, unknown>>,
+): PublicKey {
+  const material = readKeyMaterial(input, RAW_KEY_LENGTHS[algorithm]);
+  const curve = CURVE_OF[algorithm];
+  if (material.curve !== undefined && material.curve !== curve) {
+    throw new PublicKeyError(
+      'wrong_algorithm',
+      `is ${ALGORITHMS_ON[material.curve]}, but algorithm is ${algorithm}`,
+    );
+  }
+  if (material.jwkAlgorithm !== undefined && material.jwkAlgorithm !== algorithm) {
+    throw new PublicKeyError(
+      'wrong_algorithm',
+      `is a JWK whose alg is for ${material.jwkAlgorithm}, but algorithm is ${algorithm}`,
+    );
+  }
+  if (material.curve === undefined) checkRawLength(algorithm, material.bytes);
+  try {
+    return { algorithm, raw: canonicalize(algorithm, material.bytes) };
+  } catch (error) {
+    throw error instanceof PointError ? describePointError(algorithm, material, error) : error;
+  }
+}
+
+/**
+ * Whether these are the canonical bytes of an acceptable key: what `parsePublicKey` would give as `raw`.
+ * For keys that were stored as raw bytes and are about to be used.
+ */
+export function isCanonicalPublicKey(algorithm: KeyAlgorithm, raw: Uint8Array): boolean {
+  const length = algorithm === 'es256' || algorithm === 'es256k' ? 65 : 32;
+  if (raw.length !== length) return false;
+  try {
+    canonicalize(algorithm, raw);
+    return true;
+  } catch (error) {
+    if (error instanceof PointError) return false;
+    throw error;
+  }
+}
+
+/** Lowercase hex SHA-256 over the canonical raw key. Source: Specification, "Agent key". */
+export function fingerprint(raw: Uint8Array): string {
+  return bytesToHex(sha256(raw));
+}
+
+/**
+ * Other values that tools compute as a fingerprint of the same key: lowercase hex SHA-256 of the SPKI DER, and of the
+ * compressed point where there is one. The aliases of a bip340 key are those of the es256k key with the same x and an even
+ * y, so an alias can name two keys; the fingerprint itself names one.
+ */
+export function fingerprintAliases(key: PublicKey): string[] {
+  const forms = [toSpkiDer(key)];
+  if (key.algorithm !== 'ed25519') forms.push(compressPoint(toPoint(key)));
+  return forms.map((bytes) => bytesToHex(sha256(bytes)));
+}
+
+/**
+ * The public key as a JWK with its required members only (RFC 7518 §6.2, RFC 8037 §2, RFC 8812 §3).
+ * No JWK is registered for bip340: it is given as the secp256k1 point with an even y, which `parsePublicKey` reads back.
+ */
+export function toJwk(key: PublicKey): PublicJwk {
+  const point = toPoint(key);
+  if (key.algorithm === 'ed25519') return { kty: 'OKP', crv: 'Ed25519', x: encodeBase64Url(point) };
+  return {
+    kty: 'EC',
+    crv: CURVE_OF[key.algorithm],
+    x: encodeBase64Url(point.subarray(1, 33)),
+    y: encodeBase64Url(point.subarray(33, 65)),
+  };
+}
+
+/** The key's SubjectPublicKeyInfo in DER (RFC 5280 §4.1.2.7), with an uncompressed point; bip340 with an even y. */
+export function toSpkiDer(key: PublicKey): Uint8Array {
+  return buildSpki(CURVE_OF[key.algorithm], toPoint(key));
+}
+
+/**
+ * The RFC 7638 thumbprint of `toJwk(key)`: base64url SHA-256 of its required members in lexical order.
+ * A bip340 key shares it with the es256k key on the same point.
+ */
+export function jwkThumbprint(key: PublicKey): string {
+  const { crv, kty, x, y } = toJwk(key);
+  const members = y === undefined ? { crv, kty, x } : { crv, kty, x, y };
+  return encodeBase64Url(sha256(new TextEncoder().encode(JSON.stringify(members))));
+}
+
+function toPoint({ algorithm, raw }: PublicKey): Uint8Array {
+  return algorithm === 'bip340' ? liftX(raw) : raw;
+}
+
+function canonicalize(algorithm: KeyAlgorithm, bytes: Uint8Array): Uint8Array {
+  if (algorithm !== 'bip340') return decodePoint(CURVE_OF[algorithm], bytes);
+  const point = bytes.length === 32 ? liftX(bytes) : decodePoint('secp256k1', bytes);
+  return point.slice(1, 33);
+}
+
+function checkRawLength(algorithm: KeyAlgorithm, bytes: Uint8Array): void {
+  const lengths = RAW_KEY_LENGTHS[algorithm];
+  if (lengths.includes(bytes.length)) return;
+  throw new PublicKeyError(
+    'malformed',
+    `has ${bytes.length} bytes, and is no SPKI of a known kind; a raw ${algorithm} key has ${lengths.join(' or ')}`,
+  );
+}
+
+/** A raw point says nothing of its curve; where it lies on the other one of the same size, that is what went wrong. */
+function describePointError(
+  algorithm: KeyAlgorithm,
+  material: KeyMaterial,
+  error: PointError,
+): PublicKeyError {
+  const other = algorithm === 'es256' ? 'secp256k1' : algorithm === 'es256k' ? 'P-256' : null;
+  if (other === null || material.curve !== undefined || !isPointOn(other, material.bytes)) {
+    return new PublicKeyError('invalid_point', error.message);
+  }
+  return new PublicKeyError('wrong_algorithm', `is ${ALGORITHMS_ON[other]}, but algorithm is ${algorithm}`);
+}
+
+function isPointOn(curve: CurveName, bytes: Uint8Array): boolean {
+  // A compressed x lies on either curve half of the time, so only a full point tells.
+  if (bytes.length === 33) return false;
+  try {
+    decodePoint(curve, bytes);
+    return true;
+  } catch {
+    return false;
+  }
+}

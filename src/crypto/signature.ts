@@ -1,0 +1,75 @@
+// Opens a signature as it was sent, without any key. It must never try a second form after the first failed:
+// the form follows from the length alone, so that no string has two readings.
+import type { KeyAlgorithm } from './algorithm.ts';
+import { decodeBase64 } from './base64.ts';
+
+/** Bytes of a signature in the form that is verified: `R‖S` (RFC 8032), `r‖s` (IEEE P1363), or BIP 340's. */
+export const SIGNATURE_LENGTH = 64;
+
+/** Characters of the base64 of the longest DER signature, 72 bytes. */
+const LONGEST_TEXT = 96;
+
+const OPEN: Readonly<Record<KeyAlgorithm, (bytes: Uint8Array) => Uint8Array | null>> = {
+  ed25519: openFixed,
+  es256: openEcdsa,
+  es256k: openEcdsa,
+  bip340: openFixed,
+};
+
+/**
+ * Decodes a signature.
+ * @param text base64, standard or URL-safe, padded or not. ed25519 and bip340: exactly 64 bytes. es256 and es256k: 64 bytes
+ *   are `r‖s`, anything else is DER (RFC 3279 §2.2.3), strictly: no BER, nothing after it.
+ * @returns 64 bytes, or null when the text has no such form. Whether r and s are in range is for the verification.
+ */
+export function decodeSignature(algorithm: KeyAlgorithm, text: string): Uint8Array | null {
+  if (text.length > LONGEST_TEXT) return null;
+  const bytes = decodeBase64(text);
+  return bytes === null ? null : OPEN[algorithm](bytes);
+}
+
+/** Encodes `r‖s` as DER: `SEQUENCE { INTEGER r, INTEGER s }`, at most 72 bytes. */
+export function encodeDerSignature(signature: Uint8Array): Uint8Array {
+  const body = [...encodeInteger(signature.subarray(0, 32)), ...encodeInteger(signature.subarray(32, 64))];
+  return Uint8Array.from([0x30, body.length, ...body]);
+}
+
+function openFixed(bytes: Uint8Array): Uint8Array | null {
+  return bytes.length === SIGNATURE_LENGTH ? bytes : null;
+}
+
+function openEcdsa(bytes: Uint8Array): Uint8Array | null {
+  return bytes.length === SIGNATURE_LENGTH ? bytes : decodeDer(bytes);
+}
+
+/** Two 33-byte integers make 72 bytes in all, so every length fits the short form, and the long form is never minimal. */
+function decodeDer(der: Uint8Array): Uint8Array | null {
+  if (der[0] !== 0x30 || der[1] !== der.length - 2 || der.length > 72) return null;
+  const r = readInteger(der, 2);
+  const s = r === null ? null : readInteger(der, r.end);
+  if (r === null || s === null || s.end !== der.length) return null;
+  const signature = new Uint8Array(SIGNATURE_LENGTH);
+  signature.set(r.value, 32 - r.value.length);
+  signature.set(s.value, SIGNATURE_LENGTH - s.value.length);
+  return signature;
+}
+
+/** Reads a minimal, non-negative INTEGER of at most 32 significant bytes (X.690 §8.3). */
+function readInteger(der: Uint8Array, start: number): { value: Uint8Array; end: number } | null {
+  const length = der[start + 1];
+  const first = der[start + 2];
+  if (der[start] !== 0x02 || length === undefined || length === 0 || first === undefined) return null;
+  const end = start + 2 + length;
+  if (end > der.length || first >= 0x80) return null;
+  const second = der[start + 3] ?? 0;
+  if (first === 0 && length > 1 && second < 0x80) return null;
+  const value = der.subarray(first === 0 ? start + 3 : start + 2, end);
+  return value.length > 32 ? null : { value, end };
+}
+
+function encodeInteger(bytes: Uint8Array): number[] {
+  const firstUsed = bytes.findIndex((byte) => byte !== 0);
+  const digits = firstUsed < 0 ? [0] : [...bytes.subarray(firstUsed)];
+  const padded = (digits[0] ?? 0) >= 0x80 ? [0, ...digits] : digits;
+  return [0x02, padded.length, ...padded];
+}

@@ -1,0 +1,102 @@
+// Worker threads for BIP 340: one verification is a millisecond of JavaScript, too long for the event loop.
+// It must never lose a verification: what a dying thread leaves is done on the calling thread.
+import { createRequire } from 'node:module';
+import { pathToFileURL } from 'node:url';
+import { Worker } from 'node:worker_threads';
+import { sha256 } from '@noble/hashes/sha2.js';
+import { verifyBip340 } from './verify-signature-portable.ts';
+
+type Job = {
+  readonly id: number;
+  readonly signature: Uint8Array;
+  readonly payload: Uint8Array;
+  readonly publicKey: Uint8Array;
+  readonly settle: (isValid: boolean) => void;
+};
+
+type Thread = { readonly worker: Worker; readonly jobs: Map<number, Job> };
+
+/**
+ * The thread's program. It is text, because a file would be TypeScript in the tests and JavaScript when built, and the path
+ * of a worker is not rewritten by the compiler. `messages` are tried in order, as `verifyBip340` does.
+ */
+const PROGRAM = `
+const { parentPort, workerData } = require('node:worker_threads');
+const curve = import(workerData.secp256k1);
+parentPort.on('message', async ({ id, signature, messages, publicKey }) => {
+  const { schnorr } = await curve;
+  const isValid = messages.some((message) => schnorr.verify(signature, message, publicKey));
+  parentPort.postMessage({ id, isValid });
+});
+`;
+
+/**
+ * Creates the pool; a thread starts with the first work for it and keeps no process alive.
+ * @param size the number of threads; with 0 every verification runs on the calling thread.
+ */
+export function createVerificationPool({ size }: { size: number }) {
+  const threads: (Thread | null)[] = Array.from({ length: size }, () => null);
+  let nextId = 0;
+  let isClosed = false;
+
+  /** Gives the thread with the least work, and starts it when there is none yet. */
+  function pickThread(): Thread | null {
+    if (isClosed || threads.length === 0) return null;
+    const idle = threads.findIndex((thread) => thread !== null && thread.jobs.size === 0);
+    const empty = threads.indexOf(null);
+    if (idle < 0 && empty >= 0) return startThread(empty);
+    return threads.reduce((least, thread) =>
+      thread !== null && (least === null || thread.jobs.size < least.jobs.size) ? thread : least,
+    );
+  }
+
+  function startThread(slot: number): Thread {
+    const secp256k1 = pathToFileURL(
+      createRequire(import.meta.url).resolve('@noble/curves/secp256k1.js'),
+    ).href;
+    const worker = new Worker(PROGRAM, { eval: true, workerData: { secp256k1 }, execArgv: [] });
+    const thread: Thread = { worker, jobs: new Map() };
+    threads[slot] = thread;
+    worker.unref();
+    worker.on('message', ({ id, isValid }: { id: number; isValid: boolean }) => {
+      const job = thread.jobs.get(id);
+      thread.jobs.delete(id);
+      if (thread.jobs.size === 0) worker.unref();
+      job?.settle(isValid);
+    });
+    // An 'error' is always followed by 'exit', where the work is taken back.
+    worker.on('error', () => {});
+    worker.on('exit', () => {
+      if (threads[slot] === thread) threads[slot] = null;
+      for (const job of thread.jobs.values()) job.settle(verifyHere(job));
+      thread.jobs.clear();
+    });
+    return thread;
+  }
+
+  return {
+    /** As `verifyBip340`, on another thread. @param signature 64 bytes. @param publicKey 32 bytes, x-only. */
+    verify(signature: Uint8Array, payload: Uint8Array, publicKey: Uint8Array): Promise<boolean> {
+      const thread = pickThread();
+      return new Promise((resolve) => {
+        const job: Job = { id: nextId++, signature, payload, publicKey, settle: resolve };
+        if (thread === null) return resolve(verifyHere(job));
+        thread.jobs.set(job.id, job);
+        thread.worker.ref();
+        const messages = [sha256(payload), payload];
+        thread.worker.postMessage({ id: job.id, signature, messages, publicKey });
+      });
+    },
+    /** Ends the threads; verifications under way are finished on the calling thread. */
+    async close(): Promise<void> {
+      isClosed = true;
+      await Promise.all(threads.map((thread) => thread?.worker.terminate()));
+    },
+  };
+}
+
+export type VerificationPool = ReturnType<typeof createVerificationPool>;
+
+function verifyHere({ signature, payload, publicKey }: Job): boolean {
+  return verifyBip340(signature, payload, publicKey);
+}

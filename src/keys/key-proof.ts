@@ -1,0 +1,16 @@
+// The text that a key signs at registration to prove that its owner holds the private half.
+// It must never resemble a challenge payload: its first line names another purpose.
+
+export type KeyProofFields = {
+  readonly tenantId: string;
+  readonly agentId: string;
+  readonly fingerprint: string;
+};
+
+/**
+ * The exact bytes to sign: four lines joined by line feeds, in UTF-8, with nothing after the last.
+ * @param fields two UUIDs in lowercase, and the lowercase hex fingerprint of the key that is being registered.
+ */
+export function buildKeyProofPayload({ tenantId, agentId, fingerprint }: KeyProofFields): Uint8Array {
+  return new TextEncoder().encode(['SERVICE-KEY-PROOF-V1', tenantId, agentId, fingerprint].join('\n'));
+}
