@@ -1,0 +1,252 @@
+// Makes one attempt of a delivery: signs it, posts it, and says how it went.
+// Must never follow a redirect, wait beyond its deadline, or throw for anything that a receiver does.
+
+import { performance } from 'node:perf_hooks';
+import type { Dispatcher } from 'undici';
+import {
+  type GuardedAgent,
+  newConnectionTrace,
+  type TracedDispatchOptions,
+} from '../egress/guarded.agent.ts';
+import { type ConnectionTrace, EgressError } from '../egress/guarded.connector.ts';
+import { checkReceiverUrl } from '../egress/url-rules.ts';
+import { type SigningSecrets, signDelivery } from '../signing/delivery.signer.ts';
+import { classifyFailure, classifyResponse, classifyTimeout, type Outcome } from './outcome.ts';
+import { excerptOf, MAX_EXCERPT_BYTES } from './response-excerpt.ts';
+import { parseRetryAfter } from './retry-after.ts';
+
+/** The time of one attempt, from DNS to the end of the answer. */
+export const DEFAULT_TIMEOUT_MS = 15_000;
+
+/** The most bytes of an answer's body that are read. */
+export const MAX_RESPONSE_BYTES = 64 * 1024;
+
+const USER_AGENT = 'Countersign-Webhooks/1';
+
+/** One attempt to make. `headers` are the subscription's own; `maxAge` is in seconds; `signal` ends it at shutdown. */
+export type Attempt = {
+  url: string;
+  headers?: Readonly<Record<string, string>> | undefined;
+  body: Uint8Array;
+  secrets: SigningSecrets;
+  maxAge: number;
+  deliveryId: string;
+  eventType: string;
+  timeoutMs?: number | undefined;
+  signal?: AbortSignal | undefined;
+};
+
+/** The times of an attempt in milliseconds; null for a phase not gone through, as on a kept-alive connection. */
+export type AttemptPhases = {
+  dns_ms: number | null;
+  connect_ms: number | null;
+  tls_ms: number | null;
+  first_byte_ms: number | null;
+  total_ms: number;
+};
+
+/** How an attempt went. `statusCode` is there once an answer began, `responseExcerpt` when it had a body. */
+export type AttemptResult = {
+  startedAt: Date;
+  durationMs: number;
+  phases: AttemptPhases;
+  statusCode: number | null;
+  outcome: Outcome;
+  retryAfterSeconds: number | null;
+  responseExcerpt: string | null;
+  remoteAddress: string | null;
+};
+
+export type DeliverySender = ReturnType<typeof createDeliverySender>;
+
+// Errors of undici that say that this service used it wrongly or has closed it.
+const OWN_FAULTS = new Set([
+  'UND_ERR_INVALID_ARG',
+  'UND_ERR_NOT_SUPPORTED',
+  'UND_ERR_DESTROYED',
+  'UND_ERR_CLOSED',
+]);
+
+/** The end of an exchange: the answer as far as it was read, else why there is none. */
+type Exchange = { answer?: Answer | undefined; failure?: unknown };
+const TIMED_OUT = Symbol('timed out');
+type Answer = { statusCode: number; retryAfter: string | undefined; excerpt: Buffer; firstByteMs: number };
+
+/**
+ * Makes the sender of deliveries.
+ *
+ * @param agent the guarded dispatcher
+ * @param clock the wall clock in Unix milliseconds, for signatures and `Retry-After` dates
+ */
+export function createDeliverySender({
+  agent,
+  clock = Date,
+}: {
+  agent: Pick<GuardedAgent, 'dispatcher' | 'admittedNetworks'>;
+  clock?: { now(): number };
+}) {
+  return {
+    /**
+     * Posts a delivery once. The receiver's status decides as soon as its headers are there; the body is read for the
+     * excerpt only, up to 64 KiB and the deadline, and its failure changes nothing.
+     *
+     * @throws the signal's reason when it is aborted, and when this service's own part fails (an invalid header, a closed
+     *   agent); whatever the receiver, its network or its URL does is an outcome
+     */
+    async send(attempt: Attempt): Promise<AttemptResult> {
+      attempt.signal?.throwIfAborted();
+      const startedAt = clock.now();
+      const began = performance.now();
+      const trace = newConnectionTrace();
+      const verdict = checkReceiverUrl(attempt.url, agent.admittedNetworks);
+      const exchange = verdict.ok
+        ? await post(agent.dispatcher, requestOf(attempt, verdict.url, startedAt, trace), attempt)
+        : { failure: new EgressError('address', verdict.reason) };
+      return toResult({ exchange, trace, startedAt, now: clock.now(), totalMs: performance.now() - began });
+    },
+  };
+}
+
+function requestOf(attempt: Attempt, url: URL, now: number, trace: ConnectionTrace): TracedDispatchOptions {
+  const { headers, body, secrets, maxAge, deliveryId, eventType } = attempt;
+  const timestamp = Math.floor(now / 1000);
+  return {
+    origin: url.origin,
+    path: url.pathname + url.search,
+    method: 'POST',
+    headers: {
+      ...headers,
+      'Content-Type': 'application/json',
+      'User-Agent': USER_AGENT,
+      'Accept-Encoding': 'identity',
+      ...signDelivery({ secrets, timestamp, maxAge, deliveryId, eventType, body }),
+    },
+    body,
+    // The attempt's own deadline covers both.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    trace,
+  };
+}
+
+/** Sends a request and waits for the end of the exchange; rejects only for the signal and for our own faults. */
+function post(
+  dispatcher: Dispatcher,
+  request: TracedDispatchOptions,
+  { timeoutMs = DEFAULT_TIMEOUT_MS, signal }: Attempt,
+): Promise<Exchange> {
+  return new Promise((resolve, reject) => {
+    let controller: Dispatcher.DispatchController | undefined;
+    let answer: Answer | undefined;
+    let settled = false;
+    let sentAt = 0;
+    let received = 0;
+
+    // Ends the wait, and the connection too if the exchange on it is not over.
+    const settle = (end: () => void) => {
+      if (settled) return;
+      settled = true;
+      clearTimeout(deadline);
+      signal?.removeEventListener('abort', onAbort);
+      end();
+      controller?.abort(new Error('the attempt is over'));
+    };
+    const finish = (failure?: unknown) => settle(() => resolve({ answer, failure }));
+    const onAbort = () => settle(() => reject(signal?.reason));
+    const deadline = setTimeout(finish, timeoutMs, TIMED_OUT);
+    signal?.addEventListener('abort', onAbort);
+
+    dispatcher.dispatch(request, {
+      onRequestStart(started) {
+        controller = started;
+        sentAt = performance.now();
+        if (settled) started.abort(new Error('the attempt is over'));
+      },
+      onResponseStart(_controller, statusCode, headers) {
+        if (statusCode < 200) return;
+        const retryAfter = headers['retry-after'];
+        answer = {
+          statusCode,
+          retryAfter: typeof retryAfter === 'string' ? retryAfter : undefined,
+          excerpt: Buffer.alloc(0),
+          firstByteMs: performance.now() - sentAt,
+        };
+      },
+      onResponseData(_controller, chunk) {
+        if (answer === undefined) return;
+        const missing = MAX_EXCERPT_BYTES - answer.excerpt.length;
+        if (missing > 0) answer.excerpt = Buffer.concat([answer.excerpt, chunk.subarray(0, missing)]);
+        received += chunk.length;
+        if (received >= MAX_RESPONSE_BYTES) finish();
+      },
+      onResponseEnd() {
+        controller = undefined;
+        finish();
+      },
+      onResponseError(_controller, error) {
+        controller = undefined;
+        if (isOwnFault(error)) settle(() => reject(error));
+        else finish(error);
+      },
+    });
+  });
+}
+
+function toResult({
+  exchange,
+  trace,
+  startedAt,
+  now,
+  totalMs,
+}: {
+  exchange: Exchange;
+  trace: ConnectionTrace;
+  startedAt: number;
+  now: number;
+  totalMs: number;
+}): AttemptResult {
+  const { answer } = exchange;
+  const retryAfterMs = parseRetryAfter(answer?.retryAfter, now);
+  return {
+    startedAt: new Date(startedAt),
+    durationMs: Math.round(totalMs),
+    phases: {
+      dns_ms: tenths(trace.dnsMs),
+      connect_ms: tenths(trace.connectMs),
+      tls_ms: tenths(trace.tlsMs),
+      first_byte_ms: tenths(answer?.firstByteMs ?? null),
+      total_ms: tenths(totalMs),
+    },
+    statusCode: answer?.statusCode ?? null,
+    outcome: outcomeOf(exchange, trace, retryAfterMs),
+    retryAfterSeconds: retryAfterMs === undefined ? null : Math.ceil(retryAfterMs / 1000),
+    responseExcerpt: answer === undefined || answer.excerpt.length === 0 ? null : excerptOf(answer.excerpt),
+    remoteAddress: trace.remoteAddress,
+  };
+}
+
+function outcomeOf(
+  { answer, failure }: Exchange,
+  trace: ConnectionTrace,
+  retryAfterMs: number | undefined,
+): Outcome {
+  if (answer !== undefined) return classifyResponse(answer.statusCode, retryAfterMs);
+  if (failure === TIMED_OUT) return classifyTimeout(trace.phase);
+  if (failure instanceof EgressError) return classifyFailure(failure.phase, failure.code);
+  return classifyFailure('response', codeOf(failure));
+}
+
+function isOwnFault(error: Error): boolean {
+  return OWN_FAULTS.has(codeOf(error));
+}
+
+function codeOf(error: unknown): string {
+  if (error instanceof Error && 'code' in error && typeof error.code === 'string') return error.code;
+  return 'unknown';
+}
+
+function tenths(milliseconds: number): number;
+function tenths(milliseconds: number | null): number | null;
+function tenths(milliseconds: number | null): number | null {
+  return milliseconds === null ? null : Math.round(milliseconds * 10) / 10;
+}

@@ -1,0 +1,111 @@
+// What an attempt's end means for its delivery.
+// Pure. An outcome crosses into Temporal and into logs: codes only, never a text that a receiver chose.
+
+/**
+ * What went wrong, and whose fault it is: the receiver's application (`status` and below), its network or its set-up
+ * (`dns` to `protocol`), or the subscription's, whose URL points where nothing may be sent (`blocked_address`).
+ */
+export type ErrorClass =
+  | 'blocked_address'
+  | 'dns'
+  | 'connect'
+  | 'tls'
+  | 'timeout'
+  | 'reset'
+  | 'protocol'
+  | 'too_large'
+  | 'status'
+  | 'redirect'
+  | 'gone'
+  | 'rejected';
+
+/**
+ * The end of an attempt. `error` is a short code such as `http:503`, `tls:CERT_HAS_EXPIRED` or `timeout:connect`.
+ * `retryAfterMs` is what a retryable answer asked for; with `hold` it holds the subscription's other deliveries too.
+ */
+export type Outcome =
+  | { kind: 'delivered'; statusCode: number }
+  | {
+      kind: 'retry';
+      statusCode: number | null;
+      errorClass: ErrorClass;
+      error: string;
+      retryAfterMs?: number;
+      hold: boolean;
+    }
+  | { kind: 'gone'; statusCode: number; errorClass: 'gone'; error: string }
+  | { kind: 'rejected'; statusCode: number; errorClass: 'rejected'; error: string };
+
+/** Where an attempt was when it failed. */
+export type AttemptPhase = 'url' | 'address' | 'dns' | 'connect' | 'tls' | 'response';
+
+const RETRYABLE_CLIENT_ERRORS = new Set([408, 425, 429]);
+const HOLDING_STATUSES = new Set([429, 503]);
+
+const RESPONSE_ERRORS: Readonly<Record<string, ErrorClass>> = {
+  ECONNRESET: 'reset',
+  EPIPE: 'reset',
+  ECONNABORTED: 'reset',
+  UND_ERR_SOCKET: 'reset',
+  ETIMEDOUT: 'timeout',
+  UND_ERR_HEADERS_TIMEOUT: 'timeout',
+  UND_ERR_HEADERS_OVERFLOW: 'too_large',
+};
+
+/**
+ * What a receiver's answer means: 2xx delivered; 410 gone; 408, 425, 429, 3xx (never followed), 5xx and statuses that do
+ * not exist are tried again; every other 4xx is final. A `Retry-After` on 429 or 503 holds the other deliveries as well.
+ *
+ * @param statusCode a final status, not a 1xx
+ * @param retryAfterMs the parsed `Retry-After`, undefined when there is none that is valid
+ */
+export function classifyResponse(statusCode: number, retryAfterMs?: number | undefined): Outcome {
+  const error = `http:${statusCode}`;
+  if (statusCode >= 200 && statusCode <= 299) return { kind: 'delivered', statusCode };
+  if (statusCode === 410) return { kind: 'gone', statusCode, errorClass: 'gone', error };
+  if (statusCode >= 400 && statusCode <= 499 && !RETRYABLE_CLIENT_ERRORS.has(statusCode)) {
+    return { kind: 'rejected', statusCode, errorClass: 'rejected', error };
+  }
+  return {
+    kind: 'retry',
+    statusCode,
+    errorClass: statusCode >= 300 && statusCode <= 399 ? 'redirect' : 'status',
+    error,
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    hold: HOLDING_STATUSES.has(statusCode) && retryAfterMs !== undefined && retryAfterMs > 0,
+  };
+}
+
+/**
+ * What a failure without an answer means: always another attempt.
+ *
+ * @param phase where the attempt was
+ * @param code the system's, OpenSSL's or undici's error code, or the name of the rule that refused the address
+ */
+export function classifyFailure(phase: AttemptPhase, code: string): Outcome {
+  const errorClass = failureClass(phase, code);
+  return {
+    kind: 'retry',
+    statusCode: null,
+    errorClass,
+    error: `${errorClass}:${shorten(code)}`,
+    hold: false,
+  };
+}
+
+/** What it means that an attempt's time was over before an answer began. */
+export function classifyTimeout(phase: AttemptPhase): Outcome {
+  return { kind: 'retry', statusCode: null, errorClass: 'timeout', error: `timeout:${phase}`, hold: false };
+}
+
+function failureClass(phase: AttemptPhase, code: string): ErrorClass {
+  if (phase === 'url' || phase === 'address') return 'blocked_address';
+  if (phase === 'connect' && code === 'ETIMEDOUT') return 'timeout';
+  if (phase !== 'response') return phase;
+  if (code.startsWith('ERR_SSL_') || code === 'EPROTO') return 'tls';
+  return RESPONSE_ERRORS[code] ?? 'protocol';
+}
+
+function shorten(code: string): string {
+  return code.replace(/[^A-Za-z0-9_]/g, '').slice(0, 64) || 'unknown';
+}

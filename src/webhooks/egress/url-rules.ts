@@ -1,0 +1,109 @@
+// Which URLs a webhook receiver may have.
+// Pure: names are judged here by their text only; the addresses behind them are judged when a connection is made.
+
+import { canonicalAddress, judgeAddress, type Network } from './address-rules.ts';
+
+/** The longest receiver URL in characters. */
+export const MAX_URL_LENGTH = 2048;
+
+/** Why a receiver URL is refused. */
+export type UrlRefusal =
+  | 'too_long'
+  | 'malformed'
+  | 'scheme'
+  | 'credentials'
+  | 'fragment'
+  | 'host'
+  | 'port'
+  | 'plain_http'
+  | 'blocked_address';
+
+/** `url` is the parsed, normalised URL; `message` is for the person who sent the URL. */
+export type UrlVerdict = { ok: true; url: URL } | { ok: false; reason: UrlRefusal; message: string };
+
+const MAX_HOSTNAME_LENGTH = 253;
+
+// The bad ports of the Fetch standard (§2.9 Port blocking): services that could take an HTTP request for their own.
+const BAD_PORTS = new Set(
+  (
+    '0 1 7 9 11 13 15 17 19 20 21 22 23 25 37 42 43 53 69 77 79 87 95 101 102 103 104 109 110 111 113 115 117 119 123 135 ' +
+    '137 139 143 161 179 389 427 465 512 513 514 515 526 530 531 532 540 548 554 556 563 587 601 636 989 990 993 995 1719 ' +
+    '1720 1723 2049 3659 4045 4190 5060 5061 6000 6566 6665 6666 6667 6668 6669 6679 6697 10080'
+  ).split(' '),
+);
+
+/**
+ * Judges a receiver URL: `https` to any name or public address; `http` only to exactly `localhost` or to an IP literal in
+ * an admitted network. Refuses credentials, fragments, other local names, ports of other services, and blocked IP
+ * literals in whatever form they are written, since the parsed host is judged and not the text. A name need not resolve
+ * yet.
+ *
+ * @param text the URL as it was sent
+ * @param admitted the networks that the operator admits
+ */
+export function checkReceiverUrl(text: string, admitted: readonly Network[]): UrlVerdict {
+  if (text.length > MAX_URL_LENGTH)
+    return refuse('too_long', `must be at most ${MAX_URL_LENGTH} characters long`);
+  if (hasForbiddenCharacter(text))
+    return refuse('malformed', 'must not contain spaces, control characters or backslashes');
+  const url = parseUrl(text);
+  if (url === undefined) return refuse('malformed', 'must be an absolute URL');
+  if (url.protocol !== 'https:' && url.protocol !== 'http:')
+    return refuse('scheme', 'must begin with https://');
+  if (url.username !== '' || url.password !== '') {
+    return refuse('credentials', 'must not contain a user name or a password');
+  }
+  if (text.includes('#')) return refuse('fragment', 'must not contain a fragment');
+  if (BAD_PORTS.has(url.port)) return refuse('port', `must not use port ${url.port}`);
+  return checkHost(url, admitted);
+}
+
+function checkHost(url: URL, admitted: readonly Network[]): UrlVerdict {
+  const { hostname } = url;
+  if (hostname.length > MAX_HOSTNAME_LENGTH) return refuse('host', 'has a host name that is too long');
+  if (hostname.endsWith('.')) return refuse('host', 'must not have a host name that ends with a dot');
+  if (hostname.endsWith('.localhost')) return refuse('host', 'must not be a name under localhost');
+  if (hostname === 'localhost') {
+    const local = ['127.0.0.1', '::1'].some((address) => judgeAddress(address, admitted).allowed);
+    return local
+      ? { ok: true, url }
+      : refuse('blocked_address', 'must not point to localhost on this server');
+  }
+  const literal = addressLiteral(hostname);
+  if (literal === undefined) {
+    return url.protocol === 'https:' ? { ok: true, url } : refuse('plain_http', 'must begin with https://');
+  }
+  const verdict = judgeAddress(literal, admitted);
+  if (!verdict.allowed) {
+    return refuse('blocked_address', `must not point to ${verdict.address} (${verdict.reason})`);
+  }
+  if (url.protocol === 'http:' && verdict.reason !== 'admitted') {
+    return refuse('plain_http', 'must begin with https://');
+  }
+  return { ok: true, url };
+}
+
+function refuse(reason: UrlRefusal, message: string): UrlVerdict {
+  return { ok: false, reason, message };
+}
+
+function parseUrl(text: string): URL | undefined {
+  try {
+    return new URL(text);
+  } catch {
+    return undefined;
+  }
+}
+
+// The URL parser drops tabs and line feeds and takes a backslash for a slash: such text means other things elsewhere.
+function hasForbiddenCharacter(text: string): boolean {
+  for (const character of text) {
+    if (character <= ' ' || character === '\u007f' || character === '\\') return true;
+  }
+  return false;
+}
+
+/** The IP address that a URL's host name is a literal of, without brackets; undefined when it is a name. */
+export function addressLiteral(hostname: string): string | undefined {
+  return canonicalAddress(hostname.startsWith('[') ? hostname.slice(1, -1) : hostname);
+}

@@ -1,0 +1,52 @@
+// Signs deliveries on the server, with node:crypto.
+// Must never log or return a secret.
+
+import { createHmac } from 'node:crypto';
+import { canonicalHead, type SignedValues } from './canonical-string.ts';
+import { deliveryHeaders } from './delivery-headers.ts';
+import { findSuite, WEBHOOK_V1 } from './suites.ts';
+
+/** The secrets of a subscription as text; `next` while a rotation overlaps. The HMAC key is the text in UTF-8, whole. */
+export type SigningSecrets = { current: string; next?: string | undefined };
+
+/**
+ * Signs one attempt of a delivery and gives its headers. Specification: Events, Signature.
+ *
+ * @param timestamp Unix seconds
+ * @param maxAge the replay window in seconds
+ * @param body the raw bytes of the body
+ * @throws {Error} when the suite is unknown
+ */
+export function signDelivery({
+  suite: name = WEBHOOK_V1,
+  secrets,
+  timestamp,
+  maxAge,
+  deliveryId,
+  eventType,
+  body,
+}: {
+  suite?: string | undefined;
+  secrets: SigningSecrets;
+  timestamp: number;
+  maxAge: number;
+  deliveryId: string;
+  eventType: string;
+  body: Uint8Array;
+}): Record<string, string> {
+  const suite = findSuite(name);
+  if (suite === undefined) throw new Error(`unknown signature suite ${name}`);
+  const values: SignedValues = {
+    suite: name,
+    timestamp: String(timestamp),
+    maxAge: String(maxAge),
+    deliveryId,
+    eventType,
+  };
+  const head = canonicalHead(values);
+  const sign = (secret: string) => createHmac(suite.hash, secret).update(head).update(body).digest('hex');
+  return deliveryHeaders(values, {
+    current: sign(secrets.current),
+    next: secrets.next === undefined ? undefined : sign(secrets.next),
+  });
+}

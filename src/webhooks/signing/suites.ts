@@ -1,0 +1,56 @@
+// The signature suites of deliveries. A further suite is a further row.
+// Pure: says what a suite signs with and where its signatures stand; signing and verifying are elsewhere.
+
+/** One signature suite: the MAC, the headers of its signatures, and how a signature is written. */
+export type SignatureSuite = {
+  /** The value of `X-Service-Signature-Suite`, and the first line of the canonical string. */
+  readonly name: string;
+  /** The hash of the HMAC. */
+  readonly hash: 'sha256';
+  /** The header of the signature by the current secret. */
+  readonly signatureHeader: string;
+  /** The header of the signature by the next secret, while a rotation overlaps. */
+  readonly nextSignatureHeader: string;
+  /** What stands before the lowercase hex digits of the MAC. */
+  readonly prefix: string;
+  /** The length of the MAC in bytes. */
+  readonly length: number;
+};
+
+/** The suite that deliveries are signed with. Specification: Events, Signature. */
+export const WEBHOOK_V1 = 'service-webhook-v1';
+
+const SUITES: ReadonlyMap<string, SignatureSuite> = new Map([
+  [
+    WEBHOOK_V1,
+    {
+      name: WEBHOOK_V1,
+      hash: 'sha256',
+      signatureHeader: 'X-Service-Signature-256',
+      nextSignatureHeader: 'X-Service-Signature-256-Next',
+      prefix: 'sha256=',
+      length: 32,
+    },
+  ],
+]);
+
+/** The suite of that name; undefined when it is unknown, which a receiver must refuse. */
+export function findSuite(name: string): SignatureSuite | undefined {
+  return SUITES.get(name);
+}
+
+/**
+ * Writes a MAC as the value of a signature header: the suite's prefix and lowercase hex.
+ *
+ * @param hex the MAC in lowercase hex
+ */
+export function formatSignature(suite: SignatureSuite, hex: string): string {
+  return suite.prefix + hex;
+}
+
+/** The MAC's lowercase hex in the value of a signature header; undefined when the value is not of the suite's form. */
+export function parseSignature(suite: SignatureSuite, value: string): string | undefined {
+  if (!value.startsWith(suite.prefix)) return undefined;
+  const hex = value.slice(suite.prefix.length);
+  return hex.length === suite.length * 2 && /^[0-9a-f]+$/.test(hex) ? hex : undefined;
+}
