@@ -1,0 +1,58 @@
+// Emits the service's own events inside the transaction of the change that causes them. It must never open a transaction itself.
+import type { RequestContext } from '../context.ts';
+import { newId } from '../database/ids.ts';
+import type { Unit } from '../database/transaction.ts';
+import type { EventStore } from './event.store.ts';
+import { type EmittedEvent, prepareEvent } from './event.ts';
+
+export type { EmittedEvent, JsonObject } from './event.ts';
+
+/** Wakes the relays; called after commits only. */
+export type Notifier = { poke(): void };
+
+/** `deliveries` counts the subscriptions that get the event; `deliveryId` is there when it was meant for one that exists. */
+export type Emitted = {
+  readonly eventId: string;
+  readonly deliveries: number;
+  readonly deliveryId?: string | undefined;
+};
+
+/** The events of the service as its rooms emit them. Source: Specification, "Events". */
+export function createEventService({
+  store,
+  notifier,
+  now = () => new Date(),
+}: {
+  store: EventStore;
+  notifier: Notifier;
+  now?: (() => Date) | undefined;
+}) {
+  return {
+    /**
+     * Writes events and one delivery a matching subscription, inactive ones included, in the caller's transaction: they
+     * exist when it commits, and only then. One round trip whatever their number, none for an empty list.
+     * @returns one entry an event, in the order of `events`
+     * @throws ServiceError `payload_too_large` when a body is over 256 KiB
+     */
+    emit: async (
+      unit: Unit,
+      context: Pick<RequestContext, 'tenant'>,
+      events: readonly EmittedEvent[],
+    ): Promise<Emitted[]> => {
+      if (events.length === 0) return [];
+      const moment = now();
+      const records = events.map((event) =>
+        prepareEvent(event, { id: newId(), tenantId: context.tenant.id, now: moment }),
+      );
+      const fanOut = new Map((await store.emit(unit, records)).map((row) => [row.id, row]));
+      const emitted = records.map(({ id, eventId }) => {
+        const row = fanOut.get(id);
+        return { eventId, deliveries: row?.deliveries ?? 0, deliveryId: row?.delivery_id ?? undefined };
+      });
+      if (emitted.some(({ deliveries }) => deliveries > 0)) unit.afterCommit(() => notifier.poke());
+      return emitted;
+    },
+  };
+}
+
+export type EventService = ReturnType<typeof createEventService>;

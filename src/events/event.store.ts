@@ -1,0 +1,81 @@
+// All SQL of events: the one statement that accepts events and fans them out to deliveries and outbox rows.
+// It must never notify: whoever commits pokes the relay afterwards.
+import type { Queryable } from '../database/transaction.ts';
+import type { EventRecord } from './event.ts';
+
+/** What became of one accepted event; `deliveryId` only for an event that was meant for one subscription. */
+export type FanOut = {
+  readonly id: string;
+  readonly deliveries: number;
+  readonly delivery_id: string | null;
+};
+
+const INPUT = `
+input AS (
+  SELECT *, string_to_array(joined, ' ') AS candidates
+  FROM unnest($1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::timestamptz[], $6::text[], $7::text[], $8::uuid[], $9::uuid[])
+    AS row (id, tenant_id, event_id, type, occurred_at, body, joined, only_subscription, except_subscription)
+), matched AS (
+  SELECT i.id, s.id AS subscription_id, delivery_id_of(i.id, s.id) AS delivery_id
+  FROM input i JOIN subscriptions s ON s.tenant_id = i.tenant_id AND s.deleted_at IS NULL
+    AND CASE WHEN i.only_subscription IS NOT NULL THEN s.id = i.only_subscription
+        ELSE s.filters && i.candidates AND s.id IS DISTINCT FROM i.except_subscription END
+), counted AS (
+  SELECT i.id, count(m.id)::int AS deliveries,
+    CASE WHEN i.only_subscription IS NOT NULL THEN min(m.delivery_id::text) END AS delivery_id
+  FROM input i LEFT JOIN matched m ON m.id = i.id
+  GROUP BY i.id, i.only_subscription
+)`;
+
+// A repetition with the same ids meets its own rows and changes nothing; only new deliveries get an outbox row.
+const FAN_OUT = `
+new_events AS (
+  INSERT INTO events (id, tenant_id, event_id, type, occurred_at, body)
+  SELECT i.id, i.tenant_id, i.event_id, i.type, i.occurred_at, convert_to(i.body, 'UTF8')
+  FROM input i JOIN accepted a ON a.id = i.id WHERE a.deliveries > 0
+  ON CONFLICT DO NOTHING
+), new_deliveries AS (
+  INSERT INTO deliveries (id, tenant_id, subscription_id, event_row, event_id, event_type, test, next_attempt_at)
+  SELECT m.delivery_id, i.tenant_id, m.subscription_id, i.id, i.event_id, i.type, i.type = 'webhook.test', now()
+  FROM matched m JOIN accepted a ON a.id = m.id JOIN input i ON i.id = m.id
+  ON CONFLICT DO NOTHING
+  RETURNING id, tenant_id, subscription_id
+), new_work AS (
+  INSERT INTO outbox (id, tenant_id, lane, delivery_id, kind)
+  SELECT id, tenant_id, subscription_id, id, 'first' FROM new_deliveries
+  ON CONFLICT DO NOTHING
+)
+SELECT id, deliveries, delivery_id FROM accepted`;
+
+const EMIT = `WITH ${INPUT}, accepted AS (SELECT id, deliveries, delivery_id FROM counted), ${FAN_OUT}`;
+
+/** SQL of events; every function runs on the caller's connection. */
+export function createEventStore() {
+  return {
+    /**
+     * Writes events with their deliveries (also of inactive subscriptions) and outbox rows; events that nobody subscribes
+     * to leave no row. One statement, and safe to repeat with the same ids.
+     * @returns one row an event, in no order
+     */
+    emit: async (unit: Queryable, events: readonly EventRecord[]): Promise<FanOut[]> => {
+      const { rows } = await unit.query<FanOut>(EMIT, parameters(events));
+      return rows;
+    },
+  };
+}
+
+export type EventStore = ReturnType<typeof createEventStore>;
+
+function parameters(events: readonly EventRecord[]): unknown[] {
+  return [
+    events.map((event) => event.id),
+    events.map((event) => event.tenantId),
+    events.map((event) => event.eventId),
+    events.map((event) => event.type),
+    events.map((event) => event.occurredAt.toISOString()),
+    events.map((event) => event.body),
+    events.map((event) => event.candidates.join(' ')),
+    events.map((event) => event.onlySubscription),
+    events.map((event) => event.exceptSubscription),
+  ];
+}

@@ -1,0 +1,79 @@
+// An event as every part of the service sees it, and the exact body that its deliveries carry.
+// Pure. The body is made here once; nothing may ever make it anew from its parts.
+import { ServiceError } from '../errors/service-error.ts';
+import { filterCandidates } from './filter.ts';
+
+export type JsonValue = string | number | boolean | null | JsonValue[] | { [name: string]: JsonValue };
+export type JsonObject = { [name: string]: JsonValue };
+
+/** The largest body of a delivery in bytes. */
+export const MAX_EVENT_BYTES = 256 * 1024;
+
+/** An event that a room of this service causes. Without `eventId` the event's row id becomes its id. */
+export type EmittedEvent = {
+  readonly type: string;
+  readonly data: JsonObject;
+  readonly occurredAt?: Date | undefined;
+  readonly eventId?: string | undefined;
+  /** Goes to this subscription, whatever its filters, and to no other. */
+  readonly onlySubscription?: string | undefined;
+  /** Goes to every matching subscription but this one. */
+  readonly exceptSubscription?: string | undefined;
+};
+
+/** An event ready to be written: `id` is its row's, `candidates` are the filters that select it, `body` is JSON text. */
+export type EventRecord = {
+  readonly id: string;
+  readonly tenantId: string;
+  readonly eventId: string;
+  readonly type: string;
+  readonly occurredAt: Date;
+  readonly body: string;
+  readonly candidates: readonly string[];
+  readonly onlySubscription: string | null;
+  readonly exceptSubscription: string | null;
+};
+
+/**
+ * Fixes an event: its id, its time and its body `{event_id, type, occurred_at, tenant_id, data}`.
+ * @param event what happened
+ * @param given.id id of the new row
+ * @param given.now when it happened, unless the event says so itself
+ * @throws ServiceError `payload_too_large` when the body is over 256 KiB
+ */
+export function prepareEvent(
+  event: EmittedEvent,
+  given: { id: string; tenantId: string; now: Date },
+): EventRecord {
+  const eventId = event.eventId ?? given.id;
+  const occurredAt = event.occurredAt ?? given.now;
+  const body = JSON.stringify({
+    event_id: eventId,
+    type: event.type,
+    occurred_at: occurredAt.toISOString(),
+    tenant_id: given.tenantId,
+    data: event.data,
+  });
+  if (isLarger(body, MAX_EVENT_BYTES)) {
+    throw new ServiceError('payload_too_large', {
+      detail: `The body of an event's delivery is at most ${MAX_EVENT_BYTES} bytes.`,
+    });
+  }
+  return {
+    id: given.id,
+    tenantId: given.tenantId,
+    eventId,
+    type: event.type,
+    occurredAt,
+    body,
+    candidates: filterCandidates(event.type),
+    onlySubscription: event.onlySubscription ?? null,
+    exceptSubscription: event.exceptSubscription ?? null,
+  };
+}
+
+// A UTF-16 unit is one to three bytes of UTF-8, so most texts need no counting.
+function isLarger(text: string, bytes: number): boolean {
+  if (text.length > bytes) return true;
+  return text.length * 3 > bytes && new TextEncoder().encode(text).length > bytes;
+}
