@@ -1,0 +1,22 @@
+# Builds the one image of all roles: api, worker, migrate and the management commands. No secret may be baked in.
+FROM node:22-bookworm-slim AS build
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+RUN npm ci --ignore-scripts
+COPY tsconfig.json tsconfig.build.json ./
+COPY scripts scripts
+COPY src src
+COPY workflows workflows
+COPY activities activities
+RUN npm run build && npm prune --omit=dev --omit=optional --ignore-scripts
+
+FROM node:22-bookworm-slim
+ENV NODE_ENV=production HOST=0.0.0.0 LOG_FORMAT=json
+WORKDIR /app
+COPY --from=build /app/package.json ./
+COPY --from=build /app/node_modules node_modules
+COPY --from=build /app/dist dist
+USER node
+EXPOSE 8080
+ENTRYPOINT ["node", "--enable-source-maps", "/app/dist/src/main.js"]
+CMD ["api"]

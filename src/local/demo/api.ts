@@ -1,0 +1,96 @@
+// A small client of the public HTTP interface for the demo: what a tenant's own program would send. It must use nothing of the service's inside.
+import { randomUUID } from 'node:crypto';
+
+/** The object in `<DATA_DIR>/demo-tenant.json`. */
+export type Credentials = {
+  tenant_id: string;
+  slug: string;
+  base_url: string;
+  issuer_url: string;
+  client_id: string;
+  client_secret: string;
+};
+
+export type Json = Record<string, unknown>;
+
+/** An answer outside 2xx; the message holds method, path, status and body. */
+class UnexpectedAnswer extends Error {
+  override readonly name = 'UnexpectedAnswer';
+}
+
+/** Gets a token by client credentials (HTTP Basic) and answers calls of the management interface with it, renewing it in time. */
+export function createApi({
+  credentials,
+  onWait,
+}: {
+  credentials: Credentials;
+  onWait: (message: string) => void;
+}) {
+  let token = { text: '', renewAt: 0 };
+
+  async function bearer(): Promise<string> {
+    if (Date.now() < token.renewAt) return token.text;
+    const basic = Buffer.from(`${credentials.client_id}:${credentials.client_secret}`).toString('base64');
+    const answer = await request(`${credentials.issuer_url}/oauth/token`, {
+      method: 'POST',
+      headers: { authorization: `Basic ${basic}`, 'content-type': 'application/x-www-form-urlencoded' },
+      body: 'grant_type=client_credentials',
+    });
+    token = { text: String(answer.access_token), renewAt: Date.now() + Number(answer.expires_in) * 500 };
+    return token.text;
+  }
+
+  /** Sends once more, a few times, when the service cannot be reached or says 503: it may be starting again. */
+  async function request(url: string, init: RequestInit): Promise<Json> {
+    for (let attempt = 1; ; attempt += 1) {
+      const response = await fetch(url, { ...init, signal: AbortSignal.timeout(10_000) }).catch(
+        (error: unknown) => error,
+      );
+      if (response instanceof Response && response.status !== 503) return readAnswer(url, init, response);
+      if (attempt === 60)
+        throw response instanceof Response ? await unexpected(url, init, response) : response;
+      if (attempt === 1)
+        onWait(`${init.method} ${new URL(url).pathname}: the service is not there; asking again until it is`);
+      await new Promise((resolve) => setTimeout(resolve, 1_000));
+    }
+  }
+
+  return {
+    bearer,
+    /** A call of the management interface (`{base_url}`), with the bearer token; a POST can be repeated safely. */
+    call: async (
+      method: string,
+      path: string,
+      body?: unknown,
+      headers: Record<string, string> = {},
+    ): Promise<Json> =>
+      request(`${credentials.base_url}${path}`, {
+        method,
+        headers: {
+          authorization: `Bearer ${await bearer()}`,
+          'content-type': 'application/json',
+          ...(method === 'POST' ? { 'idempotency-key': randomUUID() } : {}),
+        },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      }),
+    /** A call of the issuer's routes (`{issuer_url}`), without a token. */
+    post: (path: string, body: unknown): Promise<Json> =>
+      request(`${credentials.issuer_url}${path}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      }),
+  };
+}
+
+export type Api = ReturnType<typeof createApi>;
+
+async function readAnswer(url: string, init: RequestInit, response: Response): Promise<Json> {
+  if (!response.ok) throw await unexpected(url, init, response);
+  const text = await response.text();
+  return text === '' ? {} : (JSON.parse(text) as Json);
+}
+
+async function unexpected(url: string, init: RequestInit, response: Response): Promise<UnexpectedAnswer> {
+  return new UnexpectedAnswer(`${init.method} ${url} → ${response.status} ${await response.text()}`);
+}

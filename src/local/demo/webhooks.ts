@@ -1,0 +1,128 @@
+// The demo's second half: two receivers that are in trouble at first, and the deliveries that reach them all the same.
+import type { Api, Json } from './api.ts';
+import { createReceiver, type Receiver } from './receiver.ts';
+import type { Report } from './report.ts';
+
+const RETRY_AFTER_SECONDS = 4;
+const DOWN_SECONDS = 6;
+/** First wait 2 s, then longer: a schedule that a person can watch. */
+const RETRY_POLICY = { delays_seconds: [2, 5, 10, 20, 30, 30, 30, 30] };
+const PATIENCE_MS = 180_000;
+
+type Endpoint = { name: string; receiver: Receiver; subscription: Json; type: string; deliveries: string[] };
+
+/** Subscribes both receivers, publishes, waits for every delivery and checks what arrived when. */
+export async function deliverEvents({ api, report }: { api: Api; report: Report }) {
+  const busy = createReceiver((n) =>
+    n === 1 ? { status: 503, headers: { 'retry-after': String(RETRY_AFTER_SECONDS) } } : { status: 204 },
+  );
+  const away = createReceiver(() => ({ status: 200 }));
+  try {
+    report.section('Two receivers');
+    const busyEndpoint = await subscribe(api, 'busy', busy);
+    report.step(
+      `one answers 503 with Retry-After: ${RETRY_AFTER_SECONDS} first (${busyEndpoint.subscription.url})`,
+    );
+    const awayEndpoint = await subscribe(api, 'away', away);
+    const awayPort = Number(new URL(String(awayEndpoint.subscription.url)).port);
+    await away.close();
+    report.step(`one is down for ${DOWN_SECONDS} s (${awayEndpoint.subscription.url})`);
+
+    report.section('Published events');
+    await publish(api, report, busyEndpoint, 3);
+    await publish(api, report, awayEndpoint, 2);
+    await pause(DOWN_SECONDS * 1000);
+    await away.listen(awayPort);
+    report.step('the receiver that was down is up');
+
+    for (const endpoint of [busyEndpoint, awayEndpoint]) await followDeliveries(api, report, endpoint);
+    checkRetryAfter(report, busyEndpoint);
+    report.check(
+      'the receiver that was down got everything once it was up',
+      new Set(away.arrivals.map(({ eventId }) => eventId)).size === 2,
+    );
+    for (const { subscription } of [busyEndpoint, awayEndpoint])
+      await api.call('DELETE', `/api/v1/webhooks/${subscription.id}`);
+  } finally {
+    await Promise.all([busy.close(), away.close()]);
+  }
+}
+
+async function subscribe(api: Api, name: string, receiver: Receiver): Promise<Endpoint> {
+  const port = await receiver.listen(0);
+  const type = `demo.${name}_${Date.now().toString(36)}`;
+  const subscription = await api.call('POST', '/api/v1/webhooks', {
+    url: `http://127.0.0.1:${port}/webhooks`,
+    event_types: [type],
+    description: `demo: ${name}`,
+    retry_policy: RETRY_POLICY,
+  });
+  receiver.useSecret(String(subscription.secret));
+  return { name, receiver, subscription, type, deliveries: [] };
+}
+
+async function publish(api: Api, report: Report, endpoint: Endpoint, count: number): Promise<void> {
+  for (let n = 1; n <= count; n += 1) {
+    const answer = await api.call('POST', '/api/v1/events', { type: endpoint.type, data: { n } });
+    report.check(`${endpoint.type} no. ${n} accepted: event ${answer.event_id}`, answer.deliveries === 1);
+  }
+}
+
+async function followDeliveries(api: Api, report: Report, endpoint: Endpoint): Promise<void> {
+  report.section(`Deliveries to the receiver that was ${endpoint.name}`);
+  const deadline = Date.now() + PATIENCE_MS;
+  const path = `/api/v1/webhooks/${endpoint.subscription.id}/deliveries`;
+  for (;;) {
+    const { data } = (await api.call('GET', path)) as { data: Json[] };
+    if (data.every(({ status }) => status === 'delivered') || Date.now() > deadline) {
+      for (const { id } of data.toReversed()) await showDelivery(api, report, `${path}/${id}`);
+      break;
+    }
+    await pause(500);
+  }
+  report.check(
+    'every request that arrived carried a valid signature',
+    endpoint.receiver.arrivals.every(({ verified }) => verified),
+  );
+}
+
+async function showDelivery(api: Api, report: Report, path: string): Promise<void> {
+  const delivery = await api.call('GET', path);
+  report.check(
+    `delivery ${delivery.id}: ${delivery.status} after ${delivery.attempt_count} attempt(s)`,
+    delivery.status === 'delivered',
+  );
+  const attempts = delivery.attempts as {
+    number: number;
+    started_at: string;
+    status_code: number | null;
+    error: string | null;
+  }[];
+  attempts.forEach((attempt, index) => {
+    const before = attempts[index - 1];
+    const waited =
+      before === undefined ? 0 : (Date.parse(attempt.started_at) - Date.parse(before.started_at)) / 1000;
+    report.step(
+      `    attempt ${attempt.number}: ${attempt.status_code ?? attempt.error}${waited > 0 ? `, ${waited.toFixed(1)} s after the one before` : ''}`,
+    );
+  });
+  if (delivery.workflow_url !== null) report.step(`    history: ${delivery.workflow_url}`);
+}
+
+function checkRetryAfter(report: Report, { receiver }: Endpoint): void {
+  const [first, ...later] = receiver.arrivals;
+  const wait =
+    later.length === 0 || first === undefined
+      ? 0
+      : (Math.min(...later.map(({ at }) => at)) - first.at) / 1000;
+  report.check(
+    `Retry-After was honoured: nothing arrived for ${wait.toFixed(2)} s (asked for: ${RETRY_AFTER_SECONDS} s)`,
+    wait >= RETRY_AFTER_SECONDS,
+  );
+  report.check(
+    'all three events reached the busy receiver',
+    new Set(receiver.arrivals.filter(({ status }) => status < 300).map(({ eventId }) => eventId)).size === 3,
+  );
+}
+
+const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
