@@ -2,24 +2,11 @@
 import type { ZodObject, ZodType, z } from 'zod';
 import type { RequestContext } from '../context.ts';
 import type { ErrorCode } from '../errors/catalogue.ts';
+import type { ManagementScope } from '../tokens/scope.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-/** Management scopes of the service. Those of agents are in src/tokens/scope.ts. */
-export const MANAGEMENT_SCOPES = [
-  'agents:read',
-  'agents:write',
-  'applications:read',
-  'applications:write',
-  'webhooks:read',
-  'webhooks:write',
-  'delegations:read',
-  'delegations:write',
-  'events:write',
-  'audit:read',
-  'tenant:write',
-] as const;
-export type ManagementScope = (typeof MANAGEMENT_SCOPES)[number];
+export { MANAGEMENT_SCOPES, type ManagementScope } from '../tokens/scope.ts';
 
 export type RouteResponse = {
   readonly description: string;
