@@ -1,0 +1,69 @@
+// The commands of `countersign` and their options. Each only parses, calls one composed service and prints; --json prints nothing else.
+import { Command } from 'commander';
+import { registerApplicationCommands } from './applications/application.commands.ts';
+import { ConfigError, loadConfig, type Role } from './config.ts';
+import { ServiceError } from './errors/service-error.ts';
+import { LocalStackError } from './local/local-stack-error.ts';
+import { findRunningStack } from './local/running-stack.ts';
+import { registerTenantCommands } from './tenants/tenant.commands.ts';
+
+/** What the commands need from outside; tests give their own. */
+export type Runtime = {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Writes one line to stdout. */
+  readonly print: (line: string) => void;
+};
+
+const processRuntime: Runtime = {
+  env: process.env,
+  print: (line) => process.stdout.write(`${line}\n`),
+};
+
+/** Builds the whole command line; nothing runs before `parseAsync`. */
+export function createProgram(runtime: Runtime = processRuntime): Command {
+  const { env, print } = runtime;
+  const program = new Command('countersign')
+    .description('Identity for autonomous agents, and durable webhook events.')
+    .version('0.1.0')
+    .configureHelp({ sortSubcommands: false })
+    .showHelpAfterError('(run with --help for what is possible)');
+
+  // Composed late: --help and a wrong option answer at once, without loading the service.
+  const role = (name: Exclude<Role, 'command'>) => async () => {
+    const { runRole } = await import('./compose.ts');
+    await runRole(name, env);
+  };
+  program
+    .command('start')
+    .description('start everything on this machine: Postgres, Temporal, API and workers')
+    .action(role('start'));
+  program.command('api').description('serve the HTTP interface').action(role('api'));
+  program.command('worker').description('run workflows and deliver events').action(role('worker'));
+  program
+    .command('migrate')
+    .description('bring the database, the Temporal namespace and its search attributes up to date')
+    .action(role('migrate'));
+
+  const open = async () => {
+    const { composeManagement } = await import('./compose.ts');
+    return composeManagement(loadConfig({ ...(await findRunningStack(env)), ...env }, { role: 'command' }));
+  };
+  registerTenantCommands(program, { open, print });
+  registerApplicationCommands(program, { open, print });
+  return program;
+}
+
+/**
+ * Tells the operator what failed, in one line where it was expected.
+ * @returns the exit code: 2 for a wrong setting, 1 for everything else
+ */
+export function reportFailure(error: unknown, print: (line: string) => void): number {
+  if (error instanceof ConfigError) {
+    print(`countersign: ${error.message}`);
+    return 2;
+  }
+  if (error instanceof ServiceError || error instanceof LocalStackError)
+    print(`countersign: ${error.message}`);
+  else print(`countersign: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
+  return 1;
+}

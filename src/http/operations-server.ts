@@ -1,0 +1,44 @@
+// The worker's own small HTTP server for operators: liveness, readiness, metrics. It must never serve tenants.
+import { createServer, type Server } from 'node:http';
+
+/** What `/readyz` says: `ready` decides between 200 and 503, the rest is shown. */
+export type Readiness = { ready: boolean } & Record<string, unknown>;
+
+/**
+ * @param readiness asked at each `/readyz`
+ * @param metrics text in the Prometheus exposition format, asked at each `/metrics`
+ * @returns a server that does not listen yet
+ */
+export function createOperationsServer({
+  readiness,
+  metrics,
+}: {
+  readiness: () => Promise<Readiness>;
+  metrics: () => Promise<string>;
+}): Server {
+  const routes: Record<string, () => Promise<{ status: number; type: string; body: string }>> = {
+    '/healthz': async () => json(200, { status: 'ok' }),
+    '/readyz': async () => {
+      const { ready, ...rest } = await readiness();
+      return json(ready ? 200 : 503, { status: ready ? 'ready' : 'not_ready', ...rest });
+    },
+    '/metrics': async () => ({ status: 200, type: 'text/plain; version=0.0.4', body: await metrics() }),
+  };
+  const server = createServer((request, response) => {
+    const route = routes[(request.url ?? '').split('?')[0] ?? ''];
+    const answer = route === undefined ? Promise.resolve(json(404, { error: 'not_found' })) : route();
+    answer
+      .catch(() => json(500, { error: 'server_error' }))
+      .then(({ status, type, body }) => {
+        response.writeHead(status, { 'content-type': type, 'cache-control': 'no-store' });
+        response.end(request.method === 'HEAD' ? undefined : body);
+      })
+      .catch(() => response.destroy());
+  });
+  server.requestTimeout = 5_000;
+  return server;
+}
+
+function json(status: number, body: unknown) {
+  return { status, type: 'application/json', body: `${JSON.stringify(body)}\n` };
+}

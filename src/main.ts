@@ -1,0 +1,9 @@
+#!/usr/bin/env node
+// The executable `countersign`: runs the command line and turns its failures into one clear line and an exit code.
+import { createProgram, reportFailure } from './command-line.ts';
+
+try {
+  await createProgram().parseAsync();
+} catch (error) {
+  process.exitCode = reportFailure(error, (line) => process.stderr.write(`${line}\n`));
+}

