@@ -1,0 +1,38 @@
+// The names that Temporal keeps for ever: workflow ids, task queues, search attributes. Pure, also inside workflows.
+// Names are never encrypted: nothing personal and no secret may stand in one.
+import { defineSearchAttributeKey } from '@temporalio/common';
+
+/** Search attributes of the namespace; each is registered there before anything starts with it. */
+export const SEARCH_ATTRIBUTES = {
+  tenantId: defineSearchAttributeKey('TenantId', 'KEYWORD'),
+  subscriptionId: defineSearchAttributeKey('SubscriptionId', 'KEYWORD'),
+  eventType: defineSearchAttributeKey('EventType', 'KEYWORD'),
+  deliveryStatus: defineSearchAttributeKey('DeliveryStatus', 'KEYWORD'),
+  endpointHost: defineSearchAttributeKey('EndpointHost', 'KEYWORD'),
+  lastOutcome: defineSearchAttributeKey('LastOutcome', 'KEYWORD'),
+  attemptCount: defineSearchAttributeKey('AttemptCount', 'INT'),
+} as const;
+
+/** `main` serves workflows and quick activities; `attempts` serves attempts that may take long, in slots of their own. */
+export type TaskQueues = { readonly main: string; readonly attempts: string };
+
+export const TASK_QUEUES: TaskQueues = { main: 'countersign', attempts: 'attempts-slow' };
+
+/**
+ * Id of a delivery's workflow: `delivery/<id>`, for a replay `delivery/<id>/<generation>`. One id runs at most once.
+ * @param generation 0 for the first, one more for each replay
+ */
+export function deliveryWorkflowId(deliveryId: string, generation: number): string {
+  return generation === 0 ? `delivery/${deliveryId}` : `delivery/${deliveryId}/${generation}`;
+}
+
+/**
+ * Address of a workflow in Temporal's Web UI.
+ * @param place.uiUrl origin of the UI, without a slash at its end
+ */
+export function workflowUrl(
+  { uiUrl, namespace }: { uiUrl: string; namespace: string },
+  workflowId: string,
+): string {
+  return `${uiUrl}/namespaces/${encodeURIComponent(namespace)}/workflows/${encodeURIComponent(workflowId)}`;
+}

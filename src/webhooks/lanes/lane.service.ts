@@ -1,0 +1,48 @@
+// A subscription's gate as other rooms use it: open, held, or closed. It must never touch a delivery: whoever waits for a lane
+// has an outbox row that becomes claimable when the lane opens.
+import type { Queryable } from '../../database/transaction.ts';
+import type { LaneRow, LaneStore } from './lane.store.ts';
+
+export type { LaneRow } from './lane.store.ts';
+
+/** The lanes. Everything but `read` runs in the transaction of the subscription's own change. */
+export function createLaneService({ store }: { store: LaneStore }) {
+  return {
+    /** Makes the lane of a new subscription. */
+    create: (
+      unit: Queryable,
+      lane: { subscriptionId: string; tenantId: string; active: boolean },
+    ): Promise<void> => store.insert(unit, lane),
+
+    /**
+     * Closes or opens a lane by its subscription's flag. No attempt begins after the commit that closes it; one under way may
+     * finish. Source: Specification, "Webhook subscription" (states).
+     */
+    setActive: async (
+      unit: Queryable,
+      subscriptionId: string,
+      active: boolean,
+    ): Promise<{ changed: boolean }> => ({ changed: await store.setActive(unit, subscriptionId, active) }),
+
+    /** Closes a deleted subscription's lane for good; its unfinished deliveries count as canceled from then on. */
+    remove: (unit: Queryable, subscriptionId: string): Promise<void> =>
+      store.markDeleted(unit, subscriptionId),
+
+    /** Ends a hold at once, when somebody asked for a retry or changed the URL. */
+    endHold: async (unit: Queryable, subscriptionId: string): Promise<{ changed: boolean }> => ({
+      changed: await store.open(unit, subscriptionId),
+    }),
+
+    /** @returns the lanes of these subscriptions by subscription id */
+    read: async (
+      queryable: Queryable,
+      subscriptionIds: readonly string[],
+    ): Promise<ReadonlyMap<string, LaneRow>> => {
+      if (subscriptionIds.length === 0) return new Map();
+      const rows = await store.read(queryable, subscriptionIds);
+      return new Map(rows.map((row) => [row.subscription_id, row]));
+    },
+  };
+}
+
+export type LaneService = ReturnType<typeof createLaneService>;

@@ -1,0 +1,77 @@
+// All SQL of lanes. Whatever opens a lane takes its row FOR UPDATE and adds one to its epoch, so that no wake-up can be lost.
+import type { Queryable } from '../../database/transaction.ts';
+
+/** A lane as it is shown: `state` is `held` only while the hold lasts; `waiting` counts deliveries that have not ended. */
+export type LaneRow = {
+  readonly subscription_id: string;
+  readonly active: boolean;
+  readonly deleted: boolean;
+  readonly state: 'open' | 'held' | 'down';
+  readonly hold_until: Date | null;
+  readonly failing_since: Date | null;
+  readonly epoch: number;
+  readonly waiting: number;
+};
+
+/** What is waiting is counted up to this many: a display needs no more, and a backlog must not slow it down. */
+const MOST_WAITING = 10_000;
+
+const READ = `
+SELECT l.subscription_id, l.active, l.deleted, l.failing_since, l.epoch,
+  CASE WHEN l.state = 'held' AND (l.hold_until IS NULL OR l.hold_until <= now()) THEN 'open' ELSE l.state END AS state,
+  CASE WHEN l.hold_until > now() THEN l.hold_until END AS hold_until,
+  (SELECT count(*)::int FROM (
+     SELECT 1 FROM deliveries d
+     WHERE d.subscription_id = l.subscription_id AND d.status IN ('pending', 'retrying') LIMIT ${MOST_WAITING}
+   ) AS unfinished) AS waiting
+FROM lanes l WHERE l.subscription_id = ANY($1::uuid[])`;
+
+/** SQL of lanes; every function runs on the caller's connection. */
+export function createLaneStore() {
+  return {
+    insert: async (
+      unit: Queryable,
+      lane: { subscriptionId: string; tenantId: string; active: boolean },
+    ): Promise<void> => {
+      await unit.query(
+        `INSERT INTO lanes (subscription_id, tenant_id, active) VALUES ($1, $2, $3)
+         ON CONFLICT (subscription_id) DO NOTHING`,
+        [lane.subscriptionId, lane.tenantId, lane.active],
+      );
+    },
+
+    /** @returns false when the flag already was so */
+    setActive: async (unit: Queryable, subscriptionId: string, active: boolean): Promise<boolean> => {
+      const { rowCount } = await unit.query(
+        `UPDATE lanes SET active = $2, epoch = epoch + CASE WHEN $2 THEN 1 ELSE 0 END, updated_at = now()
+         WHERE subscription_id = $1 AND NOT deleted AND active <> $2`,
+        [subscriptionId, active],
+      );
+      return rowCount > 0;
+    },
+
+    markDeleted: async (unit: Queryable, subscriptionId: string): Promise<void> => {
+      await unit.query(
+        'UPDATE lanes SET deleted = true, active = false, updated_at = now() WHERE subscription_id = $1',
+        [subscriptionId],
+      );
+    },
+
+    /** Opens a held or failing lane at once; leaves an open one as it is. */
+    open: async (unit: Queryable, subscriptionId: string): Promise<boolean> => {
+      const { rowCount } = await unit.query(
+        `UPDATE lanes SET state = 'open', hold_until = NULL, epoch = epoch + 1, updated_at = now()
+         WHERE subscription_id = $1 AND NOT deleted AND (state <> 'open' OR hold_until IS NOT NULL)`,
+        [subscriptionId],
+      );
+      return rowCount > 0;
+    },
+
+    read: async (queryable: Queryable, subscriptionIds: readonly string[]): Promise<LaneRow[]> => {
+      const { rows } = await queryable.query<LaneRow>(READ, [subscriptionIds]);
+      return rows;
+    },
+  };
+}
+
+export type LaneStore = ReturnType<typeof createLaneStore>;
