@@ -1,0 +1,39 @@
+// A process of a program that is not ours (Postgres, Temporal): how it ended, and how it is stopped.
+import type { ChildProcess } from 'node:child_process';
+import type { PartEnd } from './keeper.ts';
+import { asDiskFull, type LocalStackError } from './local-stack-error.ts';
+import { endProcess, identify } from './processes.ts';
+
+/** `reason` is there when its log tells one that the operator can do something about. */
+export type PartExit = { readonly reason: LocalStackError | null; readonly description: string };
+
+/**
+ * @param child just spawned
+ * @param options.output its log, as `openPartLog` made it
+ * @returns resolves when it ended, or could not be spawned; never rejects
+ */
+export async function watchPart(
+  child: ChildProcess,
+  { dataDir, output }: { dataDir: string; output: { said(): string; path: string } },
+): Promise<PartExit> {
+  const how = await new Promise<string>((resolve) => {
+    child.once('error', (error) => resolve(error.message));
+    child.once('exit', (code, signal) => resolve(signal ?? `exit code ${code}`));
+  });
+  const said = output.said();
+  const fatal = said.split('\n').findLast((line) => /FATAL|PANIC|^error:/i.test(line));
+  return {
+    reason: asDiskFull(said, dataDir),
+    description: `${how}${fatal ? `: ${fatal.slice(0, 300)}` : ''} (see ${output.path})`,
+  };
+}
+
+/** Sends the signals of its end in turn, until it is gone. */
+export async function stopPart(child: ChildProcess, { signals, grace }: PartEnd): Promise<void> {
+  const identity = child.pid === undefined ? null : identify(child.pid);
+  if (identity === null) return;
+  await endProcess(
+    identity,
+    signals.map((signal) => ({ signal, wait: grace })),
+  );
+}

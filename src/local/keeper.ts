@@ -1,0 +1,117 @@
+// The list of running parts on disk, and the keeper process that ends them in order when their starter vanishes (also by SIGKILL).
+// A part is in the list from its first moment to its last; nobody but its starter writes the list.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { startOf } from './processes.ts';
+
+const KEEPER = fileURLToPath(new URL('./keeper.mjs', import.meta.url));
+
+/** How a part is ended: parts of a lower order first; each signal in turn, `grace` milliseconds apart. */
+export type PartEnd = {
+  readonly order: number;
+  readonly grace: number;
+  readonly signals: readonly NodeJS.Signals[];
+};
+
+/** What may be left over from an earlier run, and who wrote it. */
+type PartsFile = {
+  owner: number;
+  parts: (PartEnd & { name: string; pid: number; started: string })[];
+  remove: string[];
+};
+
+/**
+ * Ends whatever an earlier starter left running, in order, and waits until it is gone.
+ * @param file the list it kept
+ * @returns the names of the parts that were named there (most of them long gone)
+ */
+export async function endLeftovers(file: string): Promise<string[]> {
+  const list = readList(file);
+  if (list === null) return [];
+  const child = spawn(process.execPath, [KEEPER, file, String(list.owner)], {
+    stdio: 'ignore',
+    detached: true,
+  });
+  await once(child, 'exit');
+  rmSync(file, { force: true });
+  return list.parts.map((part) => part.name);
+}
+
+/**
+ * Starts to watch over the parts of this process.
+ * @param options.file where the list is kept; replaced atomically, mode 0600
+ * @param options.remove files and folders that go when the keeper had to end the parts
+ */
+export function createKeeper({
+  file,
+  remove = [],
+}: {
+  file: string;
+  remove?: readonly string[] | undefined;
+}) {
+  const list: PartsFile = { owner: process.pid, parts: [], remove: [...remove] };
+  let closed = false;
+  write();
+  let child = start();
+
+  function write(): void {
+    const next = `${file}.${process.pid}`;
+    writeFileSync(next, JSON.stringify(list), { mode: 0o600 });
+    renameSync(next, file);
+  }
+
+  function start() {
+    const started = spawn(process.execPath, [KEEPER, file, String(process.pid)], {
+      stdio: ['pipe', 'ignore', 'ignore'],
+      detached: true,
+    });
+    started.stdin?.on('error', () => undefined);
+    started.once('exit', () => {
+      setTimeout(() => {
+        if (!closed) child = start();
+      }, 500).unref();
+    });
+    started.on('error', () => undefined);
+    started.unref();
+    return started;
+  }
+
+  return {
+    /** Adds a part as soon as it was spawned. */
+    add(name: string, pid: number, end: PartEnd): void {
+      list.parts.push({ name, pid, started: startOf(pid) ?? '', ...end });
+      write();
+    },
+    /** Takes out a part that has ended. */
+    remove(pid: number): void {
+      list.parts = list.parts.filter((part) => part.pid !== pid);
+      if (!closed) write();
+    },
+    /** The keeper's process id: it is no part, and ends by itself. */
+    get pid(): number | undefined {
+      return child.pid;
+    },
+    /** Ends the watch; every part must have ended before. */
+    async close(): Promise<void> {
+      closed = true;
+      rmSync(file, { force: true });
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      const exited = once(child, 'exit');
+      child.ref();
+      child.stdin?.end();
+      await exited;
+    },
+  };
+}
+
+export type Keeper = ReturnType<typeof createKeeper>;
+
+function readList(file: string): PartsFile | null {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8')) as PartsFile;
+  } catch {
+    return null;
+  }
+}

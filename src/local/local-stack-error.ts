@@ -1,0 +1,20 @@
+// What the operator of a local stack is told when it cannot run: always one line.
+
+/** The local stack cannot start or go on; `message` is one line that says what is wrong and what to do about it. */
+export class LocalStackError extends Error {
+  override readonly name = 'LocalStackError';
+}
+
+/**
+ * Turns what a part or the file system said about a lack of space into the one line for it.
+ * @param text an error's message, or the end of a part's log
+ * @param folder where the space is missing
+ * @returns null when the text speaks of something else
+ */
+export function asDiskFull(text: string, folder: string): LocalStackError | null {
+  if (!/ENOSPC|EDQUOT|No space left on device|database or disk is full|disk quota exceeded/i.test(text))
+    return null;
+  return new LocalStackError(
+    `The disk is full: free some space for ${folder}, or set DATA_DIR to a folder on another disk.`,
+  );
+}

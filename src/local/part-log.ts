@@ -1,0 +1,35 @@
+// The log file of a part that is not ours: appended to across restarts, and begun anew when it has grown large.
+import { closeSync, fstatSync, ftruncateSync, mkdirSync, openSync, readSync } from 'node:fs';
+import { join } from 'node:path';
+
+const LARGEST = 32 * 1_048_576;
+
+/**
+ * @param dataDir the data folder; the file is `logs/<name>.log` in it
+ * @returns `fd` for the child's output (close it after the spawn), and `said()`: what was written since, at most the last 16 KiB
+ */
+export function openPartLog(dataDir: string, name: string) {
+  const folder = join(dataDir, 'logs');
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const path = join(folder, `${name}.log`);
+  const fd = openSync(path, 'a', 0o600);
+  if (fstatSync(fd).size > LARGEST) ftruncateSync(fd);
+  const begin = fstatSync(fd).size;
+  return {
+    path,
+    fd,
+    close: () => closeSync(fd),
+    said(): string {
+      const reader = openSync(path, 'r');
+      try {
+        const { size } = fstatSync(reader);
+        const from = Math.max(begin, size - 16_384);
+        const buffer = Buffer.alloc(Math.max(0, size - from));
+        readSync(reader, buffer, 0, buffer.length, from);
+        return buffer.toString('utf8');
+      } finally {
+        closeSync(reader);
+      }
+    },
+  };
+}

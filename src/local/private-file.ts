@@ -1,0 +1,32 @@
+// Small JSON files with secrets in the data folder: mode 0600, replaced atomically and durably.
+import { open, readFile, rename } from 'node:fs/promises';
+import { dirname } from 'node:path';
+
+/**
+ * Replaces a file; readers see the old content or the new, never a part, also after a power failure.
+ * @param file path; its folder exists
+ * @param content text
+ */
+export async function writePrivateFile(file: string, content: string): Promise<void> {
+  const next = `${file}.${process.pid}`;
+  const handle = await open(next, 'w', 0o600);
+  try {
+    await handle.chmod(0o600);
+    await handle.writeFile(content);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+  await rename(next, file);
+  const folder = await open(dirname(file), 'r').catch(() => null);
+  await folder?.sync().catch(() => undefined);
+  await folder?.close();
+}
+
+/** @returns the text, or null when there is no such file */
+export async function readPrivateFile(file: string): Promise<string | null> {
+  return await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return null;
+    throw error;
+  });
+}

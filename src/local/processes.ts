@@ -1,0 +1,114 @@
+// Looking at other processes and ending them by id. Never ends a process without knowing that it is still the one that was meant.
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** A process, told apart from a later one that got the same id. */
+export type ProcessIdentity = { readonly pid: number; readonly started: string };
+
+/** @returns true while a process with this id exists, whoever owns it */
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+  return !isZombie(pid);
+}
+
+/**
+ * @param pid a process id
+ * @returns an opaque text that differs for every process which ever has this id; null when there is none now
+ */
+export function startOf(pid: number): string | null {
+  if (process.platform === 'linux') {
+    const ticks = readStat(pid)?.[19];
+    return ticks === undefined ? null : `${bootId()}:${ticks}`;
+  }
+  try {
+    const started = execFileSync('ps', ['-o', 'lstart=', '-p', String(pid)], { encoding: 'utf8' }).trim();
+    return started === '' ? null : started;
+  } catch {
+    return null;
+  }
+}
+
+/** @returns who the process with this id is now, or null when there is none */
+export function identify(pid: number): ProcessIdentity | null {
+  const started = isAlive(pid) ? startOf(pid) : null;
+  return started === null ? null : { pid, started };
+}
+
+/** @returns true while exactly this process runs */
+export function isRunning(identity: ProcessIdentity): boolean {
+  return isAlive(identity.pid) && startOf(identity.pid) === identity.started;
+}
+
+/** @returns the parent's id, or null when the process is gone */
+export function parentOf(pid: number): number | null {
+  if (process.platform === 'linux') return Number(readStat(pid)?.[1] ?? Number.NaN) || null;
+  try {
+    return Number(execFileSync('ps', ['-o', 'ppid=', '-p', String(pid)], { encoding: 'utf8' })) || null;
+  } catch {
+    return null;
+  }
+}
+
+/** @returns the command line, words joined by spaces; empty when the process is gone */
+export function commandOf(pid: number): string {
+  try {
+    if (process.platform === 'linux')
+      return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim();
+    return execFileSync('ps', ['-ww', '-o', 'command=', '-p', String(pid)], { encoding: 'utf8' }).trim();
+  } catch {
+    return '';
+  }
+}
+
+/** Sends a signal; a process that is gone is no error. */
+export function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+}
+
+/**
+ * Ends a process: each signal in turn, until it is gone.
+ * @param identity whom
+ * @param steps signals with the milliseconds to wait after each
+ * @returns false when it still runs after all of them
+ */
+export async function endProcess(
+  identity: ProcessIdentity,
+  steps: readonly { signal: NodeJS.Signals; wait: number }[],
+): Promise<boolean> {
+  for (const step of steps) {
+    if (!isRunning(identity)) return true;
+    signal(identity.pid, step.signal);
+    const deadline = Date.now() + step.wait;
+    while (Date.now() < deadline && isRunning(identity)) await sleep(50);
+  }
+  return !isRunning(identity);
+}
+
+/** Fields of /proc/<pid>/stat after the command's name: [0] is the state, [1] the parent, [19] the start in clock ticks. */
+function readStat(pid: number): string[] | null {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    return text.slice(text.lastIndexOf(')') + 2).split(' ');
+  } catch {
+    return null;
+  }
+}
+
+/** Ticks are counted from the machine's start, so they name a process only together with it. */
+function bootId(): string {
+  return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+}
+
+/** One that has ended and waits for its parent to ask how: it answers signals, but runs no more. */
+function isZombie(pid: number): boolean {
+  return process.platform === 'linux' && readStat(pid)?.[0] === 'Z';
+}
