@@ -24,6 +24,8 @@ type Schemas = {
   readonly body?: ZodType;
   /** `json` unless said; `form` is `application/x-www-form-urlencoded`. */
   readonly bodyType?: 'json' | 'form';
+  /** Our own fields that PUT and PATCH ignore in the body; unless said, those of the 200 answer that the body does not know. */
+  readonly readOnly?: readonly string[];
 };
 
 type Parsed<S extends Schemas> = {
@@ -56,6 +58,12 @@ export type RouteDefinition<S extends Schemas> = {
   readonly scope: ManagementScope | null;
   /** Accepts an `idempotency-key`. */
   readonly idempotent?: true;
+  /** Top-level fields of the answer that are shown once: they are not kept for a replay of the same `idempotency-key`. */
+  readonly secretFields?: readonly string[];
+  /** The caller authenticates as a client (HTTP Basic); the service checks it. */
+  readonly clientAuthentication?: true;
+  /** Pages of any origin may read it; unless said, only public GETs below `/.well-known/`. */
+  readonly cors?: boolean;
   readonly request?: S;
   readonly responses: Readonly<Record<number, RouteResponse>>;
   /** Codes beyond those that every route can answer. */
