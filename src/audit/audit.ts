@@ -1,5 +1,6 @@
 // What one line of the audit log says. Types and rules only; an entry must never hold a secret, a token or a signature.
-import type { RequestContext } from '../context.ts';
+import type { RequestContext, Tenant } from '../context.ts';
+import type { Transaction } from '../database/transaction.ts';
 import type { ErrorCode } from '../errors/catalogue.ts';
 
 /** Who acted. `application` and `agent` carry their id, `operator` is the command line, `anonymous` showed no credential. */
@@ -26,11 +27,24 @@ export type AuditEntry = {
 };
 
 /** The part of a request's context that each entry records. */
-export type AuditContext = Pick<RequestContext, 'requestId' | 'tenant' | 'address' | 'principal'>;
+export type AuditContext = Pick<RequestContext, 'requestId' | 'tenant' | 'address' | 'principal'> & {
+  /** Who acts when no token says so. */
+  readonly actor?: AuditActor | undefined;
+};
 
-/** Who acts in this request: the entry's own actor, else the principal, else nobody known. */
+/** Who acts in this request: the entry's own actor, else the context's, else the principal, else nobody known. */
 export function actorOf(context: AuditContext, entry: AuditEntry): AuditActor {
-  if (entry.actor !== undefined) return entry.actor;
+  const actor = entry.actor ?? context.actor;
+  if (actor !== undefined) return actor;
   const { principal } = context;
   return principal === undefined ? { kind: 'anonymous' } : { kind: principal.kind, id: principal.subject };
+}
+
+/** The context of a command that an operator runs on the machine itself: no principal, no client address. */
+export function operatorContext(
+  tenant: Tenant,
+  requestId: string,
+  transaction?: Transaction,
+): RequestContext & { readonly actor: AuditActor } {
+  return { requestId, tenant, address: 'local', transaction, actor: { kind: 'operator' } };
 }

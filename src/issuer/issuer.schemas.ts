@@ -1,0 +1,32 @@
+// Shapes of the issuer's public documents, as validated in tests and shown in openapi.json.
+import { z } from 'zod';
+
+/** A JWK set of public keys (RFC 7517 §5). Strict, so that a private member could not go out unnoticed. */
+export const jwkSetSchema = z
+  .strictObject({
+    keys: z.array(
+      z.strictObject({
+        kty: z.enum(['EC', 'OKP']),
+        crv: z.enum(['P-256', 'Ed25519']),
+        x: z.string(),
+        y: z.string().optional(),
+        kid: z.string().describe('RFC 7638 thumbprint of the key'),
+        alg: z.enum(['ES256', 'EdDSA']),
+        use: z.literal('sig'),
+      }),
+    ),
+  })
+  .meta({ id: 'JwkSet' });
+
+/** Authorization server metadata (RFC 8414 §2). */
+export const issuerMetadataSchema = z
+  .strictObject({
+    issuer: z.url(),
+    token_endpoint: z.url(),
+    jwks_uri: z.url(),
+    scopes_supported: z.array(z.string()),
+    response_types_supported: z.array(z.string()),
+    grant_types_supported: z.array(z.string()),
+    token_endpoint_auth_methods_supported: z.array(z.string()),
+  })
+  .meta({ id: 'IssuerMetadata' });

@@ -1,0 +1,201 @@
+// Tenants: made, found by slug, changed, moved to another address. A slug, once used, must never name another tenant.
+
+import type { AuditService } from '../audit/audit.service.ts';
+import { operatorContext } from '../audit/audit.ts';
+import type { RequestContext, SigningAlgorithm, Tenant } from '../context.ts';
+import type { Database } from '../database/database.ts';
+import { newId } from '../database/ids.ts';
+import { createShortLivedCache } from '../database/short-lived-cache.ts';
+import type { Transaction } from '../database/transaction.ts';
+import { invalidField, ServiceError } from '../errors/service-error.ts';
+import type { IssuerService } from '../issuer/issuer.service.ts';
+import type { TenantStore } from './tenant.store.ts';
+import {
+  type AddressMismatch,
+  type AddressRules,
+  addressOf,
+  findMismatches,
+  isSlug,
+  type TenantRecord,
+  toTenant,
+} from './tenant.ts';
+
+export type { AddressMismatch, TenantRecord } from './tenant.ts';
+
+/** Milliseconds for which a tenant's row serves requests before it is read again. */
+const TENANT_LIFETIME = 2_000;
+
+/** Tenants kept in the process, by slug and by id. */
+const KEPT = 20_000;
+
+export type NewTenant = {
+  readonly slug: string;
+  /** The slug, unless said. */
+  readonly name?: string | undefined;
+  readonly audience?: string | undefined;
+  readonly signingAlgorithm?: SigningAlgorithm | undefined;
+};
+
+/** Fields that are there are changed; `audience: null` makes it follow the tenant's address. */
+export type TenantPatch = {
+  readonly name?: string | undefined;
+  readonly audience?: string | null | undefined;
+  readonly signingAlgorithm?: SigningAlgorithm | undefined;
+};
+
+/** Tenants and their addresses. @param addresses settings from which canonical addresses are made */
+export function createTenantService({
+  database,
+  store,
+  issuer,
+  audit,
+  addresses,
+}: {
+  database: Pick<Database, 'transaction'>;
+  store: TenantStore;
+  issuer: IssuerService;
+  audit: AuditService;
+  addresses: AddressRules;
+}) {
+  const bySlug = createShortLivedCache({
+    load: (slug) => store.find({ slug }),
+    lifetime: TENANT_LIFETIME,
+    limit: KEPT,
+    keep: (tenant) => tenant !== undefined,
+  });
+  const byId = createShortLivedCache({
+    load: (id) => store.find({ id }),
+    lifetime: TENANT_LIFETIME,
+    limit: KEPT,
+    keep: (tenant) => tenant !== undefined,
+  });
+  const forget = ({ id, slug }: { id: string; slug: string }) => {
+    bySlug.forget(slug);
+    byId.forget(id);
+  };
+
+  async function findExisting(slug: string): Promise<TenantRecord> {
+    const tenant = await store.find({ slug });
+    if (tenant === undefined)
+      throw new ServiceError('not_found', { detail: `There is no tenant "${slug}".` });
+    return tenant;
+  }
+
+  async function moveTo(tenant: TenantRecord): Promise<TenantRecord> {
+    const address = addressOf(tenant.slug, addresses);
+    return database.transaction({}, async (transaction) => {
+      const moved = (await store.update(transaction, tenant.id, address)) ?? tenant;
+      await audit.append(transaction, operatorContext(toTenant(moved), newId()), [
+        {
+          action: 'tenant.moved',
+          outcome: 'success',
+          target: { type: 'tenant', id: tenant.id },
+          data: { from: tenant.baseUrl, to: address.baseUrl },
+        },
+      ]);
+      transaction.afterCommit(() => forget(tenant));
+      return moved;
+    });
+  }
+
+  return {
+    /**
+     * Creates a tenant with its first issuer key, which signs at once.
+     * @param join a transaction that it becomes part of
+     * @throws ServiceError `invalid_request` when the slug is no DNS label, `conflict` when it was ever used
+     */
+    create: (
+      input: NewTenant,
+      join: { transaction?: Transaction | undefined } = {},
+    ): Promise<TenantRecord> => {
+      if (!isSlug(input.slug)) {
+        throw invalidField('slug', 'must be a DNS label: 1 to 63 of a-z, 0-9 and -, not - at an end');
+      }
+      const record = {
+        id: newId(),
+        slug: input.slug,
+        name: input.name ?? input.slug,
+        audience: input.audience ?? null,
+        signingAlgorithm: input.signingAlgorithm ?? 'ES256',
+        ...addressOf(input.slug, addresses),
+      };
+      return database.transaction(join, async (transaction) => {
+        const created = await store.insert(transaction, record);
+        await issuer.createFirstKey(transaction, created, created.signingAlgorithm);
+        await audit.append(transaction, operatorContext(toTenant(created), newId()), [
+          {
+            action: 'tenant.created',
+            outcome: 'success',
+            target: { type: 'tenant', id: created.id },
+            data: { slug: created.slug },
+          },
+        ]);
+        return created;
+      });
+    },
+
+    /** All tenants, the oldest first. */
+    list: (): Promise<TenantRecord[]> => store.list(),
+
+    /** The tenant of this slug, at most 2 s old; undefined when there is none. */
+    bySlug: async (slug: string): Promise<Tenant | undefined> => {
+      if (!isSlug(slug)) return undefined;
+      const record = await bySlug.get(slug);
+      return record === undefined ? undefined : toTenant(record);
+    },
+
+    /** The tenant of this id, at most 2 s old; undefined when there is none. */
+    byId: async (id: string): Promise<Tenant | undefined> => {
+      const record = await byId.get(id);
+      return record === undefined ? undefined : toTenant(record);
+    },
+
+    /** The request's own tenant as it is stored now. */
+    get: async ({ tenant }: RequestContext): Promise<TenantRecord> => findExisting(tenant.slug),
+
+    /** Changes the request's own tenant; a new signing algorithm takes effect after its key has been published for a while. */
+    update: (context: RequestContext, patch: TenantPatch): Promise<TenantRecord> =>
+      database.transaction(context, async (transaction) => {
+        const { id } = context.tenant;
+        const { name, audience, signingAlgorithm } = patch;
+        const updated = await store.update(transaction, id, {
+          ...(name === undefined ? {} : { name }),
+          ...(audience === undefined ? {} : { audience }),
+          ...(signingAlgorithm === undefined ? {} : { signingAlgorithm }),
+        });
+        if (updated === undefined) throw new ServiceError('not_found');
+        if (signingAlgorithm !== undefined)
+          await issuer.changeAlgorithm(transaction, updated, signingAlgorithm);
+        await audit.append(transaction, context, [
+          {
+            action: 'tenant.updated',
+            outcome: 'success',
+            target: { type: 'tenant', id },
+            data: { fields: Object.keys(patch) },
+          },
+        ]);
+        transaction.afterCommit(() => forget(updated));
+        return updated;
+      }),
+
+    /** The tenants whose stored address is not the one that the settings give: none may be served until they are moved. */
+    checkTenantAddresses: async (): Promise<AddressMismatch[]> =>
+      findMismatches(await store.list(), addresses),
+
+    /**
+     * Moves a tenant to the address that the settings give it; its earlier tokens end with that, since their issuer is gone.
+     * @throws ServiceError `not_found`; `conflict` when another tenant still has that address
+     */
+    move: async (slug: string): Promise<TenantRecord> => moveTo(await findExisting(slug)),
+
+    /** Moves a tenant only if its address differs. @returns whether it was moved; false also when there is no such tenant */
+    ensureAddress: async (slug: string): Promise<boolean> => {
+      const tenant = await store.find({ slug });
+      if (tenant === undefined || findMismatches([tenant], addresses).length === 0) return false;
+      await moveTo(tenant);
+      return true;
+    },
+  };
+}
+
+export type TenantService = ReturnType<typeof createTenantService>;

@@ -1,0 +1,71 @@
+// All SQL of the tenants. A slug is never freed: there is no deletion here.
+import type { Sequelize } from 'sequelize';
+import { translateDatabaseError, violatedUnique } from '../database/errors.ts';
+import type { Transaction } from '../database/transaction.ts';
+import { ServiceError } from '../errors/service-error.ts';
+import { defineTenantModel } from './tenant.model.ts';
+import type { TenantAddress, TenantRecord } from './tenant.ts';
+
+/** What a change may touch. */
+export type TenantChange = Partial<
+  Pick<TenantRecord, 'name' | 'audience' | 'signingAlgorithm'> & TenantAddress
+>;
+
+/** Why a tenant's row was refused, by the constraint that refused it. */
+const REFUSALS: Readonly<Record<string, string>> = {
+  tenants_slug_unique: 'This slug is taken. A slug is never used again.',
+  tenants_base_url_unique: 'Another tenant has this address.',
+  tenants_issuer_url_unique: 'Another tenant has this address.',
+};
+
+/** SQL of `tenants`. */
+export function createTenantStore({ sequelize }: { sequelize: Sequelize }) {
+  const model = defineTenantModel(sequelize);
+  const read = (row: InstanceType<typeof model> | null | undefined) => row?.get({ plain: true });
+
+  return {
+    /** @throws ServiceError `conflict` when the slug or the address is taken */
+    insert: async (
+      transaction: Transaction,
+      tenant: Omit<TenantRecord, 'createdAt' | 'updatedAt'>,
+    ): Promise<TenantRecord> => {
+      const row = await model
+        .create(tenant, { transaction: transaction.sequelize, returning: true })
+        .catch(refuse);
+      return row.get({ plain: true });
+    },
+
+    /** Changes the given fields. @returns the row afterwards, undefined when there is none */
+    update: async (
+      transaction: Transaction,
+      id: string,
+      change: TenantChange,
+    ): Promise<TenantRecord | undefined> => {
+      const [, rows] = await model
+        .update(
+          { ...change, updatedAt: sequelize.fn('now') },
+          { where: { id }, transaction: transaction.sequelize, returning: true },
+        )
+        .catch(refuse);
+      return read(rows[0]);
+    },
+
+    /** The tenant with this slug or this id. One round trip. */
+    find: async (by: { slug: string } | { id: string }): Promise<TenantRecord | undefined> =>
+      read(await model.findOne({ where: by }).catch(refuse)),
+
+    /** All tenants, the oldest first. */
+    list: async (): Promise<TenantRecord[]> => {
+      const rows = await model.findAll({ order: [['id', 'ASC']] }).catch(refuse);
+      return rows.map((row) => row.get({ plain: true }));
+    },
+  };
+}
+
+export type TenantStore = ReturnType<typeof createTenantStore>;
+
+function refuse(error: unknown): never {
+  const constraint = violatedUnique(error);
+  if (constraint === undefined) throw translateDatabaseError(error);
+  throw new ServiceError('conflict', { detail: REFUSALS[constraint], cause: error });
+}
