@@ -14,14 +14,8 @@ export type Runtime = {
   readonly print: (line: string) => void;
 };
 
-const processRuntime: Runtime = {
-  env: process.env,
-  print: (line) => process.stdout.write(`${line}\n`),
-};
-
 /** Builds the whole command line; nothing runs before `parseAsync`. */
-export function createProgram(runtime: Runtime = processRuntime): Command {
-  const { env, print } = runtime;
+export function createProgram({ env, print }: Runtime): Command {
   const program = new Command('countersign')
     .description('Identity for autonomous agents, and durable webhook events.')
     .version('0.1.0')

@@ -3,7 +3,7 @@
 import { createProgram, reportFailure } from './command-line.ts';
 
 try {
-  await createProgram().parseAsync();
+  await createProgram({ env: process.env, print: (line) => process.stdout.write(`${line}\n`) }).parseAsync();
 } catch (error) {
   process.exitCode = reportFailure(error, (line) => process.stderr.write(`${line}\n`));
 }
