@@ -37,7 +37,7 @@ export type Outcome =
   | { kind: 'rejected'; statusCode: number; errorClass: 'rejected'; error: string };
 
 /** Where an attempt was when it failed. */
-export type AttemptPhase = 'url' | 'address' | 'dns' | 'connect' | 'tls' | 'response';
+export type AttemptPhase = 'address' | 'dns' | 'connect' | 'tls' | 'response';
 
 const RETRYABLE_CLIENT_ERRORS = new Set([408, 425, 429]);
 const HOLDING_STATUSES = new Set([429, 503]);
@@ -99,7 +99,7 @@ export function classifyTimeout(phase: AttemptPhase): Outcome {
 }
 
 function failureClass(phase: AttemptPhase, code: string): ErrorClass {
-  if (phase === 'url' || phase === 'address') return 'blocked_address';
+  if (phase === 'address') return 'blocked_address';
   if (phase === 'connect' && code === 'ETIMEDOUT') return 'timeout';
   if (phase !== 'response') return phase;
   if (code.startsWith('ERR_SSL_') || code === 'EPROTO') return 'tls';

@@ -1,0 +1,148 @@
+// Holds the receiver's verification to the specification: what we sign passes, tampering is refused, in the order of the rules.
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { type ReceivedHeaders, type Refusal, verifyDelivery } from '../../src/sdk/receiver.ts';
+import { signDelivery } from '../../src/webhooks/signing/delivery.signer.ts';
+
+const NOW = 1_700_000_000;
+const SECRET = 'whsec_current-secret-of-this-subscription';
+const body = new TextEncoder().encode('{"event_id":"e"}');
+
+type Headers = Record<string, string | undefined>;
+
+function delivery({
+  secrets = { current: SECRET } as { current: string; next?: string },
+  at = NOW,
+  maxAge = 300,
+} = {}) {
+  const signed = signDelivery({
+    ...{ secrets, maxAge, body, timestamp: at },
+    ...{ deliveryId: 'd-1', eventType: 'auth.login.success' },
+  });
+  const headers: Headers = { 'content-type': 'application/json' };
+  for (const [name, value] of Object.entries(signed)) headers[name.toLowerCase()] = value;
+  return headers;
+}
+
+function verify(headers: ReceivedHeaders, changes: Partial<Parameters<typeof verifyDelivery>[0]> = {}) {
+  return verifyDelivery({ method: 'POST', headers, body, secrets: SECRET, now: NOW * 1000, ...changes });
+}
+
+describe('verifyDelivery', () => {
+  it('accepts what the service signs, from an object and from Headers', () => {
+    const accepted = {
+      ok: true,
+      deliveryId: 'd-1',
+      eventType: 'auth.login.success',
+      timestamp: NOW,
+      replayWindowSeconds: 300,
+    };
+    expect(verify(delivery())).toEqual(accepted);
+    const headers = new Headers(Object.entries(delivery()).map(([name, value]) => [name, value ?? '']));
+    expect(verify(headers)).toEqual(accepted);
+    expect(verify({ ...delivery(), 'content-type': 'Application/JSON; charset=utf-8' }).ok).toBe(true);
+  });
+
+  it('accepts any body, type and id that the service signs', () => {
+    fc.assert(
+      fc.property(
+        fc.uint8Array({ maxLength: 200 }),
+        fc.stringMatching(/^[\x21-\x7e]{1,40}$/),
+        (bytes, id) => {
+          const signed = signDelivery({
+            ...{ secrets: { current: SECRET }, maxAge: 60, body: bytes, timestamp: NOW },
+            ...{ deliveryId: id, eventType: 'a.b' },
+          });
+          const headers = new Headers({ ...signed, 'content-type': 'application/json' });
+          expect(verify(headers, { body: bytes })).toMatchObject({ ok: true, deliveryId: id });
+        },
+      ),
+    );
+  });
+
+  it('accepts either secret during a rotation, on either side', () => {
+    const overlapping = delivery({ secrets: { current: 'old', next: 'new' } });
+    for (const secrets of ['old', 'new', ['old', 'new'], ['new', 'old'], ['other', 'new']]) {
+      expect(verify(overlapping, { secrets }).ok).toBe(true);
+    }
+    expect(verify(overlapping, { secrets: ['other'] }).ok).toBe(false);
+    expect(verify(delivery({ secrets: { current: 'new' } }), { secrets: ['old', 'new'] }).ok).toBe(true);
+  });
+
+  const other = `sha256=${'0'.repeat(64)}`;
+  it.each<[what: string, Headers, Refusal]>([
+    ['a form', { 'content-type': 'text/plain' }, 'unsupported_media_type'],
+    ['no content type', { 'content-type': undefined }, 'unsupported_media_type'],
+    ['no suite', { 'x-service-signature-suite': undefined }, 'unsupported_suite'],
+    ['another suite', { 'x-service-signature-suite': 'service-webhook-v2' }, 'unsupported_suite'],
+    [
+      'the name of an object’s own property',
+      { 'x-service-signature-suite': 'constructor' },
+      'unsupported_suite',
+    ],
+    ['no timestamp', { 'x-service-timestamp': undefined }, 'malformed_headers'],
+    ['a timestamp that is no number', { 'x-service-timestamp': '1e9' }, 'malformed_headers'],
+    ['no max-age', { 'x-service-signature-max-age': undefined }, 'malformed_headers'],
+    ['an id of two lines', { 'x-service-delivery': 'd\n1' }, 'malformed_headers'],
+    ['no event type', { 'x-service-event': undefined }, 'malformed_headers'],
+    ['no signature', { 'x-service-signature-256': undefined }, 'invalid_signature'],
+    ['another signature', { 'x-service-signature-256': other }, 'invalid_signature'],
+    ['another timestamp', { 'x-service-timestamp': String(NOW + 1) }, 'invalid_signature'],
+    ['another max-age', { 'x-service-signature-max-age': '3600' }, 'invalid_signature'],
+    ['another id', { 'x-service-delivery': 'd-2' }, 'invalid_signature'],
+    ['another event type', { 'x-service-event': 'auth.logout' }, 'invalid_signature'],
+  ])('refuses %s', (_what, changes, refusal) => {
+    expect(verify({ ...delivery(), ...changes })).toMatchObject({ ok: false, refusal });
+  });
+
+  it('refuses another body, even one that means the same JSON', () => {
+    const respelled = new TextEncoder().encode('{ "event_id": "e" }');
+    expect(verify(delivery(), { body: respelled })).toMatchObject({ refusal: 'invalid_signature' });
+  });
+
+  it('refuses a delivery older than the smaller of both limits, or from the future', () => {
+    const aged = (seconds: number, changes = {}) =>
+      verify(delivery({ maxAge: 120 }), { now: (NOW + seconds) * 1000, ...changes });
+    expect(aged(120).ok).toBe(true);
+    expect(aged(121)).toMatchObject({ refusal: 'stale_timestamp', status: 400 });
+    expect(aged(60, { maxAgeSeconds: 60 })).toMatchObject({ ok: true, replayWindowSeconds: 60 });
+    expect(aged(61, { maxAgeSeconds: 60 })).toMatchObject({ refusal: 'stale_timestamp' });
+    expect(aged(121, { maxAgeSeconds: 3600 })).toMatchObject({ refusal: 'stale_timestamp' });
+    expect(aged(-60).ok).toBe(true);
+    expect(aged(-61)).toMatchObject({ refusal: 'future_timestamp' });
+  });
+
+  it('names the first rule that is broken, in the order of the specification', () => {
+    const broken: Headers = {
+      'x-service-timestamp': '1',
+      'x-service-signature-256': other,
+      'x-service-signature-suite': 'v0',
+      'content-type': 'text/html',
+    };
+    const repaired = delivery();
+    const steps: [string, Refusal][] = [
+      ['content-type', 'unsupported_media_type'],
+      ['x-service-signature-suite', 'unsupported_suite'],
+      ['x-service-signature-256', 'invalid_signature'],
+    ];
+    expect(verify(broken, { method: 'PUT' })).toMatchObject({ refusal: 'method_not_allowed', status: 405 });
+    const headers: Headers = { ...repaired, ...broken };
+    for (const [name, refusal] of steps) {
+      expect(verify(headers)).toMatchObject({ refusal });
+      headers[name] = repaired[name];
+    }
+    expect(verify(delivery({ at: 1 }))).toMatchObject({ refusal: 'stale_timestamp' });
+  });
+
+  it('refuses to work without a secret', () => {
+    for (const secrets of [[], '', [''], ['good', '']]) {
+      expect(() => verify(delivery(), { secrets })).toThrow(TypeError);
+    }
+  });
+
+  it('reads a repeated header as a missing one', () => {
+    expect(verify({ ...delivery(), 'x-service-delivery': ['d-1', 'd-1'] })).toMatchObject({
+      refusal: 'malformed_headers',
+    });
+  });
+});

@@ -1,0 +1,48 @@
+// What the tests of the sender share: a sender into loopback, an attempt, and what must hold for every result.
+import { expect } from 'vitest';
+import {
+  type Attempt,
+  type AttemptResult,
+  createDeliverySender,
+} from '../../../src/webhooks/deliveries/delivery.sender.ts';
+import { createGuardedAgent, type GuardedAgent } from '../../../src/webhooks/egress/guarded.agent.ts';
+
+export const BODY = new TextEncoder().encode('{"event_id":"e","data":{"text":"grüße\\u0000"}}');
+
+export const SECRETS = { current: 'whsec_current-secret-of-this-subscription' };
+
+/** A sender that may reach loopback. */
+export function startLocalSender(options: Parameters<typeof createGuardedAgent>[0] = {}) {
+  const agent = createGuardedAgent({ allowedNetworks: ['127.0.0.0/8', '::1/128'], ...options });
+  return { agent, sender: createDeliverySender({ agent }), close: () => closeAgent(agent) };
+}
+
+async function closeAgent(agent: GuardedAgent): Promise<void> {
+  await agent.close();
+}
+
+export function attemptTo(url: string, changes: Partial<Attempt> = {}): Attempt {
+  return {
+    url,
+    body: BODY,
+    secrets: SECRETS,
+    maxAge: 300,
+    deliveryId: '0193a0f0-0000-7000-8000-000000000001',
+    eventType: 'auth.login.success',
+    timeoutMs: 2000,
+    ...changes,
+  };
+}
+
+/** Fails unless the result is one that can be stored and shown, whatever the receiver did. */
+export function expectBounded(result: AttemptResult, { withinMs = 2500 } = {}): void {
+  expect(result.durationMs).toBeLessThan(withinMs);
+  expect(result.phases.total_ms).toBeLessThan(withinMs);
+  expect(result.responseExcerpt?.length ?? 0).toBeLessThanOrEqual(1024);
+  expect(result.responseExcerpt?.replaceAll(/[\n\t]/g, '') ?? '').not.toMatch(/[\p{Cc}\p{Cs}]/u);
+  if (result.retryAfterSeconds !== null) {
+    expect(Number.isSafeInteger(result.retryAfterSeconds)).toBe(true);
+    expect(result.retryAfterSeconds).toBeLessThanOrEqual(2 ** 31 - 1);
+  }
+  expect(JSON.parse(JSON.stringify(result.outcome))).toEqual(result.outcome);
+}

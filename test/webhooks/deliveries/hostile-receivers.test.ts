@@ -1,0 +1,186 @@
+// Sends to receivers that misbehave in every way they can. Each must cost one bounded attempt, and nothing else.
+import type { Socket } from 'node:net';
+import { gzipSync } from 'node:zlib';
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import { MAX_RESPONSE_BYTES } from '../../../src/webhooks/deliveries/delivery.sender.ts';
+import { type LocalReceiver, startRawReceiver, startReceiver } from '../receiver/local-receiver.ts';
+import { attemptTo, expectBounded, startLocalSender } from './attempt.ts';
+
+const local = startLocalSender();
+const receivers: LocalReceiver[] = [];
+
+afterEach(async () => {
+  await Promise.all(receivers.splice(0).map((receiver) => receiver.close()));
+});
+afterAll(() => local.close());
+
+/** One attempt against a receiver that answers each request on a bare socket. */
+async function attemptAgainst(answer: (socket: Socket) => void, timeoutMs = 600) {
+  const sockets: Socket[] = [];
+  const receiver = await startRawReceiver((socket) => {
+    sockets.push(socket);
+    socket.once('data', () => answer(socket));
+  });
+  receivers.push(receiver);
+  const result = await local.sender.send(attemptTo(`http://127.0.0.1:${receiver.port}/`, { timeoutMs }));
+  expectBounded(result, { withinMs: timeoutMs + 1000 });
+  return { result, receiver, sockets };
+}
+
+const HEAD = 'HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n';
+
+function repeat(socket: Socket, everyMs: number, write: () => void): void {
+  const timer = setInterval(write, everyMs);
+  socket.on('close', () => clearInterval(timer));
+}
+
+async function closed(socket: Socket | undefined): Promise<boolean> {
+  for (let waited = 0; waited < 2000 && socket?.destroyed === false; waited += 20) {
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  return socket?.destroyed === true;
+}
+
+describe('a hostile receiver costs one bounded attempt:', () => {
+  it('an answer without end is read to 64 KiB and then cut off', async () => {
+    const { result, sockets } = await attemptAgainst((socket) => {
+      socket.write(`${HEAD}Transfer-Encoding: chunked\r\n\r\n`);
+      const chunk = `${(8192).toString(16)}\r\n${'x'.repeat(8192)}\r\n`;
+      repeat(socket, 1, () => socket.write(chunk));
+    }, 5000);
+    expect(result.outcome.kind).toBe('delivered');
+    expect(result.durationMs).toBeLessThan(3000);
+    expect(await closed(sockets[0])).toBe(true);
+    expect(sockets[0]?.bytesWritten ?? 0).toBeLessThan(MAX_RESPONSE_BYTES * 64);
+  });
+
+  it('a body that drips counts by its status, and ends with the deadline', async () => {
+    const drip = (status: string) => (socket: Socket) => {
+      socket.write(`HTTP/1.1 ${status}\r\nContent-Length: 100000\r\n\r\n`);
+      repeat(socket, 20, () => socket.write('x'));
+    };
+    const accepted = await attemptAgainst(drip('200 OK'));
+    expect(accepted.result.outcome.kind).toBe('delivered');
+    const failed = await attemptAgainst(drip('503 Later'));
+    expect(failed.result.outcome).toMatchObject({ kind: 'retry', error: 'http:503' });
+    expect(await closed(failed.sockets[0])).toBe(true);
+  });
+
+  it('headers that drip end with the deadline', async () => {
+    const { result, sockets } = await attemptAgainst((socket) => {
+      socket.write(HEAD);
+      repeat(socket, 20, () => socket.write('X-Drip: 1\r\n'));
+    });
+    expect(result.outcome).toMatchObject({ kind: 'retry', errorClass: 'timeout', error: 'timeout:response' });
+    expect(await closed(sockets[0])).toBe(true);
+  });
+
+  it('silence ends with the deadline', async () => {
+    const { result } = await attemptAgainst(() => {});
+    expect(result.outcome).toMatchObject({ errorClass: 'timeout' });
+    expect(result.durationMs).toBeGreaterThanOrEqual(590);
+  });
+
+  it('informational answers without end end with the deadline', async () => {
+    const { result } = await attemptAgainst((socket) => {
+      repeat(socket, 5, () => socket.write('HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n'));
+    });
+    expect(result.outcome).toMatchObject({ errorClass: 'timeout' });
+    expect(result.statusCode).toBeNull();
+  });
+
+  it('a flood of headers is cut off', async () => {
+    const { result } = await attemptAgainst((socket) => {
+      socket.write(`${HEAD}${`X-Flood: ${'x'.repeat(1000)}\r\n`.repeat(64)}\r\n`);
+    });
+    expect(result.outcome).toMatchObject({ kind: 'retry', errorClass: 'too_large' });
+  });
+
+  it('one header without end is cut off', async () => {
+    const { result } = await attemptAgainst((socket) => {
+      socket.write(`${HEAD}X-Long: `);
+      repeat(socket, 1, () => socket.write('x'.repeat(4096)));
+    }, 3000);
+    expect(result.outcome).toMatchObject({ kind: 'retry', errorClass: 'too_large' });
+  });
+
+  it('a compressed bomb is not unpacked', async () => {
+    const bomb = gzipSync(Buffer.alloc(32 * 1024 * 1024));
+    const { result } = await attemptAgainst((socket) => {
+      socket.end(
+        Buffer.concat([
+          Buffer.from(`${HEAD}Content-Encoding: gzip\r\nContent-Length: ${bomb.length}\r\n\r\n`),
+          bomb,
+        ]),
+      );
+    });
+    expect(result.outcome.kind).toBe('delivered');
+  });
+
+  it.each([
+    ['a reset before the answer', (socket: Socket) => socket.resetAndDestroy(), 'reset'],
+    ['an end before the answer', (socket: Socket) => socket.end(), 'reset'],
+    [
+      'a reset within the headers',
+      (socket: Socket) => void socket.write(HEAD, () => socket.resetAndDestroy()),
+      'reset',
+    ],
+    ['an answer of another protocol', (socket: Socket) => socket.end('SSH-2.0-OpenSSH_9.0\r\n'), 'protocol'],
+    ['bytes that mean nothing', (socket: Socket) => socket.end(Buffer.alloc(4096, 0)), 'protocol'],
+    [
+      'two content lengths',
+      (socket: Socket) => socket.end(`${HEAD}Content-Length: 1\r\nContent-Length: 2\r\n\r\nab`),
+      'protocol',
+    ],
+    ['NUL within a header', (socket: Socket) => socket.end(`${HEAD}X: a\0b\r\n\r\n`), 'protocol'],
+    ['an HTTP/2 preface', (socket: Socket) => socket.end('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), 'protocol'],
+  ])('%s', async (_name, answer, errorClass) => {
+    const { result } = await attemptAgainst((socket) => void answer(socket));
+    expect(result.outcome).toMatchObject({ kind: 'retry', statusCode: null, errorClass, hold: false });
+  });
+
+  it('an upgrade nobody asked for', async () => {
+    const { result } = await attemptAgainst((socket) => {
+      socket.end('HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n');
+    });
+    expect(result.outcome.kind).toBe('retry');
+  });
+
+  it('a reset within the body of a 200 counts as delivered: the answer was given', async () => {
+    const { result } = await attemptAgainst((socket) => {
+      socket.write(`${HEAD}Content-Length: 1000\r\n\r\nabc`, () =>
+        setTimeout(() => socket.resetAndDestroy(), 50),
+      );
+    });
+    expect(result.outcome.kind).toBe('delivered');
+    expect(result.responseExcerpt).toBe('abc');
+  });
+
+  it('a second answer smuggled behind the first is not taken for the next attempt’s', async () => {
+    const receiver = await startRawReceiver((socket) => {
+      socket.once('data', () => {
+        socket.write(
+          'HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n',
+        );
+      });
+    });
+    receivers.push(receiver);
+    const attempt = attemptTo(`http://127.0.0.1:${receiver.port}/`, { timeoutMs: 600 });
+    const outcomes = [await local.sender.send(attempt), await local.sender.send(attempt)];
+    expect(outcomes.map(({ statusCode }) => statusCode)).toEqual([500, 500]);
+  });
+
+  it('a kept-alive connection that was closed meanwhile is not used again', async () => {
+    const receiver = await startReceiver((request, response) => {
+      request.resume();
+      response.end('ok', () => setTimeout(() => request.socket.destroy(), 20));
+    });
+    receivers.push(receiver);
+    const attempt = attemptTo(`http://127.0.0.1:${receiver.port}/`);
+    for (let count = 0; count < 3; count++) {
+      expect((await local.sender.send(attempt)).outcome.kind).toBe('delivered');
+      await new Promise((resolve) => setTimeout(resolve, 60));
+    }
+    expect(receiver.connections()).toBe(3);
+  });
+});
