@@ -44,7 +44,7 @@ function openEcdsa(bytes: Uint8Array): Uint8Array | null {
 
 /** Two 33-byte integers make 72 bytes in all, so every length fits the short form, and the long form is never minimal. */
 function decodeDer(der: Uint8Array): Uint8Array | null {
-  if (der[0] !== 0x30 || der[1] !== der.length - 2 || der.length > 72) return null;
+  if (der[0] !== 0x30 || der[1] !== der.length - 2) return null;
   const r = readInteger(der, 2);
   const s = r === null ? null : readInteger(der, r.end);
   if (r === null || s === null || s.end !== der.length) return null;

@@ -98,7 +98,7 @@ describe('escaping', () => {
   });
 
   it('can be undone, so that no two texts have one escaped form', () => {
-    const unescape = (text: string) =>
+    const undo = (text: string) =>
       text.replace(/\\(?:u([0-9a-f]{4})|(.))/g, (_, code, letter) =>
         code
           ? String.fromCharCode(Number.parseInt(code, 16))
@@ -110,7 +110,7 @@ describe('escaping', () => {
     );
     fc.assert(
       fc.property(fc.string({ unit: units }), (text) => {
-        expect(unescape(escapeField(text))).toBe(text);
+        expect(undo(escapeField(text))).toBe(text);
         const codes = [...escapeField(text)].map((character) => character.charCodeAt(0));
         expect(codes.filter((code) => code < 0x20 || code === 0x7f)).toEqual([]);
       }),

@@ -178,6 +178,7 @@ describe('a private key is refused, and not repeated', () => {
     ['es256', { ...ec.export({ format: 'jwk' }) }, String(ec.export({ format: 'jwk' }).d)],
     ['es256', { ...ec.export({ format: 'jwk' }), d: undefined }, 'undefined'],
     ['ed25519', { kty: 'oct', k: 'c2VjcmV0' }, 'c2VjcmV0'],
+    ['ed25519', { kty: 'AKP', priv: 'c2VjcmV0' }, 'c2VjcmV0'],
     ['ed25519', ed.export({ format: 'pem', type: 'pkcs8' }).toString(), 'MC4CAQ'],
     ['es256', ec.export({ format: 'pem', type: 'sec1' }).toString(), 'MHcCAQ'],
     ['es256', ec.export({ format: 'der', type: 'pkcs8' }).toString('base64'), 'MIGHAg'],
