@@ -10,6 +10,13 @@ export type FanOut = {
   readonly delivery_id: string | null;
 };
 
+/** A published event; `digest` is the SHA-256 of its content in hex. */
+export type PublishedRow = {
+  readonly event_id: string;
+  readonly digest: string;
+  readonly deliveries: number;
+};
+
 const INPUT = `
 input AS (
   SELECT *, string_to_array(joined, ' ') AS candidates
@@ -49,6 +56,29 @@ SELECT id, deliveries, delivery_id FROM accepted`;
 
 const EMIT = `WITH ${INPUT}, accepted AS (SELECT id, deliveries, delivery_id FROM counted), ${FAN_OUT}`;
 
+// In the order of the unique key, so that two publishers of the same ids wait for each other and never in a circle.
+const PUBLISH = `
+WITH ${INPUT}, accepted AS (
+  INSERT INTO published_events (tenant_id, event_id, id, digest, deliveries)
+  SELECT i.tenant_id, i.event_id, i.id, decode(d.digest, 'hex'), c.deliveries
+  FROM input i JOIN counted c ON c.id = i.id JOIN unnest($1::uuid[], $10::text[]) AS d (id, digest) ON d.id = i.id
+  ORDER BY i.tenant_id, i.event_id
+  ON CONFLICT DO NOTHING
+  RETURNING id, deliveries, NULL::text AS delivery_id
+), ${FAN_OUT}`;
+
+const FIND_PUBLISHED = `
+SELECT event_id, encode(digest, 'hex') AS digest, deliveries
+FROM published_events WHERE tenant_id = $1 AND event_id = ANY ($2::text[])`;
+
+// Reads no more than the limit allows, so that a full backlog costs what the limit costs.
+const COUNT_UNFINISHED = `
+SELECT count(*)::int AS unfinished FROM (
+  SELECT 1 FROM subscriptions s JOIN deliveries d ON d.subscription_id = s.id
+  WHERE s.tenant_id = $1 AND s.deleted_at IS NULL AND d.status IN ('pending', 'retrying')
+  LIMIT $2
+) AS counted`;
+
 /** SQL of events; every function runs on the caller's connection. */
 export function createEventStore() {
   return {
@@ -60,6 +90,37 @@ export function createEventStore() {
     emit: async (unit: Queryable, events: readonly EventRecord[]): Promise<FanOut[]> => {
       const { rows } = await unit.query<FanOut>(EMIT, parameters(events));
       return rows;
+    },
+
+    /**
+     * The same for published events, of which those whose event id is taken leave no row.
+     * @param events what to publish, each event id once
+     * @param digests SHA-256 of each event's content in hex, in the same order
+     * @returns one row an accepted event, in no order
+     */
+    publish: async (
+      unit: Queryable,
+      events: readonly EventRecord[],
+      digests: readonly string[],
+    ): Promise<FanOut[]> => {
+      const { rows } = await unit.query<FanOut>(PUBLISH, [...parameters(events), digests]);
+      return rows;
+    },
+
+    /** The published events of these ids; unknown ids are left out. */
+    findPublished: async (
+      unit: Queryable,
+      tenantId: string,
+      eventIds: readonly string[],
+    ): Promise<PublishedRow[]> => {
+      const { rows } = await unit.query<PublishedRow>(FIND_PUBLISHED, [tenantId, eventIds]);
+      return rows;
+    },
+
+    /** How many deliveries of the tenant's subscriptions are not finished, up to `atMost`. */
+    countUnfinished: async (unit: Queryable, tenantId: string, atMost: number): Promise<number> => {
+      const { rows } = await unit.query<{ unfinished: number }>(COUNT_UNFINISHED, [tenantId, atMost]);
+      return rows[0]?.unfinished ?? 0;
     },
   };
 }

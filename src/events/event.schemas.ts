@@ -1,0 +1,91 @@
+// The bodies of the event routes. `data` is passed on as it was parsed: a copy would lose members such as `__proto__`.
+import { z } from 'zod';
+import { ServiceError } from '../errors/service-error.ts';
+import type { JsonObject } from './event.ts';
+import { MAX_EVENT_TYPE_LENGTH } from './filter.ts';
+import { checkPublication, MAX_EVENTS, type Publication } from './publication.ts';
+
+const isObject = (value: unknown): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const eventData = z
+  .custom<JsonObject>(isObject, { error: 'must be a JSON object' })
+  .meta({ type: 'object', additionalProperties: true });
+
+/** One event as a publisher sends it. */
+export const publishedEvent = z.strictObject({
+  type: z.string().min(1).max(MAX_EVENT_TYPE_LENGTH).describe('2 to 5 segments joined by dots.'),
+  data: eventData,
+  occurred_at: z
+    .string()
+    .max(64)
+    .optional()
+    .meta({ format: 'date-time', description: 'RFC 3339; the time of acceptance when absent.' }),
+  event_id: z
+    .string()
+    .regex(/^[\x21-\x7e]{1,128}$/, 'must be 1 to 128 visible ASCII characters')
+    .optional()
+    .describe('Makes a repetition safe; a UUID is made when absent.'),
+});
+
+const single = z.toJSONSchema(publishedEvent, { io: 'input', unrepresentable: 'any' });
+const { $schema: _dialect, ...item } = single;
+
+/** One event, or an array whose members are judged one by one: a wrong one must not refuse its neighbours. */
+export const publishBody = z
+  .custom<unknown>(
+    (value) => (Array.isArray(value) ? value.length >= 1 && value.length <= MAX_EVENTS : isObject(value)),
+    { error: `must be an event, or an array of 1 to ${MAX_EVENTS} events` },
+  )
+  .meta({ oneOf: [item, { type: 'array', minItems: 1, maxItems: MAX_EVENTS, items: item }] });
+
+/**
+ * Reads one event of a body.
+ * @param value a member of the array, or the whole body
+ * @param path where it stands: `body`, or `body.3`
+ * @returns the event, or `invalid_request` naming each wrong field
+ */
+export function readPublication(value: unknown, path: string): Publication | ServiceError {
+  const parsed = publishedEvent.safeParse(value);
+  if (!parsed.success) {
+    const errors = parsed.error.issues.map((issue) => ({
+      path: [path, ...issue.path.map(String)].join('.'),
+      message: issue.message,
+    }));
+    const detail = errors.map((error) => `${error.path}: ${error.message}`).join('; ');
+    return new ServiceError('invalid_request', { detail, errors });
+  }
+  try {
+    return checkPublication(parsed.data, path);
+  } catch (error) {
+    if (error instanceof ServiceError) return error;
+    throw error;
+  }
+}
+
+export const published = z.strictObject({ event_id: z.string(), deliveries: z.int().min(0) });
+
+const refused = z.strictObject({
+  status: z.int(),
+  error: z.string(),
+  error_description: z.string(),
+  errors: z.array(z.strictObject({ path: z.string(), message: z.string() })).optional(),
+});
+
+export const publishAnswer = z.union([
+  published,
+  z.strictObject({ results: z.array(z.union([published, refused])) }),
+]);
+
+export const eventTypeList = z.strictObject({
+  data: z.array(
+    z.strictObject({
+      type: z.string(),
+      category: z.string(),
+      description: z.string(),
+      reserved: z.boolean().describe('Emitted by the service itself, and refused from publishers.'),
+      schema: z.record(z.string(), z.unknown()).describe("JSON Schema of a delivery's body."),
+    }),
+  ),
+  next_cursor: z.null(),
+});

@@ -1,0 +1,92 @@
+// What a publisher may send, and when two publications of one event id are the same.
+// Pure. Must never let an event through that the service itself emits.
+import { invalidField, ServiceError } from '../errors/service-error.ts';
+import { isReserved } from './catalogue.ts';
+import type { JsonObject, JsonValue } from './event.ts';
+import { isEventType } from './filter.ts';
+import { parseTimestamp } from './timestamp.ts';
+
+/** The most events of one request. */
+export const MAX_EVENTS = 500;
+
+/** The deepest nesting of objects and arrays in `data`. */
+export const MAX_DEPTH = 100;
+
+/** A publisher's event as it was sent. */
+export type PublishedInput = {
+  readonly type: string;
+  readonly data: JsonObject;
+  readonly occurred_at?: string | undefined;
+  readonly event_id?: string | undefined;
+};
+
+/** A publisher's event after its checks. */
+export type Publication = {
+  readonly type: string;
+  readonly data: JsonObject;
+  readonly occurredAt: Date | undefined;
+  readonly eventId: string | undefined;
+};
+
+/**
+ * Checks what a schema cannot.
+ * @param input one event with all fields of the right JSON types
+ * @param path where it stands in the body: `body`, or `body.3` in an array
+ * @throws ServiceError `invalid_request` naming the field
+ */
+export function checkPublication(input: PublishedInput, path: string): Publication {
+  if (!isEventType(input.type)) {
+    throw invalidField(
+      `${path}.type`,
+      'must be 2 to 5 segments of [a-z][a-z0-9_]* joined by dots, at most 128 characters',
+    );
+  }
+  if (isReserved(input.type)) {
+    throw invalidField(`${path}.type`, 'is emitted by the service itself and cannot be published');
+  }
+  const occurredAt = input.occurred_at === undefined ? undefined : parseTimestamp(input.occurred_at);
+  if (input.occurred_at !== undefined && occurredAt === undefined) {
+    throw invalidField(`${path}.occurred_at`, 'must be an RFC 3339 date and time with its offset');
+  }
+  if (isDeeper(input.data, MAX_DEPTH)) {
+    throw invalidField(`${path}.data`, `must not be nested more than ${MAX_DEPTH} levels deep`);
+  }
+  return { type: input.type, data: input.data, occurredAt, eventId: input.event_id };
+}
+
+/**
+ * The text by whose digest a repetition is known: type, time and data, whatever the order of an object's members. A time that the
+ * publisher left out is part of it as such.
+ */
+export function contentOf(event: Publication): string {
+  return JSON.stringify(
+    [event.type, event.occurredAt?.toISOString() ?? null, event.data],
+    (_name, value: JsonValue) =>
+      isObject(value)
+        ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
+        : value,
+  );
+}
+
+/** `event_id_conflict`: the id is taken by an event with other content. */
+export function eventIdConflict(eventId: string): ServiceError {
+  return new ServiceError('event_id_conflict', {
+    detail: `The event id ${JSON.stringify(eventId)} belongs to an event with other content.`,
+  });
+}
+
+function isObject(value: JsonValue): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+// Level by level instead of recursively: the depth is what an attacker chooses.
+function isDeeper(data: JsonObject, limit: number): boolean {
+  let level: JsonValue[] = [data];
+  for (let depth = 1; level.length > 0; depth += 1) {
+    if (depth > limit) return true;
+    level = level
+      .flatMap((value) => (typeof value === 'object' && value !== null ? Object.values(value) : []))
+      .filter((value) => typeof value === 'object' && value !== null);
+  }
+  return false;
+}

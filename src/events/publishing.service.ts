@@ -1,0 +1,118 @@
+// Accepts the events of a tenant's other systems: durable once it answers, and once only for each event id.
+import { createHash } from 'node:crypto';
+import type { RequestContext } from '../context.ts';
+import type { Database } from '../database/database.ts';
+import { newId } from '../database/ids.ts';
+import { ServiceError } from '../errors/service-error.ts';
+import type { BacklogGauge } from './backlog.gauge.ts';
+import type { Notifier } from './event.service.ts';
+import type { EventStore } from './event.store.ts';
+import { type EventRecord, prepareEvent } from './event.ts';
+import { contentOf, eventIdConflict, type Publication } from './publication.ts';
+
+/** The answer for one accepted event; `deliveries` counts the subscriptions that get it. */
+export type Published = { readonly eventId: string; readonly deliveries: number };
+
+type Candidate = { readonly record: EventRecord; readonly digest: string };
+
+/** Publishing. Source: Specification, "Events". */
+export function createPublishingService({
+  database,
+  store,
+  notifier,
+  backlog,
+  now = () => new Date(),
+}: {
+  database: Pick<Database, 'query'>;
+  store: EventStore;
+  notifier: Notifier;
+  backlog: BacklogGauge;
+  now?: (() => Date) | undefined;
+}) {
+  const prepare = (context: RequestContext, event: Publication): Candidate | ServiceError => {
+    const given = { id: newId(), tenantId: context.tenant.id, now: now() };
+    try {
+      const digest = createHash('sha256').update(contentOf(event)).digest('hex');
+      return { record: prepareEvent(event, given), digest };
+    } catch (error) {
+      if (error instanceof ServiceError) return error;
+      throw error;
+    }
+  };
+
+  /** One statement; a second one only when an event id was known already. Gives digest and count by event id. */
+  const write = async (
+    context: RequestContext,
+    candidates: readonly Candidate[],
+  ): Promise<Map<string, { digest: string; deliveries: number }>> => {
+    const unit = context.transaction ?? database;
+    const accepted = new Map(
+      (
+        await store.publish(
+          unit,
+          candidates.map(({ record }) => record),
+          candidates.map(({ digest }) => digest),
+        )
+      ).map(({ id, deliveries }) => [id, deliveries]),
+    );
+    const outcome = new Map<string, { digest: string; deliveries: number }>();
+    const known: string[] = [];
+    for (const { record, digest } of candidates) {
+      const deliveries = accepted.get(record.id);
+      if (deliveries === undefined) known.push(record.eventId);
+      else outcome.set(record.eventId, { digest, deliveries });
+    }
+    if (known.length > 0) {
+      const rows = await store.findPublished(unit, context.tenant.id, known);
+      for (const row of rows) outcome.set(row.event_id, row);
+    }
+    announce(
+      context,
+      [...accepted.values()].reduce((sum, count) => sum + count, 0),
+    );
+    return outcome;
+  };
+
+  const announce = (context: RequestContext, deliveries: number): void => {
+    if (deliveries === 0) return;
+    backlog.add(context.tenant.id, deliveries);
+    if (context.transaction === undefined) notifier.poke();
+    else context.transaction.afterCommit(() => notifier.poke());
+  };
+
+  return {
+    /**
+     * Publishes events: one statement whatever their number, two when an event id is known already. The same event id with
+     * the same content gets the first answer again, with other content `event_id_conflict`.
+     * @param items checked events, and errors of those that failed their checks, which stay where they are
+     * @returns an answer or an error for each item, in the order of `items`
+     * @throws ServiceError `rate_limited` when the tenant's backlog is full; nothing was written then
+     */
+    publish: async (
+      context: RequestContext,
+      items: readonly (Publication | ServiceError)[],
+    ): Promise<(Published | ServiceError)[]> => {
+      backlog.check(context.tenant.id);
+      const prepared = items.map((item) => (item instanceof ServiceError ? item : prepare(context, item)));
+      const first = new Map<string, Candidate>();
+      for (const item of prepared) {
+        if (!(item instanceof ServiceError) && !first.has(item.record.eventId)) {
+          first.set(item.record.eventId, item);
+        }
+      }
+      const written = first.size === 0 ? new Map() : await write(context, [...first.values()]);
+      return prepared.map((item) => {
+        if (item instanceof ServiceError) return item;
+        const { eventId } = item.record;
+        const outcome = written.get(eventId);
+        // Taken when it was written, gone when it was read: its 30 days ended in between.
+        if (outcome === undefined)
+          return new ServiceError('temporarily_unavailable', { retryAfterSeconds: 1 });
+        if (outcome.digest !== item.digest) return eventIdConflict(eventId);
+        return { eventId, deliveries: outcome.deliveries };
+      });
+    },
+  };
+}
+
+export type PublishingService = ReturnType<typeof createPublishingService>;

@@ -1,0 +1,186 @@
+// The fan-out of emitted events, in the transaction that causes them.
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import type { RequestContext } from '../../src/context.ts';
+import { newId } from '../../src/database/ids.ts';
+import { createEventService } from '../../src/events/event.service.ts';
+import { createEventStore } from '../../src/events/event.store.ts';
+import { prepareEvent } from '../../src/events/event.ts';
+import { createTestDatabase } from '../setup/database.ts';
+import { countRows, createTenantContext, insertSubscription } from './fixture.ts';
+
+let test: Awaited<ReturnType<typeof createTestDatabase>>;
+let context: RequestContext;
+const store = createEventStore();
+const poke = vi.fn();
+const events = createEventService({ store, notifier: { poke } });
+
+beforeAll(async () => {
+  test = await createTestDatabase();
+});
+afterAll(() => test.drop());
+
+const FAN_OUT: readonly {
+  title: string;
+  filters: string[];
+  type: string;
+  active?: boolean;
+  deleted?: boolean;
+  expected: number;
+}[] = [
+  { title: 'an exact filter', filters: ['org.member.added'], type: 'org.member.added', expected: 1 },
+  { title: 'another type', filters: ['org.member.added'], type: 'org.member.role_changed', expected: 0 },
+  { title: 'a longer type than the filter', filters: ['org.member'], type: 'org.member.added', expected: 0 },
+  { title: 'a prefix', filters: ['org.*'], type: 'org.member.added', expected: 1 },
+  { title: 'a prefix of two segments', filters: ['org.member.*'], type: 'org.member.added', expected: 1 },
+  { title: 'a prefix of another word', filters: ['or.*'], type: 'org.created', expected: 0 },
+  { title: 'a prefix that is the type itself', filters: ['org.created.*'], type: 'org.created', expected: 0 },
+  { title: 'everything', filters: ['*'], type: 'a.b.c.d.e', expected: 1 },
+  {
+    title: 'several filters that match',
+    filters: ['*', 'org.*', 'org.created'],
+    type: 'org.created',
+    expected: 1,
+  },
+  { title: 'an inactive subscription', filters: ['*'], type: 'org.created', active: false, expected: 1 },
+  { title: 'a deleted subscription', filters: ['*'], type: 'org.created', deleted: true, expected: 0 },
+];
+
+describe('emit', () => {
+  it.each(FAN_OUT)('$title gives $expected deliveries', async ({ type, expected, ...subscription }) => {
+    context = await createTenantContext(test.database);
+    const id = await insertSubscription(test.database, context, subscription);
+    const [emitted] = await test.database.hot((unit) =>
+      events.emit(unit, context, [{ type, data: { n: 1 } }]),
+    );
+    expect(emitted?.deliveries).toBe(expected);
+    expect(await countRows(test.database, context.tenant.id)).toEqual({
+      events: expected,
+      deliveries: expected,
+      outbox: expected,
+      published: 0,
+    });
+    const { rows } = await test.database.query(
+      `SELECT d.subscription_id, d.status, d.attempt_count, d.next_attempt_at IS NOT NULL AS due, o.kind, o.lane,
+         o.delivery_id = d.id AS same, d.event_row = e.id AS joined
+       FROM deliveries d JOIN outbox o ON o.delivery_id = d.id JOIN events e ON e.event_id = d.event_id WHERE d.tenant_id = $1`,
+      [context.tenant.id],
+    );
+    expect(rows).toEqual(
+      expected === 0
+        ? []
+        : [
+            {
+              subscription_id: id,
+              status: 'pending',
+              attempt_count: 0,
+              due: true,
+              kind: 'first',
+              lane: id,
+              same: true,
+              joined: true,
+            },
+          ],
+    );
+  });
+
+  it('stores the body byte for byte, and never another tenant gets it', async () => {
+    context = await createTenantContext(test.database);
+    const other = await createTenantContext(test.database);
+    await insertSubscription(test.database, context, { filters: ['*'] });
+    await insertSubscription(test.database, other, { filters: ['*'] });
+    const occurredAt = new Date('2026-02-03T04:05:06.789Z');
+    const data = { text: 'a "quoted" \\ é 🙂 \u0000 \ud800', list: [1, null, { deep: true }], 'key,{}': '' };
+    const [emitted] = await test.database.hot((unit) =>
+      events.emit(unit, context, [{ type: 'org.created', data, occurredAt }]),
+    );
+    const { rows } = await test.database.query<{ body: Buffer; occurred_at: Date }>(
+      'SELECT body, occurred_at FROM events WHERE tenant_id = $1',
+      [context.tenant.id],
+    );
+    const expected = JSON.stringify({
+      event_id: emitted?.eventId,
+      type: 'org.created',
+      occurred_at: '2026-02-03T04:05:06.789Z',
+      tenant_id: context.tenant.id,
+      data,
+    });
+    expect(rows[0]?.body.toString('utf8')).toBe(expected);
+    expect(rows[0]?.occurred_at).toEqual(occurredAt);
+    expect((await countRows(test.database, other.tenant.id))?.deliveries).toBe(0);
+  });
+
+  it('reaches one subscription only, or all but one, and answers in the order of the input', async () => {
+    context = await createTenantContext(test.database);
+    const quiet = await insertSubscription(test.database, context, { filters: ['org.created'] });
+    const audit = await insertSubscription(test.database, context, { filters: ['*'] });
+    const emitted = await test.database.hot((unit) =>
+      events.emit(unit, context, [
+        { type: 'webhook.endpoint.updated', data: {}, exceptSubscription: audit },
+        { type: 'org.created', data: {}, exceptSubscription: quiet },
+        { type: 'webhook.test', data: {}, onlySubscription: quiet, eventId: 'mine' },
+        { type: 'webhook.test', data: {}, onlySubscription: newId() },
+      ]),
+    );
+    expect(emitted.map(({ deliveries }) => deliveries)).toEqual([0, 1, 1, 0]);
+    expect(emitted[2]?.eventId).toBe('mine');
+    expect(emitted[3]?.deliveryId).toBeUndefined();
+    const { rows } = await test.database.query(
+      'SELECT id, subscription_id, test FROM deliveries WHERE tenant_id = $1 ORDER BY test',
+      [context.tenant.id],
+    );
+    expect(rows).toEqual([
+      { id: expect.any(String), subscription_id: audit, test: false },
+      { id: emitted[2]?.deliveryId, subscription_id: quiet, test: true },
+    ]);
+  });
+
+  it('leaves nothing behind and pokes nobody when its transaction fails', async () => {
+    context = await createTenantContext(test.database);
+    await insertSubscription(test.database, context, { filters: ['*'] });
+    poke.mockClear();
+    const failing = test.database.hot(async (unit) => {
+      await events.emit(unit, context, [{ type: 'org.created', data: {} }]);
+      throw new Error('the change failed');
+    });
+    await expect(failing).rejects.toThrow('the change failed');
+    expect(await countRows(test.database, context.tenant.id)).toEqual({
+      events: 0,
+      deliveries: 0,
+      outbox: 0,
+      published: 0,
+    });
+    expect(poke).not.toHaveBeenCalled();
+    await test.database.transaction({}, (tx) =>
+      events.emit(tx, context, [{ type: 'org.created', data: {} }]),
+    );
+    expect(poke).toHaveBeenCalledTimes(1);
+  });
+
+  it('changes nothing when the same rows are written again, also after the relay took them', async () => {
+    context = await createTenantContext(test.database);
+    await insertSubscription(test.database, context, { filters: ['*'] });
+    const record = prepareEvent(
+      { type: 'org.created', data: {} },
+      { id: newId(), tenantId: context.tenant.id, now: new Date() },
+    );
+    const first = await store.emit(test.database, [record]);
+    await test.database.query('DELETE FROM outbox WHERE tenant_id = $1', [context.tenant.id]);
+    expect(await store.emit(test.database, [record])).toEqual(first);
+    expect(await countRows(test.database, context.tenant.id)).toEqual({
+      events: 1,
+      deliveries: 1,
+      outbox: 0,
+      published: 0,
+    });
+  });
+
+  it('refuses a body over 256 KiB', async () => {
+    context = await createTenantContext(test.database);
+    const emit = (length: number) =>
+      test.database.hot((unit) =>
+        events.emit(unit, context, [{ type: 'org.created', data: { text: 'é'.repeat(length) } }]),
+      );
+    await expect(emit(131_072)).rejects.toMatchObject({ code: 'payload_too_large' });
+    await expect(emit(130_000)).resolves.toHaveLength(1);
+  });
+});
