@@ -1,0 +1,205 @@
+// Publishing: one statement, once for each event id, a tenant's own only.
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { RequestContext } from '../../src/context.ts';
+import { ServiceError } from '../../src/errors/service-error.ts';
+import { createBacklogGauge } from '../../src/events/backlog.gauge.ts';
+import { readPublication } from '../../src/events/event.schemas.ts';
+import { createEventStore } from '../../src/events/event.store.ts';
+import type { JsonObject } from '../../src/events/event.ts';
+import { createPublishingService, type Published } from '../../src/events/publishing.service.ts';
+import { createTestDatabase } from '../setup/database.ts';
+import { countRows, createTenantContext, insertSubscription } from './fixture.ts';
+
+let test: Awaited<ReturnType<typeof createTestDatabase>>;
+let context: RequestContext;
+let statements = 0;
+const store = createEventStore();
+const poke = vi.fn();
+const backlog = createBacklogGauge({ count: async () => 0, limit: 1_000_000 });
+
+const publishing = createPublishingService({
+  database: {
+    query: (text, values) => {
+      statements += 1;
+      return test.database.query(text, values);
+    },
+  },
+  store,
+  notifier: { poke },
+  backlog,
+});
+
+beforeAll(async () => {
+  test = await createTestDatabase();
+});
+afterAll(() => test.drop());
+beforeEach(async () => {
+  context = await createTenantContext(test.database);
+  statements = 0;
+  poke.mockClear();
+});
+
+const item = (event_id?: string, data: JsonObject = { n: 1 }, type = 'org.created') =>
+  readPublication({ type, data, ...(event_id === undefined ? {} : { event_id }) }, 'body');
+const publish = (items: ReturnType<typeof item>[], given = context) => publishing.publish(given, items);
+const codes = (results: (Published | ServiceError)[]) =>
+  results.map((result) => (result instanceof ServiceError ? result.code : result.deliveries));
+
+describe('publish', () => {
+  it('takes one statement for 500 events, and answers each in its place', async () => {
+    await insertSubscription(test.database, context, { filters: ['org.created'] });
+    await insertSubscription(test.database, context, { filters: ['*'], active: false });
+    const items = Array.from({ length: 500 }, (_, index) =>
+      item(`e-${index}`, { index }, index % 2 === 0 ? 'org.created' : 'vault.grant.revoked'),
+    );
+    const results = await publish(items);
+    expect(statements).toBe(1);
+    expect(results.map((result) => ('eventId' in result ? result.eventId : undefined))).toEqual(
+      items.map((_, index) => `e-${index}`),
+    );
+    expect(codes(results)).toEqual(items.map((_, index) => (index % 2 === 0 ? 2 : 1)));
+    expect(await countRows(test.database, context.tenant.id)).toEqual({
+      events: 500,
+      deliveries: 750,
+      outbox: 750,
+      published: 500,
+    });
+    expect(poke).toHaveBeenCalledTimes(1);
+  });
+
+  it('keeps no event that nobody subscribes to, but remembers its id', async () => {
+    const [result] = await publish([item()]);
+    expect(result).toMatchObject({ eventId: expect.stringMatching(/^[0-9a-f-]{36}$/), deliveries: 0 });
+    expect(await countRows(test.database, context.tenant.id)).toEqual({
+      events: 0,
+      deliveries: 0,
+      outbox: 0,
+      published: 1,
+    });
+    expect(poke).not.toHaveBeenCalled();
+  });
+
+  it('gives a repetition the first answer, even when the subscriptions have changed', async () => {
+    await insertSubscription(test.database, context, { filters: ['*'] });
+    const first = await publish([item('same', { a: 1, b: { c: [1], d: 2 } })]);
+    await insertSubscription(test.database, context, { filters: ['*'] });
+    const again = await publish([item('same', { b: { d: 2, c: [1] }, a: 1 })]);
+    expect(again).toEqual(first);
+    expect((await countRows(test.database, context.tenant.id))?.deliveries).toBe(1);
+    expect(statements).toBe(3);
+  });
+
+  it('refuses another content, type or time under a known id', async () => {
+    await publish([item('taken', { a: 1 })]);
+    const timed = readPublication(
+      { type: 'org.created', data: { a: 1 }, event_id: 'taken', occurred_at: '2026-01-01T00:00:00Z' },
+      'body',
+    );
+    const results = await publish([
+      item('taken', { a: 2 }),
+      item('taken', { a: 1 }, 'org.removed.all'),
+      timed,
+    ]);
+    expect(codes(results)).toEqual(['event_id_conflict', 'event_id_conflict', 'event_id_conflict']);
+  });
+
+  it('settles the same id twice in one request', async () => {
+    await insertSubscription(test.database, context, { filters: ['*'] });
+    const results = await publish([item('x', { a: 1 }), item('x', { a: 1 }), item('x', { a: 2 })]);
+    expect(codes(results)).toEqual([1, 1, 'event_id_conflict']);
+    expect((await countRows(test.database, context.tenant.id))?.events).toBe(1);
+  });
+
+  it('reports failures beside successes', async () => {
+    const results = await publish([
+      item('good'),
+      item(undefined, {}, 'webhook.test'),
+      item(undefined, {}, 'Not A Type'),
+      readPublication({ type: 'org.created' }, 'body.3'),
+      item(undefined, { text: 'x'.repeat(270_000) }),
+      item('also-good'),
+    ]);
+    expect(codes(results)).toEqual([
+      0,
+      'invalid_request',
+      'invalid_request',
+      'invalid_request',
+      'payload_too_large',
+      0,
+    ]);
+    expect((await countRows(test.database, context.tenant.id))?.published).toBe(2);
+  });
+
+  it('lets exactly one of many publishers of an id in, in whatever order they name their ids', async () => {
+    await insertSubscription(test.database, context, { filters: ['*'] });
+    const ids = Array.from({ length: 50 }, (_, index) => `c-${index}`);
+    const all = await Promise.all(
+      Array.from({ length: 8 }, (_, round) =>
+        publish((round % 2 === 0 ? ids : ids.toReversed()).map((id) => item(id, { id }))),
+      ),
+    );
+    expect(all.flatMap(codes)).toEqual(Array.from({ length: 400 }, () => 1));
+    expect(await countRows(test.database, context.tenant.id)).toEqual({
+      events: 50,
+      deliveries: 50,
+      outbox: 50,
+      published: 50,
+    });
+  });
+
+  it('lets one of two contents in when they race', async () => {
+    const results = await Promise.all([1, 2, 3, 4].map((n) => publish([item('race', { n })])));
+    const winners = results.flatMap(codes).filter((code) => code === 0);
+    expect(winners).toHaveLength(1);
+  });
+
+  it('keeps the ids of tenants apart', async () => {
+    const other = await createTenantContext(test.database);
+    await insertSubscription(test.database, other, { filters: ['*'] });
+    expect(codes(await publish([item('id', { a: 1 })]))).toEqual([0]);
+    expect(codes(await publish([item('id', { a: 2 })], other))).toEqual([1]);
+    expect((await countRows(test.database, context.tenant.id))?.deliveries).toBe(0);
+  });
+
+  it('joins the transaction of an idempotent request, and pokes after its commit only', async () => {
+    await insertSubscription(test.database, context, { filters: ['*'] });
+    const failing = test.database.transaction({}, async (transaction) => {
+      await publish([item('rolled-back')], { ...context, transaction });
+      throw new Error('no');
+    });
+    await expect(failing).rejects.toThrow('no');
+    expect((await countRows(test.database, context.tenant.id))?.published).toBe(0);
+    expect(poke).not.toHaveBeenCalled();
+    await test.database.transaction({}, (transaction) =>
+      publish([item('kept')], { ...context, transaction }),
+    );
+    expect((await countRows(test.database, context.tenant.id))?.deliveries).toBe(1);
+    expect(poke).toHaveBeenCalledTimes(1);
+    expect(statements).toBe(0);
+  });
+
+  it('keeps members that JavaScript treats specially', async () => {
+    await insertSubscription(test.database, context, { filters: ['*'] });
+    const body: unknown = JSON.parse('{"type":"org.created","data":{"__proto__":{"a":1},"constructor":2}}');
+    expect(codes(await publish([readPublication(body, 'body')]))).toEqual([1]);
+    const { rows } = await test.database.query<{ body: Buffer }>(
+      'SELECT body FROM events WHERE tenant_id = $1',
+      [context.tenant.id],
+    );
+    expect(rows[0]?.body.toString()).toContain('"data":{"__proto__":{"a":1},"constructor":2}}');
+  });
+});
+
+describe('the backlog', () => {
+  it('counts unfinished deliveries of one tenant, up to a limit', async () => {
+    await insertSubscription(test.database, context, { filters: ['*'] });
+    await publish([item(), item(), item()]);
+    expect(await store.countUnfinished(test.database, context.tenant.id, 10)).toBe(3);
+    expect(await store.countUnfinished(test.database, context.tenant.id, 2)).toBe(2);
+    await test.database.query(
+      "UPDATE deliveries SET status = 'delivered' WHERE id = (SELECT min(id::text)::uuid FROM deliveries WHERE tenant_id = $1)",
+      [context.tenant.id],
+    );
+    expect(await store.countUnfinished(test.database, context.tenant.id, 10)).toBe(2);
+  });
+});
