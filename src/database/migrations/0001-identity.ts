@@ -84,6 +84,7 @@ CREATE TABLE agent_keys (
   label text,
   state text NOT NULL DEFAULT 'active' CHECK (state IN ('active', 'deprecated', 'revoked')),
   verified_at timestamptz(3),
+  deprecated_at timestamptz(3),
   sunset_at timestamptz(3),
   revoked_at timestamptz(3),
   revoked_reason text,
