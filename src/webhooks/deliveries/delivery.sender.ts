@@ -1,14 +1,15 @@
 // Makes one attempt of a delivery: signs it, posts it, and says how it went.
 // Must never follow a redirect, wait beyond its deadline, or throw for anything that a receiver does.
 
-import { performance } from 'node:perf_hooks';
-import type { Dispatcher } from 'undici';
-import {
-  type GuardedAgent,
-  newConnectionTrace,
-  type TracedDispatchOptions,
-} from '../egress/guarded.agent.ts';
+import { type GuardedAgent, newConnectionTrace } from '../egress/guarded.agent.ts';
 import { type ConnectionTrace, EgressError } from '../egress/guarded.connector.ts';
+import {
+  type Exchange,
+  errorCode,
+  exchange,
+  TIMED_OUT,
+  type TracedRequest,
+} from '../egress/guarded.exchange.ts';
 import { checkReceiverUrl } from '../egress/url-rules.ts';
 import { type SigningSecrets, signDelivery } from '../signing/delivery.signer.ts';
 import { classifyFailure, classifyResponse, classifyTimeout, type Outcome } from './outcome.ts';
@@ -59,19 +60,6 @@ export type AttemptResult = {
 
 export type DeliverySender = ReturnType<typeof createDeliverySender>;
 
-// Errors of undici that say that this service used it wrongly or has closed it.
-const OWN_FAULTS = new Set([
-  'UND_ERR_INVALID_ARG',
-  'UND_ERR_NOT_SUPPORTED',
-  'UND_ERR_DESTROYED',
-  'UND_ERR_CLOSED',
-]);
-
-/** The end of an exchange: the answer as far as it was read, else why there is none. */
-type Exchange = { answer?: Answer | undefined; failure?: unknown };
-const TIMED_OUT = Symbol('timed out');
-type Answer = { statusCode: number; retryAfter: string | undefined; excerpt: Buffer; firstByteMs: number };
-
 /**
  * Makes the sender of deliveries.
  *
@@ -99,15 +87,20 @@ export function createDeliverySender({
       const began = performance.now();
       const trace = newConnectionTrace();
       const verdict = checkReceiverUrl(attempt.url, agent.admittedNetworks);
-      const exchange = verdict.ok
-        ? await post(agent.dispatcher, requestOf(attempt, verdict.url, startedAt, trace), attempt)
+      const end: Exchange = verdict.ok
+        ? await exchange(agent.dispatcher, requestOf(attempt, verdict.url, startedAt, trace), {
+            timeoutMs: attempt.timeoutMs ?? DEFAULT_TIMEOUT_MS,
+            maxBodyBytes: MAX_RESPONSE_BYTES,
+            excerptBytes: MAX_EXCERPT_BYTES,
+            signal: attempt.signal,
+          })
         : { failure: new EgressError('address', verdict.reason) };
-      return toResult({ exchange, trace, startedAt, now: clock.now(), totalMs: performance.now() - began });
+      return toResult({ end, trace, startedAt, now: clock.now(), totalMs: performance.now() - began });
     },
   };
 }
 
-function requestOf(attempt: Attempt, url: URL, now: number, trace: ConnectionTrace): TracedDispatchOptions {
+function requestOf(attempt: Attempt, url: URL, now: number, trace: ConnectionTrace): TracedRequest {
   const { headers, body, secrets, maxAge, deliveryId, eventType } = attempt;
   const timestamp = Math.floor(now / 1000);
   return {
@@ -129,83 +122,20 @@ function requestOf(attempt: Attempt, url: URL, now: number, trace: ConnectionTra
   };
 }
 
-/** Sends a request and waits for the end of the exchange; rejects only for the signal and for our own faults. */
-function post(
-  dispatcher: Dispatcher,
-  request: TracedDispatchOptions,
-  { timeoutMs = DEFAULT_TIMEOUT_MS, signal }: Attempt,
-): Promise<Exchange> {
-  return new Promise((resolve, reject) => {
-    let controller: Dispatcher.DispatchController | undefined;
-    let answer: Answer | undefined;
-    let settled = false;
-    let sentAt = 0;
-    let received = 0;
-
-    // Ends the wait, and the connection too if the exchange on it is not over.
-    const settle = (end: () => void) => {
-      if (settled) return;
-      settled = true;
-      clearTimeout(deadline);
-      signal?.removeEventListener('abort', onAbort);
-      end();
-      controller?.abort(new Error('the attempt is over'));
-    };
-    const finish = (failure?: unknown) => settle(() => resolve({ answer, failure }));
-    const onAbort = () => settle(() => reject(signal?.reason));
-    const deadline = setTimeout(finish, timeoutMs, TIMED_OUT);
-    signal?.addEventListener('abort', onAbort);
-
-    dispatcher.dispatch(request, {
-      onRequestStart(started) {
-        controller = started;
-        sentAt = performance.now();
-        if (settled) started.abort(new Error('the attempt is over'));
-      },
-      onResponseStart(_controller, statusCode, headers) {
-        if (statusCode < 200) return;
-        const retryAfter = headers['retry-after'];
-        answer = {
-          statusCode,
-          retryAfter: typeof retryAfter === 'string' ? retryAfter : undefined,
-          excerpt: Buffer.alloc(0),
-          firstByteMs: performance.now() - sentAt,
-        };
-      },
-      onResponseData(_controller, chunk) {
-        if (answer === undefined) return;
-        const missing = MAX_EXCERPT_BYTES - answer.excerpt.length;
-        if (missing > 0) answer.excerpt = Buffer.concat([answer.excerpt, chunk.subarray(0, missing)]);
-        received += chunk.length;
-        if (received >= MAX_RESPONSE_BYTES) finish();
-      },
-      onResponseEnd() {
-        controller = undefined;
-        finish();
-      },
-      onResponseError(_controller, error) {
-        controller = undefined;
-        if (isOwnFault(error)) settle(() => reject(error));
-        else finish(error);
-      },
-    });
-  });
-}
-
 function toResult({
-  exchange,
+  end,
   trace,
   startedAt,
   now,
   totalMs,
 }: {
-  exchange: Exchange;
+  end: Exchange;
   trace: ConnectionTrace;
   startedAt: number;
   now: number;
   totalMs: number;
 }): AttemptResult {
-  const { answer } = exchange;
+  const { answer } = end;
   const retryAfterMs = parseRetryAfter(answer?.retryAfter, now);
   return {
     startedAt: new Date(startedAt),
@@ -218,7 +148,7 @@ function toResult({
       total_ms: tenths(totalMs),
     },
     statusCode: answer?.statusCode ?? null,
-    outcome: outcomeOf(exchange, trace, retryAfterMs),
+    outcome: outcomeOf(end, trace, retryAfterMs),
     retryAfterSeconds: retryAfterMs === undefined ? null : Math.ceil(retryAfterMs / 1000),
     responseExcerpt: answer === undefined || answer.excerpt.length === 0 ? null : excerptOf(answer.excerpt),
     remoteAddress: trace.remoteAddress,
@@ -233,16 +163,7 @@ function outcomeOf(
   if (answer !== undefined) return classifyResponse(answer.statusCode, retryAfterMs);
   if (failure === TIMED_OUT) return classifyTimeout(trace.phase);
   if (failure instanceof EgressError) return classifyFailure(failure.phase, failure.code);
-  return classifyFailure('response', codeOf(failure));
-}
-
-function isOwnFault(error: Error): boolean {
-  return OWN_FAULTS.has(codeOf(error));
-}
-
-function codeOf(error: unknown): string {
-  if (error instanceof Error && 'code' in error && typeof error.code === 'string') return error.code;
-  return 'unknown';
+  return classifyFailure('response', errorCode(failure));
 }
 
 function tenths(milliseconds: number): number;

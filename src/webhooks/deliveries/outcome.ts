@@ -101,6 +101,7 @@ export function classifyTimeout(phase: AttemptPhase): Outcome {
 function failureClass(phase: AttemptPhase, code: string): ErrorClass {
   if (phase === 'address') return 'blocked_address';
   if (phase === 'connect' && code === 'ETIMEDOUT') return 'timeout';
+  if (code === 'UND_ERR_CONNECT_TIMEOUT') return 'timeout';
   if (phase !== 'response') return phase;
   if (code.startsWith('ERR_SSL_') || code === 'EPROTO') return 'tls';
   return RESPONSE_ERRORS[code] ?? 'protocol';

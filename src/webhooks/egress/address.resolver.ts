@@ -2,9 +2,9 @@
 // Asks DNS directly: the system's resolver blocks one of a few threads, which one tenant's slow names would use up for all.
 
 import { promises as dns } from 'node:dns';
-import { addressLiteral } from './url-rules.ts';
+import { canonicalAddress } from './address-rules.ts';
 
-/** Gives all addresses of a host name, IP literals as they are; rejects with a `code` when there are none. */
+/** Gives all addresses of a host name, an IP literal as it is; rejects with a `code` when there are none. */
 export type AddressLookup = (hostname: string) => Promise<string[]>;
 
 // "There is no such name (of this type)", or no DNS server to ask: the system may still know it from its hosts file.
@@ -14,13 +14,18 @@ const UNKNOWN_TO_DNS = new Set(['ENOTFOUND', 'ENODATA', 'ECONNREFUSED']);
  * Makes a lookup that asks DNS for IPv4 and IPv6 addresses (IPv4 first in the answer), and the system's resolver, with its
  * hosts file and search domains, for names without a dot and for names that DNS does not know.
  *
- * @param timeoutMs the time for one question to one server, asked twice at most
+ * @param resolver asks DNS; the default gives each server 2.5 s, twice
+ * @param lookupInSystem asks the system
  */
-export function createAddressLookup({ timeoutMs = 2500 }: { timeoutMs?: number } = {}): AddressLookup {
-  const resolver = new dns.Resolver({ timeout: timeoutMs, tries: 2 });
-
+export function createAddressLookup({
+  resolver = new dns.Resolver({ timeout: 2500, tries: 2 }),
+  lookupInSystem = askSystem,
+}: {
+  resolver?: { resolve4: AddressLookup; resolve6: AddressLookup };
+  lookupInSystem?: AddressLookup;
+} = {}): AddressLookup {
   return async (hostname) => {
-    if (addressLiteral(hostname) !== undefined) return [hostname];
+    if (canonicalAddress(hostname) !== undefined) return [hostname];
     if (!hostname.includes('.')) return lookupInSystem(hostname);
     const answers = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)]);
     const addresses = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
@@ -32,7 +37,7 @@ export function createAddressLookup({ timeoutMs = 2500 }: { timeoutMs?: number }
   };
 }
 
-async function lookupInSystem(hostname: string): Promise<string[]> {
+async function askSystem(hostname: string): Promise<string[]> {
   const answers = await dns.lookup(hostname, { all: true, order: 'ipv4first' });
   return answers.map(({ address }) => address);
 }

@@ -23,7 +23,15 @@ export type GuardedAgent = ReturnType<typeof createGuardedAgent>;
 
 /** A trace to send along with a request. On a kept-alive connection its phases stay null. */
 export function newConnectionTrace(): ConnectionTrace {
-  return { phase: 'response', dnsMs: null, connectMs: null, tlsMs: null, remoteAddress: null };
+  return {
+    phase: 'response',
+    dnsMs: null,
+    connectMs: null,
+    tlsMs: null,
+    remoteAddress: null,
+    dialing: null,
+    abandoned: false,
+  };
 }
 
 /**

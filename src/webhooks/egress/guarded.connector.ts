@@ -14,6 +14,10 @@ export type ConnectionTrace = {
   connectMs: number | null;
   tlsMs: number | null;
   remoteAddress: string | null;
+  /** The socket that is being opened. */
+  dialing: Socket | null;
+  /** Nobody waits for the connection any more. */
+  abandoned: boolean;
 };
 
 /** No connection was made. `code` is the system's or OpenSSL's error code, or the name of the rule that refused. */
@@ -27,6 +31,12 @@ export class EgressError extends Error {
     this.phase = phase;
     this.code = code;
   }
+}
+
+/** Ends the opening of a connection that nobody waits for any more; one that is open stays so. */
+export function abandonConnection(trace: ConnectionTrace): void {
+  trace.abandoned = true;
+  trace.dialing?.destroy(new EgressError(trace.phase, 'ABANDONED'));
 }
 
 /** How connections are guarded. */
@@ -79,7 +89,7 @@ export function createGuardedConnect({
       try {
         return await dial(connectorFor(verdict), target, verdict.address, trace, patience);
       } catch (error) {
-        if (!(error instanceof EgressError) || error.phase !== 'connect') throw error;
+        if (!(error instanceof EgressError) || error.phase !== 'connect' || trace.abandoned) throw error;
         failure = error;
       }
     }
@@ -96,6 +106,7 @@ export function createGuardedConnect({
       throw new EgressError('dns', codeOf(error), error);
     });
     trace.dnsMs = performance.now() - began;
+    if (trace.abandoned) throw new EgressError('dns', 'ABANDONED');
     if (addresses.length === 0) throw new EgressError('dns', 'ENODATA');
     trace.phase = 'address';
     const verdicts = addresses.map((address) => judgeAddress(address, admittedNetworks));
@@ -122,6 +133,7 @@ function dial(
   return new Promise((resolve, reject) => {
     // The connector returns its socket, which its type does not say. Host and SNI stay the target's; the address is ours.
     const socket: unknown = connector({ ...target, hostname: address }, (error, connected) => {
+      trace.dialing = null;
       if (error !== null) return reject(new EgressError(trace.phase, codeOf(error), error));
       if (target.protocol === 'https:') trace.tlsMs = performance.now() - phaseBegan;
       trace.phase = 'response';
@@ -129,6 +141,7 @@ function dial(
       resolve(connected);
     });
     if (!(socket instanceof Socket)) return reject(new Error('the connector gave no socket'));
+    trace.dialing = socket;
     const patience =
       patienceMs === undefined
         ? undefined

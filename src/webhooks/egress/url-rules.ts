@@ -103,7 +103,6 @@ function hasForbiddenCharacter(text: string): boolean {
   return false;
 }
 
-/** The IP address that a URL's host name is a literal of, without brackets; undefined when it is a name. */
-export function addressLiteral(hostname: string): string | undefined {
+function addressLiteral(hostname: string): string | undefined {
   return canonicalAddress(hostname.startsWith('[') ? hostname.slice(1, -1) : hostname);
 }

@@ -63,6 +63,7 @@ describe('classifyFailure', () => {
     ['dns', 'ENOTFOUND', 'dns', 'dns:ENOTFOUND'],
     ['connect', 'ECONNREFUSED', 'connect', 'connect:ECONNREFUSED'],
     ['connect', 'ETIMEDOUT', 'timeout', 'timeout:ETIMEDOUT'],
+    ['tls', 'UND_ERR_CONNECT_TIMEOUT', 'timeout', 'timeout:UND_ERR_CONNECT_TIMEOUT'],
     ['tls', 'CERT_HAS_EXPIRED', 'tls', 'tls:CERT_HAS_EXPIRED'],
     ['tls', 'ECONNRESET', 'tls', 'tls:ECONNRESET'],
     ['response', 'ECONNRESET', 'reset', 'reset:ECONNRESET'],

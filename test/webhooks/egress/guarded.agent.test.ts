@@ -91,6 +91,24 @@ describe('over TLS', () => {
   });
 });
 
+describe('an attempt that is over while its connection is being opened', () => {
+  it('closes the socket at once, and tries no other address', async () => {
+    let ended: Promise<void> | undefined;
+    const silent = opened(
+      await startRawReceiver((socket) => {
+        socket.resume();
+        ended = new Promise((resolve) => socket.once('close', () => resolve()));
+      }),
+    );
+    const { sender } = opened(startLocalSender({ lookup: async () => ['127.0.0.1', '127.0.0.1'] }));
+    const url = `https://receiver.test:${silent.port}/`;
+    const result = await sender.send(attemptTo(url, { timeoutMs: 200 }));
+    expect(result.outcome).toMatchObject({ error: 'timeout:tls' });
+    await ended;
+    expect(silent.connections()).toBe(1);
+  });
+});
+
 describe('the addresses of a name', () => {
   const bare = () => startReceiver((_request, response) => response.end('ok'));
 

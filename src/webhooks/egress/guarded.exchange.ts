@@ -1,0 +1,120 @@
+// One request and its answer through the guarded dispatcher, under one deadline and with bounded reading.
+// Must never wait, read or keep more than it was allowed to, whatever the other side does.
+
+import { setMaxListeners } from 'node:events';
+import type { Dispatcher } from 'undici';
+import type { TracedDispatchOptions } from './guarded.agent.ts';
+import { abandonConnection, type ConnectionTrace } from './guarded.connector.ts';
+
+/** Why there is no answer when the time was over before one began. */
+export const TIMED_OUT = Symbol('timed out');
+
+/** An answer as far as it was read. `excerpt` is the beginning of the body; `retryAfter` undefined unless there is exactly one. */
+export type Answer = {
+  statusCode: number;
+  retryAfter: string | undefined;
+  excerpt: Buffer;
+  firstByteMs: number;
+};
+
+/** The end of an exchange: the answer, else `failure`: {@link TIMED_OUT}, an `EgressError` or what undici reports. */
+export type Exchange = { answer?: Answer | undefined; failure?: unknown };
+
+/** The bounds of an exchange: the time for all of it, the bytes of the body to read and to keep. */
+export type ExchangeLimits = {
+  timeoutMs: number;
+  maxBodyBytes: number;
+  excerptBytes: number;
+  signal?: AbortSignal | undefined;
+};
+
+export type TracedRequest = TracedDispatchOptions & { trace: ConnectionTrace };
+
+// Errors of undici that say that this service used it wrongly or has closed it.
+const OWN_FAULTS = new Set([
+  'UND_ERR_INVALID_ARG',
+  'UND_ERR_NOT_SUPPORTED',
+  'UND_ERR_DESTROYED',
+  'UND_ERR_CLOSED',
+]);
+
+/**
+ * Sends a request and waits for the end of its answer, the limit of its body, or the deadline, whichever is first. An answer
+ * counts from its status line on: what becomes of its body only ends the reading. The connection is kept for
+ * another request only when the answer was read to its end.
+ *
+ * @throws the signal's reason when it is aborted, and undici's error when the fault is this service's own
+ */
+export function exchange(
+  dispatcher: Dispatcher,
+  request: TracedRequest,
+  { timeoutMs, maxBodyBytes, excerptBytes, signal }: ExchangeLimits,
+): Promise<Exchange> {
+  return new Promise((resolve, reject) => {
+    let controller: Dispatcher.DispatchController | undefined;
+    let answer: Answer | undefined;
+    let settled = false;
+    let sentAt = 0;
+    let received = 0;
+
+    const settle = (end: () => void) => {
+      if (settled) return;
+      settled = true;
+      clearTimeout(deadline);
+      signal?.removeEventListener('abort', onAbort);
+      end();
+      abandonConnection(request.trace);
+      controller?.abort(new Error('the exchange is over'));
+    };
+    const finish = (failure?: unknown) => settle(() => resolve({ answer, failure }));
+    const onAbort = () => settle(() => reject(signal?.reason));
+    const deadline = setTimeout(finish, timeoutMs, TIMED_OUT);
+    if (signal !== undefined) listen(signal, onAbort);
+
+    dispatcher.dispatch(request, {
+      onRequestStart(started) {
+        controller = started;
+        sentAt = performance.now();
+        if (settled) started.abort(new Error('the exchange is over'));
+      },
+      onResponseStart(_controller, statusCode, headers) {
+        if (statusCode < 200) return;
+        const retryAfter = headers['retry-after'];
+        answer = {
+          statusCode,
+          retryAfter: typeof retryAfter === 'string' ? retryAfter : undefined,
+          excerpt: Buffer.alloc(0),
+          firstByteMs: performance.now() - sentAt,
+        };
+      },
+      onResponseData(_controller, chunk) {
+        if (answer === undefined) return;
+        const missing = excerptBytes - answer.excerpt.length;
+        if (missing > 0) answer.excerpt = Buffer.concat([answer.excerpt, chunk.subarray(0, missing)]);
+        received += chunk.length;
+        if (received >= maxBodyBytes) finish();
+      },
+      onResponseEnd() {
+        controller = undefined;
+        finish();
+      },
+      onResponseError(_controller, error) {
+        controller = undefined;
+        if (OWN_FAULTS.has(errorCode(error))) settle(() => reject(error));
+        else finish(error);
+      },
+    });
+  });
+}
+
+/** The code of an error of the system, OpenSSL or undici; `unknown` when it has none. */
+export function errorCode(error: unknown): string {
+  if (error instanceof Error && 'code' in error && typeof error.code === 'string') return error.code;
+  return 'unknown';
+}
+
+// One shutdown signal serves all exchanges under way, and Node warns of a leak at the eleventh listener.
+function listen(signal: AbortSignal, onAbort: () => void): void {
+  setMaxListeners(0, signal);
+  signal.addEventListener('abort', onAbort);
+}
