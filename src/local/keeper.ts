@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { startOf } from './processes.ts';
+import { isRunning, signal, startOf } from './processes.ts';
 
 const KEEPER = fileURLToPath(new URL('./keeper.mjs', import.meta.url));
 
@@ -25,18 +25,19 @@ type PartsFile = {
 /**
  * Ends whatever an earlier starter left running, in order, and waits until it is gone.
  * @param file the list it kept
- * @returns the names of the parts that were named there (most of them long gone)
+ * @returns the names of those that were still running
  */
 export async function endLeftovers(file: string): Promise<string[]> {
   const list = readList(file);
   if (list === null) return [];
+  const running = list.parts.filter(isRunning);
   const child = spawn(process.execPath, [KEEPER, file, String(list.owner)], {
     stdio: 'ignore',
     detached: true,
   });
   await once(child, 'exit');
   rmSync(file, { force: true });
-  return list.parts.map((part) => part.name);
+  return running.map((part) => part.name);
 }
 
 /**
@@ -92,6 +93,14 @@ export function createKeeper({
     /** The keeper's process id: it is no part, and ends by itself. */
     get pid(): number | undefined {
       return child.pid;
+    },
+    /** Ends every part at once: the last but one of its signals, if that is another than the first; the keeper sees to the rest. */
+    force(): void {
+      for (const { pid, signals } of list.parts) {
+        const last = signals.at(-1);
+        const harder = signals.length > 2 ? signals.at(-2) : last;
+        if (harder !== undefined) signal(pid, harder);
+      }
     },
     /** Ends the watch; every part must have ended before. */
     async close(): Promise<void> {

@@ -6,11 +6,14 @@ import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { requireRoom } from './disk-space.ts';
+import type { Keeper, PartEnd } from './keeper.ts';
 import { LocalStackError } from './local-stack-error.ts';
 
 /** The newest release of the command line that builds from the module proxy: later ones carry `replace` lines. */
 const MODULE = 'github.com/temporalio/cli/cmd/temporal@v1.5.1';
 const DOWNLOAD_HOST = 'https://temporal.download/';
+
+const GO_END: PartEnd = { order: 0, grace: 2_000, signals: ['SIGKILL'] };
 
 const run = promisify(execFile);
 const suffix = process.platform === 'win32' ? '.exe' : '';
@@ -22,6 +25,10 @@ export type TemporalSearch = {
   /** The variable PATH. */
   readonly path: string;
   readonly say: (line: string) => void;
+  /** Ends a build when this process vanishes. */
+  readonly keeper?: Keeper | undefined;
+  /** Gives up: what runs is killed. */
+  readonly signal?: AbortSignal | undefined;
   readonly limits?: { readonly reach: number; readonly download: number; readonly build: number } | undefined;
 };
 
@@ -48,10 +55,12 @@ export async function obtainTemporal(search: TemporalSearch): Promise<string> {
     search.say(`Temporal: downloaded by the Temporal SDK to ${kept}.`);
     return kept;
   }
+  search.signal?.throwIfAborted();
   if (await build(search, kept)) {
     search.say(`Temporal: built with Go as ${kept}.`);
     return kept;
   }
+  search.signal?.throwIfAborted();
   throw new LocalStackError(
     'No Temporal server: install the Temporal CLI (https://docs.temporal.io/cli) or Go 1.24 or newer, or set TEMPORAL_ADDRESS to a server that runs.',
   );
@@ -89,7 +98,7 @@ async function download(search: TemporalSearch, kept: string): Promise<boolean> 
   search.say('Temporal: the SDK downloads its development server.');
   return await inWorkFolder(search.binFolder, async (folder) => {
     const script = fileURLToPath(new URL('./temporal-sdk-download.mjs', import.meta.url));
-    const child = spawn(process.execPath, [script, folder], { stdio: 'ignore' });
+    const child = spawn(process.execPath, [script, folder], { ...ending(search), stdio: 'ignore' });
     if (!(await succeeds(child, limits.download))) return false;
     const [name] = (await readdir(folder)).filter((entry) => entry.startsWith('temporal'));
     return name !== undefined && (await keep(join(folder, name), kept));
@@ -119,12 +128,18 @@ async function build(search: TemporalSearch, kept: string): Promise<boolean> {
   try {
     return await inWorkFolder(search.binFolder, async (folder) => {
       const env = { ...process.env, PATH: search.path, GOBIN: folder };
-      const child = spawn(go, ['install', MODULE], { env, stdio: ['ignore', 'ignore', 'pipe'] });
+      const child = spawn(go, ['install', MODULE], {
+        ...ending(search),
+        env,
+        stdio: ['ignore', 'ignore', 'pipe'],
+      });
+      if (child.pid !== undefined) search.keeper?.add('go', child.pid, GO_END);
       let said = '';
       child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
         said = (said + chunk).slice(-4_096);
       });
       const built = await succeeds(child, (search.limits ?? LIMITS).build);
+      if (child.pid !== undefined) search.keeper?.remove(child.pid);
       if (!built) search.say(`Temporal: Go could not build it: ${said.trim().split('\n').at(-1) ?? ''}`);
       return built && (await keep(join(folder, `temporal${suffix}`), kept));
     });
@@ -149,6 +164,10 @@ async function keep(made: string, kept: string): Promise<boolean> {
   if (!(await runs(made))) return false;
   await rename(made, kept);
   return true;
+}
+
+function ending({ signal }: TemporalSearch) {
+  return { ...(signal && { signal }), killSignal: 'SIGKILL' as const };
 }
 
 async function succeeds(child: ChildProcess, limit: number): Promise<boolean> {

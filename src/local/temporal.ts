@@ -44,7 +44,7 @@ export type RunningTemporal = {
  */
 export async function startTemporal(options: TemporalOptions): Promise<RunningTemporal> {
   const { dataDir, port, uiPort, namespace, searchAttributes, keeper } = options;
-  await requireRoom(dataDir, 64);
+  await requireRoom(join(dataDir, 'temporal'), 64, 0o700);
   const output = openPartLog(dataDir, 'temporal');
   const child = spawn(options.program, argumentsOf(options), {
     detached: true,
@@ -86,7 +86,7 @@ function argumentsOf(options: TemporalOptions): string[] {
   return [
     ...['server', 'start-dev', '--ip', '127.0.0.1', '--port', String(port), '--namespace', namespace],
     ...(uiPort === null ? ['--headless'] : ['--ui-port', String(uiPort)]),
-    ...(inMemory ? [] : ['--db-filename', join(dataDir, 'temporal.db')]),
+    ...(inMemory ? [] : ['--db-filename', join(dataDir, 'temporal', 'temporal.db')]),
     ...(inMemory ? [] : ['--sqlite-pragma', 'journal_mode=wal', '--sqlite-pragma', 'synchronous=normal']),
     ...searchAttributes.flatMap(({ name, type }) => [
       '--search-attribute',

@@ -1,0 +1,36 @@
+// What an operator reads when a local stack is ready: where everything is, and what to try next. Pure.
+
+/** Addresses and files of a stack that is ready; null for what is not ours. */
+export type Invitation = {
+  readonly seconds: number;
+  readonly publicUrl: string;
+  /** Path of the console, when this release has one. */
+  readonly consolePath?: string | undefined;
+  readonly temporalUi: string | null;
+  readonly credentials: string;
+  readonly dataDir: string;
+};
+
+/** @returns lines for a terminal */
+export function invite(stack: Invitation): string[] {
+  const rows: (readonly [string, string])[] = [
+    ['API and issuer', stack.publicUrl],
+    ...(stack.consolePath === undefined
+      ? []
+      : [['Console', `${stack.publicUrl}${stack.consolePath}`] as const]),
+    ['OpenAPI document', `${stack.publicUrl}/openapi.json`],
+    ...(stack.temporalUi === null ? [] : [['Temporal UI', stack.temporalUi] as const]),
+    ['Credentials', `${stack.credentials} (client_id and client_secret of the tenant demo)`],
+    ['Try next', 'npm run demo (in another terminal)'],
+  ];
+  const width = Math.max(...rows.map(([name]) => name.length));
+  return [
+    '',
+    `Countersign is ready (${stack.seconds.toFixed(1)} s).`,
+    '',
+    ...rows.map(([name, value]) => `  ${name.padEnd(width)}  ${value}`),
+    '',
+    `Ctrl-C stops everything in order; the data stay in ${stack.dataDir}.`,
+    '',
+  ];
+}

@@ -1,0 +1,77 @@
+// Keeps one part running: a part that dies is started again, sooner at first and later if it keeps dying.
+import type { PartExit } from './foreign-part.ts';
+
+/** A process that is up; `exited` never rejects. */
+export type RunningPart = {
+  readonly pid: number;
+  readonly exited: Promise<PartExit>;
+  readonly stop: () => Promise<void>;
+};
+
+/** Milliseconds: before the first new start, at most, and how long a part must have lived to count as healthy. */
+export type Backoff = { readonly first: number; readonly most: number; readonly healthy: number };
+
+const BACKOFF: Backoff = { first: 100, most: 10_000, healthy: 20_000 };
+
+/**
+ * @param options.start resolves when the part is up, rejects when it could not start
+ * @param options.onChange told the process id when the part is up, null when it is not
+ * @param options.say told in one line of each death and each failed start
+ * @returns `begin` starts it (and rejects when that fails), `stop` ends it for good
+ */
+export function createKeptPart(options: {
+  name: string;
+  start: () => Promise<RunningPart>;
+  onChange: (pid: number | null) => void;
+  say: (line: string) => void;
+  backoff?: Backoff | undefined;
+}) {
+  const { name, start, onChange, say, backoff = BACKOFF } = options;
+  let running: RunningPart | null = null;
+  let starting: Promise<void> = Promise.resolve();
+  let timer: NodeJS.Timeout | undefined;
+  let failures = 0;
+  let stopping = false;
+
+  async function begin(): Promise<void> {
+    const part = await start();
+    running = part;
+    onChange(part.pid);
+    const since = Date.now();
+    void part.exited.then((exit) => {
+      running = null;
+      onChange(null);
+      if (stopping) return;
+      if (Date.now() - since >= backoff.healthy) failures = 0;
+      again(exit.reason?.message ?? `${name} (process ${part.pid}) ended unexpectedly: ${exit.description}`);
+    });
+  }
+
+  function again(why: string): void {
+    const wait = Math.min(backoff.most, backoff.first * 2 ** failures);
+    failures += 1;
+    say(`${why}. Starting ${name} again${wait >= 1_000 ? ` in ${Math.round(wait / 1_000)} s` : ''}.`);
+    timer = setTimeout(() => {
+      starting = begin().catch((error: unknown) => {
+        if (!stopping) again(error instanceof Error ? error.message : String(error));
+      });
+    }, wait);
+  }
+
+  return {
+    begin(): Promise<void> {
+      const first = begin();
+      starting = first.catch(() => undefined);
+      return first;
+    },
+    /** Waits for its end, also when it is just being started. */
+    async stop(): Promise<void> {
+      stopping = true;
+      clearTimeout(timer);
+      await starting;
+      await running?.stop();
+    },
+  };
+}
+
+export type KeptPart = ReturnType<typeof createKeptPart>;

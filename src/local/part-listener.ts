@@ -1,0 +1,62 @@
+// The port of the api role. One process listens itself; of several, each is given its connections by the supervisor, in turn.
+import type { Server } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { hear, isSupervised, tell } from './part-protocol.ts';
+
+/** `drain` takes no more connections, lets answers finish for at most `limit` milliseconds, then closes what is left. */
+export type Listener = { readonly port: number; drain(limit: number): Promise<void> };
+
+/**
+ * Begins to serve.
+ * @param server not listening yet
+ * @param place address and port to listen on, unless connections are given
+ * @throws the system's error, EADDRINUSE for a busy port
+ */
+export async function listen(server: Server, place: { host: string; port: number }): Promise<Listener> {
+  const open = new Set<Socket>();
+  server.on('connection', (socket: Socket) => {
+    open.add(socket);
+    socket.once('close', () => open.delete(socket));
+  });
+  const given = isSupervised() && (await askForConnections()) === 'given';
+  if (given) takeConnections(server);
+  else await listenItself(server, place);
+  return {
+    port: given ? place.port : (server.address() as AddressInfo).port,
+    async drain(limit) {
+      server.close(() => undefined);
+      for (const deadline = Date.now() + limit; open.size > 0 && Date.now() < deadline; await sleep(50)) {
+        server.closeIdleConnections();
+      }
+      for (const socket of open) socket.destroy();
+    },
+  };
+}
+
+function askForConnections(): Promise<'yourself' | 'given'> {
+  return new Promise((resolve) => {
+    hear((message) => {
+      if ('listen' in message) resolve(message.listen);
+    });
+    tell({ ask: 'listen' });
+  });
+}
+
+function takeConnections(server: Server): void {
+  // Node begins to track connections, and to enforce its time limits, with this event.
+  server.emit('listening');
+  hear((message, socket) => {
+    if ('connection' in message && socket !== undefined) server.emit('connection', socket);
+  });
+}
+
+function listenItself(server: Server, { host, port }: { host: string; port: number }): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen({ host, port }, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+}

@@ -1,0 +1,69 @@
+// What a role (api, worker) and the supervisor say to each other; a role works the same without a supervisor (in a container).
+// Nothing here may keep a process alive that has been told to stop.
+import type { Socket } from 'node:net';
+
+/** From a role to its supervisor. */
+export type FromPart =
+  | { readonly ready: true }
+  | { readonly failed: string; readonly code?: string | undefined }
+  | { readonly ask: 'listen' };
+
+/** From the supervisor to a role; a `connection` comes with its socket. */
+export type ToPart = { readonly listen: 'yourself' | 'given' } | { readonly connection: true };
+
+/** @returns true when a supervisor is at the other end of the channel */
+export function isSupervised(): boolean {
+  return process.connected === true;
+}
+
+/** Tells the supervisor that this process does its work from now on. */
+export function announceReady(): void {
+  tell({ ready: true });
+}
+
+/**
+ * Tells the supervisor in one line why this process cannot start.
+ * @param error its `code` (EADDRINUSE) goes along
+ */
+export function announceFailure(error: unknown): void {
+  const { message = String(error), code } = error as { message?: string; code?: string };
+  tell({ failed: message.split('\n')[0] ?? message, code });
+}
+
+/** Sends to the supervisor; one that is gone is no error. */
+export function tell(message: FromPart): void {
+  if (isSupervised()) process.send?.(message, undefined, undefined, () => undefined);
+}
+
+/** Calls back for each message of the supervisor. */
+export function hear(handler: (message: ToPart, socket: Socket | undefined) => void): void {
+  process.on('message', (message, socket) => handler(message as ToPart, socket as Socket | undefined));
+}
+
+/**
+ * Runs once when this process has to end: on SIGTERM or SIGINT, or when its supervisor vanished. Then it exits:
+ * 0 when the handler resolved, 1 when it rejected. A further SIGINT, not the echo of the first, exits at once.
+ * @param handler readiness off first, then finishes what is in flight
+ */
+export function onStop(handler: (reason: string) => Promise<void>): void {
+  let since: number | undefined;
+  const stop = (reason: string) => {
+    if (since !== undefined) return;
+    since = Date.now();
+    handler(reason).then(
+      () => process.exit(0),
+      (error: unknown) => {
+        process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);
+        process.exit(1);
+      },
+    );
+  };
+  // Whoever read the output may be gone before this process is.
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
+  process.on('SIGTERM', () => stop('SIGTERM'));
+  process.on('SIGINT', () => {
+    if (since !== undefined && Date.now() - since > 300) process.exit(130);
+    stop('SIGINT');
+  });
+  if (isSupervised()) process.once('disconnect', () => stop('the supervisor is gone'));
+}

@@ -1,0 +1,169 @@
+// `npm start`: a whole service on one machine, from an empty folder to a ready stack, until it is told to stop.
+// It must never leave a process behind, whatever happens to it.
+import { join, relative } from 'node:path';
+import type { Config } from '../config.ts';
+import { requireRoom } from './disk-space.ts';
+import { listenForEnd } from './halt.ts';
+import { invite } from './invitation.ts';
+import { createKeeper, endLeftovers, type Keeper } from './keeper.ts';
+import { asDiskFull, LocalStackError } from './local-stack-error.ts';
+import { lockDataFolder } from './lock.ts';
+import { obtainMasterKey } from './master-key.ts';
+import { requirePort } from './ports.ts';
+import { createRunFile } from './run-file.ts';
+import { createSupervisor, type Supervisor } from './supervisor.ts';
+import { obtainTemporal } from './temporal-program.ts';
+
+export type LocalStackOptions = {
+  readonly config: Config;
+  /** The command line's file, which also runs the roles `api` and `worker`. */
+  readonly main: string;
+  /** Variables of this process; the roles get them too. */
+  readonly environment: NodeJS.ProcessEnv;
+  /** Brings the database to the newest schema. */
+  readonly migrate: (databaseUrl: string) => Promise<unknown>;
+  /** Runs before the roles, with the settings they get; makes the tenant `demo` and its file. @returns lines to print */
+  readonly prepare: (environment: NodeJS.ProcessEnv) => Promise<readonly string[] | undefined>;
+  /** Path of the console, when there is one. */
+  readonly consolePath?: string | undefined;
+  readonly say: (line: string) => void;
+};
+
+/**
+ * Runs the stack until a signal, or the end of the process that started it.
+ * @returns the exit code: 0 after an ordered stop, 1 when it could not start (one line was said)
+ */
+export async function runLocalStack(options: LocalStackOptions): Promise<number> {
+  const { config, say } = options;
+  let unlock: () => void = () => undefined;
+  try {
+    await requireRoom(config.dataDir, 64);
+    unlock = lockDataFolder(config.dataDir);
+    return await supervise(options);
+  } catch (error) {
+    say(describe(error, config.dataDir));
+    return 1;
+  } finally {
+    unlock();
+  }
+}
+
+async function supervise(options: LocalStackOptions): Promise<number> {
+  const { config, main, say } = options;
+  const partsFile = join(config.dataDir, 'parts.json');
+  const left = await endLeftovers(partsFile);
+  if (left.length > 0) say(`Ended what an earlier start left running: ${left.join(', ')}.`);
+  const runFile = createRunFile(config.dataDir);
+  runFile.remove();
+  const keeper = createKeeper({ file: partsFile, remove: [runFile.file] });
+  const force = () => {
+    keeper.force();
+    runFile.remove();
+    process.exit(130);
+  };
+  const end = listenForEnd({ say, force });
+  const supervisor = createSupervisor({ config, main, keeper, runFile, say });
+  try {
+    await bringUp(options, supervisor, keeper, end.signal);
+    await aborted(end.signal);
+    return 0;
+  } catch (error) {
+    if (end.signal.aborted) return 0;
+    throw error;
+  } finally {
+    await supervisor.stop();
+    await keeper.close();
+    end.close();
+    say('Stopped.');
+  }
+}
+
+async function bringUp(
+  options: LocalStackOptions,
+  supervisor: Supervisor,
+  keeper: Keeper,
+  signal: AbortSignal,
+): Promise<void> {
+  const { config, environment, say } = options;
+  const began = performance.now();
+  await requirePorts(config);
+  const masterKey = environment.MASTER_KEY || (await obtainMasterKey(config.dataDir));
+  const [temporal, postgres] = await Promise.allSettled([
+    runTemporal(options, supervisor, keeper, signal),
+    config.databaseUrl ?? supervisor.runPostgres(),
+  ]);
+  signal.throwIfAborted();
+  if (temporal.status === 'rejected') throw temporal.reason;
+  if (postgres.status === 'rejected') throw postgres.reason;
+  supervisor.publish(postgres.value);
+  await options.migrate(postgres.value);
+  signal.throwIfAborted();
+  const settings = {
+    ...environment,
+    COUNTERSIGN_LOCAL: '1',
+    DATA_DIR: config.dataDir,
+    DATABASE_URL: postgres.value,
+    TEMPORAL_ADDRESS: temporal.value,
+    TEMPORAL_NAMESPACE: config.temporal.namespace,
+    MASTER_KEY: masterKey,
+  };
+  for (const line of (await options.prepare(settings)) ?? []) say(line);
+  signal.throwIfAborted();
+  await supervisor.runRoles(settings);
+  signal.throwIfAborted();
+  const here = (path: string) => relative(process.cwd(), path) || path;
+  const lines = invite({
+    seconds: (performance.now() - began) / 1_000,
+    publicUrl: config.publicUrl,
+    consolePath: options.consolePath,
+    temporalUi: `${config.temporal.uiUrl}/namespaces/${config.temporal.namespace}/workflows`,
+    credentials: here(join(config.dataDir, 'demo-tenant.json')),
+    dataDir: here(config.dataDir),
+  });
+  for (const line of lines) say(line);
+}
+
+/** Known to be free before anything is started. */
+async function requirePorts({ host, port, metricsPort, temporal }: Config): Promise<void> {
+  await requirePort({ host, port, variable: 'PORT', part: 'the API' });
+  const host4 = '127.0.0.1';
+  await requirePort({ host: host4, port: metricsPort, variable: 'METRICS_PORT', part: 'the worker' });
+  if (temporal.address !== undefined) return;
+  await requirePort({ host: host4, port: temporal.port, variable: 'TEMPORAL_PORT', part: 'Temporal' });
+  await requirePort({
+    host: host4,
+    port: temporal.uiPort,
+    variable: 'TEMPORAL_UI_PORT',
+    part: "Temporal's Web UI",
+  });
+}
+
+async function runTemporal(
+  { config, environment, say }: LocalStackOptions,
+  supervisor: Supervisor,
+  keeper: Keeper,
+  signal: AbortSignal,
+): Promise<string> {
+  if (config.temporal.address !== undefined) {
+    say(`Temporal: ${config.temporal.address}, from TEMPORAL_ADDRESS; nothing is started.`);
+    return config.temporal.address;
+  }
+  const binFolder = join(config.dataDir, 'bin');
+  const program = await obtainTemporal({ binFolder, path: environment.PATH ?? '', say, keeper, signal });
+  signal.throwIfAborted();
+  return await supervisor.runTemporal(program);
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}
+
+/** One line for what the operator can do something about; the whole stack for a fault of ours. */
+function describe(error: unknown, dataDir: string): string {
+  if (error instanceof LocalStackError) return error.message;
+  const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  return asDiskFull(text, dataDir)?.message ?? text;
+}

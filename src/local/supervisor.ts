@@ -1,0 +1,170 @@
+// All parts of a local stack: starts them in order, starts again what dies, keeps run.json true, and stops in order.
+import type { Config } from '../config.ts';
+import { connectionBudget } from '../database/database.ts';
+import { SEARCH_ATTRIBUTES } from '../temporal/names.ts';
+import type { ConnectionDistributor } from './connection-distributor.ts';
+import { createConnectionDistributor } from './connection-distributor.ts';
+import type { Keeper } from './keeper.ts';
+import { createKeptPart, type KeptPart } from './kept-part.ts';
+import { startPostgres } from './postgres.ts';
+import { type RoleName, startRole } from './role-part.ts';
+import type { RunFile, RunState } from './run-file.ts';
+import { startTemporal } from './temporal.ts';
+
+/**
+ * @param options.main the command line's file, which the roles run
+ * @param options.runFile written from the moment that the databases are there
+ * @returns each step of a start, and `stop`, which ends what runs in the reverse order
+ */
+export function createSupervisor(options: {
+  config: Config;
+  main: string;
+  keeper: Keeper;
+  runFile: RunFile;
+  say: (line: string) => void;
+}) {
+  const { config, main, keeper, runFile, say } = options;
+  const parts = {
+    api: [] as KeptPart[],
+    worker: [] as KeptPart[],
+    temporal: [] as KeptPart[],
+    postgres: [] as KeptPart[],
+  };
+  const pids = {
+    api: [] as (number | null)[],
+    worker: [] as (number | null)[],
+    temporal: null as number | null,
+    postgres: null as number | null,
+  };
+  let ports: RunState['ports'] = {
+    api: config.port,
+    temporal: null,
+    temporal_ui: null,
+    postgres: null,
+    metrics: config.metricsPort,
+  };
+  let databaseUrl: string | null = null;
+  let distributor: ConnectionDistributor | undefined;
+
+  function changed(): void {
+    if (databaseUrl === null) return;
+    const up = (list: (number | null)[]) => list.filter((pid) => pid !== null);
+    runFile.write({ ...pids, api: up(pids.api), worker: up(pids.worker), ports, database_url: databaseUrl });
+  }
+
+  async function runRole(role: RoleName, index: number, environment: NodeJS.ProcessEnv): Promise<void> {
+    const part = createKeptPart({
+      name: role === 'api' ? 'the API' : 'the worker',
+      start: () =>
+        startRole({ role, main, environment, keeper, distributor: role === 'api' ? distributor : undefined }),
+      onChange: (pid) => {
+        pids[role][index] = pid;
+        changed();
+      },
+      say,
+    });
+    parts[role].push(part);
+    await part.begin();
+  }
+
+  return {
+    /** @returns the connection string of the embedded Postgres, started on the port of the last run where possible */
+    async runPostgres(): Promise<string> {
+      let port: number | undefined;
+      const each = connectionBudget(config.databasePool);
+      const maxConnections = each * (config.apiProcesses + config.workerProcesses) + 20;
+      let url = '';
+      const part = createKeptPart({
+        name: 'Postgres',
+        start: async () => {
+          const running = await startPostgres({
+            dataDir: config.dataDir,
+            port,
+            maxConnections,
+            keeper,
+            log: say,
+          });
+          if (port !== undefined && running.port !== port) {
+            await running.stop();
+            throw new Error(`Port ${port} of Postgres went to another program`);
+          }
+          port = running.port;
+          url = running.url;
+          ports = { ...ports, postgres: port };
+          return running;
+        },
+        onChange: (pid) => {
+          pids.postgres = pid;
+          changed();
+        },
+        say,
+      });
+      parts.postgres.push(part);
+      await part.begin();
+      return url;
+    },
+
+    /** @returns host:port of the development server, with its Web UI */
+    async runTemporal(program: string): Promise<string> {
+      const { port, uiPort, namespace } = config.temporal;
+      const searchAttributes = Object.values(SEARCH_ATTRIBUTES);
+      const part = createKeptPart({
+        name: 'Temporal',
+        start: () =>
+          startTemporal({
+            program,
+            dataDir: config.dataDir,
+            port,
+            uiPort,
+            namespace,
+            searchAttributes,
+            keeper,
+          }),
+        onChange: (pid) => {
+          pids.temporal = pid;
+          changed();
+        },
+        say,
+      });
+      parts.temporal.push(part);
+      await part.begin();
+      ports = { ...ports, temporal: port, temporal_ui: uiPort };
+      return `127.0.0.1:${port}`;
+    },
+
+    /** From now on run.json is there. */
+    publish(url: string): void {
+      databaseUrl = url;
+      changed();
+    },
+
+    /** Api and worker processes; each has a metrics port of its own, counted up from the configured one. */
+    async runRoles(environment: NodeJS.ProcessEnv): Promise<void> {
+      if (config.apiProcesses > 1)
+        distributor = await createConnectionDistributor({ host: config.host, port: config.port });
+      const roles: RoleName[] = [
+        ...Array<RoleName>(config.workerProcesses).fill('worker'),
+        ...Array<RoleName>(config.apiProcesses).fill('api'),
+      ];
+      const metrics = (position: number) => (config.metricsPort === 0 ? 0 : config.metricsPort + position);
+      const count = { api: 0, worker: 0 };
+      const started = roles.map((role, position) => {
+        const index = count[role];
+        count[role] += 1;
+        return runRole(role, index, { ...environment, METRICS_PORT: String(metrics(position)) });
+      });
+      await Promise.all(started);
+    },
+
+    /** In order: no new connections, the API, workers, Temporal, Postgres. */
+    async stop(): Promise<void> {
+      distributor?.close();
+      for (const kind of ['api', 'worker', 'temporal', 'postgres'] as const) {
+        await Promise.allSettled(parts[kind].map((part) => part.stop()));
+      }
+      runFile.remove();
+    },
+  };
+}
+
+export type Supervisor = ReturnType<typeof createSupervisor>;
