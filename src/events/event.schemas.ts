@@ -1,6 +1,7 @@
-// The bodies of the event routes. `data` is passed on as it was parsed: a copy would lose members such as `__proto__`.
+// The bodies of the event routes. `data` is passed on as it was parsed: copying it would cost more than judging it.
 import { z } from 'zod';
 import { ServiceError } from '../errors/service-error.ts';
+import { invalidFields, toFieldErrors } from '../http/field-errors.ts';
 import type { JsonObject } from './event.ts';
 import { MAX_EVENT_TYPE_LENGTH } from './filter.ts';
 import { checkPublication, MAX_EVENTS, type Publication } from './publication.ts';
@@ -47,14 +48,7 @@ export const publishBody = z
  */
 export function readPublication(value: unknown, path: string): Publication | ServiceError {
   const parsed = publishedEvent.safeParse(value);
-  if (!parsed.success) {
-    const errors = parsed.error.issues.map((issue) => ({
-      path: [path, ...issue.path.map(String)].join('.'),
-      message: issue.message,
-    }));
-    const detail = errors.map((error) => `${error.path}: ${error.message}`).join('; ');
-    return new ServiceError('invalid_request', { detail, errors });
-  }
+  if (!parsed.success) return invalidFields(toFieldErrors(path, parsed.error.issues));
   try {
     return checkPublication(parsed.data, path);
   } catch (error) {

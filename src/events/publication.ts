@@ -9,9 +9,6 @@ import { parseTimestamp } from './timestamp.ts';
 /** The most events of one request. */
 export const MAX_EVENTS = 500;
 
-/** The deepest nesting of objects and arrays in `data`. */
-export const MAX_DEPTH = 100;
-
 /** A publisher's event as it was sent. */
 export type PublishedInput = {
   readonly type: string;
@@ -48,9 +45,6 @@ export function checkPublication(input: PublishedInput, path: string): Publicati
   if (input.occurred_at !== undefined && occurredAt === undefined) {
     throw invalidField(`${path}.occurred_at`, 'must be an RFC 3339 date and time with its offset');
   }
-  if (isDeeper(input.data, MAX_DEPTH)) {
-    throw invalidField(`${path}.data`, `must not be nested more than ${MAX_DEPTH} levels deep`);
-  }
   return { type: input.type, data: input.data, occurredAt, eventId: input.event_id };
 }
 
@@ -77,16 +71,4 @@ export function eventIdConflict(eventId: string): ServiceError {
 
 function isObject(value: JsonValue): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-// Level by level instead of recursively: the depth is what an attacker chooses.
-function isDeeper(data: JsonObject, limit: number): boolean {
-  let level: JsonValue[] = [data];
-  for (let depth = 1; level.length > 0; depth += 1) {
-    if (depth > limit) return true;
-    level = level
-      .flatMap((value) => (typeof value === 'object' && value !== null ? Object.values(value) : []))
-      .filter((value) => typeof value === 'object' && value !== null);
-  }
-  return false;
 }

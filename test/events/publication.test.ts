@@ -8,16 +8,10 @@ import { contentOf } from '../../src/events/publication.ts';
 import { parseTimestamp } from '../../src/events/timestamp.ts';
 
 const VALID = { type: 'org.created', data: {} };
-const nest = (depth: number): unknown => {
-  let value: unknown = {};
-  for (let level = 1; level < depth; level += 1) value = { a: value };
-  return value;
-};
-
 describe('an event of a publisher', () => {
   it.each([
     ['a null', null, 'body'],
-    ['an unknown field', { ...VALID, extra: 1 }, 'body'],
+    ['an unknown field', { ...VALID, extra: 1 }, 'body.extra'],
     ['no type', { data: {} }, 'body.type'],
     ['a type of one segment', { ...VALID, type: 'org' }, 'body.type'],
     ['a type in capitals', { ...VALID, type: 'Org.created' }, 'body.type'],
@@ -27,7 +21,6 @@ describe('an event of a publisher', () => {
     ['no data', { type: 'org.created' }, 'body.data'],
     ['an array as data', { ...VALID, data: [] }, 'body.data'],
     ['text as data', { ...VALID, data: 'x' }, 'body.data'],
-    ['data that is too deep', { ...VALID, data: nest(101) }, 'body.data'],
     ['an empty id', { ...VALID, event_id: '' }, 'body.event_id'],
     ['an id with a space', { ...VALID, event_id: 'a b' }, 'body.event_id'],
     ['an id that is too long', { ...VALID, event_id: 'x'.repeat(129) }, 'body.event_id'],
@@ -35,10 +28,6 @@ describe('an event of a publisher', () => {
     ['a date without a time', { ...VALID, occurred_at: '2026-01-01' }, 'body.occurred_at'],
   ])('%s is refused and the field named', (_title, value, path) => {
     expect(readPublication(value, 'body')).toMatchObject({ code: 'invalid_request', errors: [{ path }] });
-  });
-
-  it('may be nested 100 levels deep', () => {
-    expect(readPublication({ ...VALID, data: nest(100) }, 'body')).not.toBeInstanceOf(Error);
   });
 
   it('may come in an array of 1 to 500', () => {

@@ -177,17 +177,6 @@ describe('publish', () => {
     expect(poke).toHaveBeenCalledTimes(1);
     expect(statements).toBe(0);
   });
-
-  it('keeps members that JavaScript treats specially', async () => {
-    await insertSubscription(test.database, context, { filters: ['*'] });
-    const body: unknown = JSON.parse('{"type":"org.created","data":{"__proto__":{"a":1},"constructor":2}}');
-    expect(codes(await publish([readPublication(body, 'body')]))).toEqual([1]);
-    const { rows } = await test.database.query<{ body: Buffer }>(
-      'SELECT body FROM events WHERE tenant_id = $1',
-      [context.tenant.id],
-    );
-    expect(rows[0]?.body.toString()).toContain('"data":{"__proto__":{"a":1},"constructor":2}}');
-  });
 });
 
 describe('the backlog', () => {
