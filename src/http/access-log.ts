@@ -1,0 +1,31 @@
+// One line for each request. It must never show a token, a secret, a query string or a body.
+import { performance } from 'node:perf_hooks';
+import type { Logger } from 'pino';
+import type { Middleware } from './request-state.ts';
+
+const SLOW_MILLISECONDS = 1_000;
+
+/** Logs at `debug` what went well, at `info` what was refused or slow, at `warn` what failed. */
+export function logRequests(logger: Logger): Middleware {
+  return async (ctx, next) => {
+    const started = performance.now();
+    await next();
+    const milliseconds = performance.now() - started;
+    const { state, status } = ctx;
+    const level =
+      status >= 500 ? 'warn' : status >= 400 || milliseconds > SLOW_MILLISECONDS ? 'info' : 'debug';
+    if (!logger.isLevelEnabled(level)) return;
+    logger[level](
+      {
+        request_id: state.requestId,
+        tenant: state.context?.tenant.slug,
+        method: ctx.method,
+        route: state.operation,
+        status,
+        ms: Math.round(milliseconds * 10) / 10,
+        address: state.address,
+      },
+      'request',
+    );
+  };
+}

@@ -1,0 +1,89 @@
+// The HTTP shell: every request passes these middlewares in this order. What a route does is not known here.
+import Koa from 'koa';
+import type { Logger } from 'pino';
+import type { Config } from '../config.ts';
+import type { Tenant } from '../context.ts';
+import type { Database } from '../database/database.ts';
+import { logRequests } from './access-log.ts';
+import { type Authenticate, authorize } from './bearer.ts';
+import { createAddressReader } from './client-address.ts';
+import { createContract } from './contract.ts';
+import { allowAnyOrigin } from './cors.ts';
+import { setDefaultHeaders } from './default-headers.ts';
+import { guardRequest } from './guard.ts';
+import { type Perform, respond, runHandler } from './handler.ts';
+import type { Health } from './health.ts';
+import { createIdempotencyStore } from './idempotency.store.ts';
+import { keepAnswers } from './idempotency.ts';
+import { createOpenApi } from './openapi.ts';
+import { answerProblems } from './problem-handler.ts';
+import { createRateLimits, limitAddress, limitTenant, type RateLimits } from './rate-limit.ts';
+import { identifyRequest } from './request-id.ts';
+import type { Middleware, RequestState } from './request-state.ts';
+import { readTarget } from './request-target.ts';
+import type { Route } from './route.ts';
+import { createRouter } from './router.ts';
+import { answerSystemRoutes } from './system-routes.ts';
+import { resolveTenant } from './tenant.ts';
+import { createTenantLocator } from './tenant-locator.ts';
+
+export type AppConfig = Pick<
+  Config,
+  'nodeEnv' | 'publicUrl' | 'defaultTenant' | 'tenantUrl' | 'errorTypeBase' | 'rateLimit' | 'trustedProxies'
+>;
+
+export type AppDependencies = {
+  readonly routes: readonly Route[];
+  readonly tenants: { bySlug(slug: string): Promise<Tenant | undefined> };
+  /** Gives the principal of a bearer token, or throws (see bearer.ts). */
+  readonly authenticate: Authenticate;
+  readonly database: Pick<Database, 'transaction'>;
+  readonly health: Health;
+  readonly config: AppConfig;
+  readonly logger: Logger;
+  /** Made from `config.rateLimit` unless given. */
+  readonly rateLimits?: RateLimits | undefined;
+};
+
+/** @returns a Koa application; createHttpServer (server.ts) serves it */
+export function createApp(dependencies: AppDependencies): Koa<RequestState> {
+  const { routes, tenants, authenticate, health, config, logger } = dependencies;
+  const limits = dependencies.rateLimits ?? createRateLimits(config.rateLimit);
+  const perform = createPerform(dependencies);
+  const order: Middleware[] = [
+    identifyRequest(createAddressReader(config.trustedProxies)),
+    logRequests(logger),
+    answerProblems({ errorTypeBase: config.errorTypeBase, logger }),
+    setDefaultHeaders(),
+    readTarget(),
+    answerSystemRoutes({
+      health,
+      openapi: createOpenApi({ routes, config }),
+      errorTypeBase: config.errorTypeBase,
+    }),
+    limitAddress(limits),
+    resolveTenant(createTenantLocator(config), (slug) => tenants.bySlug(slug)),
+    limitTenant(limits),
+    ...createRouter(routes, (route) => [
+      allowAnyOrigin(route),
+      authorize(route, authenticate), // 401, 403
+      guardRequest(route), // 404 for a malformed id, 415, 413, 400
+      respond(route, perform(route)), // idempotency: 422, 409; then the handler
+    ]),
+  ];
+  const app = new Koa<RequestState>({ env: config.nodeEnv });
+  for (const middleware of order) app.use(middleware);
+  // Only what went wrong after an answer began, such as a client that hung up.
+  app.on('error', (error: unknown) => logger.debug({ err: error }, 'an answer was cut short'));
+  return app;
+}
+
+function createPerform({ database, config }: AppDependencies): (route: Route) => Perform {
+  const answers = createIdempotencyStore();
+  const checked = config.nodeEnv !== 'production';
+  return (route) => {
+    const contract = checked ? createContract(route, { errors: config.nodeEnv === 'test' }) : undefined;
+    const perform = runHandler(route, contract);
+    return route.idempotent ? keepAnswers(route, perform, { database, answers }) : perform;
+  };
+}

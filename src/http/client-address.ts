@@ -1,0 +1,53 @@
+// Tells the client's address behind proxies. Only proxies that the operator named are believed; anybody can send X-Forwarded-For.
+import ipaddr from 'ipaddr.js';
+
+type Block = ReturnType<typeof ipaddr.parseCIDR>;
+
+/**
+ * @param trustedProxies CIDR blocks of the proxies whose `X-Forwarded-For` counts
+ * @returns the rightmost address of the chain that is not a trusted proxy's; `unknown` when the connection is gone already
+ */
+export function createAddressReader(trustedProxies: readonly string[]) {
+  const blocks = trustedProxies.map((block) => ipaddr.parseCIDR(block));
+  return (remote: string | undefined, forwardedFor: string | undefined): string => {
+    const connected = remote === undefined ? undefined : canonicalAddress(remote);
+    if (connected === undefined) return 'unknown';
+    if (blocks.length === 0 || forwardedFor === undefined) return connected;
+    const chain = forwardedFor.split(',');
+    let address = connected;
+    while (chain.length > 0 && isTrusted(address, blocks)) {
+      const reported = canonicalAddress(withoutPort(chain.pop()?.trim() ?? ''));
+      if (reported === undefined) break;
+      address = reported;
+    }
+    return address;
+  };
+}
+
+/** What a limit counts: an IPv4 address, or the /64 network that one IPv6 client has to itself. */
+export function addressGroup(address: string): string {
+  if (!address.includes(':')) return address;
+  const parts = ipaddr.IPv6.isValid(address) ? ipaddr.IPv6.parse(address).parts : [];
+  return parts
+    .slice(0, 4)
+    .map((part) => part.toString(16))
+    .join(':');
+}
+
+function isTrusted(address: string, blocks: readonly Block[]): boolean {
+  const parsed = ipaddr.parse(address);
+  return blocks.some(([network, bits]) => network.kind() === parsed.kind() && parsed.match(network, bits));
+}
+
+/** One spelling for each address: IPv4-mapped IPv6 as IPv4, IPv6 compressed. */
+function canonicalAddress(text: string): string | undefined {
+  if (/^\d{1,3}(\.\d{1,3}){3}$/.test(text)) return ipaddr.IPv4.isValid(text) ? text : undefined;
+  const bare = text.split('%')[0] ?? '';
+  return ipaddr.IPv6.isValid(bare) ? ipaddr.process(bare).toString() : undefined;
+}
+
+/** Some proxies add the port: `192.0.2.1:4711`, `[2001:db8::1]:4711`. */
+function withoutPort(text: string): string {
+  const match = /^\[([^\]]+)\](?::\d+)?$/.exec(text) ?? /^([^:]+):\d+$/.exec(text);
+  return match?.[1] ?? text;
+}

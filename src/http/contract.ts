@@ -1,0 +1,58 @@
+// Holds handlers against what their routes declare. In tests and development only: a mismatch there is a 500, never a silent lie in openapi.json.
+import type { ErrorCode } from '../errors/catalogue.ts';
+import { ServiceError } from '../errors/service-error.ts';
+import type { Contract } from './handler.ts';
+import type { HandlerResult, Route } from './route.ts';
+
+const EVERYWHERE: readonly ErrorCode[] = [
+  'rate_limited',
+  'request_timeout',
+  'header_fields_too_large',
+  'server_error',
+  'temporarily_unavailable',
+];
+
+/** All codes that a route can answer: its own and those of the shell in front of it, each once. */
+export function errorsOf(route: Route): ErrorCode[] {
+  const { params, query, body, bodyType } = route.request ?? {};
+  const codes: ErrorCode[] = [];
+  if (route.scope !== null)
+    codes.push('invalid_request', 'invalid_token', 'token_expired', 'token_revoked', 'insufficient_scope');
+  if (params !== undefined) codes.push('not_found');
+  if (query !== undefined || body !== undefined || bodyType !== undefined) codes.push('invalid_request');
+  if (body !== undefined) codes.push('payload_too_large', 'unsupported_media_type');
+  if (route.idempotent) codes.push('invalid_request', 'idempotency_in_progress', 'idempotency_key_reused');
+  return [...new Set([...route.errors, ...codes, ...EVERYWHERE])];
+}
+
+/**
+ * @param options.errors whether an undeclared error code becomes a 500 as well
+ * @returns checks that throw ServiceError `server_error` naming the route and the mismatch in its cause
+ */
+export function createContract(route: Route, options: { errors: boolean }): Contract {
+  const declared = new Set(errorsOf(route));
+  return {
+    checkResult(result: HandlerResult): void {
+      const response = route.responses[result.status];
+      if (response === undefined) throw broken(route, `answered ${result.status}, which it does not declare`);
+      const { schema } = response;
+      if (schema === undefined) {
+        if (result.body !== undefined && response.contentType === undefined)
+          throw broken(route, `answered ${result.status} with a body, which it does not declare`);
+        return;
+      }
+      const sent = result.body === undefined ? undefined : JSON.parse(JSON.stringify(result.body));
+      const checked = schema.safeParse(sent);
+      if (!checked.success)
+        throw broken(route, `answered ${result.status} with another body than it declares: ${checked.error}`);
+    },
+    checkError(error: unknown): unknown {
+      if (!options.errors || !(error instanceof ServiceError) || declared.has(error.code)) return error;
+      return broken(route, `threw ${error.code}, which it does not declare`, error);
+    },
+  };
+}
+
+function broken(route: Route, what: string, cause?: unknown): ServiceError {
+  return new ServiceError('server_error', { cause: new Error(`${route.operationId} ${what}`, { cause }) });
+}

@@ -1,0 +1,120 @@
+// Counts failed attempts across all processes, in Postgres. It only counts failures: who succeeds is never asked, delayed or refused here.
+import type { Pool } from 'pg';
+import type { Logger } from 'pino';
+import { RateLimiterMemory, RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible';
+
+/** The key has had its failures; `retryAfterSeconds` until it starts anew. */
+export type Blocked = { readonly retryAfterSeconds: number };
+
+/** The count of a key after a failure. */
+export type FailureCount = { readonly failures: number; readonly blocked: Blocked | undefined };
+
+const COMPLAIN_MILLISECONDS = 60_000;
+
+/**
+ * @param options.points failures allowed within `seconds`; 0 turns the limiter off
+ * @param options.prefix keeps limiters apart in the table rate_limits
+ * @param options.logger told (at most once a minute) that the database cannot count; this process then counts alone
+ */
+export function createFailureLimiter({
+  pool,
+  points,
+  seconds,
+  prefix,
+  logger,
+}: {
+  pool: Pool;
+  points: number;
+  seconds: number;
+  prefix: string;
+  logger: Logger;
+}) {
+  const shared = new RateLimiterPostgres({
+    storeClient: pool,
+    storeType: 'pool',
+    tableName: 'rate_limits',
+    tableCreated: true,
+    keyPrefix: prefix,
+    points,
+    duration: seconds,
+  });
+  const alone = new RateLimiterMemory({ keyPrefix: prefix, points, duration: seconds });
+  const known = createDeadlines();
+  let complained = 0;
+
+  const count = async (key: string): Promise<RateLimiterRes> => {
+    try {
+      return await consume(shared, key);
+    } catch (error) {
+      if (Date.now() - complained > COMPLAIN_MILLISECONDS) {
+        complained = Date.now();
+        logger.warn({ err: error, limiter: prefix }, 'failures are counted in this process only');
+      }
+      return consume(alone, key);
+    }
+  };
+
+  return {
+    /**
+     * Whether the key had too many failures, as far as this process knows: it has learned of them all by its own last failure. No
+     * round trip. Meant for refusing costly work on keys that are being guessed; a correct credential must be let through before it.
+     */
+    check(key: string): Promise<Blocked | undefined> {
+      const remaining = points === 0 ? 0 : known.remaining(key);
+      return Promise.resolve(remaining > 0 ? { retryAfterSeconds: Math.ceil(remaining / 1_000) } : undefined);
+    },
+
+    /**
+     * Counts one failure; one round trip, none while the key is known to be blocked.
+     * @returns the failures so far in this window, and `blocked` from the one after the last that was allowed
+     */
+    async failed(key: string): Promise<FailureCount> {
+      if (points === 0) return { failures: 0, blocked: undefined };
+      const remaining = known.remaining(key);
+      if (remaining > 0) return { failures: points + 1, blocked: blockedFor(remaining) };
+      const { consumedPoints, msBeforeNext } = await count(key);
+      if (consumedPoints >= points) known.set(key, msBeforeNext);
+      return {
+        failures: consumedPoints,
+        blocked: consumedPoints > points ? blockedFor(msBeforeNext) : undefined,
+      };
+    },
+  };
+}
+
+export type FailureLimiter = ReturnType<typeof createFailureLimiter>;
+
+function blockedFor(milliseconds: number): Blocked {
+  return { retryAfterSeconds: Math.max(1, Math.ceil(milliseconds / 1_000)) };
+}
+
+async function consume(
+  limiter: RateLimiterPostgres | RateLimiterMemory,
+  key: string,
+): Promise<RateLimiterRes> {
+  try {
+    return await limiter.consume(key);
+  } catch (refusal) {
+    if (refusal instanceof RateLimiterRes) return refusal;
+    throw refusal;
+  }
+}
+
+/** Keys with the time at which each is free again; bounded, the oldest give way. */
+function createDeadlines() {
+  const deadlines = new Map<string, number>();
+  return {
+    remaining(key: string): number {
+      const deadline = deadlines.get(key);
+      if (deadline === undefined) return 0;
+      const remaining = deadline - Date.now();
+      if (remaining <= 0) deadlines.delete(key);
+      return remaining;
+    },
+    set(key: string, milliseconds: number): void {
+      const [oldest] = deadlines.keys();
+      if (deadlines.size >= 100_000 && oldest !== undefined) deadlines.delete(oldest);
+      deadlines.set(key, Date.now() + milliseconds);
+    },
+  };
+}

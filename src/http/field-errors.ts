@@ -1,0 +1,48 @@
+// Words the findings of a schema for the caller: one path and one message for each field.
+import type { z } from 'zod';
+import { type FieldError, ServiceError } from '../errors/service-error.ts';
+
+type Issue = z.core.$ZodIssue;
+
+/**
+ * @param part where the value came from: `body`, `query` …
+ * @param issues what the schema found
+ * @returns one entry for each field, `path` in dotted form beginning with `part`
+ */
+export function toFieldErrors(part: string, issues: readonly Issue[]): FieldError[] {
+  return issues.flatMap((issue) => describe(part, issue));
+}
+
+/** `invalid_request` for the given fields; `detail` tells the first. */
+export function invalidFields(errors: readonly FieldError[]): ServiceError {
+  const [first] = errors;
+  const more = errors.length > 1 ? ` (and ${errors.length - 1} more)` : '';
+  return new ServiceError('invalid_request', {
+    detail: first === undefined ? undefined : `${first.path}: ${first.message}${more}`,
+    errors,
+  });
+}
+
+function describe(prefix: string, issue: Issue): FieldError[] {
+  const path = [prefix, ...issue.path.map(String)].join('.');
+  if (issue.code === 'unrecognized_keys')
+    return issue.keys.map((key) => ({ path: `${path}.${key}`, message: 'is not a known field' }));
+  if (issue.code === 'invalid_union') {
+    const nearest = nearestBranch(issue.errors);
+    if (nearest !== undefined) return nearest.flatMap((inner) => describe(path, inner));
+  }
+  return [{ path, message: word(issue.message) }];
+}
+
+/** The branch of a union whose findings lie deepest: the one that the caller most likely meant. None when all end at the top. */
+function nearestBranch(branches: readonly Issue[][]): Issue[] | undefined {
+  const depth = (issues: Issue[]) => Math.max(0, ...issues.map((issue) => issue.path.length));
+  const deepest = Math.max(0, ...branches.map(depth));
+  return deepest === 0 ? undefined : branches.find((issues) => depth(issues) === deepest);
+}
+
+/** RFC 6749 §5.2 allows neither quotation marks nor backslashes in `error_description`. */
+function word(message: string): string {
+  if (message.endsWith('received undefined')) return 'is required';
+  return message.replace(/^Invalid input: /, '').replace(/["\\]/g, "'");
+}

@@ -1,0 +1,65 @@
+// Runs a route's handler and sends its result. The result goes out only when everything, a commit included, has succeeded.
+import type { RequestContext } from '../context.ts';
+import { ServiceError } from '../errors/service-error.ts';
+import { type Context, contextOf, type Middleware } from './request-state.ts';
+import type { HandlerResult, Route } from './route.ts';
+
+/** Does a request's work in a given context and gives its result. */
+export type Perform = (ctx: Context, context: RequestContext) => Promise<HandlerResult>;
+
+/** What a route may answer and throw; see contract.ts. */
+export type Contract = {
+  checkResult(result: HandlerResult): void;
+  checkError(error: unknown): unknown;
+};
+
+/** Calls the handler with the validated input. */
+export function runHandler(route: Route, contract: Contract | undefined): Perform {
+  return async (ctx, context) => {
+    const { params, query, body } = ctx.state.input ?? {};
+    const header = (name: string) => joined(ctx.req.headers[name]);
+    try {
+      // The guard has validated these values with the very schemas that the handler's type comes from.
+      const result = await route.handler({ context, params, query, body, header } as never);
+      contract?.checkResult(result);
+      return result;
+    } catch (error) {
+      throw contract === undefined ? error : contract.checkError(error);
+    }
+  };
+}
+
+/** Sends what `perform` gives. */
+export function respond(route: Route, perform: Perform): Middleware {
+  return async (ctx) => sendResult(ctx, route, await perform(ctx, contextOf(ctx)));
+}
+
+function sendResult(ctx: Context, route: Route, { status, body, headers }: HandlerResult): void {
+  const { res } = ctx;
+  ctx.status = status;
+  if (headers !== undefined) for (const [name, value] of Object.entries(headers)) res.setHeader(name, value);
+  if (body === undefined) {
+    ctx.body = null;
+    return;
+  }
+  if (!res.hasHeader('content-type'))
+    res.setHeader('content-type', route.responses[status]?.contentType ?? 'application/json');
+  ctx.body = typeof body === 'string' || body instanceof Uint8Array ? asBody(body) : serialize(body);
+  // RFC 9110 §13: a client that has this version already gets 304.
+  if (status === 200 && res.hasHeader('etag') && ctx.fresh) ctx.status = 304;
+}
+
+function asBody(body: string | Uint8Array): string | Buffer {
+  return typeof body === 'string' ? body : Buffer.from(body.buffer, body.byteOffset, body.byteLength);
+}
+
+function serialize(body: unknown): string {
+  const text = JSON.stringify(body) as string | undefined;
+  if (text === undefined)
+    throw new ServiceError('server_error', { cause: new Error('A body that is not JSON') });
+  return text;
+}
+
+function joined(value: string | string[] | undefined): string | undefined {
+  return Array.isArray(value) ? value.join(', ') : value;
+}

@@ -1,0 +1,84 @@
+// Says whether this process lives and whether it should get requests. Asking must be cheap, and must end soon in any case.
+
+const PATIENCE_MILLISECONDS = 1_000;
+const TEMPORAL_FRESH_MILLISECONDS = 5_000;
+
+/** What `/readyz` tells; an api is ready without Temporal, which only delays deliveries. */
+export type Readiness = {
+  readonly ready: boolean;
+  readonly database: 'ok' | 'unavailable' | 'migrations_pending';
+  readonly temporal: 'ok' | 'degraded';
+  readonly draining: boolean;
+};
+
+/**
+ * @param options.ping rejects when the database does not answer
+ * @param options.pendingMigrations names of migrations that the database has not had; asked until there are none
+ * @param options.probeTemporal whether Temporal answers; its answer is used for 5 seconds
+ */
+export function createHealth({
+  ping,
+  pendingMigrations,
+  probeTemporal,
+}: {
+  ping: () => Promise<unknown>;
+  pendingMigrations: () => Promise<readonly string[]>;
+  probeTemporal: () => Promise<boolean>;
+}) {
+  let draining = false;
+  let migrated = false;
+  const askTemporal = remember(() => within(probeTemporal()).catch(() => false));
+
+  const checkDatabase = async (): Promise<Readiness['database']> => {
+    try {
+      await within(ping());
+      migrated ||= (await within(pendingMigrations())).length === 0;
+      return migrated ? 'ok' : 'migrations_pending';
+    } catch {
+      return 'unavailable';
+    }
+  };
+
+  return {
+    /** Not ready from now on: the load balancer is to look elsewhere. */
+    beginDrain(): void {
+      draining = true;
+    },
+    async ready(): Promise<Readiness> {
+      const [database, temporal] = await Promise.all([checkDatabase(), askTemporal()]);
+      return {
+        ready: database === 'ok' && !draining,
+        database,
+        temporal: temporal ? 'ok' : 'degraded',
+        draining,
+      };
+    },
+  };
+}
+
+export type Health = ReturnType<typeof createHealth>;
+
+/** Shares one probe among all who ask within a few seconds. */
+function remember(probe: () => Promise<boolean>): () => Promise<boolean> {
+  let asked = Number.NEGATIVE_INFINITY;
+  let answer: Promise<boolean> = Promise.resolve(false);
+  return () => {
+    if (Date.now() - asked > TEMPORAL_FRESH_MILLISECONDS) {
+      asked = Date.now();
+      answer = probe();
+    }
+    return answer;
+  };
+}
+
+async function within<T>(work: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error('No answer in time.')), PATIENCE_MILLISECONDS);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,68 @@
+// The rows of idempotency_keys and the lock on one key. It runs inside the caller's transaction only, so that work and answer commit together.
+import type { Queryable } from '../database/transaction.ts';
+
+/** Whose key it is, and for which route. */
+export type KeyScope = {
+  readonly tenantId: string;
+  readonly principal: string;
+  readonly route: string;
+  readonly key: string;
+};
+
+/** `digest` is of the request; `body` the answer's JSON text, byte for byte. */
+export type StoredAnswer = {
+  readonly digest: Uint8Array;
+  readonly status: number;
+  readonly headers: Record<string, string>;
+  readonly body: string | null;
+};
+
+export function createIdempotencyStore() {
+  return {
+    /** Takes the key's lock until the transaction ends; false when another request holds it. */
+    async lock(unit: Queryable, scope: KeyScope): Promise<boolean> {
+      const { rows } = await unit.query<{ locked: boolean }>(
+        'SELECT pg_try_advisory_xact_lock(hashtextextended($1, 0)) AS locked',
+        [JSON.stringify(['idempotency', ...valuesOf(scope)])],
+      );
+      return rows[0]?.locked === true;
+    },
+
+    /** The answer kept for this key in the last 24 hours. */
+    async find(unit: Queryable, scope: KeyScope): Promise<StoredAnswer | undefined> {
+      const { rows } = await unit.query<StoredAnswer>(
+        `SELECT request_digest AS digest, status, headers, body
+           FROM idempotency_keys
+          WHERE tenant_id = $1 AND principal = $2 AND route = $3 AND key = $4
+            AND created_at > now() - interval '24 hours'`,
+        valuesOf(scope),
+      );
+      return rows[0];
+    },
+
+    /** Keeps an answer; one that is older than 24 hours gives way. */
+    async save(unit: Queryable, scope: KeyScope, answer: StoredAnswer): Promise<void> {
+      await unit.query(
+        `INSERT INTO idempotency_keys (tenant_id, principal, route, key, request_digest, status, headers, body)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+         ON CONFLICT (tenant_id, principal, route, key) DO UPDATE
+            SET request_digest = excluded.request_digest, status = excluded.status, headers = excluded.headers,
+                body = excluded.body, created_at = now()`,
+        [
+          ...valuesOf(scope),
+          Buffer.from(answer.digest),
+          answer.status,
+          JSON.stringify(answer.headers),
+          // A JSON string, not the object: jsonb would reorder the members.
+          answer.body === null ? null : JSON.stringify(answer.body),
+        ],
+      );
+    },
+  };
+}
+
+export type IdempotencyStore = ReturnType<typeof createIdempotencyStore>;
+
+function valuesOf({ tenantId, principal, route, key }: KeyScope): string[] {
+  return [tenantId, principal, route, key];
+}

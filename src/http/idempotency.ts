@@ -1,0 +1,88 @@
+// Makes a POST repeatable: the first answer of an `idempotency-key` is kept with the work, and repeated. No secret may be kept.
+import { createHash } from 'node:crypto';
+import type { RequestContext } from '../context.ts';
+import type { Database } from '../database/database.ts';
+import { invalidField, ServiceError } from '../errors/service-error.ts';
+import type { Perform } from './handler.ts';
+import type { IdempotencyStore, KeyScope, StoredAnswer } from './idempotency.store.ts';
+import type { Context } from './request-state.ts';
+import type { HandlerResult, Route } from './route.ts';
+
+const KEY = /^[\x21-\x7e]{1,255}$/;
+
+/**
+ * Wraps a route's work. Work and answer commit in one transaction, which the services join through `context.transaction`. Only 2xx
+ * answers are kept, for 24 hours, per tenant, principal and route.
+ * @throws ServiceError `idempotency_in_progress` while the first request runs, `idempotency_key_reused` for another request
+ */
+export function keepAnswers(
+  route: Route,
+  perform: Perform,
+  { database, answers }: { database: Pick<Database, 'transaction'>; answers: IdempotencyStore },
+): Perform {
+  return async (ctx, context) => {
+    const key = ctx.req.headers['idempotency-key'];
+    if (key === undefined) return perform(ctx, context);
+    if (typeof key !== 'string' || !KEY.test(key))
+      throw invalidField('header.idempotency-key', 'must be 1 to 255 visible characters');
+    const scope = scopeOf(route, context, key);
+    const digest = digestOf(ctx);
+    return database.transaction(context, async (transaction) => {
+      if (!(await answers.lock(transaction, scope)))
+        throw new ServiceError('idempotency_in_progress', {
+          detail: 'The first request with this idempotency key has not ended yet.',
+          retryAfterSeconds: 1,
+        });
+      const kept = await answers.find(transaction, scope);
+      if (kept !== undefined) return replay(kept, digest);
+      const result = await perform(ctx, { ...context, transaction });
+      if (result.status >= 200 && result.status < 300)
+        await answers.save(transaction, scope, toStored(route, result, digest));
+      return result;
+    });
+  };
+}
+
+function scopeOf(route: Route, { tenant, principal }: RequestContext, key: string): KeyScope {
+  return {
+    tenantId: tenant.id,
+    principal: principal === undefined ? 'anonymous' : `${principal.kind}:${principal.subject}`,
+    route: route.operationId,
+    key,
+  };
+}
+
+/** Two requests are the same when method, path and body are; the order of members and white space do not count. */
+function digestOf({ method, state }: Context): Buffer {
+  const body = canonical(state.input?.sent);
+  return createHash('sha256').update(`${method}\n${state.path}\n${body}`).digest();
+}
+
+function canonical(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? '';
+  const members = Object.entries(value).sort(([left], [right]) => (left < right ? -1 : 1));
+  return `{${members.map(([name, part]) => `${JSON.stringify(name)}:${canonical(part)}`).join(',')}}`;
+}
+
+function replay(kept: StoredAnswer, digest: Buffer): HandlerResult {
+  if (!digest.equals(kept.digest))
+    throw new ServiceError('idempotency_key_reused', {
+      detail: 'This idempotency key was used for another request.',
+    });
+  return {
+    status: kept.status,
+    headers: { ...kept.headers, 'idempotency-replayed': 'true' },
+    ...(kept.body === null ? {} : { body: kept.body }),
+  };
+}
+
+function toStored(route: Route, { status, headers, body }: HandlerResult, digest: Buffer): StoredAnswer {
+  const kept = body === undefined ? null : JSON.stringify(withoutSecrets(body, route.secretFields ?? []));
+  return { digest, status, headers: headers ?? {}, body: kept };
+}
+
+function withoutSecrets(body: unknown, names: readonly string[]): unknown {
+  if (names.length === 0 || typeof body !== 'object' || body === null || Array.isArray(body)) return body;
+  return Object.fromEntries(Object.entries(body).filter(([name]) => !names.includes(name)));
+}

@@ -1,0 +1,89 @@
+// The parts of openapi.json that routes share: the error body with an example a code, headers, parameters, security schemes.
+import { z } from 'zod';
+import { ERRORS, type ErrorCode } from '../errors/catalogue.ts';
+import { toProblem } from '../errors/problem.ts';
+import { ServiceError } from '../errors/service-error.ts';
+import type { JsonSchema } from './openapi-schemas.ts';
+
+/** The error body. Source: Specification, "Errors: Format". */
+export const problemSchema = z
+  .object({
+    type: z.url().describe('Identifies the kind of problem'),
+    title: z.string(),
+    status: z.int(),
+    detail: z.string().describe('What was wrong with this request'),
+    error: z.enum(Object.keys(ERRORS) as [ErrorCode, ...ErrorCode[]]).describe('The code to act on'),
+    error_description: z.string(),
+    request_id: z.string(),
+    errors: z
+      .array(z.object({ path: z.string(), message: z.string() }))
+      .optional()
+      .describe('The refused fields'),
+  })
+  .meta({ id: 'Problem', description: 'Problem details (RFC 7807) with the fields of RFC 6749 §5.2' });
+
+export const SECURITY_SCHEMES: JsonSchema = {
+  bearer: {
+    type: 'http',
+    scheme: 'bearer',
+    bearerFormat: 'JWT',
+    description: 'An access token of the tenant that holds the scope',
+  },
+  basic: {
+    type: 'http',
+    scheme: 'basic',
+    description: 'client_id and client_secret of an application, each form-encoded (RFC 6749 §2.3.1)',
+  },
+};
+
+export const PARAMETERS: JsonSchema = {
+  'idempotency-key': {
+    name: 'idempotency-key',
+    in: 'header',
+    description:
+      'Makes the request repeatable for 24 hours: the same request with the same key gets the first answer',
+    schema: { type: 'string', pattern: '^[\\x21-\\x7e]{1,255}$' },
+  },
+  'x-request-id': {
+    name: 'x-request-id',
+    in: 'header',
+    description: 'Kept and repeated when it is 1 to 128 visible characters',
+    schema: { type: 'string' },
+  },
+};
+
+const HEADERS: Readonly<Record<string, string>> = {
+  'x-request-id': "The request's id, for support and logs",
+  ratelimit: 'What remains of each limit (r) and the seconds until it is whole again (t)',
+  'ratelimit-policy': 'The limits (q) in a window of seconds (w)',
+  'retry-after': 'Seconds to wait before the next attempt',
+  'www-authenticate': 'How to authenticate (RFC 6750, RFC 7617)',
+  allow: 'The methods of this address',
+  'idempotency-replayed': '`true` when this is the kept answer of an earlier request',
+};
+
+/** @param declared names of further headers that routes declare */
+export function describeHeaders(declared: readonly string[]): JsonSchema {
+  const names = new Set([...Object.keys(HEADERS), ...declared.map((name) => name.toLowerCase())]);
+  return Object.fromEntries(
+    [...names].map((name) => [
+      name,
+      { ...(HEADERS[name] ? { description: HEADERS[name] } : {}), schema: { type: 'string' } },
+    ]),
+  );
+}
+
+/** One example of an error body for each code. */
+export function describeExamples(errorTypeBase: string): JsonSchema {
+  return Object.fromEntries(
+    (Object.keys(ERRORS) as ErrorCode[]).map((code) => [
+      code,
+      {
+        value: toProblem(new ServiceError(code), {
+          errorTypeBase,
+          requestId: '0199a1b2-7c3d-7e4f-8a5b-6c7d8e9f0a1b',
+        }).body,
+      },
+    ]),
+  );
+}

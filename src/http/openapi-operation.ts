@@ -1,0 +1,125 @@
+// Describes one route as an OpenAPI operation. Everything comes from the route itself, so that it cannot say what the guard does not do.
+import type { ZodObject } from 'zod';
+import { describeError, type ErrorCode } from '../errors/catalogue.ts';
+import { errorsOf } from './contract.ts';
+import type { createSchemaCollector, JsonSchema } from './openapi-schemas.ts';
+import type { Route } from './route.ts';
+
+type Schemas = ReturnType<typeof createSchemaCollector>;
+
+/** Headers that have a component of their own; see openapi.ts. */
+const EVERY_ANSWER = ['x-request-id', 'ratelimit', 'ratelimit-policy'];
+const ERROR_HEADERS: Readonly<Record<number, readonly string[]>> = {
+  401: ['www-authenticate'],
+  403: ['www-authenticate'],
+  405: ['allow'],
+  429: ['retry-after'],
+  503: ['retry-after'],
+};
+
+/** @returns the operation object (OpenAPI 3.1 §4.8.10) of a route */
+export function describeOperation(route: Route, schemas: Schemas): JsonSchema {
+  const body = describeBody(route, schemas);
+  return {
+    operationId: route.operationId,
+    summary: route.summary,
+    tags: [route.tag],
+    security: describeSecurity(route),
+    parameters: describeParameters(route, schemas),
+    ...(body === undefined ? {} : { requestBody: body }),
+    responses: { ...describeAnswers(route, schemas), ...describeErrors(route) },
+  };
+}
+
+/** `/agents/:agent_id` as `/agents/{agent_id}`. */
+export function describePath(path: string): string {
+  return path.replace(/:(\w+)/g, '{$1}');
+}
+
+function describeSecurity({ scope, clientAuthentication }: Route): JsonSchema[] {
+  if (scope !== null) return [{ bearer: [scope] }];
+  return clientAuthentication ? [{ basic: [] }] : [];
+}
+
+function describeParameters({ request, idempotent }: Route, schemas: Schemas): JsonSchema[] {
+  return [
+    ...parametersOf(request?.params, 'path', schemas),
+    ...parametersOf(request?.query, 'query', schemas),
+    ...(idempotent ? [{ $ref: '#/components/parameters/idempotency-key' }] : []),
+    { $ref: '#/components/parameters/x-request-id' },
+  ];
+}
+
+function parametersOf(
+  object: ZodObject | undefined,
+  place: 'path' | 'query',
+  schemas: Schemas,
+): JsonSchema[] {
+  if (object === undefined) return [];
+  const { properties = {}, required = [] } = schemas.describe(object, 'input') as {
+    properties?: Record<string, JsonSchema>;
+    required?: readonly string[];
+  };
+  return Object.entries(properties).map(([name, { description, ...schema }]) => ({
+    name,
+    in: place,
+    required: place === 'path' || required.includes(name),
+    ...(description === undefined ? {} : { description }),
+    schema,
+  }));
+}
+
+function describeBody({ request }: Route, schemas: Schemas): JsonSchema | undefined {
+  if (request?.body === undefined) return undefined;
+  const type = request.bodyType === 'form' ? 'application/x-www-form-urlencoded' : 'application/json';
+  return {
+    required: !request.body.safeParse({}).success,
+    content: { [type]: { schema: schemas.describe(request.body, 'input') } },
+  };
+}
+
+function describeAnswers(route: Route, schemas: Schemas): Record<string, JsonSchema> {
+  return Object.fromEntries(
+    Object.entries(route.responses).map(([status, { description, schema, contentType, headers = [] }]) => {
+      const replayed = route.idempotent && status.startsWith('2') ? ['idempotency-replayed'] : [];
+      const media = schema === undefined ? {} : { schema: schemas.describe(schema, 'output') };
+      const hasContent = schema !== undefined || contentType !== undefined;
+      return [
+        status,
+        {
+          description,
+          headers: headersOf([...EVERY_ANSWER, ...headers.map((name) => name.toLowerCase()), ...replayed]),
+          ...(hasContent ? { content: { [contentType ?? 'application/json']: media } } : {}),
+        },
+      ];
+    }),
+  );
+}
+
+function describeErrors(route: Route): Record<string, JsonSchema> {
+  const byStatus = new Map<number, ErrorCode[]>();
+  for (const code of errorsOf(route)) {
+    const { status } = describeError(code);
+    byStatus.set(status, [...(byStatus.get(status) ?? []), code]);
+  }
+  return Object.fromEntries([...byStatus].map(([status, codes]) => [status, describeProblem(status, codes)]));
+}
+
+/** One error answer with an example for each of its codes. */
+export function describeProblem(status: number, codes: readonly ErrorCode[]): JsonSchema {
+  const media = {
+    schema: { $ref: '#/components/schemas/Problem' },
+    examples: Object.fromEntries(codes.map((code) => [code, { $ref: `#/components/examples/${code}` }])),
+  };
+  return {
+    description: codes.map((code) => `\`${code}\``).join(', '),
+    headers: headersOf([...EVERY_ANSWER, ...(ERROR_HEADERS[status] ?? [])]),
+    content: { 'application/problem+json': media, 'application/json': media },
+  };
+}
+
+function headersOf(names: readonly string[]): JsonSchema {
+  return Object.fromEntries(
+    [...new Set(names)].map((name) => [name, { $ref: `#/components/headers/${name}` }]),
+  );
+}

@@ -1,0 +1,88 @@
+// Turns zod schemas into the JSON Schemas of openapi.json; those with an id become components, written once.
+import { type ZodType, z } from 'zod';
+
+export type JsonSchema = Record<string, unknown>;
+
+type Definitions = Record<string, JsonSchema>;
+
+const LOCAL = '#/$defs/';
+const SHARED = '#/components/schemas/';
+
+/** `describe` gives a schema or a reference to it, and adds to `components` what it refers to. */
+export function createSchemaCollector() {
+  const components: Definitions = {};
+  /** What each component was made from, before its references were rewritten. */
+  const sources = new Map<string, string>();
+
+  return {
+    components,
+    /**
+     * @param io `output` for what we answer, `input` for what is sent. A schema whose two sides differ (defaults, unknown fields) gets a
+     *   second component with `Input` at the end of its name.
+     */
+    describe(schema: ZodType, io: 'input' | 'output'): JsonSchema {
+      const { $defs = {}, $schema: _, ...root } = convert(schema, io);
+      const names = nameDefinitions($defs as Definitions, io, sources);
+      for (const [id, definition] of Object.entries($defs as Definitions)) {
+        const name = names.get(id) ?? id;
+        sources.set(name, JSON.stringify(definition));
+        components[name] ??= rewrite(definition, names) as JsonSchema;
+      }
+      return rewrite(root, names) as JsonSchema;
+    },
+  };
+}
+
+function convert(schema: ZodType, io: 'input' | 'output'): JsonSchema {
+  return z.toJSONSchema(schema, {
+    io,
+    unrepresentable: 'any',
+    override: ({ zodSchema, jsonSchema }) => {
+      if (zodSchema._zod.def.type === 'date')
+        Object.assign(jsonSchema, { type: 'string', format: 'date-time' });
+      // The format says it; the pattern that zod tests is a page long.
+      if (jsonSchema.format !== undefined) delete jsonSchema.pattern;
+      if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
+      if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
+    },
+  }) as JsonSchema;
+}
+
+/** The component name of each definition: its id, unless that is taken by another form of it or of what it refers to. */
+function nameDefinitions(
+  definitions: Definitions,
+  io: 'input' | 'output',
+  sources: ReadonlyMap<string, string>,
+): Map<string, string> {
+  const differs = (id: string, seen: ReadonlySet<string>): boolean => {
+    if (seen.has(id)) return false;
+    const text = JSON.stringify(definitions[id]);
+    const taken = sources.get(id);
+    if (taken !== undefined && taken !== text) return true;
+    const inner = new Set([...seen, id]);
+    return referencesIn(text).some((reference) => differs(reference, inner));
+  };
+  return new Map(
+    Object.keys(definitions).map((id) => [
+      id,
+      differs(id, new Set()) ? `${id}${io === 'input' ? 'Input' : 'Output'}` : id,
+    ]),
+  );
+}
+
+function referencesIn(text: string): string[] {
+  return [...text.matchAll(/"#\/\$defs\/([^"]+)"/g)].map((match) => match[1] ?? '');
+}
+
+function rewrite(value: unknown, names: ReadonlyMap<string, string>): unknown {
+  if (Array.isArray(value)) return value.map((part) => rewrite(part, names));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, part]) => [
+      name,
+      name === '$ref' && typeof part === 'string' && part.startsWith(LOCAL)
+        ? SHARED + (names.get(part.slice(LOCAL.length)) ?? part.slice(LOCAL.length))
+        : rewrite(part, names),
+    ]),
+  );
+}

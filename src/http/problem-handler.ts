@@ -1,0 +1,48 @@
+// Turns whatever was thrown into a problem answer, and logs what must not be told. Nothing of the inside may leave here.
+import type { Logger } from 'pino';
+import { translateDatabaseError } from '../database/errors.ts';
+import { toProblem } from '../errors/problem.ts';
+import { ServiceError } from '../errors/service-error.ts';
+import { chooseProblemType } from './negotiate.ts';
+import type { Context, Middleware } from './request-state.ts';
+
+/**
+ * @param options.errorTypeBase base address of error type URIs
+ * @param options.logger told of every failure that is our own, with its cause
+ */
+export function answerProblems({
+  errorTypeBase,
+  logger,
+}: {
+  errorTypeBase: string;
+  logger: Logger;
+}): Middleware {
+  return async (ctx, next) => {
+    try {
+      await next();
+    } catch (thrown) {
+      const error = asServiceError(thrown);
+      const { requestId } = ctx.state;
+      const { status, headers, body } = toProblem(error, { errorTypeBase, requestId });
+      report(logger, ctx, error, status);
+      const { res } = ctx;
+      for (const [name, value] of Object.entries(headers)) res.setHeader(name, value);
+      res.setHeader('content-type', chooseProblemType(ctx.req.headers.accept, ctx.state.path));
+      res.setHeader('vary', 'accept');
+      ctx.status = status;
+      ctx.body = JSON.stringify(body);
+    }
+  };
+}
+
+/** A ServiceError as it is; a database that is down as 503; anything else as `server_error` with the thrown value as its cause. */
+export function asServiceError(thrown: unknown): ServiceError {
+  const error = translateDatabaseError(thrown);
+  return error instanceof ServiceError ? error : new ServiceError('server_error', { cause: error });
+}
+
+function report(logger: Logger, ctx: Context, error: ServiceError, status: number): void {
+  const fields = { request_id: ctx.state.requestId, operation: ctx.state.operation, error: error.code };
+  if (status >= 500) logger.error({ ...fields, err: error.cause ?? error }, 'request failed');
+  else if (error.cause !== undefined) logger.debug({ ...fields, err: error.cause }, 'request refused');
+}

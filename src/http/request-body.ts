@@ -1,0 +1,58 @@
+// Reads a request's body as bytes, within the limit. What is beyond the limit is thrown away, never kept.
+import { isUtf8 } from 'node:buffer';
+import type { IncomingMessage } from 'node:http';
+import { invalidField, ServiceError } from '../errors/service-error.ts';
+
+/** 1 MiB. */
+export const BODY_LIMIT = 1_048_576;
+
+/**
+ * @returns the body's text; empty when there is none
+ * @throws ServiceError `payload_too_large`, or `invalid_request` when the body ends early or is not UTF-8
+ */
+export async function readText(request: IncomingMessage): Promise<string> {
+  if (!hasBody(request)) return '';
+  const bytes = await readBytes(request);
+  if (!isUtf8(bytes)) throw invalidField('body', 'is not UTF-8');
+  const text = bytes.toString('utf8');
+  return text.charCodeAt(0) === 0xfeff ? text.slice(1) : text;
+}
+
+/** Whether the request announces a body (RFC 9112 §6.3). */
+export function hasBody({ headers }: IncomingMessage): boolean {
+  const length = headers['content-length'];
+  return headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0');
+}
+
+function readBytes(request: IncomingMessage): Promise<Buffer> {
+  if (Number(request.headers['content-length'] ?? 0) > BODY_LIMIT) {
+    request.resume();
+    return Promise.reject(tooLarge());
+  }
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let length = 0;
+    const onData = (chunk: Buffer) => {
+      length += chunk.length;
+      if (length <= BODY_LIMIT) chunks.push(chunk);
+      else end(() => reject(tooLarge()));
+    };
+    const onEnd = () => {
+      const [first] = chunks;
+      end(() => resolve(chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks, length)));
+    };
+    const onBroken = () =>
+      end(() => reject(new ServiceError('invalid_request', { detail: 'The body ended early.' })));
+    const end = (settle: () => void) => {
+      request.off('data', onData).off('end', onEnd).off('error', onBroken).off('close', onBroken);
+      // Node keeps a connection only when the rest was read; an error may still come from a socket that closes.
+      request.on('error', () => undefined).resume();
+      settle();
+    };
+    request.on('data', onData).on('end', onEnd).on('error', onBroken).on('close', onBroken);
+  });
+}
+
+function tooLarge(): ServiceError {
+  return new ServiceError('payload_too_large', { detail: `The body is larger than ${BODY_LIMIT} bytes.` });
+}

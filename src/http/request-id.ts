@@ -1,0 +1,33 @@
+// Gives every request its id and begins its state. It must run first, so that no answer leaves without `x-request-id`.
+import { randomUUID } from 'node:crypto';
+import type { Middleware } from './request-state.ts';
+
+const VISIBLE = /^[\x21-\x7e]{1,128}$/;
+
+/** The id that a caller sent, when it is 1–128 visible characters, else a new UUID. */
+export function requestIdOf(sent: string | string[] | undefined): string {
+  return typeof sent === 'string' && VISIBLE.test(sent) ? sent : randomUUID();
+}
+
+/**
+ * Sets `x-request-id` on the answer. Source: Specification, "Errors: Format".
+ * @param addressOf tells the client's address from the connection's and `X-Forwarded-For`
+ */
+export function identifyRequest(
+  addressOf: (remote: string | undefined, forwardedFor: string | undefined) => string,
+): Middleware {
+  return (ctx, next) => {
+    const { headers, socket } = ctx.req;
+    const requestId = requestIdOf(headers['x-request-id']);
+    ctx.res.setHeader('x-request-id', requestId);
+    const forwardedFor = headers['x-forwarded-for'];
+    const { state } = ctx;
+    state.requestId = requestId;
+    state.address = addressOf(
+      socket.remoteAddress,
+      typeof forwardedFor === 'string' ? forwardedFor : undefined,
+    );
+    state.path = '';
+    return next();
+  };
+}

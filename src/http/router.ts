@@ -1,0 +1,64 @@
+// Finds the route of a request. It decides 404 and 405 before anybody is asked for a token, and knows nothing of what a route does.
+import { Router } from '@koa/router';
+import { ServiceError } from '../errors/service-error.ts';
+import { isReadableAnywhere, setPreflight } from './cors.ts';
+import type { Middleware, RequestState } from './request-state.ts';
+import type { Route } from './route.ts';
+
+/** Set by the router: the routes whose path matches, whatever their method. */
+type Matched = {
+  matched?: readonly { readonly methods: readonly string[]; readonly name?: string | undefined }[];
+};
+
+/**
+ * @param routes the whole table
+ * @param stages what runs for a request of that route, in order
+ * @returns middlewares: the routes, then the answer for everything that is none
+ * @throws Error for two routes with one operationId, and for path parameters without a schema
+ */
+export function createRouter(routes: readonly Route[], stages: (route: Route) => Middleware[]): Middleware[] {
+  checkTable(routes);
+  const router = new Router<RequestState>({ exclusive: 'specificity', sensitive: true, strict: true });
+  for (const route of routes) {
+    const name: Middleware = (ctx, next) => {
+      ctx.state.operation = route.operationId;
+      return next();
+    };
+    router.register(route.path, [route.method], [name, ...stages(route)], { name: route.operationId });
+  }
+  const open = new Set(routes.filter(isReadableAnywhere).map((route) => route.operationId));
+  return [useTenantPath, router.routes() as Middleware, refuseUnknown(open)];
+}
+
+/** The router reads its path from here: the tenant's prefix is not part of any route. */
+const useTenantPath: Middleware = (ctx, next) => {
+  (ctx as { newRouterPath?: string }).newRouterPath = ctx.state.path;
+  return next();
+};
+
+function refuseUnknown(open: ReadonlySet<string>): Middleware {
+  return async (ctx) => {
+    const { matched = [] } = ctx as Matched;
+    if (matched.length === 0) throw new ServiceError('not_found', { detail: 'No such address.' });
+    const methods = [...new Set(matched.flatMap((layer) => layer.methods)), 'OPTIONS'];
+    const allow = methods.join(', ');
+    if (ctx.method !== 'OPTIONS')
+      throw new ServiceError('method_not_allowed', {
+        detail: `This address takes ${allow}.`,
+        headers: { allow },
+      });
+    ctx.res.setHeader('allow', allow);
+    if (matched.some((layer) => open.has(layer.name ?? ''))) setPreflight(ctx.res, methods);
+    ctx.status = 204;
+  };
+}
+
+function checkTable(routes: readonly Route[]): void {
+  const seen = new Set<string>();
+  for (const { operationId, path, request } of routes) {
+    if (seen.has(operationId)) throw new Error(`Two routes are named ${operationId}.`);
+    seen.add(operationId);
+    if (path.includes(':') && request?.params === undefined)
+      throw new Error(`${operationId} has path parameters but no schema for them.`);
+  }
+}

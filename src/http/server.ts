@@ -1,0 +1,108 @@
+// Serves a Koa application with time limits on everything a client may delay, and ends without cutting an answer short.
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { Server as NetServer } from 'node:net';
+import type Koa from 'koa';
+import { answerParserErrors } from './parser-errors.ts';
+import type { RequestState } from './request-state.ts';
+
+/** Milliseconds, and bytes. A load balancer in front must close idle connections before `keepAlive` does. */
+export type ServerLimits = {
+  readonly headers: number;
+  readonly request: number;
+  readonly keepAlive: number;
+  readonly checkEvery: number;
+  readonly headerBytes: number;
+};
+
+const LIMITS: ServerLimits = {
+  headers: 15_000,
+  request: 30_000,
+  keepAlive: 75_000,
+  checkEvery: 2_000,
+  headerBytes: 16_384,
+};
+
+/** An address, or a listening server that a parent process passed on. */
+export type ListenTarget = { port: number; host: string } | { handle: NetServer };
+
+/**
+ * @param app the application
+ * @param options.errorTypeBase base address of error type URIs, for what Node's parser refuses
+ * @param options.limits others than the defaults
+ * @returns `server`; `listen`, which resolves to the port; `drain`
+ */
+export function createHttpServer(
+  app: Koa<RequestState>,
+  { errorTypeBase, limits = {} }: { errorTypeBase: string; limits?: Partial<ServerLimits> },
+) {
+  const { headers, request, keepAlive, checkEvery, headerBytes } = { ...LIMITS, ...limits };
+  const handle = app.callback();
+  const open = new Map<IncomingMessage['socket'], ServerResponse>();
+  let draining = false;
+
+  const onRequest = (incoming: IncomingMessage, response: ServerResponse): void => {
+    const { socket } = incoming;
+    open.set(socket, response);
+    response.once('close', () => {
+      if (open.get(socket) === response) open.delete(socket);
+      // An answer whose head had gone out before the drain leaves its connection open.
+      if (draining) setImmediate(() => server.closeIdleConnections());
+    });
+    if (draining) response.setHeader('connection', 'close');
+    // Koa answers every failure itself; its promise never rejects.
+    void handle(incoming, response);
+  };
+  const server = createServer(
+    {
+      maxHeaderSize: headerBytes,
+      headersTimeout: headers,
+      requestTimeout: request,
+      keepAliveTimeout: keepAlive,
+      connectionsCheckingInterval: checkEvery,
+      // Node's own answer to a missing Host would carry no request id; the application refuses it.
+      requireHostHeader: false,
+      noDelay: true,
+    },
+    onRequest,
+  );
+  // An expectation that we do not know is ignored (RFC 9110 §10.1.1) rather than answered by Node without a request id.
+  server.on('checkExpectation', onRequest);
+  server.on(
+    'clientError',
+    answerParserErrors(errorTypeBase, (socket) => open.get(socket as IncomingMessage['socket'])),
+  );
+
+  return {
+    server,
+    listen: (target: ListenTarget) => listen(server, target),
+    /**
+     * Stops accepting, closes idle connections, lets answers under way end and then closes theirs.
+     * @param deadline milliseconds after which whatever is left is cut
+     */
+    async drain(deadline = 10_000): Promise<void> {
+      draining = true;
+      for (const response of open.values())
+        if (!response.headersSent) response.setHeader('connection', 'close');
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      server.closeIdleConnections();
+      const cut = setTimeout(() => server.closeAllConnections(), deadline);
+      await closed;
+      clearTimeout(cut);
+    },
+  };
+}
+
+export type HttpServer = ReturnType<typeof createHttpServer>;
+
+function listen(server: Server, target: ListenTarget): Promise<{ port: number }> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.once('listening', () => {
+      server.off('error', reject);
+      const address = server.address();
+      resolve({ port: typeof address === 'object' && address !== null ? address.port : 0 });
+    });
+    if ('handle' in target) server.listen(target.handle);
+    else server.listen(target.port, target.host);
+  });
+}

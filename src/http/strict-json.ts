@@ -1,0 +1,102 @@
+// Parses JSON and refuses what JSON.parse lets through but later code stumbles over. It must never change a value.
+
+/** Nesting that no request of this service needs, and that recursive code survives. */
+const DEEPEST = 64;
+
+const LONE_SURROGATE = /\p{Surrogate}/u;
+
+/** The text is not acceptable; `path` is where, in dotted form and empty for the whole, `message` why. */
+export class JsonError extends Error {
+  override readonly name = 'JsonError';
+  readonly path: string;
+
+  constructor(path: string, message: string) {
+    super(message);
+    this.path = path;
+  }
+}
+
+/**
+ * Parses one JSON text (RFC 8259) as I-JSON asks (RFC 7493): no repeated member names, no lone surrogates, finite numbers. Refused as
+ * well: U+0000 (Postgres cannot store it), a member `__proto__`, and nesting deeper than 64.
+ * @throws JsonError
+ */
+export function parseStrictJson(text: string): unknown {
+  const members = countMembers(text);
+  const value = parse(text);
+  // A member is exactly one colon outside strings, so fewer members in the result mean that a name came twice.
+  if (countKept(value) !== members) throw new JsonError('', 'has a repeated member name');
+  if (text.includes('\\u') || text.includes('__proto__')) inspect(value, '');
+  return value;
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new JsonError('', 'is not valid JSON');
+  }
+}
+
+function countMembers(text: string): number {
+  let depth = 0;
+  let members = 0;
+  for (let index = 0; index < text.length; index += 1) {
+    switch (text.charCodeAt(index)) {
+      case 0x22:
+        index = endOfString(text, index);
+        break;
+      case 0x3a:
+        members += 1;
+        break;
+      case 0x5b:
+      case 0x7b:
+        depth += 1;
+        if (depth > DEEPEST) throw new JsonError('', `is nested deeper than ${DEEPEST}`);
+        break;
+      case 0x5d:
+      case 0x7d:
+        depth -= 1;
+        break;
+    }
+  }
+  return members;
+}
+
+/** Index of the quotation mark that ends the string which begins at `start`; the text's length when none does. */
+function endOfString(text: string, start: number): number {
+  let index = start;
+  for (;;) {
+    index = text.indexOf('"', index + 1);
+    if (index === -1) return text.length;
+    let backslashes = 0;
+    while (text.charCodeAt(index - 1 - backslashes) === 0x5c) backslashes += 1;
+    if (backslashes % 2 === 0) return index;
+  }
+}
+
+function countKept(value: unknown): number {
+  if (typeof value === 'number' && !Number.isFinite(value))
+    throw new JsonError('', 'has a number that is out of range');
+  if (typeof value !== 'object' || value === null) return 0;
+  const parts = Object.values(value);
+  let count = Array.isArray(value) ? 0 : parts.length;
+  for (const part of parts) count += countKept(part);
+  return count;
+}
+
+function inspect(value: unknown, path: string): void {
+  if (typeof value === 'string') inspectText(value, path);
+  if (typeof value !== 'object' || value === null) return;
+  for (const [name, part] of Object.entries(value)) {
+    const inner = path === '' ? name : `${path}.${name}`;
+    if (name === '__proto__') throw new JsonError(inner, 'is not an acceptable name');
+    if (!Array.isArray(value)) inspectText(name, path);
+    inspect(part, inner);
+  }
+}
+
+function inspectText(text: string, path: string): void {
+  if (text.includes('\0')) throw new JsonError(path, 'must not contain U+0000');
+  if (LONE_SURROGATE.test(text)) throw new JsonError(path, 'must not contain a lone surrogate');
+}

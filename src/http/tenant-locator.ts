@@ -1,0 +1,62 @@
+// Tells from host and path which tenant a request is for. It knows addresses only and never looks a tenant up.
+
+/** `slug` is undefined when no tenant lives at that address; `path` is what remains below the tenant's address. */
+export type TenantLocation = { readonly slug: string | undefined; readonly path: string };
+
+const SLUG = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
+const PLACE = 'tenant-slug-goes-here';
+
+/** Well-known addresses that RFC 8414 §3.1 builds by inserting the name between host and path of the issuer. */
+const INSERTED = /^(\/\.well-known\/(?:oauth-authorization-server|openid-configuration))(\/.+)$/;
+
+/**
+ * @param options.defaultTenant slug of the tenant that is served at the root, if there is one
+ * @param options.tenantUrl address template of all others; `{tenant}` stands in its host or its path
+ * @returns a function from the `Host` header and the raw path to the tenant's slug and the path below its address
+ */
+export function createTenantLocator({
+  defaultTenant,
+  tenantUrl,
+}: {
+  defaultTenant: string | undefined;
+  tenantUrl: string;
+}): (host: string, path: string) => TenantLocation {
+  const template = new URL(tenantUrl.replaceAll('{tenant}', PLACE));
+  const base = template.pathname.replace(/\/+$/, '');
+  const matchHost = template.hostname.includes(PLACE) ? matcher(template.hostname, '$') : undefined;
+  const matchPath = matcher(base, '(/.*)?$');
+
+  const below = (path: string): TenantLocation | undefined => {
+    const match = matchPath.exec(path);
+    if (match === null) return undefined;
+    return { slug: match.groups?.slug, path: match.groups?.rest ?? '/' };
+  };
+  const locate = (path: string): TenantLocation | undefined => {
+    const inserted = path.startsWith('/.well-known/') ? INSERTED.exec(path) : null;
+    if (inserted === null) return below(path);
+    const issuer = below(inserted[2] ?? '');
+    return issuer?.path === '/' ? { slug: issuer.slug, path: inserted[1] ?? '' } : undefined;
+  };
+  const atRoot = (path: string): TenantLocation => ({ slug: defaultTenant, path });
+  // The default tenant has one canonical address, the root; it does not answer at the template's address too.
+  const other = (slug: string | undefined, path: string): TenantLocation => ({
+    slug: slug !== undefined && SLUG.test(slug) && slug !== defaultTenant ? slug : undefined,
+    path,
+  });
+
+  return (host, path) => {
+    if (matchHost !== undefined) {
+      const slug = matchHost.exec(host.replace(/:\d+$/, '').toLowerCase())?.groups?.slug;
+      if (slug === undefined) return atRoot(path);
+      const location = base === '' ? { path } : locate(path);
+      return location === undefined ? { slug: undefined, path } : other(slug, location.path);
+    }
+    const location = locate(path);
+    return location === undefined ? atRoot(path) : other(location.slug, location.path);
+  };
+}
+
+function matcher(text: string, end: string): RegExp {
+  const pattern = text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replace(PLACE, '(?<slug>[^/]+)');
+  return new RegExp(`^${pattern}${end.replace('(/', '(?<rest>/')}`);
+}

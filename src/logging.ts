@@ -1,0 +1,51 @@
+// Makes the logger. An error's own fields never reach the log: drivers put statements and their values there.
+import pino, { type DestinationStream, type Logger } from 'pino';
+import pretty from 'pino-pretty';
+import type { Config } from './config.ts';
+
+type LoggedError = { type: string; message: string; code?: string; stack?: string; cause?: LoggedError };
+
+const DEEPEST_CAUSE = 5;
+
+/**
+ * A pino logger on standard output.
+ * @param config `logLevel`, and `logFormat` (`json`, or `pretty` for a terminal)
+ * @param destination somewhere else to write to
+ */
+export function createLogger(
+  config: Pick<Config, 'logLevel' | 'logFormat'>,
+  destination: DestinationStream = process.stdout,
+): Logger {
+  const options = {
+    level: config.logLevel,
+    base: null,
+    timestamp: pino.stdTimeFunctions.isoTime,
+    formatters: { level: (label: string) => ({ level: label }) },
+    serializers: { err: (error: unknown) => describeError(error) },
+    redact: { paths: ['authorization', '*.authorization', 'token', '*.token', 'secret', '*.secret'] },
+  };
+  if (config.logFormat === 'json')
+    return pino(
+      options,
+      destination === process.stdout ? pino.destination({ fd: 1, sync: true }) : destination,
+    );
+  return pino(
+    options,
+    pretty({ destination, sync: true, ignore: 'pid,hostname', translateTime: 'HH:MM:ss.l' }),
+  );
+}
+
+/** What may be told of an error: its type, message, code, stack, and the same of its causes. */
+export function describeError(error: unknown, depth = 0): LoggedError {
+  if (!(error instanceof Error)) return { type: typeof error, message: String(error) };
+  const { code, cause } = error as Error & { code?: unknown };
+  // Sequelize and pg put the error of the layer below here.
+  const below = cause ?? (error as { original?: unknown }).original;
+  return {
+    type: error.name,
+    message: error.message,
+    ...(typeof code === 'string' || typeof code === 'number' ? { code: String(code) } : {}),
+    ...(error.stack === undefined ? {} : { stack: error.stack }),
+    ...(below === undefined || depth >= DEEPEST_CAUSE ? {} : { cause: describeError(below, depth + 1) }),
+  };
+}
