@@ -1,6 +1,7 @@
 // Connects to loopback receivers under invented names, and holds that no other address than a judged one is ever reached.
+import { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { createGuardedAgent } from '../../../src/webhooks/egress/guarded.agent.ts';
 import { attemptTo, startLocalSender } from '../deliveries/attempt.ts';
 import {
@@ -152,6 +153,21 @@ describe('the addresses of a name', () => {
       lookup: async () => ['127.0.0.2', '127.0.0.3', '127.0.0.1'],
     });
     expect(result).toMatchObject({ outcome: { kind: 'delivered' }, remoteAddress: '127.0.0.1' });
+  });
+
+  it('are compared with the one really connected to before anything is sent', async () => {
+    const received: Buffer[] = [];
+    const receiver = opened(
+      await startRawReceiver((socket) => socket.on('data', (data) => received.push(data))),
+    );
+    // What Node's `remoteAddress` reads; that property itself cannot be replaced.
+    const peername = Socket.prototype as Socket & { _getpeername(): { address: string } };
+    const peer = vi.spyOn(peername, '_getpeername').mockReturnValue({ address: '127.0.0.9' });
+    const result = await attempt(`http://127.0.0.1:${receiver.port}/`);
+    peer.mockRestore();
+    expect(result.outcome).toMatchObject({ error: 'blocked_address:changed' });
+    expect(receiver.connections()).toBe(1);
+    expect(received).toEqual([]);
   });
 
   it('that all refuse are a failure to connect', async () => {
