@@ -2,14 +2,8 @@
 // Must never follow a redirect, wait beyond its deadline, or throw for anything that a receiver does.
 
 import { type GuardedAgent, newConnectionTrace } from '../egress/guarded.agent.ts';
-import { type ConnectionTrace, EgressError } from '../egress/guarded.connector.ts';
-import {
-  type Exchange,
-  errorCode,
-  exchange,
-  TIMED_OUT,
-  type TracedRequest,
-} from '../egress/guarded.exchange.ts';
+import { type ConnectionTrace, EgressError, errorCode } from '../egress/guarded.connector.ts';
+import { type Exchange, exchange, TIMED_OUT, type TracedRequest } from '../egress/guarded.exchange.ts';
 import { checkReceiverUrl } from '../egress/url-rules.ts';
 import { type SigningSecrets, signDelivery } from '../signing/delivery.signer.ts';
 import { classifyFailure, classifyResponse, classifyTimeout, type Outcome } from './outcome.ts';

@@ -101,9 +101,10 @@ export function createGuardedConnect({
     trace: ConnectionTrace,
   ): Promise<AddressVerdict[]> {
     trace.phase = 'dns';
+    trace.remoteAddress = null;
     const began = performance.now();
     const addresses = await lookup(target.hostname).catch((error: unknown) => {
-      throw new EgressError('dns', codeOf(error), error);
+      throw new EgressError('dns', errorCode(error), error);
     });
     trace.dnsMs = performance.now() - began;
     if (trace.abandoned) throw new EgressError('dns', 'ABANDONED');
@@ -134,7 +135,7 @@ function dial(
     // The connector returns its socket, which its type does not say. Host and SNI stay the target's; the address is ours.
     const socket: unknown = connector({ ...target, hostname: address }, (error, connected) => {
       trace.dialing = null;
-      if (error !== null) return reject(new EgressError(trace.phase, codeOf(error), error));
+      if (error !== null) return reject(new EgressError(trace.phase, errorCode(error), error));
       if (target.protocol === 'https:') trace.tlsMs = performance.now() - phaseBegan;
       trace.phase = 'response';
       trace.remoteAddress = address;
@@ -162,7 +163,8 @@ function dial(
   });
 }
 
-function codeOf(error: unknown): string {
+/** The code of an error of the system, OpenSSL or undici; its name when it has none. */
+export function errorCode(error: unknown): string {
   if (error instanceof Error && 'code' in error && typeof error.code === 'string') return error.code;
   return error instanceof Error ? error.name : 'unknown';
 }

@@ -4,7 +4,7 @@
 import { setMaxListeners } from 'node:events';
 import type { Dispatcher } from 'undici';
 import type { TracedDispatchOptions } from './guarded.agent.ts';
-import { abandonConnection, type ConnectionTrace } from './guarded.connector.ts';
+import { abandonConnection, type ConnectionTrace, errorCode } from './guarded.connector.ts';
 
 /** Why there is no answer when the time was over before one began. */
 export const TIMED_OUT = Symbol('timed out');
@@ -105,12 +105,6 @@ export function exchange(
       },
     });
   });
-}
-
-/** The code of an error of the system, OpenSSL or undici; `unknown` when it has none. */
-export function errorCode(error: unknown): string {
-  if (error instanceof Error && 'code' in error && typeof error.code === 'string') return error.code;
-  return 'unknown';
 }
 
 // One shutdown signal serves all exchanges under way, and Node warns of a leak at the eleventh listener.
