@@ -1,14 +1,26 @@
 // The test runner: every test file in a process of its own, against one Postgres and one Temporal server for the whole run.
 import { defineConfig } from 'vitest/config';
 
+const architecture = 'test/architecture.test.ts';
+
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
-    globalSetup: ['test/setup/global.ts'],
     pool: 'forks',
     testTimeout: 30_000,
     hookTimeout: 60_000,
     teardownTimeout: 60_000,
     env: { NODE_ENV: 'test', TZ: 'UTC' },
+    projects: [
+      { extends: true, test: { name: 'architecture', include: [architecture] } },
+      {
+        extends: true,
+        test: {
+          name: 'service',
+          include: ['test/**/*.test.ts'],
+          exclude: [architecture],
+          globalSetup: ['test/setup/global.ts'],
+        },
+      },
+    ],
   },
 });

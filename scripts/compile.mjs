@@ -1,0 +1,56 @@
+// The build: TypeScript to `dist`, what is not TypeScript copied along, and the workflows as one bundle that workers load at once.
+import { cpSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { root, run } from './prepare.mjs';
+import { filesOf, hashReachable, hashSources, readOptional, STAMP } from './sources.mjs';
+
+const dist = join(root, 'dist');
+
+/** Builds into a folder beside `dist` and puts it in place when it is whole; a running service keeps what it has loaded. */
+export async function build() {
+  const sources = hashSources(root);
+  const next = join(root, `.dist-${process.pid}`);
+  try {
+    await compile(next);
+    replace(next);
+  } finally {
+    rmSync(next, { recursive: true, force: true });
+  }
+  await bundleWorkflows();
+  writeFileSync(join(root, STAMP), sources);
+}
+
+async function compile(outDir) {
+  const tsc = join('node_modules', 'typescript', 'bin', 'tsc');
+  const code = await run(process.execPath, [tsc, '-p', 'tsconfig.build.json', '--outDir', outDir]);
+  if (code !== 0) process.exit(code);
+  for (const file of filesOf(join(root, 'src')).filter((path) => !path.endsWith('.ts'))) {
+    const copy = join(outDir, relative(root, file));
+    mkdirSync(dirname(copy), { recursive: true });
+    cpSync(file, copy);
+  }
+}
+
+function replace(next) {
+  mkdirSync(dist, { recursive: true });
+  rmSync(join(root, STAMP), { force: true });
+  for (const entry of readdirSync(next)) {
+    const old = join(next, `${entry}.old`);
+    if (existsSync(join(dist, entry))) renameSync(join(dist, entry), old);
+    renameSync(join(next, entry), join(dist, entry));
+  }
+}
+
+/** Made anew only when a module of the workflows changed: it takes longer than all the rest. */
+async function bundleWorkflows() {
+  const entry = join(dist, 'workflows', 'index.js');
+  const bundle = join(dist, 'workflow-bundle.js');
+  if (!existsSync(entry)) return;
+  const hash = hashReachable(root, entry);
+  if (existsSync(bundle) && readOptional(`${bundle}.hash`) === hash) return;
+  const { bundleWorkflowCode, DefaultLogger } = await import('@temporalio/worker');
+  const { code } = await bundleWorkflowCode({ workflowsPath: entry, logger: new DefaultLogger('ERROR') });
+  writeFileSync(`${bundle}.new`, code);
+  renameSync(`${bundle}.new`, bundle);
+  writeFileSync(`${bundle}.hash`, hash);
+}

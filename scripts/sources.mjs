@@ -1,0 +1,80 @@
+// Knows whether the build is of the sources that are there: by a hash over their content, kept beside the build.
+import { createHash } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+
+/** Everything that a build is made of. */
+const INPUTS = [
+  'src',
+  'workflows',
+  'activities',
+  'scripts',
+  'tsconfig.json',
+  'tsconfig.build.json',
+  'package-lock.json',
+];
+
+/** Where the hash of a finished build is kept, below the clone. */
+export const STAMP = join('dist', '.sources');
+
+/** @param {string} root of the clone @returns {boolean} whether `dist` must be built anew */
+export function isStale(root) {
+  return readOptional(join(root, STAMP)) !== hashSources(root);
+}
+
+/** @param {string} root of the clone @returns {string} one hash over all sources */
+export function hashSources(root) {
+  const files = INPUTS.flatMap((input) => filesOf(join(root, input)));
+  return hashFiles(root, files);
+}
+
+/**
+ * One hash over the built modules that are reached from a module by relative imports.
+ * @param {string} root of the clone
+ * @param {string} entry absolute path of a built module
+ */
+export function hashReachable(root, entry) {
+  const reached = new Set();
+  const waiting = [entry];
+  for (let file = waiting.pop(); file !== undefined; file = waiting.pop()) {
+    if (reached.has(file) || !existsSync(file)) continue;
+    reached.add(file);
+    for (const [, path] of readFileSync(file, 'utf8').matchAll(
+      /(?:from|import)\s*\(?\s*['"](\.[^'"]+)['"]/g,
+    )) {
+      waiting.push(join(dirname(file), path));
+    }
+  }
+  return hashFiles(root, [...reached, join(root, 'package-lock.json'), join(root, 'scripts', 'compile.mjs')]);
+}
+
+/** @param {string} file @returns {string | null} */
+export function readOptional(file) {
+  return existsSync(file) ? readFileSync(file, 'utf8') : null;
+}
+
+/** @param {string} path a file or a folder @returns {string[]} files in a stable order */
+export function filesOf(path) {
+  if (!existsSync(path)) return [];
+  const entries = (() => {
+    try {
+      return readdirSync(path, { withFileTypes: true });
+    } catch {
+      return null;
+    }
+  })();
+  if (entries === null) return [path];
+  return entries
+    .flatMap((entry) => (entry.isDirectory() ? filesOf(join(path, entry.name)) : [join(path, entry.name)]))
+    .sort();
+}
+
+function hashFiles(root, files) {
+  const hash = createHash('sha256');
+  for (const file of files.sort())
+    hash
+      .update(`${relative(root, file)}\0`)
+      .update(readFileSync(file))
+      .update('\0');
+  return hash.digest('hex');
+}
