@@ -1,0 +1,110 @@
+// Shapes of applications on the wire. A secret's text is in the answers that make one, and in no other.
+import { z } from 'zod';
+import { PAGE_LIMIT } from '../database/page.ts';
+import { APPLICATION_SCOPES } from '../tokens/scope.ts';
+import type { ApplicationWithSecrets, CreatedApplication, CreatedSecret } from './application.service.ts';
+import { GRANT_TYPES } from './application.ts';
+
+const name = z.string().trim().min(1).max(200);
+const audience = z
+  .string()
+  .min(1)
+  .max(500)
+  .regex(/^[^\s\p{Cc}]+$/u, 'must not hold white space or control characters');
+const scopes = z.array(z.enum(APPLICATION_SCOPES)).min(1).max(APPLICATION_SCOPES.length);
+const grantTypes = z.array(z.enum(GRANT_TYPES)).max(GRANT_TYPES.length);
+
+const secretSchema = z.strictObject({
+  id: z.uuid(),
+  created_at: z.iso.datetime(),
+  expires_at: z.iso.datetime().nullable(),
+});
+
+export const applicationSchema = z
+  .strictObject({
+    client_id: z.uuid(),
+    name: z.string(),
+    audience: z.string().describe("`aud` of its tokens; the tenant's base URL unless set"),
+    scopes: z.array(z.string()),
+    grant_types: z.array(z.string()),
+    agent_id: z
+      .uuid()
+      .nullable()
+      .describe('The agent that it acts for; its scopes are the most that it gets'),
+    secrets: z.array(secretSchema).describe('The live secrets, the newest first'),
+    created_at: z.iso.datetime(),
+    updated_at: z.iso.datetime(),
+  })
+  .meta({ id: 'Application' });
+
+export const createdApplicationSchema = applicationSchema
+  .extend({ client_secret: z.string().optional().describe('Shown once; absent in a replay') })
+  .meta({ id: 'CreatedApplication' });
+
+export const createdSecretSchema = secretSchema
+  .extend({ client_secret: z.string().optional().describe('Shown once; absent in a replay') })
+  .meta({ id: 'CreatedSecret' });
+
+export const applicationListSchema = z
+  .strictObject({ data: z.array(applicationSchema), next_cursor: z.string().nullable() })
+  .meta({ id: 'ApplicationList' });
+
+export const applicationListQuery = z.object({
+  limit: z.coerce.number().int().min(PAGE_LIMIT.least).max(PAGE_LIMIT.most).default(PAGE_LIMIT.usual),
+  cursor: z.string().optional(),
+});
+
+export const createApplicationBody = z
+  .strictObject({
+    name,
+    scopes,
+    audience: audience.optional(),
+    grant_types: grantTypes.optional().describe('client_credentials, unless said'),
+    agent_id: z.uuid().optional(),
+  })
+  .meta({ id: 'NewApplication' });
+
+/** Fields that are there are changed; `audience: null` makes it follow the tenant's base URL. */
+export const updateApplicationBody = z
+  .strictObject({
+    name: name.optional(),
+    scopes: scopes.optional(),
+    audience: audience.nullable().optional(),
+    grant_types: grantTypes.optional(),
+  })
+  .meta({ id: 'ApplicationPatch' });
+
+export const applicationParams = z.object({ client_id: z.uuid() });
+export const secretParams = z.object({ client_id: z.uuid(), secret_id: z.uuid() });
+
+/** An application as answers show it. @param baseUrl of its tenant */
+export function presentApplication(
+  application: ApplicationWithSecrets,
+  baseUrl: string,
+): z.input<typeof applicationSchema> {
+  return {
+    client_id: application.id,
+    name: application.name,
+    audience: application.audience ?? baseUrl,
+    scopes: [...application.scopes],
+    grant_types: [...application.grantTypes],
+    agent_id: application.agentId,
+    secrets: application.secrets.map(presentSecret),
+    created_at: application.createdAt.toISOString(),
+    updated_at: application.updatedAt.toISOString(),
+  };
+}
+
+/** A new application with its secret: for the one answer that shows it. */
+export function presentCreatedApplication(created: CreatedApplication, baseUrl: string) {
+  return { ...presentApplication(created.application, baseUrl), client_secret: created.clientSecret };
+}
+
+/** A new secret with its text: for the one answer that shows it. */
+export function presentCreatedSecret({ secret, clientSecret }: CreatedSecret) {
+  return { ...presentSecret(secret), client_secret: clientSecret };
+}
+
+function presentSecret({ id, createdAt, expiresAt }: CreatedSecret['secret']): z.input<typeof secretSchema> {
+  return { id, created_at: createdAt.toISOString(), expires_at: expiresAt?.toISOString() ?? null };
+}

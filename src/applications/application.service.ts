@@ -1,0 +1,243 @@
+// Applications: confidential clients and their secrets. A secret is returned once, by the call that makes it, and never again.
+import type { AuditService } from '../audit/audit.service.ts';
+import type { RequestContext } from '../context.ts';
+import { hashSecret, newSecret } from '../crypto/opaque-secret.node.ts';
+import type { Database } from '../database/database.ts';
+import { newId } from '../database/ids.ts';
+import { decodeCursor, type Page, type PageRequest, toPage } from '../database/page.ts';
+import type { Transaction, Unit } from '../database/transaction.ts';
+import { invalidField, ServiceError } from '../errors/service-error.ts';
+import type { ApplicationChange, ApplicationStore } from './application.store.ts';
+import {
+  type Application,
+  type ApplicationSecret,
+  type Client,
+  checkApplicationScopes,
+  type GrantType,
+  LIVE_SECRETS,
+} from './application.ts';
+import type { SecretStore } from './secret.store.ts';
+
+export type { Application, ApplicationSecret, Client, LinkedAgent } from './application.ts';
+
+/** Seconds for which the secret before stays valid when one is rotated, unless said. */
+const OVERLAP_SECONDS = 86_400;
+
+export type NewApplication = {
+  readonly name: string;
+  readonly scopes: readonly string[];
+  /** The tenant's base URL, unless said. */
+  readonly audience?: string | undefined;
+  readonly grantTypes?: readonly GrantType[] | undefined;
+  readonly agentId?: string | undefined;
+};
+
+export type ApplicationWithSecrets = Application & { readonly secrets: readonly ApplicationSecret[] };
+export type CreatedApplication = {
+  readonly application: ApplicationWithSecrets;
+  readonly clientSecret: string;
+};
+export type CreatedSecret = { readonly secret: ApplicationSecret; readonly clientSecret: string };
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+/** Applications of a tenant. */
+export function createApplicationService({
+  database,
+  store,
+  secrets,
+  audit,
+}: {
+  database: Pick<Database, 'transaction'>;
+  store: ApplicationStore;
+  secrets: SecretStore;
+  audit: AuditService;
+}) {
+  const record = (
+    unit: Unit,
+    context: RequestContext,
+    id: string,
+    action: string,
+    data: Record<string, unknown> = {},
+  ) =>
+    audit.append(unit, context, [{ action, outcome: 'success', target: { type: 'application', id }, data }]);
+
+  async function makeSecret(unit: Unit, tenantId: string, applicationId: string): Promise<CreatedSecret> {
+    const clientSecret = newSecret();
+    const hash = hashSecret(clientSecret);
+    return {
+      secret: await secrets.insert(unit, { id: newId(), tenantId, applicationId, hash }),
+      clientSecret,
+    };
+  }
+
+  async function readAgentScopes(unit: Unit, tenantId: string, agentId: string | null | undefined) {
+    if (agentId === null || agentId === undefined) return undefined;
+    const scopes = await store.findAgentScopes(unit, tenantId, agentId);
+    if (scopes === undefined) throw invalidField('agent_id', 'is no agent of this tenant');
+    return scopes;
+  }
+
+  async function find({ tenant }: RequestContext, id: string): Promise<Application> {
+    const application = UUID.test(id) ? await store.find(tenant.id, id) : undefined;
+    if (application === undefined) throw notFound();
+    return application;
+  }
+
+  async function withSecrets(
+    { tenant }: RequestContext,
+    applications: readonly Application[],
+  ): Promise<ApplicationWithSecrets[]> {
+    const live = await secrets.listLive(
+      tenant.id,
+      applications.map(({ id }) => id),
+    );
+    return applications.map((application) => ({ ...application, secrets: live.get(application.id) ?? [] }));
+  }
+
+  async function withSecretsOf(
+    { tenant }: RequestContext,
+    application: Application,
+  ): Promise<ApplicationWithSecrets> {
+    const live = await secrets.listLive(tenant.id, [application.id]);
+    return { ...application, secrets: live.get(application.id) ?? [] };
+  }
+
+  return {
+    /**
+     * Creates a confidential client and its first secret (256 bits, base64url).
+     * @throws ServiceError `invalid_request` when a scope is unknown or beyond the linked agent's, or the agent is not there
+     */
+    create: (context: RequestContext, input: NewApplication): Promise<CreatedApplication> =>
+      database.transaction(context, async (transaction) => {
+        const { tenant } = context;
+        checkApplicationScopes(input.scopes, await readAgentScopes(transaction, tenant.id, input.agentId));
+        const application = await store.insert(transaction, {
+          id: newId(),
+          tenantId: tenant.id,
+          name: input.name,
+          audience: input.audience ?? null,
+          scopes: [...new Set(input.scopes)],
+          grantTypes: input.grantTypes ?? ['client_credentials'],
+          agentId: input.agentId ?? null,
+        });
+        const { secret, clientSecret } = await makeSecret(transaction, tenant.id, application.id);
+        await record(transaction, context, application.id, 'application.created', {
+          scopes: application.scopes,
+          agent_id: application.agentId,
+        });
+        return { application: { ...application, secrets: [secret] }, clientSecret };
+      }),
+
+    /** All applications, the newest first. */
+    list: async (context: RequestContext): Promise<ApplicationWithSecrets[]> =>
+      withSecrets(context, await store.list(context.tenant.id, {})),
+
+    /** One page of applications, the newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+    page: async (
+      context: RequestContext,
+      { limit, cursor }: PageRequest,
+    ): Promise<Page<ApplicationWithSecrets>> => {
+      const rows = await store.list(context.tenant.id, { after: decodeCursor(cursor), limit: limit + 1 });
+      const { data, nextCursor } = toPage(rows, limit);
+      return { data: await withSecrets(context, data), nextCursor };
+    },
+
+    /** @throws ServiceError `not_found` */
+    get: async (context: RequestContext, id: string): Promise<ApplicationWithSecrets> =>
+      withSecretsOf(context, await find(context, id)),
+
+    /** Changes the given fields. @throws ServiceError `not_found`, `invalid_request` */
+    update: async (
+      context: RequestContext,
+      id: string,
+      change: ApplicationChange,
+    ): Promise<ApplicationWithSecrets> => {
+      const { agentId } = await find(context, id);
+      const updated = await database.transaction(context, async (transaction) => {
+        if (change.scopes !== undefined) {
+          checkApplicationScopes(
+            change.scopes,
+            await readAgentScopes(transaction, context.tenant.id, agentId),
+          );
+        }
+        const application = await store.update(transaction, context.tenant.id, id, change);
+        if (application === undefined) throw notFound();
+        await record(transaction, context, id, 'application.updated', { fields: Object.keys(change) });
+        return application;
+      });
+      return withSecretsOf(context, updated);
+    },
+
+    /** Deletes an application; it can ask for no token from the commit on. @throws ServiceError `not_found` */
+    remove: (context: RequestContext, id: string): Promise<void> =>
+      database.transaction(context, async (transaction) => {
+        const removed = await store.update(transaction, context.tenant.id, id, { deletedAt: 'now' });
+        if (removed === undefined) throw notFound();
+        await record(transaction, context, id, 'application.deleted');
+      }),
+
+    /** Adds a secret beside the present one. @throws ServiceError `not_found`; `conflict` when two are live already */
+    addSecret: (context: RequestContext, id: string): Promise<CreatedSecret> =>
+      changeSecrets(context, id, async (transaction, live) => {
+        if (live.length >= LIVE_SECRETS) {
+          throw new ServiceError('conflict', {
+            detail: `An application has at most ${LIVE_SECRETS} live secrets.`,
+          });
+        }
+        const created = await makeSecret(transaction, context.tenant.id, id);
+        await record(transaction, context, id, 'application.secret_added', { secret_id: created.secret.id });
+        return created;
+      }),
+
+    /** Ends a secret at once. @throws ServiceError `not_found` when there is no such live secret */
+    removeSecret: (context: RequestContext, id: string, secretId: string): Promise<void> =>
+      changeSecrets(context, id, async (transaction) => {
+        const ended = await secrets.expire(transaction, context.tenant.id, id, [secretId], 0);
+        if (ended === 0) throw notFound();
+        await record(transaction, context, id, 'application.secret_removed', { secret_id: secretId });
+      }),
+
+    /**
+     * Makes a new secret; the newest one before it stays valid for the overlap, older ones end at once.
+     * @param overlapSeconds a day, unless said; 0 ends the one before at once too
+     * @throws ServiceError `not_found`
+     */
+    rotateSecret: (
+      context: RequestContext,
+      id: string,
+      overlapSeconds: number = OVERLAP_SECONDS,
+    ): Promise<CreatedSecret> =>
+      changeSecrets(context, id, async (transaction, [newest, ...older]) => {
+        const { tenant } = context;
+        if (newest !== undefined) await secrets.expire(transaction, tenant.id, id, [newest], overlapSeconds);
+        if (older.length > 0) await secrets.expire(transaction, tenant.id, id, older, 0);
+        const created = await makeSecret(transaction, tenant.id, id);
+        await record(transaction, context, id, 'application.secret_rotated', {
+          secret_id: created.secret.id,
+        });
+        return created;
+      }),
+
+    /** The client of this id as it is now; undefined for an id that no client of the tenant has. One round trip. */
+    findClient: async (tenantId: string, clientId: string): Promise<Client | undefined> =>
+      UUID.test(clientId) ? store.findClient(tenantId, clientId) : undefined,
+  };
+
+  async function changeSecrets<T>(
+    context: RequestContext,
+    id: string,
+    work: (transaction: Transaction, live: readonly string[]) => Promise<T>,
+  ): Promise<T> {
+    await find(context, id);
+    return database.transaction(context, async (transaction) =>
+      work(transaction, await secrets.lockLive(transaction, context.tenant.id, id)),
+    );
+  }
+}
+
+export type ApplicationService = ReturnType<typeof createApplicationService>;
+
+function notFound(): ServiceError {
+  return new ServiceError('not_found', { detail: 'There is no such application, or no such live secret.' });
+}

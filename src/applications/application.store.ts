@@ -1,0 +1,144 @@
+// SQL of the applications. Every statement is bound to one tenant, and none returns an application that was deleted.
+import { Op, type Sequelize } from 'sequelize';
+import { translateDatabaseError } from '../database/errors.ts';
+import type { Queryable, Transaction } from '../database/transaction.ts';
+import { defineApplicationModel } from './application.model.ts';
+import type { Application, Client, LinkedAgent } from './application.ts';
+
+/** What a change may touch. */
+export type ApplicationChange = Partial<Pick<Application, 'name' | 'audience' | 'scopes' | 'grantTypes'>>;
+
+type ClientRow = {
+  id: string;
+  name: string;
+  audience: string | null;
+  scopes: string[];
+  grant_types: string[];
+  secret_hashes: Buffer[] | null;
+  agent_id: string | null;
+  agent_name: string;
+  agent_capabilities: string[];
+  agent_scopes: string[];
+  agent_status: LinkedAgent['status'];
+};
+
+const FIND_CLIENT = `
+SELECT application.id, application.name, application.audience, application.scopes, application.grant_types,
+       (SELECT array_agg(secret.hash) FROM application_secrets secret
+        WHERE secret.application_id = application.id AND (secret.expires_at IS NULL OR secret.expires_at > now())) AS secret_hashes,
+       application.agent_id, agent.name AS agent_name, agent.capabilities AS agent_capabilities, agent.scopes AS agent_scopes,
+       CASE WHEN agent.deleted_at IS NULL THEN agent.status ELSE 'deleted' END AS agent_status
+FROM applications application LEFT JOIN agents agent ON agent.id = application.agent_id
+WHERE application.id = $1 AND application.tenant_id = $2 AND application.deleted_at IS NULL`;
+
+/** SQL of `applications`. @param database for the one statement of a token request */
+export function createApplicationStore({
+  database,
+  sequelize,
+}: {
+  database: Queryable;
+  sequelize: Sequelize;
+}) {
+  const model = defineApplicationModel(sequelize);
+  const present = { deletedAt: null };
+
+  return {
+    insert: async (
+      transaction: Transaction,
+      application: Omit<Application, 'createdAt' | 'updatedAt'>,
+    ): Promise<Application> => {
+      const row = await model
+        .create(application, { transaction: transaction.sequelize, returning: true })
+        .catch(translate);
+      return row.get({ plain: true });
+    },
+
+    /** Changes the given fields. @returns the row afterwards, undefined when there is none */
+    update: async (
+      transaction: Transaction,
+      tenantId: string,
+      id: string,
+      change: ApplicationChange | { deletedAt: 'now' },
+    ): Promise<Application | undefined> => {
+      const now = sequelize.fn('now');
+      const fields = 'deletedAt' in change ? { deletedAt: now } : change;
+      const [, rows] = await model
+        .update(
+          { ...fields, updatedAt: now },
+          { where: { id, tenantId, ...present }, transaction: transaction.sequelize, returning: true },
+        )
+        .catch(translate);
+      return rows[0]?.get({ plain: true });
+    },
+
+    find: async (tenantId: string, id: string): Promise<Application | undefined> => {
+      const row = await model.findOne({ where: { id, tenantId, ...present } }).catch(translate);
+      return row?.get({ plain: true });
+    },
+
+    /** The newest first. @param page.after id of the last one that was seen @param page.limit all, unless said */
+    list: async (
+      tenantId: string,
+      page: { after?: string | undefined; limit?: number | undefined },
+    ): Promise<Application[]> => {
+      const rows = await model
+        .findAll({
+          where: {
+            tenantId,
+            ...present,
+            ...(page.after === undefined ? {} : { id: { [Op.lt]: page.after } }),
+          },
+          order: [['id', 'DESC']],
+          ...(page.limit === undefined ? {} : { limit: page.limit }),
+        })
+        .catch(translate);
+      return rows.map((row) => row.get({ plain: true }));
+    },
+
+    /** Scopes of an agent that is there, which an application wants to act for. */
+    findAgentScopes: async (
+      unit: Queryable,
+      tenantId: string,
+      agentId: string,
+    ): Promise<readonly string[] | undefined> => {
+      const { rows } = await unit.query<{ scopes: string[] }>(
+        'SELECT scopes FROM agents WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL',
+        [agentId, tenantId],
+      );
+      return rows[0]?.scopes;
+    },
+
+    /** Everything that a token request of this client depends on, as it is now. One round trip. */
+    findClient: async (tenantId: string, clientId: string): Promise<Client | undefined> => {
+      const { rows } = await database.query<ClientRow>(FIND_CLIENT, [clientId, tenantId]);
+      return rows[0] === undefined ? undefined : readClient(rows[0]);
+    },
+  };
+}
+
+export type ApplicationStore = ReturnType<typeof createApplicationStore>;
+
+function readClient(row: ClientRow): Client {
+  return {
+    id: row.id,
+    name: row.name,
+    audience: row.audience,
+    scopes: row.scopes,
+    grantTypes: row.grant_types,
+    secretHashes: row.secret_hashes ?? [],
+    agent:
+      row.agent_id === null
+        ? undefined
+        : {
+            id: row.agent_id,
+            name: row.agent_name,
+            capabilities: row.agent_capabilities,
+            scopes: row.agent_scopes,
+            status: row.agent_status,
+          },
+  };
+}
+
+function translate(error: unknown): never {
+  throw translateDatabaseError(error);
+}

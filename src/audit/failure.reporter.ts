@@ -1,0 +1,82 @@
+// Tells of failed authentications at most once a minute each, with their number. What strangers send must not decide how much
+// is written, and must never delay an answer: telling happens in the background.
+
+/** Milliseconds between two tellings of one key. */
+const PAUSE = 60_000;
+
+/** Keys that are counted at the same time; failures beyond them are told of when there is room again. */
+const MOST_KEYS = 100_000;
+
+type Window<Failure> = { untold: number; last: Failure; readonly timer: NodeJS.Timeout };
+
+/**
+ * Creates a counter of failures for this process.
+ * @param tell writes a telling: the last failure of a kind, and how many there were since the telling before
+ * @param onError told when `tell` failed; the number is not lost but added to the next telling
+ * @param pause milliseconds between two tellings of one key; a minute, unless said
+ */
+export function createFailureReporter<Failure>({
+  tell,
+  onError,
+  pause = PAUSE,
+}: {
+  tell: (failure: Failure, count: number) => Promise<void>;
+  onError: (error: unknown) => void;
+  pause?: number | undefined;
+}) {
+  const windows = new Map<string, Window<Failure>>();
+  const underWay = new Set<Promise<void>>();
+
+  function begin(key: string, failure: Failure, untold: number): void {
+    const timer = setTimeout(() => settle(key), pause);
+    timer.unref();
+    const window = { untold, last: failure, timer };
+    windows.set(key, window);
+    if (untold > 0) send(window);
+  }
+
+  function settle(key: string): void {
+    const window = windows.get(key);
+    windows.delete(key);
+    if (window !== undefined && window.untold > 0) begin(key, window.last, window.untold);
+  }
+
+  function send(window: Window<Failure>): void {
+    const count = window.untold;
+    window.untold = 0;
+    const telling = tell(window.last, count).catch((error: unknown) => {
+      window.untold += count;
+      onError(error);
+    });
+    underWay.add(telling);
+    void telling.finally(() => underWay.delete(telling));
+  }
+
+  return {
+    /** Counts a failure of this kind. The first is told at once; later ones with their number when a minute has passed. */
+    report(key: string, failure: Failure): void {
+      const window = windows.get(key);
+      if (window === undefined) {
+        if (windows.size < MOST_KEYS) begin(key, failure, 1);
+        return;
+      }
+      window.untold += 1;
+      window.last = failure;
+    },
+
+    /** Waits for the tellings that are under way. */
+    settled: async (): Promise<void> => void (await Promise.all(underWay)),
+
+    /** Tells of everything that was counted, and counts no more windows. */
+    async close(): Promise<void> {
+      for (const window of windows.values()) {
+        clearTimeout(window.timer);
+        if (window.untold > 0) send(window);
+      }
+      windows.clear();
+      await Promise.all(underWay);
+    },
+  };
+}
+
+export type FailureReporter<Failure> = ReturnType<typeof createFailureReporter<Failure>>;

@@ -1,0 +1,78 @@
+// The rules of the client credentials grant. They must never see a secret: whether it was right is an input here.
+import type { Client } from '../applications/application.ts';
+import { ServiceError } from '../errors/service-error.ts';
+import type { AccessTokenGrant } from './access-token.ts';
+import { grantScopes, intersectScopes } from './scope.ts';
+
+export const CLIENT_CREDENTIALS = 'client_credentials';
+
+/** Parameters of a token request by name; a parameter without a value is not there. */
+export type TokenParameters = Readonly<Record<string, string | undefined>>;
+
+/** Ways of authenticating by the body, none of which this service takes. */
+const BODY_CREDENTIALS = ['client_secret', 'client_assertion', 'client_assertion_type'] as const;
+
+/**
+ * Checks what a token request sent, apart from its credentials.
+ * @param hasBasic whether credentials came by HTTP Basic
+ * @throws ServiceError `invalid_request` with an `audience`, or with a second way of authenticating (RFC 6749 §2.3);
+ *   `invalid_client` with credentials in the body only; `unsupported_grant_type`
+ */
+export function checkTokenRequest(parameters: TokenParameters, hasBasic: boolean): void {
+  if (parameters.audience !== undefined) {
+    throw refuse(
+      'invalid_request',
+      "The audience comes from the application's configuration: do not send one.",
+    );
+  }
+  if (BODY_CREDENTIALS.some((name) => parameters[name] !== undefined)) {
+    throw hasBasic
+      ? refuse('invalid_request', 'Use one way of authenticating the client: HTTP Basic.')
+      : refuse('invalid_client', 'The client must authenticate with HTTP Basic.');
+  }
+  if (parameters.grant_type !== CLIENT_CREDENTIALS) {
+    throw refuse('unsupported_grant_type', `The grant_type must be ${CLIENT_CREDENTIALS}.`);
+  }
+}
+
+/**
+ * Decides what an authenticated client gets.
+ * @param scope the `scope` parameter
+ * @param baseUrl of the tenant: the audience of an application that names none
+ * @throws ServiceError `unauthorized_client` when the grant is not allowed, `policy_denied` when the linked agent is suspended,
+ *   `invalid_client` when it was deleted (the client stands for nobody any more, as a deleted agent's keys do), `invalid_scope`
+ */
+export function decideGrant(client: Client, scope: string | undefined, baseUrl: string): AccessTokenGrant {
+  const { agent } = client;
+  if (agent?.status === 'deleted') throw clientRefused();
+  if (!client.grantTypes.includes(CLIENT_CREDENTIALS)) {
+    throw refuse('unauthorized_client', `The application may not use the grant ${CLIENT_CREDENTIALS}.`);
+  }
+  if (agent?.status === 'suspended')
+    throw refuse('policy_denied', 'The agent of this application is suspended.');
+  const allowed = agent === undefined ? client.scopes : intersectScopes(client.scopes, agent.scopes);
+  return {
+    sub: agent?.id ?? client.id,
+    audience: client.audience ?? baseUrl,
+    scopes: grantScopes(scope, allowed),
+    clientId: client.id,
+    agent: agent === undefined ? undefined : { name: agent.name, capabilities: agent.capabilities },
+  };
+}
+
+/** The one answer to an unknown client, another tenant's client and a wrong secret. */
+export function clientRefused(): ServiceError {
+  return refuse('invalid_client', 'Client authentication failed.');
+}
+
+function refuse(
+  code:
+    | 'invalid_request'
+    | 'invalid_client'
+    | 'unauthorized_client'
+    | 'unsupported_grant_type'
+    | 'policy_denied',
+  detail: string,
+): ServiceError {
+  return new ServiceError(code, { detail });
+}

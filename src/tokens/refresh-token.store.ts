@@ -1,0 +1,69 @@
+// SQL of the refresh tokens. It must never be given a token's text, only its hash.
+import type { Queryable } from '../database/transaction.ts';
+
+export type NewRefreshToken = {
+  readonly id: string;
+  readonly tenantId: string;
+  readonly familyId: string;
+  readonly agentId: string;
+  readonly keyId: string;
+  readonly hash: Uint8Array;
+  readonly clientId: string;
+  readonly scopes: readonly string[];
+  readonly audience: string;
+  readonly jkt?: string | undefined;
+};
+
+/** SQL of `refresh_tokens`; every function runs on the caller's connection. */
+export function createRefreshTokenStore() {
+  // Rows are locked in id order, so that two revocations that meet cannot deadlock.
+  const revoke = async (
+    unit: Queryable,
+    column: 'agent_id' | 'key_id',
+    id: string,
+    reason: string,
+  ): Promise<number> => {
+    const { rows } = await unit.query<{ id: string }>(
+      `WITH live AS (
+         SELECT id FROM refresh_tokens WHERE ${column} = $1 AND revoked_at IS NULL ORDER BY id FOR UPDATE
+       )
+       UPDATE refresh_tokens SET revoked_at = now(), revoked_reason = $2
+       FROM live WHERE refresh_tokens.id = live.id RETURNING refresh_tokens.id`,
+      [id, reason],
+    );
+    return rows.length;
+  };
+
+  return {
+    /** @param familyLifetime seconds from now after which nothing of the family is valid */
+    insert: async (unit: Queryable, token: NewRefreshToken, familyLifetime: number): Promise<void> => {
+      await unit.query(
+        `INSERT INTO refresh_tokens
+           (id, tenant_id, family_id, agent_id, key_id, hash, client_id, scopes, audience, jkt, family_expires_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, now() + make_interval(secs => $11))`,
+        [
+          token.id,
+          token.tenantId,
+          token.familyId,
+          token.agentId,
+          token.keyId,
+          token.hash,
+          token.clientId,
+          token.scopes,
+          token.audience,
+          token.jkt ?? null,
+          familyLifetime,
+        ],
+      );
+    },
+
+    /** @returns how many were live */
+    revokeOfAgent: (unit: Queryable, agentId: string, reason: string) =>
+      revoke(unit, 'agent_id', agentId, reason),
+
+    /** @returns how many were live */
+    revokeOfKey: (unit: Queryable, keyId: string, reason: string) => revoke(unit, 'key_id', keyId, reason),
+  };
+}
+
+export type RefreshTokenStore = ReturnType<typeof createRefreshTokenStore>;
