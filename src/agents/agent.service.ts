@@ -1,0 +1,212 @@
+// The life of agents. Whatever ends an agent's access ends its refresh tokens in the same transaction.
+import type { AuditService } from '../audit/audit.service.ts';
+import type { RequestContext } from '../context.ts';
+import type { Database } from '../database/database.ts';
+import { newId } from '../database/ids.ts';
+import type { Page, PageRequest } from '../database/page.ts';
+import type { Transaction, Unit } from '../database/transaction.ts';
+import { ServiceError } from '../errors/service-error.ts';
+import type { EventService } from '../events/event.service.ts';
+import { AGENT_SCOPES } from '../tokens/scope.ts';
+import type { AgentChanges, AgentFilters, AgentStore } from './agent.store.ts';
+import { type Agent, type AgentRecord, type AgentStatus, assessRegistration } from './agent.ts';
+
+export type { Agent } from './agent.ts';
+
+export type NewAgent = {
+  readonly name: string;
+  readonly description?: string | null | undefined;
+  readonly capabilities?: readonly string[] | undefined;
+  readonly audience?: string | null | undefined;
+  readonly audiences?: readonly string[] | undefined;
+  /** All scopes that agents may have, unless said. */
+  readonly scopes?: readonly string[] | undefined;
+  readonly metadata?: Readonly<Record<string, unknown>> | undefined;
+};
+
+/** Fields that are there are changed; `audience: null` makes it follow the tenant's. */
+export type AgentPatch = Omit<NewAgent, 'name'> & { readonly name?: string | undefined };
+
+type Verb = 'registered' | 'updated' | 'suspended' | 'reactivated' | 'deleted';
+
+/** What each change is called in the audit log; the event is `admin.agent.<verb>`. */
+const AUDITED: Readonly<Record<Verb, string>> = {
+  registered: 'agent.created',
+  updated: 'agent.updated',
+  suspended: 'agent.suspended',
+  reactivated: 'agent.reactivated',
+  deleted: 'agent.deleted',
+};
+
+/**
+ * Agents of a tenant. Source: Specification, "Agent management", "Agent status".
+ * @param tokens ends refresh tokens
+ * @param releaseKeys removes the unrevoked keys of a deleted agent, so that their owner may register them again
+ */
+export function createAgentService({
+  store,
+  database,
+  audit,
+  events,
+  tokens,
+  releaseKeys,
+}: {
+  store: AgentStore;
+  database: Pick<Database, 'transaction' | 'query'>;
+  audit: Pick<AuditService, 'append'>;
+  events: Pick<EventService, 'emit'>;
+  tokens: { revokeRefreshTokensOfAgent(unit: Unit, agentId: string, reason: string): Promise<unknown> };
+  releaseKeys: (transaction: Transaction, agentId: string) => Promise<void>;
+}) {
+  async function assess(context: RequestContext, agents: readonly AgentRecord[]): Promise<Agent[]> {
+    if (agents.length === 0) return [];
+    const ids = agents.map(({ id }) => id);
+    const queryable = context.transaction ?? database;
+    const evidence = await store.readEvidence(queryable, context.tenant.id, ids);
+    return agents.map((agent) => ({
+      ...agent,
+      registration: assessRegistration(agent, evidence.get(agent.id) ?? { verified: false, audited: false }),
+    }));
+  }
+
+  async function assessOne(context: RequestContext, agent: AgentRecord): Promise<Agent> {
+    const [assessed] = await assess(context, [agent]);
+    if (assessed === undefined) throw new ServiceError('not_found');
+    return assessed;
+  }
+
+  async function lock(
+    transaction: Transaction,
+    context: RequestContext,
+    id: string,
+    purpose: 'change' | 'reference',
+  ): Promise<AgentRecord> {
+    const agent = await store.lock(transaction, context.tenant.id, id, purpose);
+    if (agent === null) throw unknownAgent();
+    return agent;
+  }
+
+  async function record(
+    transaction: Transaction,
+    context: RequestContext,
+    verb: Verb,
+    agent: AgentRecord,
+    fields?: readonly string[],
+  ): Promise<void> {
+    const { id, name, status } = agent;
+    await audit.append(transaction, context, [
+      {
+        action: AUDITED[verb],
+        outcome: 'success',
+        target: { type: 'agent', id },
+        data: fields === undefined ? { name } : { name, fields },
+      },
+    ]);
+    await events.emit(transaction, context, [
+      {
+        type: `admin.agent.${verb}`,
+        data: {
+          agent_id: id,
+          name,
+          status,
+          capabilities: [...agent.capabilities],
+          scopes: [...agent.scopes],
+          ...(fields === undefined ? {} : { changed: [...fields] }),
+        },
+      },
+    ]);
+  }
+
+  async function setStatus(context: RequestContext, id: string, status: AgentStatus): Promise<Agent> {
+    return database.transaction(context, async (transaction) => {
+      const found = await lock(transaction, context, id, 'change');
+      if (found.status === status) return assessOne({ ...context, transaction }, found);
+      const agent = await store.update(transaction, id, { status });
+      if (status === 'suspended') await tokens.revokeRefreshTokensOfAgent(transaction, id, 'agent_suspended');
+      await record(transaction, context, status === 'suspended' ? 'suspended' : 'reactivated', agent);
+      return assessOne({ ...context, transaction }, agent);
+    });
+  }
+
+  return {
+    /** Creates an active agent. Emits `admin.agent.registered`. */
+    create: (context: RequestContext, input: NewAgent): Promise<Agent> =>
+      database.transaction(context, async (transaction) => {
+        const agent = await store.insert(transaction, {
+          id: newId(),
+          tenantId: context.tenant.id,
+          name: input.name,
+          description: input.description ?? null,
+          capabilities: input.capabilities ?? [],
+          audience: input.audience ?? null,
+          audiences: input.audiences ?? [],
+          scopes: input.scopes ?? AGENT_SCOPES,
+          metadata: input.metadata ?? {},
+        });
+        await record(transaction, context, 'registered', agent);
+        return assessOne({ ...context, transaction }, agent);
+      }),
+
+    /** @throws ServiceError `not_found` for an id that is no agent of this tenant, or a deleted one */
+    get: async (context: RequestContext, id: string): Promise<Agent> => {
+      const agent = await store.find(context.transaction, context.tenant.id, id);
+      if (agent === null) throw unknownAgent();
+      return assessOne(context, agent);
+    },
+
+    /** A page of the tenant's agents, the newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+    list: async (context: RequestContext, request: PageRequest & AgentFilters): Promise<Page<Agent>> => {
+      const page = await store.list(context.transaction, context.tenant.id, request);
+      return { data: await assess(context, page.data), nextCursor: page.nextCursor };
+    },
+
+    /**
+     * Keeps an agent as it is until the transaction ends, for another room whose row is about to refer to it.
+     * @throws ServiceError `not_found`
+     */
+    hold: (transaction: Transaction, context: RequestContext, id: string): Promise<AgentRecord> =>
+      lock(transaction, context, id, 'reference'),
+
+    /** Changes the given fields; without any, nothing happens. Emits `admin.agent.updated`. @throws ServiceError `not_found` */
+    update: (context: RequestContext, id: string, patch: AgentPatch): Promise<Agent> =>
+      database.transaction(context, async (transaction) => {
+        const found = await lock(transaction, context, id, 'change');
+        const changes = Object.fromEntries(
+          Object.entries(patch).filter(([, value]) => value !== undefined),
+        ) as AgentChanges;
+        const fields = Object.keys(changes);
+        if (fields.length === 0) return assessOne({ ...context, transaction }, found);
+        const agent = await store.update(transaction, id, changes);
+        await record(transaction, context, 'updated', agent, fields);
+        return assessOne({ ...context, transaction }, agent);
+      }),
+
+    /**
+     * Suspends an agent: it cannot authenticate, and its refresh tokens end. Again: nothing happens.
+     * Emits `admin.agent.suspended`. @throws ServiceError `not_found`
+     */
+    suspend: (context: RequestContext, id: string): Promise<Agent> => setStatus(context, id, 'suspended'),
+
+    /** Makes a suspended agent active; its refresh tokens stay ended. Emits `admin.agent.reactivated`. @throws ServiceError `not_found` */
+    reactivate: (context: RequestContext, id: string): Promise<Agent> => setStatus(context, id, 'active'),
+
+    /**
+     * Deletes an agent: its refresh tokens end, its unrevoked keys are free again, its audit trail stays.
+     * Emits `admin.agent.deleted`. @throws ServiceError `not_found`
+     */
+    remove: (context: RequestContext, id: string): Promise<void> =>
+      database.transaction(context, async (transaction) => {
+        const agent = await lock(transaction, context, id, 'change');
+        await store.markDeleted(transaction, id);
+        await releaseKeys(transaction, id);
+        await tokens.revokeRefreshTokensOfAgent(transaction, id, 'agent_deleted');
+        await record(transaction, context, 'deleted', agent);
+      }),
+  };
+}
+
+export type AgentService = ReturnType<typeof createAgentService>;
+
+function unknownAgent(): ServiceError {
+  return new ServiceError('not_found', { detail: 'There is no agent with this id.' });
+}

@@ -1,0 +1,146 @@
+// All SQL of agents. Every statement is bound to one tenant; a deleted agent is as if it had never been.
+import { fn, Op, type Sequelize } from 'sequelize';
+import { translateDatabaseError } from '../database/errors.ts';
+import { decodeCursor, type Page, type PageRequest, toPage } from '../database/page.ts';
+import type { Queryable, Transaction } from '../database/transaction.ts';
+import { type AgentModel, type AgentRow, defineAgentModel, type NewAgentRow } from './agent.model.ts';
+import type { AgentRecord, AgentStatus, RegistrationEvidence } from './agent.ts';
+
+export type AgentFilters = { readonly status?: AgentStatus | undefined; readonly name?: string | undefined };
+export type AgentChanges = Partial<Omit<NewAgentRow, 'id' | 'tenantId'>> & { readonly status?: AgentStatus };
+
+// The creation is among an agent's first entries, so the search ends there however long its trail has become.
+const EVIDENCE = `
+SELECT a.id, coalesce(k.verified, false) AS verified, coalesce(k.audited, false) AND created.audited AS audited
+FROM agents a
+CROSS JOIN LATERAL (
+  SELECT EXISTS (
+    SELECT 1 FROM (SELECT action FROM audit_log WHERE target_id = a.id::text ORDER BY id LIMIT 20) AS trail
+    WHERE action = 'agent.created') AS audited
+) AS created
+LEFT JOIN LATERAL (
+  SELECT true AS verified, bool_or(EXISTS (
+    SELECT 1 FROM audit_log WHERE target_id = keys.id::text AND action = 'agent.key.verified')) AS audited
+  FROM agent_keys keys
+  WHERE keys.agent_id = a.id AND keys.verified_at IS NOT NULL AND keys.state <> 'revoked'
+    AND (keys.sunset_at IS NULL OR keys.sunset_at > now())
+  HAVING count(*) > 0
+) AS k ON true
+WHERE a.tenant_id = $1 AND a.id = ANY($2::uuid[])`;
+
+/** SQL of agents; statements join `transaction` where one is given. */
+export function createAgentStore({ sequelize }: { sequelize: Sequelize }) {
+  const agents = defineAgentModel(sequelize);
+  return {
+    insert: async (transaction: Transaction, row: NewAgentRow): Promise<AgentRecord> => {
+      const created = await agents.create(row, { transaction: transaction.sequelize });
+      return created.get();
+    },
+
+    find: (transaction: Transaction | undefined, tenantId: string, id: string) =>
+      translate(async () => {
+        const row = await agents.findOne({
+          where: { id, tenantId, deletedAt: null },
+          transaction: transaction?.sequelize ?? null,
+        });
+        return row?.get() ?? null;
+      }),
+
+    /**
+     * Reads an agent and locks it until the transaction ends: `change` keeps out everybody, authentications under way
+     * included; `reference` keeps it from being changed meanwhile, and lets others refer to it.
+     */
+    lock: async (
+      transaction: Transaction,
+      tenantId: string,
+      id: string,
+      purpose: 'change' | 'reference',
+    ): Promise<AgentRecord | null> => {
+      const { LOCK } = transaction.sequelize;
+      const row = await agents.findOne({
+        where: { id, tenantId, deletedAt: null },
+        transaction: transaction.sequelize,
+        lock: purpose === 'change' ? LOCK.UPDATE : LOCK.KEY_SHARE,
+      });
+      return row?.get() ?? null;
+    },
+
+    list: (
+      transaction: Transaction | undefined,
+      tenantId: string,
+      request: PageRequest & AgentFilters,
+    ): Promise<Page<AgentRecord>> => listAgents(agents, transaction, tenantId, request),
+
+    update: (transaction: Transaction, id: string, changes: AgentChanges) =>
+      changeAgent(agents, transaction, id, changes),
+
+    markDeleted: (transaction: Transaction, id: string) =>
+      changeAgent(agents, transaction, id, { deletedAt: fn('now') }),
+
+    /** What keys and audit log say of each agent, by its id. One statement. */
+    readEvidence: async (
+      queryable: Queryable,
+      tenantId: string,
+      ids: readonly string[],
+    ): Promise<Map<string, RegistrationEvidence>> => {
+      const { rows } = await queryable.query<RegistrationEvidence & { id: string }>(EVIDENCE, [
+        tenantId,
+        ids,
+      ]);
+      return new Map(rows.map(({ id, verified, audited }) => [id, { verified, audited }]));
+    },
+  };
+}
+
+export type AgentStore = ReturnType<typeof createAgentStore>;
+
+function listAgents(
+  agents: AgentModel,
+  transaction: Transaction | undefined,
+  tenantId: string,
+  { limit, cursor, status, name }: PageRequest & AgentFilters,
+): Promise<Page<AgentRecord>> {
+  const after = decodeCursor(cursor);
+  return translate(async () => {
+    const rows = await agents.findAll({
+      where: {
+        tenantId,
+        deletedAt: null,
+        ...(status === undefined ? {} : { status }),
+        ...(name === undefined ? {} : { name }),
+        ...(after === undefined ? {} : { id: { [Op.lt]: after } }),
+      },
+      order: [['id', 'DESC']],
+      limit: limit + 1,
+      transaction: transaction?.sequelize ?? null,
+    });
+    return toPage(
+      rows.map((row) => row.get()),
+      limit,
+    );
+  });
+}
+
+/** Changes a row that the transaction has locked. */
+async function changeAgent(
+  agents: AgentModel,
+  transaction: Transaction,
+  id: string,
+  changes: AgentChanges | { deletedAt: ReturnType<typeof fn> },
+): Promise<AgentRow> {
+  const [, rows] = await agents.update(
+    { ...changes, updatedAt: fn('now') },
+    { where: { id }, returning: true, transaction: transaction.sequelize },
+  );
+  const row = rows[0];
+  if (row === undefined) throw new Error(`agent ${id} vanished although it was locked`);
+  return row.get();
+}
+
+async function translate<T>(read: () => Promise<T>): Promise<T> {
+  try {
+    return await read();
+  } catch (error) {
+    throw translateDatabaseError(error);
+  }
+}

@@ -1,0 +1,117 @@
+// Records failed authentications with a known key: an audit entry each, an event at most once a minute. Its records commit although the answer is an error.
+import type { AuditEntry, AuditService } from '../audit/audit.service.ts';
+import type { RequestContext } from '../context.ts';
+import type { Database } from '../database/database.ts';
+import type { ErrorCode } from '../errors/catalogue.ts';
+import { ServiceError } from '../errors/service-error.ts';
+import type { EmittedEvent, EventService, JsonObject } from '../events/event.service.ts';
+import type { AuthenticationFailureStore, FailureTally } from './authentication-failure.store.ts';
+import type { Holder, Refusal } from './challenge.ts';
+
+/** Seconds in which failures of one key for one reason are told once. */
+const WINDOW = 60;
+
+/** Counts failures of a key from an address; `blocked` once there were too many. */
+export type FailureLimiter = {
+  failed(key: string): Promise<{ readonly blocked: { readonly retryAfterSeconds: number } | undefined }>;
+};
+
+/** A correct signature may meet these too: a lost race or a late answer is nobody's guess. */
+const NEVER_LIMITED: ReadonlySet<ErrorCode> = new Set(['challenge_used', 'challenge_expired']);
+
+/**
+ * Failed authentications. Source: Specification, "Event types" (`auth.login.failure`, `security.*`).
+ * @param limiter per key and address, so that a stranger's failures are the stranger's own
+ * @param bruteForceThreshold wrong signatures of one key within a minute that emit `security.brute_force.detected`
+ */
+export function createAuthenticationFailureService({
+  store,
+  database,
+  audit,
+  events,
+  limiter,
+  bruteForceThreshold = 10,
+}: {
+  store: AuthenticationFailureStore;
+  database: Pick<Database, 'query' | 'hot'>;
+  audit: Pick<AuditService, 'append'>;
+  events: Pick<EventService, 'emit'>;
+  limiter: FailureLimiter;
+  bruteForceThreshold?: number | undefined;
+}) {
+  return {
+    /**
+     * Counts and records a failure. Beyond the limit nothing is written.
+     * @param failure.stage the route it happened on
+     * @returns the error to answer with: the refusal's, or `rate_limited` after too many
+     */
+    report: async (
+      context: RequestContext,
+      failure: { readonly stage: 'challenge' | 'verify'; readonly holder: Holder; readonly refusal: Refusal },
+    ): Promise<ServiceError> => {
+      const { stage, holder, refusal } = failure;
+      const { key, agent } = holder;
+      if (!NEVER_LIMITED.has(refusal.code)) {
+        const { blocked } = await limiter.failed(`${context.tenant.id}:${key.id}:${context.address}`);
+        if (blocked !== undefined) return tooManyFailures(blocked.retryAfterSeconds);
+      }
+      const tally = await store.count(database, `${key.id}:${refusal.code}`, WINDOW);
+      const entry: AuditEntry = {
+        action: `auth.${stage}`,
+        outcome: 'failure',
+        target: { type: 'agent', id: agent.id },
+        keyId: key.id,
+        reason: refusal.code,
+        data: { key_fingerprint: key.fingerprint },
+      };
+      const facts = {
+        agent_id: agent.id,
+        key_id: key.id,
+        key_fingerprint: key.fingerprint,
+        address: context.address,
+      };
+      const told = describeFailure(refusal.code, tally, { ...facts, stage }, bruteForceThreshold);
+      if (told.length === 0) await audit.append(database, context, [entry]);
+      else
+        await database.hot(async (unit) => {
+          await audit.append(unit, context, [entry]);
+          await events.emit(unit, context, told);
+        });
+      return new ServiceError(refusal.code, { detail: refusal.detail });
+    },
+  };
+}
+
+export type AuthenticationFailureService = ReturnType<typeof createAuthenticationFailureService>;
+
+/** The events of one failure: none for most of a minute. */
+function describeFailure(
+  reason: ErrorCode,
+  { failures, untold }: FailureTally,
+  facts: JsonObject,
+  bruteForceThreshold: number,
+): EmittedEvent[] {
+  const emitted: EmittedEvent[] = [];
+  if (untold !== null) {
+    const data = { ...facts, method: 'challenge_response', reason, count: untold };
+    emitted.push({ type: 'auth.login.failure', data });
+    if (reason === 'key_revoked')
+      emitted.push({
+        type: 'security.suspicious_activity',
+        data: { ...facts, kind: 'revoked_key_used', count: untold },
+      });
+  }
+  if (reason === 'invalid_signature' && failures === bruteForceThreshold)
+    emitted.push({
+      type: 'security.brute_force.detected',
+      data: { ...facts, failures, window_seconds: WINDOW },
+    });
+  return emitted;
+}
+
+function tooManyFailures(retryAfterSeconds: number): ServiceError {
+  return new ServiceError('rate_limited', {
+    detail: 'Too many failed authentications with this key from this address.',
+    retryAfterSeconds,
+  });
+}

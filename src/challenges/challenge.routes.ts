@@ -1,0 +1,69 @@
+// The challenge and verify routes. They take no bearer token, and no answer of theirs may be stored.
+import type { ErrorCode } from '../errors/catalogue.ts';
+import { defineRoute, type Route } from '../http/route.ts';
+import {
+  agentTokenSchema,
+  challengeBody,
+  challengeSchema,
+  presentChallenge,
+  verifyBody,
+} from './challenge.schemas.ts';
+import type { ChallengeService } from './challenge.service.ts';
+
+const TAG = 'Agent authentication';
+const NO_STORE = { 'cache-control': 'no-store' } as const;
+const WARNINGS = ['warning', 'deprecation', 'sunset'] as const;
+const ERRORS: readonly ErrorCode[] = ['key_not_found', 'key_revoked', 'policy_denied', 'invalid_scope'];
+
+/** Source: Specification, "Agent authentication routes". */
+export function createChallengeRoutes({ challenges }: { challenges: ChallengeService }): Route[] {
+  return [
+    defineRoute({
+      method: 'POST',
+      path: '/auth/agent/challenge',
+      operationId: 'issueChallenge',
+      summary: 'Ask for a challenge to sign',
+      tag: TAG,
+      scope: null,
+      request: { body: challengeBody },
+      responses: { 200: { description: 'The challenge', schema: challengeSchema, headers: WARNINGS } },
+      errors: ERRORS,
+      handler: async ({ context, body }) => {
+        const { challenge, warnings } = await challenges.issue(context, {
+          keyFingerprint: body.key_fingerprint,
+          scope: body.scope,
+        });
+        return { status: 200, headers: { ...NO_STORE, ...warnings }, body: presentChallenge(challenge) };
+      },
+    }),
+    defineRoute({
+      method: 'POST',
+      path: '/auth/agent/verify',
+      operationId: 'verifyChallenge',
+      summary: 'Exchange a signed challenge for tokens',
+      tag: TAG,
+      scope: null,
+      request: { body: verifyBody },
+      responses: { 200: { description: 'Tokens', schema: agentTokenSchema, headers: WARNINGS } },
+      errors: [...ERRORS, 'invalid_grant', 'challenge_expired', 'challenge_used', 'invalid_signature'],
+      handler: async ({ context, body }) => {
+        const granted = await challenges.verify(context, {
+          challengeId: body.challenge_id,
+          signature: body.signature,
+          algorithm: body.algorithm,
+        });
+        return {
+          status: 200,
+          headers: { ...NO_STORE, ...granted.warnings },
+          body: {
+            access_token: granted.accessToken,
+            refresh_token: granted.refreshToken,
+            token_type: 'Bearer',
+            expires_in: granted.expiresIn,
+            scope: granted.scopes.join(' '),
+          },
+        };
+      },
+    }),
+  ];
+}

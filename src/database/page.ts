@@ -1,0 +1,42 @@
+// Pages of a list that is ordered by UUIDv7 ids, newest first. Pure: the one meaning of `cursor`, which no client may look into.
+import { parse, stringify } from 'uuid';
+import { decodeBase64, encodeBase64Url } from '../crypto/base64.ts';
+import { invalidField } from '../errors/service-error.ts';
+
+/** Items on a page: what a request may ask for, and what it gets when it does not. */
+export const PAGE_LIMIT = { least: 1, most: 200, usual: 50 } as const;
+
+/** What a list route is asked for; `cursor` is the `next_cursor` of the page before. */
+export type PageRequest = { readonly limit: number; readonly cursor?: string | undefined };
+
+/** `nextCursor` is null on the last page. */
+export type Page<Item> = { readonly data: readonly Item[]; readonly nextCursor: string | null };
+
+/** The id after which a page begins, as an opaque text: the id's 16 bytes in base64url. */
+export function encodeCursor(id: string): string {
+  return encodeBase64Url(parse(id));
+}
+
+/**
+ * @returns the id after which the page begins, or undefined for the first page
+ * @throws ServiceError `invalid_request` for a text that `encodeCursor` did not make
+ */
+export function decodeCursor(cursor: string | undefined): string | undefined {
+  if (cursor === undefined) return undefined;
+  const bytes = cursor.length === 22 ? decodeBase64(cursor) : null;
+  if (bytes?.length !== 16) throw invalidField('query.cursor', 'is not a cursor that this list gave');
+  try {
+    return stringify(bytes);
+  } catch {
+    throw invalidField('query.cursor', 'is not a cursor that this list gave');
+  }
+}
+
+/**
+ * Cuts a page from rows that were read with one more than `limit`: the extra row only says that there is a next page.
+ */
+export function toPage<Row extends { readonly id: string }>(rows: readonly Row[], limit: number): Page<Row> {
+  const data = rows.slice(0, limit);
+  const last = data.at(-1);
+  return { data, nextCursor: rows.length > limit && last !== undefined ? encodeCursor(last.id) : null };
+}

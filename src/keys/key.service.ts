@@ -1,0 +1,232 @@
+// The life of agents' keys: registered, verified, deprecated, revoked. A revocation ends the key's refresh tokens in the same transaction.
+import type { AgentService } from '../agents/agent.service.ts';
+import type { AuditEntry, AuditService } from '../audit/audit.service.ts';
+import type { RequestContext } from '../context.ts';
+import type { KeyAlgorithm } from '../crypto/algorithm.ts';
+import {
+  fingerprint,
+  fingerprintAliases,
+  jwkThumbprint,
+  type PublicKey,
+  parsePublicKey,
+} from '../crypto/public-key.ts';
+import { PublicKeyError } from '../crypto/public-key-error.ts';
+import type { SignatureVerifier } from '../crypto/verify-signature.node.ts';
+import type { Database } from '../database/database.ts';
+import { newId } from '../database/ids.ts';
+import type { Page, PageRequest } from '../database/page.ts';
+import type { Transaction, Unit } from '../database/transaction.ts';
+import { invalidField, ServiceError } from '../errors/service-error.ts';
+import type { EventService, JsonObject } from '../events/event.service.ts';
+import type { KeyName, KeyStore, StoredKey } from './key.store.ts';
+import { type AgentKey, type KeyState, mayDeprecate, resolveSunset, stateAt } from './key.ts';
+import { buildKeyProofPayload } from './key-proof.ts';
+
+export type { AgentKey } from './key.ts';
+
+/** `publicKey` in any form that `parsePublicKey` reads; `proof` a base64 signature over the text of `buildKeyProofPayload`. */
+export type NewKey = {
+  readonly algorithm: KeyAlgorithm;
+  readonly publicKey: string | Readonly<Record<string, unknown>>;
+  readonly label?: string | null | undefined;
+  readonly proof?: string | undefined;
+};
+
+type Verb = 'registered' | 'verified' | 'deprecated' | 'revoked';
+
+/** Keys of a tenant's agents. Source: Specification, "Agent key", "Key state". @param tokens ends refresh tokens */
+export function createKeyService({
+  store,
+  database,
+  agents,
+  verifier,
+  audit,
+  events,
+  tokens,
+}: {
+  store: KeyStore;
+  database: Pick<Database, 'transaction' | 'query'>;
+  agents: Pick<AgentService, 'get' | 'hold'>;
+  verifier: Pick<SignatureVerifier, 'verifySignature'>;
+  audit: Pick<AuditService, 'append'>;
+  events: Pick<EventService, 'emit'>;
+  tokens: { revokeRefreshTokensOfKey(unit: Unit, keyId: string, reason: string): Promise<unknown> };
+}) {
+  const nameOf = (context: RequestContext, agentId: string, id: string): KeyName => ({
+    tenantId: context.tenant.id,
+    agentId,
+    id,
+  });
+
+  async function lock(transaction: Transaction, name: KeyName): Promise<StoredKey> {
+    const key = await store.lock(transaction, name);
+    if (key === null) throw unknownKey();
+    return key;
+  }
+
+  async function reread(transaction: Transaction, name: KeyName): Promise<AgentKey> {
+    const key = await store.find(transaction, name);
+    if (key === null) throw unknownKey();
+    return present(key);
+  }
+
+  async function record(
+    transaction: Transaction,
+    context: RequestContext,
+    key: Pick<AgentKey, 'id' | 'agentId' | 'fingerprint' | 'algorithm'>,
+    changes: readonly { readonly verb: Verb; readonly data?: JsonObject }[],
+  ): Promise<void> {
+    const facts = { agent_id: key.agentId, key_fingerprint: key.fingerprint, algorithm: key.algorithm };
+    const entry = ({ verb, data }: { verb: Verb; data?: JsonObject }): AuditEntry => ({
+      action: `agent.key.${verb}`,
+      outcome: 'success',
+      target: { type: 'key', id: key.id },
+      keyId: key.id,
+      data: { ...facts, ...data },
+    });
+    await audit.append(transaction, context, changes.map(entry));
+    await events.emit(
+      transaction,
+      context,
+      changes.map(({ verb, data }) => ({
+        type: `admin.agent.key.${verb}`,
+        data: { ...facts, key_id: key.id, ...data },
+      })),
+    );
+  }
+
+  async function checkProof(context: RequestContext, agentId: string, key: PublicKey, proof: string) {
+    const payload = buildKeyProofPayload({
+      tenantId: context.tenant.id,
+      agentId,
+      fingerprint: fingerprint(key.raw),
+    });
+    const { algorithm, raw: publicKey } = key;
+    if (await verifier.verifySignature({ algorithm, publicKey, payload, signature: proof })) return;
+    throw invalidField(
+      'body.proof',
+      "is not this key's signature over the proof text of this tenant and agent",
+    );
+  }
+
+  return {
+    /**
+     * Registers a key for an agent: active, and verified at once when `proof` holds. Emits `admin.agent.key.registered`, then
+     * `admin.agent.key.verified`.
+     * @throws ServiceError `not_found` (agent), `invalid_request` naming the field, `key_exists`
+     */
+    register: (context: RequestContext, agentId: string, input: NewKey): Promise<AgentKey> =>
+      database.transaction(context, async (transaction) => {
+        const agent = await agents.hold(transaction, context, agentId);
+        const key = readPublicKey(input);
+        if (input.proof !== undefined) await checkProof(context, agent.id, key, input.proof);
+        const row = {
+          id: newId(),
+          tenantId: context.tenant.id,
+          agentId: agent.id,
+          algorithm: key.algorithm,
+          publicKey: Buffer.from(key.raw),
+          fingerprint: fingerprint(key.raw),
+          aliases: fingerprintAliases(key),
+          jwkThumbprint: jwkThumbprint(key),
+          label: input.label ?? null,
+        };
+        await store.insert(transaction, row);
+        if (input.proof !== undefined) await store.markVerified(transaction, row.id);
+        const verified = { verb: 'verified', data: { method: 'proof' } } as const;
+        await record(transaction, context, row, [
+          { verb: 'registered', data: { label: row.label } },
+          ...(input.proof === undefined ? [] : [verified]),
+        ]);
+        return reread(transaction, nameOf(context, agent.id, row.id));
+      }),
+
+    /** @throws ServiceError `not_found` for a key that is not this agent's, or an agent that is not this tenant's */
+    get: async (context: RequestContext, agentId: string, id: string): Promise<AgentKey> => {
+      await agents.get(context, agentId);
+      const key = await store.find(context.transaction, nameOf(context, agentId, id));
+      if (key === null) throw unknownKey();
+      return present(key);
+    },
+
+    /** A page of an agent's keys, the newest first. @throws ServiceError `not_found`, `invalid_request` for a foreign cursor */
+    list: async (
+      context: RequestContext,
+      agentId: string,
+      request: PageRequest & { readonly state?: KeyState | undefined },
+    ): Promise<Page<AgentKey>> => {
+      await agents.get(context, agentId);
+      const owner = { tenantId: context.tenant.id, agentId };
+      const page = await store.list(context.transaction, owner, request);
+      return { data: page.data.map(present), nextCursor: page.nextCursor };
+    },
+
+    /**
+     * Deprecates a key: it authenticates, with a warning, until its sunset. Again: moves the sunset. Emits
+     * `admin.agent.key.deprecated`.
+     * @param sunset an instant or seconds from now; neither is 7 days
+     * @throws ServiceError `not_found`, `invalid_request`, `conflict` for a revoked key
+     */
+    deprecate: (
+      context: RequestContext,
+      agentId: string,
+      id: string,
+      sunset: { readonly sunsetAt?: Date | undefined; readonly sunsetAfterSeconds?: number | undefined },
+    ): Promise<AgentKey> =>
+      database.transaction(context, async (transaction) => {
+        await agents.hold(transaction, context, agentId);
+        const name = nameOf(context, agentId, id);
+        const key = await lock(transaction, name);
+        const resolved = resolveSunset(sunset, key.readAt);
+        if ('problem' in resolved)
+          throw invalidField(`body.${resolved.problem.field}`, resolved.problem.message);
+        if (!mayDeprecate(stateAt(key, key.readAt))) {
+          throw new ServiceError('conflict', { detail: 'The key is revoked, which is final.' });
+        }
+        await store.deprecate(transaction, id, resolved.sunsetAt);
+        const data = { sunset_at: resolved.sunsetAt.toISOString() };
+        await record(transaction, context, key, [{ verb: 'deprecated', data }]);
+        return reread(transaction, name);
+      }),
+
+    /**
+     * Revokes a key for good; its refresh tokens end. Again: nothing happens. Emits `admin.agent.key.revoked`.
+     * @param reason for the audit log
+     * @throws ServiceError `not_found`
+     */
+    revoke: (context: RequestContext, agentId: string, id: string, reason?: string): Promise<AgentKey> =>
+      database.transaction(context, async (transaction) => {
+        await agents.hold(transaction, context, agentId);
+        const name = nameOf(context, agentId, id);
+        const key = await lock(transaction, name);
+        if (key.state === 'revoked') return present(key);
+        await store.revoke(transaction, id, reason ?? null);
+        await tokens.revokeRefreshTokensOfKey(transaction, id, 'key_revoked');
+        await record(transaction, context, key, [{ verb: 'revoked', data: { reason: reason ?? null } }]);
+        return reread(transaction, name);
+      }),
+
+    /** Notes that a key was used, at most once a minute, in a statement of its own. */
+    recordUse: (id: string): Promise<void> => store.recordUse(database, id),
+  };
+}
+
+export type KeyService = ReturnType<typeof createKeyService>;
+
+/** The key with the state that it had when it was read: a passed sunset is a revocation. */
+function present(key: StoredKey): AgentKey {
+  return { ...key, state: stateAt(key, key.readAt) };
+}
+
+function readPublicKey({ algorithm, publicKey }: NewKey): PublicKey {
+  try {
+    return parsePublicKey(algorithm, publicKey);
+  } catch (error) {
+    if (error instanceof PublicKeyError) throw invalidField('body.public_key', error.message);
+    throw error;
+  }
+}
+
+function unknownKey(): ServiceError {
+  return new ServiceError('not_found', { detail: 'The agent has no key with this id.' });
+}
