@@ -97,7 +97,7 @@ describe('docker-compose.yml', () => {
 
   it('gives a worker more time to stop than an attempt may take', () => {
     expect(Number.parseInt(compose.services.worker?.stop_grace_period ?? '0', 10) * 1000).toBeGreaterThan(
-      SEND_TIMEOUT_MS,
+      DEFAULT_TIMEOUT_MS,
     );
   });
 
