@@ -71,9 +71,14 @@ async function endAll() {
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => undefined);
 process.stdin.on('error', () => undefined);
 process.stdin.resume();
-process.stdin.once('close', () => {
-  endAll().then(
-    () => process.exit(0),
-    () => process.exit(1),
-  );
-});
+let ended = false;
+for (const event of ['end', 'close']) {
+  process.stdin.once(event, () => {
+    if (ended) return;
+    ended = true;
+    endAll().then(
+      () => process.exit(0),
+      () => process.exit(1),
+    );
+  });
+}

@@ -4,6 +4,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { LocalStackError } from './local-stack-error.ts';
 import { isRunning, signal, startOf } from './processes.ts';
 
 const KEEPER = fileURLToPath(new URL('./keeper.mjs', import.meta.url));
@@ -36,6 +37,12 @@ export async function endLeftovers(file: string): Promise<string[]> {
     detached: true,
   });
   await once(child, 'exit');
+  const left = running.find(isRunning);
+  if (left !== undefined) {
+    throw new LocalStackError(
+      `${left.name} (process ${left.pid}) of an earlier start cannot be ended: end it by hand.`,
+    );
+  }
   rmSync(file, { force: true });
   return running.map((part) => part.name);
 }

@@ -27,9 +27,12 @@ export function lockDataFolder(dataDir: string): () => void {
   } finally {
     rmSync(mine, { force: true });
   }
-  return () => {
+  const release = () => {
+    process.off('exit', release);
     if (readHolder(lock)?.pid === process.pid) rmSync(lock, { force: true });
   };
+  process.once('exit', release);
+  return release;
 }
 
 /** link(2) makes the name only when nobody has it, together with its content. */

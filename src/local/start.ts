@@ -74,7 +74,7 @@ async function supervise(options: LocalStackOptions): Promise<number> {
     await supervisor.stop();
     await keeper.close();
     end.close();
-    say('Stopped.');
+    if (end.signal.aborted) say('Stopped.');
   }
 }
 
@@ -111,7 +111,10 @@ async function bringUp(
   signal.throwIfAborted();
   await supervisor.runRoles(settings);
   signal.throwIfAborted();
-  const here = (path: string) => relative(process.cwd(), path) || path;
+  const here = (path: string) => {
+    const short = relative(process.cwd(), path);
+    return short.startsWith('..') ? path : short;
+  };
   const lines = invite({
     seconds: (performance.now() - began) / 1_000,
     publicUrl: config.publicUrl,

@@ -2,12 +2,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Connection } from '@temporalio/client';
 import type { SearchAttributeType } from '@temporalio/common';
-import { temporal } from '@temporalio/proto';
+import proto from '@temporalio/proto';
 
 /** Custom search attributes, as `defineSearchAttributeKey` makes them. */
 export type SearchAttributes = readonly { readonly name: string; readonly type: SearchAttributeType }[];
 
-const { IndexedValueType } = temporal.api.enums.v1;
+const { IndexedValueType } = proto.temporal.api.enums.v1;
 
 /** Each type as the server and as its command line name it. */
 export const SEARCH_ATTRIBUTE_TYPES = {
