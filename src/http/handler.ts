@@ -1,6 +1,7 @@
 // Runs a route's handler and sends its result. The result goes out only when everything, a commit included, has succeeded.
 import type { RequestContext } from '../context.ts';
 import { ServiceError } from '../errors/service-error.ts';
+import { matchesEtag } from './etag.ts';
 import { type Context, contextOf, type Middleware } from './request-state.ts';
 import type { HandlerResult, Route } from './route.ts';
 
@@ -36,17 +37,21 @@ export function respond(route: Route, perform: Perform): Middleware {
 
 function sendResult(ctx: Context, route: Route, { status, body, headers }: HandlerResult): void {
   const { res } = ctx;
-  ctx.status = status;
   if (headers !== undefined) for (const [name, value] of Object.entries(headers)) res.setHeader(name, value);
   if (body === undefined) {
+    // Koa makes it a 204 when there is no body yet.
     ctx.body = null;
+    ctx.status = status;
     return;
   }
+  ctx.status = status;
   if (!res.hasHeader('content-type'))
     res.setHeader('content-type', route.responses[status]?.contentType ?? 'application/json');
   ctx.body = typeof body === 'string' || body instanceof Uint8Array ? asBody(body) : serialize(body);
   // RFC 9110 §13: a client that has this version already gets 304.
-  if (status === 200 && res.hasHeader('etag') && ctx.fresh) ctx.status = 304;
+  const etag = res.getHeader('etag');
+  if (status === 200 && typeof etag === 'string' && matchesEtag(ctx.req.headers['if-none-match'], etag))
+    ctx.status = 304;
 }
 
 function asBody(body: string | Uint8Array): string | Buffer {

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { toProblem } from '../errors/problem.ts';
 import { ServiceError } from '../errors/service-error.ts';
 import { setAnyOrigin } from './cors.ts';
+import { matchesEtag } from './etag.ts';
 import type { Health } from './health.ts';
 import type { Context, Middleware } from './request-state.ts';
 
@@ -30,7 +31,7 @@ export function answerSystemRoutes({
       ctx.res.setHeader('cache-control', 'public, max-age=300');
       setAnyOrigin(ctx.res);
       send(ctx, text);
-      if (ctx.fresh) ctx.status = 304;
+      if (matchesEtag(ctx.req.headers['if-none-match'], etag)) ctx.status = 304;
     },
   };
   const paths = new Map(Object.entries(answers));

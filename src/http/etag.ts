@@ -1,0 +1,9 @@
+// Compares entity tags. Koa's own check refuses whoever sends `cache-control: no-cache`, as fetch does with every If-None-Match.
+
+/** Whether an `If-None-Match` names the tag; weak tags compare as equal (RFC 9110 §13.1.2). */
+export function matchesEtag(ifNoneMatch: string | undefined, etag: string): boolean {
+  if (ifNoneMatch === undefined) return false;
+  if (ifNoneMatch.trim() === '*') return true;
+  const bare = etag.replace(/^W\//, '');
+  return ifNoneMatch.split(',').some((candidate) => candidate.trim().replace(/^W\//, '') === bare);
+}
