@@ -14,7 +14,7 @@ export function createTenantRoutes({ tenants }: { tenants: TenantService }): Rou
       tag: 'Tenant',
       scope: 'tenant:write',
       responses: { 200: { description: 'The tenant', schema: tenantSchema } },
-      errors: [],
+      errors: ['not_found'],
       handler: async ({ context }) => ({
         status: 200,
         body: presentTenant(await tenants.get(context)),
@@ -29,7 +29,7 @@ export function createTenantRoutes({ tenants }: { tenants: TenantService }): Rou
       scope: 'tenant:write',
       request: { body: tenantPatchSchema },
       responses: { 200: { description: 'The tenant, changed', schema: tenantSchema } },
-      errors: [],
+      errors: ['not_found'],
       handler: async ({ context, body }) => {
         const tenant = await tenants.update(context, {
           ...(body.name === undefined ? {} : { name: body.name }),

@@ -1,0 +1,82 @@
+// The accounts' routes served by the real HTTP shell on a free port, with addresses that really lead there.
+import pino from 'pino';
+import { createApplicationRoutes } from '../../src/applications/application.routes.ts';
+import type { Database } from '../../src/database/database.ts';
+import { createApp } from '../../src/http/app.ts';
+import { createHealth } from '../../src/http/health.ts';
+import { createHttpServer } from '../../src/http/server.ts';
+import { createIssuerRoutes } from '../../src/issuer/issuer.routes.ts';
+import { findFreePort } from '../../src/local/ports.ts';
+import { createTenantRoutes } from '../../src/tenants/tenant.routes.ts';
+import { createTokenRoutes } from '../../src/tokens/token.routes.ts';
+import { createAccounts } from './accounts.ts';
+
+const ERROR_TYPE_BASE = 'https://errors.example';
+
+/** Starts it. The tenant `demo` lives at the root, all others at `/t/<slug>`. */
+export async function startAccountsServer(
+  database: Database,
+  options: { now?: () => number; clientFailures?: number } = {},
+) {
+  const port = await findFreePort();
+  const origin = `http://localhost:${port}`;
+  const addresses = { publicUrl: origin, defaultTenant: 'demo', tenantUrl: `${origin}/t/{tenant}` };
+  const accounts = createAccounts(database, { ...options, addresses });
+  const app = createApp({
+    routes: [
+      ...createTokenRoutes(accounts),
+      ...createIssuerRoutes(accounts),
+      ...createTenantRoutes(accounts),
+      ...createApplicationRoutes(accounts),
+    ],
+    tenants: accounts.tenants,
+    authenticate: accounts.tokens.authenticate,
+    database,
+    health: createHealth({
+      ping: async () => undefined,
+      pendingMigrations: async () => [],
+      probeTemporal: async () => true,
+    }),
+    config: {
+      nodeEnv: 'test',
+      ...addresses,
+      errorTypeBase: ERROR_TYPE_BASE,
+      rateLimit: { tenant: 0, address: 0, fingerprintFailures: 0, clientFailures: 0, publish: 0 },
+      trustedProxies: [],
+    },
+    logger: pino({ level: 'silent' }),
+  });
+  const http = createHttpServer(app, { errorTypeBase: ERROR_TYPE_BASE });
+  await http.listen({ port, host: 'localhost' });
+  return {
+    accounts,
+    origin,
+    /** Posts a form to a token endpoint. @param issuerUrl the tenant's */
+    requestToken: (issuerUrl: string, form: string, headers: Record<string, string> = {}) =>
+      fetch(`${issuerUrl}/oauth/token`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers },
+        body: form,
+      }),
+    /** Sends JSON with a bearer token. @returns status, headers and parsed body */
+    send: async (method: string, url: string, token: string | undefined, body?: unknown) => {
+      const response = await fetch(url, {
+        method,
+        headers: {
+          ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      });
+      const text = await response.text();
+      return {
+        status: response.status,
+        headers: response.headers,
+        body: text === '' ? undefined : JSON.parse(text),
+      };
+    },
+    close: () => http.drain(0),
+  };
+}
+
+export type AccountsServer = Awaited<ReturnType<typeof startAccountsServer>>;
