@@ -27,7 +27,8 @@ export type AuditEntry = {
 };
 
 /** The part of a request's context that each entry records. */
-export type AuditContext = Pick<RequestContext, 'requestId' | 'tenant' | 'address' | 'principal'> & {
+export type AuditContext = Pick<RequestContext, 'requestId' | 'address' | 'principal'> & {
+  readonly tenant: Pick<Tenant, 'id'>;
   /** Who acts when no token says so. */
   readonly actor?: AuditActor | undefined;
 };

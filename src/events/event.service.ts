@@ -1,5 +1,5 @@
 // Emits the service's own events inside the transaction of the change that causes them. It must never open a transaction itself.
-import type { RequestContext } from '../context.ts';
+import type { Tenant } from '../context.ts';
 import { newId } from '../database/ids.ts';
 import type { Unit } from '../database/transaction.ts';
 import type { EventStore } from './event.store.ts';
@@ -36,7 +36,7 @@ export function createEventService({
      */
     emit: async (
       unit: Unit,
-      context: Pick<RequestContext, 'tenant'>,
+      context: { readonly tenant: Pick<Tenant, 'id'> },
       events: readonly EmittedEvent[],
     ): Promise<Emitted[]> => {
       if (events.length === 0) return [];

@@ -1,0 +1,212 @@
+// The SQL by which people see and steer deliveries. It must never touch attempts, or a lane: whoever steers opens the lane first.
+import { decodeCursor, type Page, type PageRequest, toPage } from '../../database/page.ts';
+import type { Queryable } from '../../database/transaction.ts';
+import type { AttemptRecord, DeliveryFilters, DeliveryRecord, DeliveryStatus } from './delivery.ts';
+
+/** Whose deliveries: of a tenant, and of one subscription where `subscriptionId` is there. */
+export type DeliveryScope = { readonly tenantId: string; readonly subscriptionId?: string | undefined };
+
+type Row = DeliveryRecord & { readonly payload?: Buffer | null };
+
+const COLUMNS = `
+d.id, d.subscription_id AS "subscriptionId", d.event_id AS "eventId", d.event_type AS "eventType",
+d.shown_status AS status, d.attempt_count AS "attemptCount",
+CASE d.shown_status WHEN 'held' THEN CASE WHEN l.hold_until > now() THEN l.hold_until END
+  WHEN 'pending' THEN d.next_attempt_at WHEN 'retrying' THEN d.next_attempt_at END AS "nextAttemptAt",
+d.last_status_code AS "lastStatusCode", d.last_error AS "lastError", d.created_at AS "createdAt",
+d.completed_at AS "completedAt", d.started_generation AS "startedGeneration"`;
+
+const FROM = 'FROM delivery_records d JOIN lanes l ON l.subscription_id = d.subscription_id';
+
+/** Stored statuses behind each shown one, as literal text: only so can the planner use the partial indexes. */
+const STORED: Readonly<Record<DeliveryStatus, string>> = {
+  pending: `d.status = 'pending'`,
+  held: `d.status = 'pending'`,
+  retrying: `d.status = 'retrying'`,
+  delivered: `d.status = 'delivered'`,
+  failed: `d.status = 'failed'`,
+  canceled: `(d.status = 'canceled' OR d.status IN ('pending', 'retrying') AND l.deleted)`,
+};
+
+/** An id begins with the publisher's clock, `created_at` is the database's: their difference must never hide a row. */
+const CLOCK_SKEW = `interval '1 hour'`;
+
+const ATTEMPTS = `
+SELECT n AS number, started_at AS "startedAt", duration_ms AS "durationMs", phases, status_code AS "statusCode",
+  error, retry_after_seconds AS "retryAfterSeconds", response_excerpt AS "responseExcerpt"
+FROM attempts WHERE delivery_id = $1 AND tenant_id = $2 ORDER BY n`;
+
+// Ended: a replay, which is a new generation whose workflow is to be started. Waiting: due now, and its workflow is told,
+// if one has made an attempt or gone to wait: until then an outbox row, or the attempt under way, does what is asked for.
+const RETRY = `
+WITH target AS (
+  SELECT d.id, d.status IN ('delivered', 'failed', 'canceled') AS ended
+  FROM deliveries d JOIN lanes l ON l.subscription_id = d.subscription_id
+  WHERE d.id = $1 AND d.tenant_id = $2 AND NOT l.deleted
+  FOR UPDATE OF d
+), changed AS (
+  UPDATE deliveries d SET
+    next_attempt_at = now(),
+    retry_requested_at = CASE WHEN t.ended THEN NULL ELSE now() END,
+    generation = d.generation + CASE WHEN t.ended THEN 1 ELSE 0 END,
+    status = CASE WHEN NOT t.ended THEN d.status WHEN d.attempt_count > 0 THEN 'retrying' ELSE 'pending' END,
+    failed_attempts = CASE WHEN t.ended THEN 0 ELSE d.failed_attempts END,
+    waiting_epoch = CASE WHEN t.ended THEN NULL ELSE d.waiting_epoch END,
+    needs_workflow = d.needs_workflow AND NOT t.ended,
+    completed_at = CASE WHEN t.ended THEN NULL ELSE d.completed_at END
+  FROM target t WHERE d.id = t.id
+  RETURNING d.id, d.tenant_id, d.subscription_id, d.generation, d.started_generation, t.ended
+), work AS (
+  INSERT INTO outbox (id, tenant_id, lane, delivery_id, generation, kind, command)
+  SELECT $3, c.tenant_id, c.subscription_id, c.id, c.generation,
+    CASE WHEN c.ended THEN 'start' ELSE 'command' END, CASE WHEN c.ended THEN NULL ELSE 'retry' END
+  FROM changed c
+  WHERE c.ended OR c.started_generation = c.generation
+)
+SELECT ended FROM changed`;
+
+// Ends the deliveries that the target selects, takes their unclaimed work out of the outbox, and tells the workflows that were started.
+const cancel = (target: string) => `
+WITH target AS (${target}), changed AS (
+  UPDATE deliveries d SET status = 'canceled', completed_at = now(), next_attempt_at = NULL, waiting_epoch = NULL,
+    needs_workflow = false
+  FROM target t WHERE d.id = t.id AND d.status IN ('pending', 'retrying')
+  RETURNING d.id, d.tenant_id, d.subscription_id, d.generation, d.started_generation
+), dropped AS (
+  DELETE FROM outbox o USING changed c
+  WHERE o.delivery_id = c.id AND o.claimed_by IS NULL AND o.kind <> 'command'
+), told AS (
+  INSERT INTO outbox (id, tenant_id, lane, delivery_id, generation, kind, command)
+  SELECT gen_random_uuid(), c.tenant_id, c.subscription_id, c.id, c.generation, 'command', 'cancel'
+  FROM changed c
+  WHERE c.started_generation = c.generation
+)
+SELECT count(*)::int AS canceled FROM changed`;
+
+const CANCEL_ONE = cancel(`
+  SELECT id FROM deliveries WHERE id = $1 AND tenant_id = $2 AND status IN ('pending', 'retrying') FOR UPDATE`);
+
+// Untried ones only: what was tried is not held but retrying. In id order, as everybody who locks several.
+const CANCEL_UNTRIED = cancel(`
+  SELECT d.id FROM deliveries d JOIN lanes l ON l.subscription_id = d.subscription_id
+  WHERE d.subscription_id = $1 AND d.status = 'pending' AND ($2 OR NOT lane_is_open(l))
+  ORDER BY d.id LIMIT $3 FOR UPDATE OF d`);
+
+/** SQL of delivery records; every function runs on the caller's connection. */
+export function createDeliveryRecordStore() {
+  return {
+    /** A page of deliveries, the newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+    list: async (
+      queryable: Queryable,
+      scope: DeliveryScope,
+      request: PageRequest & DeliveryFilters,
+    ): Promise<Page<DeliveryRecord>> => {
+      const { text, values } = listQuery(scope, request);
+      const { rows } = await queryable.query<DeliveryRecord>(text, values);
+      return toPage(rows, request.limit);
+    },
+
+    /** @returns undefined when the delivery is not in the scope */
+    find: async (
+      queryable: Queryable,
+      scope: DeliveryScope,
+      id: string,
+    ): Promise<DeliveryRecord | undefined> => {
+      const { rows } = await queryable.query<DeliveryRecord>(
+        `SELECT ${COLUMNS} ${FROM}
+         WHERE d.id = $1 AND d.tenant_id = $2 AND ($3::uuid IS NULL OR d.subscription_id = $3)`,
+        [id, scope.tenantId, scope.subscriptionId ?? null],
+      );
+      return rows[0];
+    },
+
+    /** The exact bytes that each attempt of a delivery sends; undefined when the event is no longer kept. */
+    findPayload: async (queryable: Queryable, tenantId: string, id: string): Promise<Buffer | undefined> => {
+      const { rows } = await queryable.query<Required<Pick<Row, 'payload'>>>(
+        `SELECT e.body AS payload FROM deliveries d JOIN events e ON e.id = d.event_row
+         WHERE d.id = $1 AND d.tenant_id = $2`,
+        [id, tenantId],
+      );
+      return rows[0]?.payload ?? undefined;
+    },
+
+    /** All attempts of a delivery, the first one first. */
+    listAttempts: async (queryable: Queryable, tenantId: string, id: string): Promise<AttemptRecord[]> => {
+      const { rows } = await queryable.query<AttemptRecord>(ATTEMPTS, [id, tenantId]);
+      return rows;
+    },
+
+    /** Whether the tenant has this subscription, and has not deleted it. */
+    hasSubscription: async (queryable: Queryable, tenantId: string, id: string): Promise<boolean> => {
+      const { rowCount } = await queryable.query(
+        'SELECT 1 FROM subscriptions WHERE tenant_id = $1 AND id = $2 AND deleted_at IS NULL',
+        [tenantId, id],
+      );
+      return rowCount > 0;
+    },
+
+    /**
+     * Makes a waiting delivery due now, or begins an ended one anew, and hands the work over. One statement.
+     * @param workId id of the outbox row
+     * @returns what it was, or undefined when its subscription is deleted
+     */
+    retry: async (
+      unit: Queryable,
+      tenantId: string,
+      id: string,
+      workId: string,
+    ): Promise<'waiting' | 'ended' | undefined> => {
+      const { rows } = await unit.query<{ ended: boolean }>(RETRY, [id, tenantId, workId]);
+      return rows[0] === undefined ? undefined : rows[0].ended ? 'ended' : 'waiting';
+    },
+
+    /** Cancels a delivery that has not ended. One statement. @returns false when it has */
+    cancel: async (unit: Queryable, tenantId: string, id: string): Promise<boolean> => {
+      const { rows } = await unit.query<{ canceled: number }>(CANCEL_ONE, [id, tenantId]);
+      return (rows[0]?.canceled ?? 0) > 0;
+    },
+
+    /**
+     * Cancels untried deliveries of a subscription, the oldest first.
+     * @param options.onlyWhileClosed none when the lane is open
+     * @returns how many, at most `options.limit`
+     */
+    cancelUntried: async (
+      unit: Queryable,
+      subscriptionId: string,
+      { onlyWhileClosed, limit }: { onlyWhileClosed: boolean; limit: number },
+    ): Promise<number> => {
+      const { rows } = await unit.query<{ canceled: number }>(CANCEL_UNTRIED, [
+        subscriptionId,
+        !onlyWhileClosed,
+        limit,
+      ]);
+      return rows[0]?.canceled ?? 0;
+    },
+  };
+}
+
+export type DeliveryRecordStore = ReturnType<typeof createDeliveryRecordStore>;
+
+function listQuery(
+  { tenantId, subscriptionId }: DeliveryScope,
+  { limit, cursor, status, eventType, since, until }: PageRequest & DeliveryFilters,
+): { text: string; values: unknown[] } {
+  const values: unknown[] = [tenantId, limit + 1];
+  const conditions = ['d.tenant_id = $1'];
+  const where = (condition: (parameter: string) => string, value: unknown) => {
+    if (value === undefined) return;
+    values.push(value);
+    conditions.push(condition(`$${values.length}`));
+  };
+  where((p) => `d.subscription_id = ${p}`, subscriptionId);
+  where((p) => `d.id < ${p}`, decodeCursor(cursor));
+  where((p) => `d.event_type = ${p}`, eventType);
+  // The ids bound the partitions and the index range that are read; created_at decides.
+  where((p) => `d.created_at >= ${p} AND d.id >= uuid_of_time(${p}::timestamptz - ${CLOCK_SKEW})`, since);
+  where((p) => `d.created_at < ${p} AND d.id < uuid_of_time(${p}::timestamptz + ${CLOCK_SKEW})`, until);
+  if (status !== undefined) conditions.push(STORED[status]);
+  where((p) => `d.shown_status = ${p}`, status);
+  const text = `SELECT ${COLUMNS} ${FROM} WHERE ${conditions.join(' AND ')} ORDER BY d.id DESC LIMIT $2`;
+  return { text, values };
+}

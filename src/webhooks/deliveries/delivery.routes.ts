@@ -1,0 +1,134 @@
+// The routes of deliveries: the same below a subscription and across all of them. They must never decide anything.
+import { defineRoute, type Route } from '../../http/route.ts';
+import { subscriptionParams } from '../subscriptions/subscription.schemas.ts';
+import {
+  deliveryDetailsSchema,
+  deliveryListQuery,
+  deliveryListSchema,
+  deliveryParams,
+  deliverySchema,
+  noParams,
+  presentDelivery,
+  presentDetails,
+  subscriptionDeliveryParams,
+  toRequest,
+} from './delivery.schemas.ts';
+import type { DeliveryService } from './delivery.service.ts';
+import type { WorkflowPlace } from './delivery.ts';
+
+const TAG = 'Webhooks';
+
+type Place = {
+  readonly path: string;
+  readonly name: string;
+  readonly of: string;
+  readonly params: typeof subscriptionParams | typeof noParams;
+  readonly oneParams: typeof subscriptionDeliveryParams | typeof deliveryParams;
+};
+
+const OF_A_SUBSCRIPTION: Place = {
+  path: '/api/v1/webhooks/:id/deliveries',
+  name: 'Webhook',
+  of: 'of a subscription',
+  params: subscriptionParams,
+  oneParams: subscriptionDeliveryParams,
+};
+
+const OF_ALL: Place = {
+  path: '/api/v1/deliveries',
+  name: '',
+  of: 'of any subscription, deleted ones included',
+  params: noParams,
+  oneParams: deliveryParams,
+};
+
+/**
+ * Source: Specification, "Webhook management".
+ * @param workflows where the workflows of deliveries can be looked at
+ */
+export function createDeliveryRoutes({
+  deliveries,
+  workflows,
+}: {
+  deliveries: DeliveryService;
+  workflows: WorkflowPlace;
+}): Route[] {
+  const routesAt = (place: Place): Route[] => [
+    defineRoute({
+      method: 'GET',
+      path: place.path,
+      operationId: `list${place.name}Deliveries`,
+      summary: `List deliveries ${place.of}, the newest first`,
+      tag: TAG,
+      scope: 'webhooks:read',
+      request: { params: place.params, query: deliveryListQuery },
+      responses: { 200: { description: 'A page of deliveries', schema: deliveryListSchema } },
+      errors: ['not_found'],
+      handler: async ({ context, params, query }) => {
+        const page = await deliveries.list(context, toRequest(query), subscriptionOf(params));
+        return {
+          status: 200,
+          body: {
+            data: page.data.map((record) => presentDelivery(record, workflows)),
+            next_cursor: page.nextCursor,
+          },
+        };
+      },
+    }),
+
+    defineRoute({
+      method: 'GET',
+      path: `${place.path}/:delivery_id`,
+      operationId: `get${place.name}Delivery`,
+      summary: `Read a delivery ${place.of}, with its body and its attempts`,
+      tag: TAG,
+      scope: 'webhooks:read',
+      request: { params: place.oneParams },
+      responses: { 200: { description: 'The delivery', schema: deliveryDetailsSchema } },
+      errors: ['not_found'],
+      handler: async ({ context, params }) => {
+        const details = await deliveries.get(context, params.delivery_id, subscriptionOf(params));
+        return { status: 200, body: presentDetails(details, workflows) };
+      },
+    }),
+
+    defineRoute({
+      method: 'POST',
+      path: `${place.path}/:delivery_id/retry`,
+      operationId: `retry${place.name}Delivery`,
+      summary: `Retry a delivery ${place.of} now, or replay it when it has ended`,
+      tag: TAG,
+      scope: 'webhooks:write',
+      idempotent: true,
+      request: { params: place.oneParams },
+      responses: { 202: { description: 'The delivery', schema: deliverySchema } },
+      errors: ['not_found', 'conflict'],
+      handler: async ({ context, params }) => {
+        const record = await deliveries.retry(context, params.delivery_id, subscriptionOf(params));
+        return { status: 202, body: presentDelivery(record, workflows) };
+      },
+    }),
+
+    defineRoute({
+      method: 'POST',
+      path: `${place.path}/:delivery_id/cancel`,
+      operationId: `cancel${place.name}Delivery`,
+      summary: `Cancel a delivery ${place.of}`,
+      tag: TAG,
+      scope: 'webhooks:write',
+      request: { params: place.oneParams },
+      responses: { 202: { description: 'The delivery, canceled', schema: deliverySchema } },
+      errors: ['not_found', 'conflict'],
+      handler: async ({ context, params }) => {
+        const record = await deliveries.cancel(context, params.delivery_id, subscriptionOf(params));
+        return { status: 202, body: presentDelivery(record, workflows) };
+      },
+    }),
+  ];
+
+  return [...routesAt(OF_A_SUBSCRIPTION), ...routesAt(OF_ALL)];
+}
+
+function subscriptionOf(params: { id: string } | { delivery_id: string } | Record<string, never>) {
+  return 'id' in params ? params.id : undefined;
+}

@@ -1,0 +1,125 @@
+// The shapes of deliveries in requests and answers.
+import { z } from 'zod';
+import { PAGE_LIMIT } from '../../database/page.ts';
+import { parseTimestamp } from '../../events/timestamp.ts';
+import {
+  DELIVERY_STATUSES,
+  type DeliveryDetails,
+  type DeliveryRecord,
+  type WorkflowPlace,
+  workflowOf,
+} from './delivery.ts';
+
+const timestamp = z.iso.datetime();
+
+const time = z
+  .string()
+  .transform((text, issue) => {
+    const parsed = parseTimestamp(text);
+    if (parsed !== undefined) return parsed;
+    issue.addIssue({ code: 'custom', message: 'must be an RFC 3339 date and time with its offset' });
+    return z.NEVER;
+  })
+  .meta({ format: 'date-time' });
+
+export const deliveryListQuery = z.object({
+  status: z.enum(DELIVERY_STATUSES).optional(),
+  event_type: z.string().min(1).max(128).optional().meta({ description: 'The whole type, exactly.' }),
+  since: time.optional().meta({ description: 'Created at this time or later.' }),
+  until: time.optional().meta({ description: 'Created before this time.' }),
+  limit: z.coerce.number().int().min(PAGE_LIMIT.least).max(PAGE_LIMIT.most).default(PAGE_LIMIT.usual),
+  cursor: z.string().optional(),
+});
+
+export const noParams = z.object({});
+export const deliveryParams = z.object({ delivery_id: z.uuid() });
+export const subscriptionDeliveryParams = z.object({ id: z.uuid(), delivery_id: z.uuid() });
+
+/** A delivery as answers show it. Source: Specification, "Webhook delivery record". */
+export const deliverySchema = z
+  .object({
+    id: z.uuid().meta({ description: 'Sent as X-Service-Delivery.' }),
+    subscription_id: z.uuid(),
+    event_id: z.string(),
+    event_type: z.string(),
+    status: z.enum(DELIVERY_STATUSES),
+    attempt_count: z.int().min(0),
+    next_attempt_at: timestamp.nullable(),
+    last_status_code: z.int().nullable(),
+    last_error: z.string().nullable(),
+    created_at: timestamp,
+    completed_at: timestamp.nullable(),
+    workflow_id: z.string().nullable().meta({ description: 'Null while no workflow was needed.' }),
+    workflow_url: z.string().nullable().meta({ description: 'Its history, for operators.' }),
+  })
+  .meta({ id: 'Delivery' });
+
+export const deliveryListSchema = z
+  .object({ data: z.array(deliverySchema), next_cursor: z.string().nullable() })
+  .meta({ id: 'DeliveryList' });
+
+export const deliveryDetailsSchema = deliverySchema
+  .extend({
+    payload: z.record(z.string(), z.unknown()).nullable(),
+    attempts: z.array(
+      z.object({
+        number: z.int().min(1),
+        started_at: timestamp,
+        duration_ms: z.int().min(0),
+        phases: z.record(z.string(), z.number().nullable()).meta({ description: 'Milliseconds by phase.' }),
+        status_code: z.int().nullable(),
+        error: z.string().nullable(),
+        retry_after_seconds: z.int().nullable(),
+        response_excerpt: z.string().nullable(),
+      }),
+    ),
+  })
+  .meta({ id: 'DeliveryDetails' });
+
+/** The service's filters from a list's query. */
+export function toRequest(query: z.output<typeof deliveryListQuery>) {
+  const { event_type: eventType, ...request } = query;
+  return { ...request, eventType };
+}
+
+export function presentDelivery(
+  record: DeliveryRecord,
+  place: WorkflowPlace,
+): z.input<typeof deliverySchema> {
+  const workflow = workflowOf(record, place);
+  return {
+    id: record.id,
+    subscription_id: record.subscriptionId,
+    event_id: record.eventId,
+    event_type: record.eventType,
+    status: record.status,
+    attempt_count: record.attemptCount,
+    next_attempt_at: record.nextAttemptAt?.toISOString() ?? null,
+    last_status_code: record.lastStatusCode,
+    last_error: record.lastError,
+    created_at: record.createdAt.toISOString(),
+    completed_at: record.completedAt?.toISOString() ?? null,
+    workflow_id: workflow.id,
+    workflow_url: workflow.url,
+  };
+}
+
+export function presentDetails(
+  details: DeliveryDetails,
+  place: WorkflowPlace,
+): z.input<typeof deliveryDetailsSchema> {
+  return {
+    ...presentDelivery(details, place),
+    payload: details.payload,
+    attempts: details.attempts.map((attempt) => ({
+      number: attempt.number,
+      started_at: attempt.startedAt.toISOString(),
+      duration_ms: attempt.durationMs,
+      phases: { ...attempt.phases },
+      status_code: attempt.statusCode,
+      error: attempt.error,
+      retry_after_seconds: attempt.retryAfterSeconds,
+      response_excerpt: attempt.responseExcerpt,
+    })),
+  };
+}

@@ -1,0 +1,156 @@
+// What people do with deliveries: look, retry, cancel. It must never make an attempt: it leaves that to the relay and the workflow.
+import type { AuditService } from '../../audit/audit.service.ts';
+import type { RequestContext } from '../../context.ts';
+import type { Database } from '../../database/database.ts';
+import { newId } from '../../database/ids.ts';
+import type { Page, PageRequest } from '../../database/page.ts';
+import type { Queryable, Transaction } from '../../database/transaction.ts';
+import { ServiceError } from '../../errors/service-error.ts';
+import type { LaneService } from '../lanes/lane.service.ts';
+import type { DeliveryRecordStore, DeliveryScope } from './delivery.records.store.ts';
+import type { DeliveryDetails, DeliveryFilters, DeliveryRecord } from './delivery.ts';
+
+/** Deliveries that one statement cancels. */
+const CHUNK = 5_000;
+
+/**
+ * Deliveries of a tenant. Source: Specification, "Webhook delivery record".
+ * Each function takes an optional `subscriptionId`, which narrows the tenant's deliveries to one that is not deleted.
+ */
+export function createDeliveryService({
+  store,
+  database,
+  lanes,
+  audit,
+  notifier,
+}: {
+  store: DeliveryRecordStore;
+  database: Pick<Database, 'transaction' | 'query'>;
+  lanes: Pick<LaneService, 'endHold'>;
+  audit: Pick<AuditService, 'append'>;
+  notifier: { poke(): void };
+}) {
+  const scopeOf = async (
+    queryable: Queryable,
+    context: RequestContext,
+    subscriptionId: string | undefined,
+  ): Promise<DeliveryScope> => {
+    const tenantId = context.tenant.id;
+    if (subscriptionId === undefined) return { tenantId };
+    if (!(await store.hasSubscription(queryable, tenantId, subscriptionId))) {
+      throw new ServiceError('not_found', { detail: 'There is no subscription with this id.' });
+    }
+    return { tenantId, subscriptionId };
+  };
+
+  const find = async (queryable: Queryable, scope: DeliveryScope, id: string): Promise<DeliveryRecord> => {
+    const record = await store.find(queryable, scope, id);
+    if (record === undefined) {
+      throw new ServiceError('not_found', { detail: 'There is no delivery with this id.' });
+    }
+    return record;
+  };
+
+  /** Runs a change of one delivery: audit entry, notification and the record afterwards. */
+  const steer = (
+    context: RequestContext,
+    id: string,
+    subscriptionId: string | undefined,
+    change: (transaction: Transaction, record: DeliveryRecord) => Promise<string | undefined>,
+  ): Promise<DeliveryRecord> =>
+    database.transaction(context, async (transaction) => {
+      const scope = await scopeOf(transaction, context, subscriptionId);
+      const before = await find(transaction, scope, id);
+      const action = await change(transaction, before);
+      if (action === undefined) return before;
+      const target = { type: 'delivery', id };
+      const data = { subscription_id: before.subscriptionId, event_id: before.eventId };
+      await audit.append(transaction, context, [{ action, outcome: 'success', target, data }]);
+      transaction.afterCommit(() => notifier.poke());
+      return find(transaction, scope, id);
+    });
+
+  return {
+    /** A page of deliveries, the newest first. @throws ServiceError `not_found`, or `invalid_request` for a foreign cursor */
+    list: async (
+      context: RequestContext,
+      request: PageRequest & DeliveryFilters,
+      subscriptionId?: string | undefined,
+    ): Promise<Page<DeliveryRecord>> => {
+      const queryable = context.transaction ?? database;
+      return store.list(queryable, await scopeOf(queryable, context, subscriptionId), request);
+    },
+
+    /** One delivery with its body and its attempts. @throws ServiceError `not_found` */
+    get: async (
+      context: RequestContext,
+      id: string,
+      subscriptionId?: string | undefined,
+    ): Promise<DeliveryDetails> => {
+      const queryable = context.transaction ?? database;
+      const record = await find(queryable, await scopeOf(queryable, context, subscriptionId), id);
+      const payload = await store.findPayload(queryable, context.tenant.id, id);
+      const attempts = await store.listAttempts(queryable, context.tenant.id, id);
+      return {
+        ...record,
+        payload: payload === undefined ? null : JSON.parse(payload.toString('utf8')),
+        attempts,
+      };
+    },
+
+    /**
+     * Retries now: a waiting delivery is due at once, an ended one begins anew (a replay: attempt numbers go on, the schedule
+     * starts again). Ends a hold of its subscription; while that is inactive the delivery waits on.
+     * @throws ServiceError `not_found`, `conflict` when the subscription is deleted
+     */
+    retry: (
+      context: RequestContext,
+      id: string,
+      subscriptionId?: string | undefined,
+    ): Promise<DeliveryRecord> =>
+      steer(context, id, subscriptionId, async (transaction, record) => {
+        // The lane before the delivery: the order in which attempts lock them too.
+        await lanes.endHold(transaction, record.subscriptionId);
+        const was = await store.retry(transaction, context.tenant.id, id, newId());
+        if (was === undefined) {
+          throw new ServiceError('conflict', { detail: 'The subscription of this delivery is deleted.' });
+        }
+        return was === 'ended' ? 'webhook.delivery.replayed' : 'webhook.delivery.retried';
+      }),
+
+    /**
+     * Cancels a delivery: no attempt begins after this; one under way may finish. Again: nothing happens.
+     * @throws ServiceError `not_found`, `conflict` when it was delivered or has failed
+     */
+    cancel: (
+      context: RequestContext,
+      id: string,
+      subscriptionId?: string | undefined,
+    ): Promise<DeliveryRecord> =>
+      steer(context, id, subscriptionId, async (transaction, record) => {
+        if (record.status === 'canceled') return undefined;
+        if (await store.cancel(transaction, context.tenant.id, id)) return 'webhook.delivery.canceled';
+        const { status } = await find(transaction, { tenantId: context.tenant.id }, id);
+        if (status === 'canceled') return undefined;
+        throw new ServiceError('conflict', { detail: `The delivery has ended: it is ${status}.` });
+      }),
+
+    /**
+     * Cancels the untried deliveries of a subscription, in chunks that are each one statement.
+     * @param queryable a pool, where each chunk is committed by itself, or the transaction that opens the lane
+     * @param options.onlyWhileClosed stops where the lane is open
+     */
+    cancelUntried: async (
+      queryable: Queryable,
+      subscriptionId: string,
+      { onlyWhileClosed }: { onlyWhileClosed: boolean },
+    ): Promise<void> => {
+      let canceled: number;
+      do {
+        canceled = await store.cancelUntried(queryable, subscriptionId, { onlyWhileClosed, limit: CHUNK });
+      } while (canceled === CHUNK);
+    },
+  };
+}
+
+export type DeliveryService = ReturnType<typeof createDeliveryService>;

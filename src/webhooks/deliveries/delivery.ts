@@ -1,0 +1,67 @@
+// A delivery as people and routes see it.
+// Pure. Nothing here may hold a receiver's URL or a secret.
+
+import type { JsonObject } from '../../events/event.ts';
+import { deliveryWorkflowId, workflowUrl } from '../../temporal/names.ts';
+
+/** Shown statuses: `held` is an untried delivery of a closed lane, `canceled` also one whose subscription is gone. */
+export const DELIVERY_STATUSES = ['pending', 'retrying', 'held', 'delivered', 'failed', 'canceled'] as const;
+export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
+
+/** Statuses as they are stored; the first two are not ended. */
+export type StoredStatus = Exclude<DeliveryStatus, 'held'>;
+
+/** A delivery's row with its shown status. `startedGeneration` is null while no workflow was needed. */
+export type DeliveryRecord = {
+  readonly id: string;
+  readonly subscriptionId: string;
+  readonly eventId: string;
+  readonly eventType: string;
+  readonly status: DeliveryStatus;
+  readonly attemptCount: number;
+  readonly nextAttemptAt: Date | null;
+  readonly lastStatusCode: number | null;
+  readonly lastError: string | null;
+  readonly createdAt: Date;
+  readonly completedAt: Date | null;
+  readonly startedGeneration: number | null;
+};
+
+/** One POST of a delivery. `phases` are milliseconds by name. */
+export type AttemptRecord = {
+  readonly number: number;
+  readonly startedAt: Date;
+  readonly durationMs: number;
+  readonly phases: Readonly<Record<string, number | null>>;
+  readonly statusCode: number | null;
+  readonly error: string | null;
+  readonly retryAfterSeconds: number | null;
+  readonly responseExcerpt: string | null;
+};
+
+export type DeliveryDetails = DeliveryRecord & {
+  /** The body of each attempt; null when the event is no longer kept. */
+  readonly payload: JsonObject | null;
+  readonly attempts: readonly AttemptRecord[];
+};
+
+/** Which deliveries a list shows. `since` is included, `until` is not. */
+export type DeliveryFilters = {
+  readonly status?: DeliveryStatus | undefined;
+  readonly eventType?: string | undefined;
+  readonly since?: Date | undefined;
+  readonly until?: Date | undefined;
+};
+
+/** Where the workflows of deliveries can be looked at. */
+export type WorkflowPlace = { readonly uiUrl: string; readonly namespace: string };
+
+/** Id and address of the delivery's newest workflow, both null while none was needed. */
+export function workflowOf(
+  { id, startedGeneration }: Pick<DeliveryRecord, 'id' | 'startedGeneration'>,
+  place: WorkflowPlace,
+): { id: string | null; url: string | null } {
+  if (startedGeneration === null) return { id: null, url: null };
+  const workflowId = deliveryWorkflowId(id, startedGeneration);
+  return { id: workflowId, url: workflowUrl(place, workflowId) };
+}

@@ -1,0 +1,146 @@
+// The routes of subscriptions. They must never decide anything: shapes in, one service call, shapes out.
+import { defineRoute, type Route } from '../../http/route.ts';
+import {
+  createdSubscriptionSchema,
+  createSubscriptionBody,
+  presentSubscription,
+  subscriptionListQuery,
+  subscriptionListSchema,
+  subscriptionParams,
+  subscriptionSchema,
+  testDeliverySchema,
+  toInput,
+  updateSubscriptionBody,
+} from './subscription.schemas.ts';
+import type { SubscriptionService } from './subscription.service.ts';
+
+const TAG = 'Webhooks';
+
+/** Source: Specification, "Webhook management". */
+export function createSubscriptionRoutes({ subscriptions }: { subscriptions: SubscriptionService }): Route[] {
+  return [
+    defineRoute({
+      method: 'GET',
+      path: '/api/v1/webhooks',
+      operationId: 'listWebhooks',
+      summary: 'List subscriptions, the newest first',
+      tag: TAG,
+      scope: 'webhooks:read',
+      request: { query: subscriptionListQuery },
+      responses: { 200: { description: 'A page of subscriptions', schema: subscriptionListSchema } },
+      errors: [],
+      handler: async ({ context, query }) => {
+        const page = await subscriptions.list(context, query);
+        return {
+          status: 200,
+          body: { data: page.data.map(presentSubscription), next_cursor: page.nextCursor },
+        };
+      },
+    }),
+
+    defineRoute({
+      method: 'POST',
+      path: '/api/v1/webhooks',
+      operationId: 'createWebhook',
+      summary: 'Create a subscription',
+      tag: TAG,
+      scope: 'webhooks:write',
+      idempotent: true,
+      secretFields: ['secret'],
+      request: { body: createSubscriptionBody },
+      responses: {
+        201: {
+          description: 'The subscription. A generated secret is shown here and nowhere else.',
+          schema: createdSubscriptionSchema,
+          headers: ['location'],
+        },
+      },
+      errors: [],
+      handler: async ({ context, body }) => {
+        const { subscription, secret } = await subscriptions.create(context, {
+          ...toInput(body),
+          url: body.url,
+          eventTypes: body.event_types,
+          secret: body.secret,
+        });
+        return {
+          status: 201,
+          headers: { location: `${context.tenant.baseUrl}/api/v1/webhooks/${subscription.id}` },
+          body: { ...presentSubscription(subscription), ...(secret === undefined ? {} : { secret }) },
+        };
+      },
+    }),
+
+    defineRoute({
+      method: 'GET',
+      path: '/api/v1/webhooks/:id',
+      operationId: 'getWebhook',
+      summary: 'Read a subscription',
+      tag: TAG,
+      scope: 'webhooks:read',
+      request: { params: subscriptionParams },
+      responses: { 200: { description: 'The subscription', schema: subscriptionSchema } },
+      errors: ['not_found'],
+      handler: async ({ context, params }) => ({
+        status: 200,
+        body: presentSubscription(await subscriptions.get(context, params.id)),
+      }),
+    }),
+
+    defineRoute({
+      method: 'PUT',
+      path: '/api/v1/webhooks/:id',
+      operationId: 'updateWebhook',
+      summary: 'Change the fields that the body names',
+      tag: TAG,
+      scope: 'webhooks:write',
+      request: { params: subscriptionParams, body: updateSubscriptionBody },
+      responses: { 200: { description: 'The subscription, changed', schema: subscriptionSchema } },
+      errors: ['not_found'],
+      handler: async ({ context, params, body }) => ({
+        status: 200,
+        body: presentSubscription(
+          await subscriptions.update(context, params.id, { ...toInput(body), held: body.held }),
+        ),
+      }),
+    }),
+
+    defineRoute({
+      method: 'DELETE',
+      path: '/api/v1/webhooks/:id',
+      operationId: 'deleteWebhook',
+      summary: 'Delete a subscription; its unfinished deliveries are canceled',
+      tag: TAG,
+      scope: 'webhooks:write',
+      request: { params: subscriptionParams },
+      responses: { 204: { description: 'The subscription is deleted' } },
+      errors: ['not_found'],
+      handler: async ({ context, params }) => {
+        await subscriptions.remove(context, params.id);
+        return { status: 204 };
+      },
+    }),
+
+    defineRoute({
+      method: 'POST',
+      path: '/api/v1/webhooks/:id/test',
+      operationId: 'testWebhook',
+      summary: 'Send a test delivery',
+      tag: TAG,
+      scope: 'webhooks:write',
+      idempotent: true,
+      request: { params: subscriptionParams },
+      responses: {
+        202: {
+          description: 'The delivery of an event webhook.test to this subscription',
+          schema: testDeliverySchema,
+        },
+      },
+      errors: ['not_found', 'subscription_inactive'],
+      handler: async ({ context, params }) => {
+        const { deliveryId, eventId } = await subscriptions.sendTest(context, params.id);
+        return { status: 202, body: { delivery_id: deliveryId, event_id: eventId } };
+      },
+    }),
+  ];
+}

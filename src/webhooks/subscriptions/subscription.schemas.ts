@@ -1,0 +1,184 @@
+// The shapes of subscriptions in requests and answers. An answer may hold a secret only where it was just generated.
+import { z } from 'zod';
+import { PAGE_LIMIT } from '../../database/page.ts';
+import { RETRY_POLICY_BOUNDS } from '../deliveries/retry-schedule.ts';
+import { MAX_URL_LENGTH } from '../egress/url-rules.ts';
+import type { Subscription } from './subscription.service.ts';
+import { BOUNDS, SINKS } from './subscription.ts';
+
+const SECOND = 1_000;
+
+const url = z
+  .string()
+  .min(1)
+  .max(MAX_URL_LENGTH)
+  .meta({ format: 'uri', description: 'Receiver, over HTTPS.' });
+const eventTypes = z
+  .array(z.string().min(1).max(128))
+  .min(1)
+  .max(BOUNDS.eventTypes)
+  .meta({ description: 'Event types, or patterns: a prefix such as auth.*, or * for all.' });
+const description = z.string().max(1_000).nullable().meta({ description: 'For people.' });
+const active = z.boolean().meta({ description: 'While false no attempt begins; deliveries wait.' });
+const sink = z.enum(SINKS).meta({ description: 'Patterns are for security and audit sinks only.' });
+const maxAge = z
+  .int()
+  .min(BOUNDS.maxAge.least)
+  .max(BOUNDS.maxAge.most)
+  .meta({ description: 'Replay window of a signature, in seconds.' });
+const rateLimit = z
+  .int()
+  .min(BOUNDS.rateLimit.least)
+  .max(BOUNDS.rateLimit.most)
+  .nullable()
+  .meta({ description: 'Deliveries a second at most; null for no limit of its own.' });
+const retryPolicy = z
+  .strictObject({
+    delays_seconds: z
+      .array(
+        z
+          .int()
+          .min(RETRY_POLICY_BOUNDS.minDelayMs / SECOND)
+          .max(RETRY_POLICY_BOUNDS.maxDelayMs / SECOND),
+      )
+      .min(1)
+      .max(RETRY_POLICY_BOUNDS.maxDelays),
+  })
+  .meta({ description: 'Waits after failed attempts; one attempt more than there are waits.' });
+const headers = z
+  .record(z.string().max(64), z.string().max(2_048))
+  .meta({ description: 'Sent with each delivery. Values that look like credentials are shown as ***.' });
+const disableAfterDays = z
+  .int()
+  .min(BOUNDS.disableAfterDays.least)
+  .max(BOUNDS.disableAfterDays.most)
+  .meta({ description: 'Deactivated when nothing but failures came for so long.' });
+
+const timestamp = z.iso.datetime();
+
+/** Source: Specification, "Webhook management". */
+export const createSubscriptionBody = z.strictObject({
+  url,
+  event_types: eventTypes,
+  description: description.optional(),
+  active: active.optional(),
+  sink: sink.optional(),
+  secret: z
+    .string()
+    .max(1_024)
+    .optional()
+    .meta({ description: 'HMAC secret, at least 32 bytes; one is generated and shown once when absent.' }),
+  max_age: maxAge.optional(),
+  rate_limit: rateLimit.optional(),
+  retry_policy: retryPolicy.nullable().optional(),
+  headers: headers.optional(),
+  disable_after_days: disableAfterDays.optional(),
+});
+
+/** Changes the fields that it names. */
+export const updateSubscriptionBody = createSubscriptionBody
+  .omit({ secret: true })
+  .partial()
+  .extend({
+    held: z
+      .enum(['deliver', 'discard'])
+      .optional()
+      .meta({ description: 'With active true: whether deliveries that were held go out or are canceled.' }),
+  })
+  .refine((body) => body.held === undefined || body.active === true, {
+    path: ['held'],
+    error: 'goes with active: true',
+  });
+
+/** A subscription as answers show it. Source: Specification, "Webhook subscription". */
+export const subscriptionSchema = z
+  .object({
+    id: z.uuid(),
+    url: z.string(),
+    event_types: z.array(z.string()),
+    description: z.string().nullable(),
+    active: z.boolean(),
+    sink: z.enum(SINKS),
+    max_age: z.int(),
+    rate_limit: z.int().nullable(),
+    retry_policy: z.object({ delays_seconds: z.array(z.int()) }),
+    headers: z.record(z.string(), z.string()),
+    disable_after_days: z.int(),
+    disabled_reason: z.string().nullable(),
+    lane: z
+      .object({
+        state: z.enum(['open', 'held', 'down']),
+        hold_until: timestamp.nullable(),
+        failing_since: timestamp.nullable(),
+        waiting: z.int().min(0),
+      })
+      .meta({ description: "The endpoint's gate; waiting counts unfinished deliveries, up to 10000." }),
+    created_at: timestamp,
+    updated_at: timestamp,
+  })
+  .meta({ id: 'WebhookSubscription' });
+
+export const createdSubscriptionSchema = subscriptionSchema
+  .extend({
+    secret: z.string().optional().meta({ description: 'Only here, and only when it was generated.' }),
+  })
+  .meta({ id: 'CreatedWebhookSubscription' });
+
+export const subscriptionListSchema = z
+  .object({ data: z.array(subscriptionSchema), next_cursor: z.string().nullable() })
+  .meta({ id: 'WebhookSubscriptionList' });
+
+export const testDeliverySchema = z.object({ delivery_id: z.uuid(), event_id: z.string() });
+
+export const subscriptionParams = z.object({ id: z.uuid() });
+
+export const subscriptionListQuery = z.object({
+  limit: z.coerce.number().int().min(PAGE_LIMIT.least).max(PAGE_LIMIT.most).default(PAGE_LIMIT.usual),
+  cursor: z.string().optional(),
+});
+
+type Body = z.output<typeof createSubscriptionBody>;
+
+/** The service's input from either body; fields that the body does not name stay undefined. */
+export function toInput(body: { readonly [Field in keyof Omit<Body, 'secret'>]?: Body[Field] | undefined }) {
+  const { retry_policy: policy } = body;
+  return {
+    url: body.url,
+    eventTypes: body.event_types,
+    description: body.description,
+    active: body.active,
+    sink: body.sink,
+    maxAge: body.max_age,
+    rateLimit: body.rate_limit,
+    retryPolicy: policy && { delaysMs: policy.delays_seconds.map((delay) => delay * SECOND) },
+    headers: body.headers,
+    disableAfterDays: body.disable_after_days,
+  };
+}
+
+/** A subscription as answers show it, without any secret. */
+export function presentSubscription(subscription: Subscription): z.input<typeof subscriptionSchema> {
+  const { lane } = subscription;
+  return {
+    id: subscription.id,
+    url: subscription.url,
+    event_types: [...subscription.eventTypes],
+    description: subscription.description,
+    active: subscription.active,
+    sink: subscription.sink,
+    max_age: subscription.maxAge,
+    rate_limit: subscription.rateLimit,
+    retry_policy: { delays_seconds: subscription.retryPolicy.delaysMs.map((delay) => delay / SECOND) },
+    headers: { ...subscription.headers },
+    disable_after_days: subscription.disableAfterDays,
+    disabled_reason: subscription.disabledReason,
+    lane: {
+      state: lane.state,
+      hold_until: lane.holdUntil?.toISOString() ?? null,
+      failing_since: lane.failingSince?.toISOString() ?? null,
+      waiting: lane.waiting,
+    },
+    created_at: subscription.createdAt.toISOString(),
+    updated_at: subscription.updatedAt.toISOString(),
+  };
+}

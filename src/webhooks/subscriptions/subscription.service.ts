@@ -1,0 +1,338 @@
+// The life of subscriptions. A change, its audit entry and its event are one transaction; no event goes to its own subscription.
+import type { AuditContext, AuditService } from '../../audit/audit.service.ts';
+import type { RequestContext } from '../../context.ts';
+import { newSecret } from '../../crypto/opaque-secret.node.ts';
+import type { Database } from '../../database/database.ts';
+import { newId } from '../../database/ids.ts';
+import type { Page, PageRequest } from '../../database/page.ts';
+import type { Queryable, Transaction, Unit } from '../../database/transaction.ts';
+import { ServiceError } from '../../errors/service-error.ts';
+import type { EventService } from '../../events/event.service.ts';
+import { DEFAULT_RETRY_POLICY, type RetryPolicy } from '../deliveries/retry-schedule.ts';
+import type { Network } from '../egress/address-rules.ts';
+import type { LaneRow, LaneService } from '../lanes/lane.service.ts';
+import type { SubscriptionSealing } from './subscription.sealing.ts';
+import type { SubscriptionChanges, SubscriptionStore } from './subscription.store.ts';
+import {
+  BOUNDS,
+  checkSecret,
+  decideSink,
+  maskHeaders,
+  readFilters,
+  readHeaders,
+  readReceiverUrl,
+  type Sink,
+  type SubscriptionRecord,
+} from './subscription.ts';
+
+/** A subscription as it is shown: headers masked, retry policy resolved, with its lane. */
+export type Subscription = Omit<
+  SubscriptionRecord,
+  'secretSealed' | 'headersSealed' | 'retryPolicy' | 'filters' | 'deletedAt'
+> & {
+  readonly active: boolean;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly retryPolicy: RetryPolicy;
+  readonly lane: {
+    readonly state: LaneRow['state'];
+    readonly holdUntil: Date | null;
+    readonly failingSince: Date | null;
+    readonly waiting: number;
+  };
+};
+
+/** Fields that a caller decides; null takes the usual retry policy or no rate limit. */
+export type SubscriptionInput = {
+  readonly url: string | undefined;
+  readonly eventTypes: readonly string[] | undefined;
+  readonly description: string | null | undefined;
+  readonly active: boolean | undefined;
+  readonly sink: Sink | undefined;
+  readonly maxAge: number | undefined;
+  readonly rateLimit: number | null | undefined;
+  readonly retryPolicy: RetryPolicy | null | undefined;
+  readonly headers: Readonly<Record<string, string>> | undefined;
+  readonly disableAfterDays: number | undefined;
+};
+
+export type NewSubscription = Partial<SubscriptionInput> & {
+  readonly url: string;
+  readonly eventTypes: readonly string[];
+  /** Generated when it is absent. */
+  readonly secret?: string | undefined;
+};
+
+export type SubscriptionPatch = Partial<SubscriptionInput> & {
+  /** What becomes of held deliveries when the subscription is made active. */
+  readonly held?: 'deliver' | 'discard' | undefined;
+};
+
+/** Who acts when no request does. */
+const SERVICE = { kind: 'service' } as const;
+
+type Verb = 'created' | 'updated' | 'activated' | 'deactivated' | 'deleted';
+
+/**
+ * Subscriptions of a tenant. Source: Specification, "Webhook subscription", "Webhook management".
+ * @param deliveries cancels what waits at a closed lane
+ * @param admittedNetworks networks beside public addresses that receivers may be in
+ */
+export function createSubscriptionService({
+  store,
+  database,
+  lanes,
+  sealing,
+  deliveries,
+  audit,
+  events,
+  admittedNetworks,
+}: {
+  store: SubscriptionStore;
+  database: Pick<Database, 'transaction' | 'query'>;
+  lanes: LaneService;
+  sealing: SubscriptionSealing;
+  deliveries: {
+    cancelUntried(
+      queryable: Queryable,
+      subscriptionId: string,
+      options: { onlyWhileClosed: boolean },
+    ): Promise<void>;
+  };
+  audit: Pick<AuditService, 'append'>;
+  events: Pick<EventService, 'emit'>;
+  admittedNetworks: readonly Network[];
+}) {
+  async function show(context: RequestContext, rows: readonly SubscriptionRecord[]): Promise<Subscription[]> {
+    const ids = rows.map(({ id }) => id);
+    const gates = await lanes.read(context.transaction ?? database, ids);
+    return rows.flatMap((row) => {
+      const lane = gates.get(row.id);
+      return lane === undefined ? [] : [toSubscription(row, lane)];
+    });
+  }
+
+  async function showOne(context: RequestContext, row: SubscriptionRecord): Promise<Subscription> {
+    const [subscription] = await show(context, [row]);
+    if (subscription === undefined) throw unknownSubscription();
+    return subscription;
+  }
+
+  function toSubscription(row: SubscriptionRecord, lane: LaneRow): Subscription {
+    const {
+      secretSealed: _secret,
+      headersSealed,
+      retryPolicy,
+      filters: _filters,
+      deletedAt: _end,
+      ...shown
+    } = row;
+    return {
+      ...shown,
+      active: lane.active,
+      headers: maskHeaders(sealing.openHeaders(row.id, headersSealed)),
+      retryPolicy: retryPolicy ?? DEFAULT_RETRY_POLICY,
+      lane: {
+        state: lane.state,
+        holdUntil: lane.hold_until,
+        failingSince: lane.failing_since,
+        waiting: lane.waiting,
+      },
+    };
+  }
+
+  async function lock(
+    transaction: Transaction,
+    context: RequestContext,
+    id: string,
+  ): Promise<SubscriptionRecord> {
+    const row = await store.lock(transaction, context.tenant.id, id);
+    if (row === null) throw unknownSubscription();
+    return row;
+  }
+
+  /** Reads the named fields of a patch into columns; checks them against what is stored. */
+  function toChanges(row: SubscriptionRecord, patch: SubscriptionPatch): SubscriptionChanges {
+    const filters = patch.eventTypes === undefined ? undefined : readFilters(patch.eventTypes);
+    const headers =
+      patch.headers === undefined
+        ? undefined
+        : readHeaders(patch.headers, sealing.openHeaders(row.id, row.headersSealed));
+    const changes = {
+      ...(patch.url === undefined ? {} : readReceiverUrl(patch.url, admittedNetworks)),
+      eventTypes: patch.eventTypes,
+      filters,
+      sink: decideSink(filters ?? row.filters, patch.sink, row.sink),
+      description: patch.description,
+      maxAge: patch.maxAge,
+      rateLimit: patch.rateLimit,
+      retryPolicy: patch.retryPolicy,
+      disableAfterDays: patch.disableAfterDays,
+      headersSealed: headers === undefined ? undefined : sealing.sealHeaders(row.id, headers),
+      disabledReason: patch.active === true ? null : undefined,
+    };
+    return Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined));
+  }
+
+  async function record(
+    unit: Unit,
+    context: AuditContext,
+    verb: Verb,
+    { id, host, eventTypes }: { id: string; host: string; eventTypes: readonly string[] },
+    more: { fields?: string[]; reason?: string } = {},
+  ): Promise<void> {
+    const type = `webhook.endpoint.${verb}`;
+    const target = { type: 'subscription', id };
+    await audit.append(unit, context, [
+      { action: type, outcome: 'success', target, data: { host, ...more } },
+    ]);
+    const data = { subscription_id: id, host, event_types: [...eventTypes], ...more };
+    await events.emit(unit, context, [{ type, data, exceptSubscription: id }]);
+  }
+
+  return {
+    /**
+     * Creates a subscription with its lane. Emits `webhook.endpoint.created`.
+     * @returns the subscription, and the secret if it was generated here: nothing shows it again
+     * @throws ServiceError `invalid_request`
+     */
+    create: (
+      context: RequestContext,
+      input: NewSubscription,
+    ): Promise<{ subscription: Subscription; secret: string | undefined }> => {
+      const { url, host } = readReceiverUrl(input.url, admittedNetworks);
+      const filters = readFilters(input.eventTypes);
+      const headers = readHeaders(input.headers ?? {});
+      if (input.secret !== undefined) checkSecret(input.secret);
+      const generated = input.secret === undefined ? `whsec_${newSecret()}` : undefined;
+      return database.transaction(context, async (transaction) => {
+        const id = newId();
+        const row = await store.insert(transaction, {
+          id,
+          tenantId: context.tenant.id,
+          url,
+          host,
+          eventTypes: input.eventTypes,
+          filters,
+          description: input.description ?? null,
+          sink: decideSink(filters, input.sink),
+          secretSealed: sealing.sealSecret(id, generated ?? input.secret ?? ''),
+          headersSealed: sealing.sealHeaders(id, headers),
+          maxAge: input.maxAge ?? BOUNDS.maxAge.usual,
+          rateLimit: input.rateLimit ?? null,
+          retryPolicy: input.retryPolicy ?? null,
+          disableAfterDays: input.disableAfterDays ?? BOUNDS.disableAfterDays.usual,
+        });
+        await lanes.create(transaction, {
+          subscriptionId: id,
+          tenantId: context.tenant.id,
+          active: input.active ?? true,
+        });
+        await record(transaction, context, 'created', row);
+        return { subscription: await showOne({ ...context, transaction }, row), secret: generated };
+      });
+    },
+
+    /** @throws ServiceError `not_found` for an id that is no subscription of this tenant, or a deleted one */
+    get: async (context: RequestContext, id: string): Promise<Subscription> => {
+      const row = await store.find(context.transaction, context.tenant.id, id);
+      if (row === null) throw unknownSubscription();
+      return showOne(context, row);
+    },
+
+    /** A page of the tenant's subscriptions, the newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+    list: async (context: RequestContext, request: PageRequest): Promise<Page<Subscription>> => {
+      const page = await store.list(context.transaction, context.tenant.id, request);
+      return { data: await show(context, page.data), nextCursor: page.nextCursor };
+    },
+
+    /**
+     * Changes the given fields. Deactivating closes the lane, activating opens it (after canceling what was held, when
+     * `held` is `discard`), another URL ends a hold. Emits `webhook.endpoint.activated`, `deactivated` or `updated`.
+     * @throws ServiceError `not_found`, `invalid_request`
+     */
+    update: async (context: RequestContext, id: string, patch: SubscriptionPatch): Promise<Subscription> => {
+      const found = await store.find(context.transaction, context.tenant.id, id);
+      if (found === null) throw unknownSubscription();
+      toChanges(found, patch);
+      // Most of them before the transaction: the lane is closed, so nothing goes out meanwhile, however many there are.
+      if (patch.held === 'discard')
+        await deliveries.cancelUntried(context.transaction ?? database, id, { onlyWhileClosed: true });
+      return database.transaction(context, async (transaction) => {
+        const before = await lock(transaction, context, id);
+        const changes = toChanges(before, patch);
+        const row = await store.update(transaction, id, changes);
+        const flag =
+          patch.active === undefined
+            ? { changed: false }
+            : await lanes.setActive(transaction, id, patch.active);
+        if (patch.held === 'discard' && flag.changed)
+          await deliveries.cancelUntried(transaction, id, { onlyWhileClosed: false });
+        if (row.url !== before.url) await lanes.endHold(transaction, id);
+        const verb = !flag.changed ? 'updated' : patch.active ? 'activated' : 'deactivated';
+        const fields = Object.entries(patch).flatMap(([name, value]) => (value === undefined ? [] : [name]));
+        if (fields.length > 0) await record(transaction, context, verb, row, { fields });
+        return showOne({ ...context, transaction }, row);
+      });
+    },
+
+    /** Deletes a subscription; its unfinished deliveries are canceled. Emits `webhook.endpoint.deleted`. @throws ServiceError `not_found` */
+    remove: (context: RequestContext, id: string): Promise<void> =>
+      database.transaction(context, async (transaction) => {
+        await lock(transaction, context, id);
+        const row = await store.markDeleted(transaction, id);
+        await lanes.remove(transaction, id);
+        await record(transaction, context, 'deleted', row);
+      }),
+
+    /**
+     * Sends `webhook.test` to this subscription alone, whatever its filters.
+     * @throws ServiceError `not_found`, `subscription_inactive`
+     */
+    sendTest: (context: RequestContext, id: string): Promise<{ deliveryId: string; eventId: string }> =>
+      database.transaction(context, async (transaction) => {
+        const row = await store.find(transaction, context.tenant.id, id);
+        const lane = (await lanes.read(transaction, [id])).get(id);
+        if (row === null || lane === undefined) throw unknownSubscription();
+        if (!lane.active) {
+          throw new ServiceError('subscription_inactive', {
+            detail: 'The subscription is not active. Activate it before testing it.',
+          });
+        }
+        const data = { subscription_id: id, message: 'This is a test delivery.' };
+        const [emitted] = await events.emit(transaction, context, [
+          { type: 'webhook.test', data, onlySubscription: id },
+        ]);
+        if (emitted?.deliveryId === undefined) throw unknownSubscription();
+        const target = { type: 'subscription', id };
+        const { deliveryId, eventId } = emitted;
+        await audit.append(transaction, context, [
+          { action: 'webhook.test.sent', outcome: 'success', target, data: { delivery_id: deliveryId } },
+        ]);
+        return { deliveryId, eventId };
+      }),
+
+    /**
+     * Deactivates a subscription whose endpoint has answered 410. Emits `webhook.endpoint.deactivated`; does nothing when it
+     * is inactive or deleted already.
+     * @param unit the transaction of the attempt's record
+     */
+    deactivateGone: async (
+      unit: Unit,
+      { tenantId, subscriptionId }: { tenantId: string; subscriptionId: string },
+    ): Promise<void> => {
+      const reason = 'gone';
+      const row = await store.disable(unit, tenantId, subscriptionId, reason);
+      if (row === undefined) return;
+      await lanes.setActive(unit, subscriptionId, false);
+      const context = { requestId: newId(), address: 'local', tenant: { id: tenantId }, actor: SERVICE };
+      const { host, event_types: eventTypes } = row;
+      await record(unit, context, 'deactivated', { id: subscriptionId, host, eventTypes }, { reason });
+    },
+  };
+}
+
+export type SubscriptionService = ReturnType<typeof createSubscriptionService>;
+
+function unknownSubscription(): ServiceError {
+  return new ServiceError('not_found', { detail: 'There is no subscription with this id.' });
+}
