@@ -50,7 +50,9 @@ export function createKeptPart(options: {
   function again(why: string): void {
     const wait = Math.min(backoff.most, backoff.first * 2 ** failures);
     failures += 1;
-    say(`${why}. Starting ${name} again${wait >= 1_000 ? ` in ${Math.round(wait / 1_000)} s` : ''}.`);
+    say(
+      `${why.replace(/\.$/, '')}. Starting ${name} again${wait >= 1_000 ? ` in ${Math.round(wait / 1_000)} s` : ''}.`,
+    );
     timer = setTimeout(() => {
       starting = begin().catch((error: unknown) => {
         if (!stopping) again(error instanceof Error ? error.message : String(error));

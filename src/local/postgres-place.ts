@@ -36,24 +36,31 @@ export async function preparePostgresPlace(options: {
   const inside = join(options.dataDir, 'postgres');
   if (process.getuid?.() !== 0) return { binaries: found, cluster: inside, user: undefined };
   const user = await requirePostgresUser();
-  const closed =
-    (await closedFolder(options.dataDir, user)) ??
-    (await closedFolder(found.folder, user)) ??
-    (await unreadableFile(found, user));
+  const closedData = await closedFolder(options.dataDir, user);
+  const closedPrograms = (await closedFolder(found.folder, user)) ?? (await unreadableFile(found, user));
   const outside = join(SHARED, hash(`${await realpath(options.dataDir)}\n${options.id}`), 'postgres');
   const kept = await exists(outside);
-  if (closed === null && !kept) return { binaries: found, cluster: inside, user };
-  for (const folder of [SHARED, dirname(outside)]) {
-    await mkdir(folder, { recursive: true });
-    await chmod(folder, 0o755);
+  if (closedData !== null || closedPrograms !== null) await makeOpenFolder(SHARED);
+  const binaries =
+    closedPrograms === null
+      ? found
+      : await copyPostgresBinaries(found, join(SHARED, `binaries-${found.version}`));
+  if (closedPrograms !== null || closedData !== null || kept) {
+    const why = closedData ?? closedPrograms;
+    const reason =
+      why === null ? 'it has been there since an earlier start' : `user postgres may not enter ${why}`;
+    options.say(`Postgres lives in ${closedData !== null || kept ? dirname(outside) : SHARED}: ${reason}.`);
   }
-  const copy = join(SHARED, `binaries-${found.version}`);
-  const binaries = closed === null ? found : await copyPostgresBinaries(found, copy);
+  if (closedData === null && !kept) return { binaries, cluster: inside, user };
+  await makeOpenFolder(dirname(outside));
   if (!kept && (await exists(inside))) await move(inside, outside, user);
-  const reason =
-    closed === null ? 'its data are there since an earlier start' : `user postgres may not enter ${closed}`;
-  options.say(`Postgres lives in ${dirname(outside)}: ${reason}.`);
   return { binaries, cluster: outside, user };
+}
+
+/** Whatever the umask is. */
+async function makeOpenFolder(folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  await chmod(folder, 0o755);
 }
 
 /** The first folder on the way to `path` that the user may not enter. */
