@@ -1,6 +1,7 @@
 // The build: TypeScript to `dist`, what is not TypeScript copied along, and the workflows as one bundle that workers load at once.
 import { cpSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { root, run } from './prepare.mjs';
 import { filesOf, hashReachable, hashSources, readOptional, STAMP } from './sources.mjs';
 
@@ -48,9 +49,10 @@ async function bundleWorkflows() {
   if (!existsSync(entry)) return;
   const hash = hashReachable(root, entry);
   if (existsSync(bundle) && readOptional(`${bundle}.hash`) === hash) return;
-  const { bundleWorkflowCode, DefaultLogger } = await import('@temporalio/worker');
-  const { code } = await bundleWorkflowCode({ workflowsPath: entry, logger: new DefaultLogger('ERROR') });
-  writeFileSync(`${bundle}.new`, code);
+  const { writeWorkflowBundle } = await import(
+    pathToFileURL(join(dist, 'src', 'temporal', 'bundle.js')).href
+  );
+  await writeWorkflowBundle(`${bundle}.new`, entry);
   renameSync(`${bundle}.new`, bundle);
   writeFileSync(`${bundle}.hash`, hash);
 }

@@ -1,7 +1,6 @@
 // All parts of a local stack: starts them in order, starts again what dies, keeps run.json true, and stops in order.
 import type { Config } from '../config.ts';
 import { connectionBudget } from '../database/database.ts';
-import { SEARCH_ATTRIBUTES } from '../temporal/names.ts';
 import type { ConnectionDistributor } from './connection-distributor.ts';
 import { createConnectionDistributor } from './connection-distributor.ts';
 import type { Keeper } from './keeper.ts';
@@ -107,7 +106,6 @@ export function createSupervisor(options: {
     /** @returns host:port of the development server, with its Web UI */
     async runTemporal(program: string): Promise<string> {
       const { port, uiPort, namespace } = config.temporal;
-      const searchAttributes = Object.values(SEARCH_ATTRIBUTES);
       const part = createKeptPart({
         name: 'Temporal',
         start: () =>
@@ -117,7 +115,6 @@ export function createSupervisor(options: {
             port,
             uiPort,
             namespace,
-            searchAttributes,
             keeper,
           }),
         onChange: (pid) => {

@@ -1,12 +1,25 @@
 // Runs Temporal's development server for a local stack: one process in a session of its own, on 127.0.0.1, with its Web UI.
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
+import type { SearchAttributeType } from '@temporalio/common';
+import { SEARCH_ATTRIBUTES } from '../temporal/names.ts';
 import { requireRoom } from './disk-space.ts';
 import { type PartExit, stopPart, watchPart } from './foreign-part.ts';
 import type { Keeper, PartEnd } from './keeper.ts';
 import { LocalStackError } from './local-stack-error.ts';
 import { openPartLog } from './part-log.ts';
-import { awaitTemporal, SEARCH_ATTRIBUTE_TYPES, type SearchAttributes } from './temporal-ready.ts';
+import { awaitTemporal } from './temporal-ready.ts';
+
+/** Types of search attributes as the command line names them. */
+const TYPE_FLAGS: Readonly<Record<SearchAttributeType, string>> = {
+  TEXT: 'Text',
+  KEYWORD: 'Keyword',
+  INT: 'Int',
+  DOUBLE: 'Double',
+  BOOL: 'Bool',
+  DATETIME: 'Datetime',
+  KEYWORD_LIST: 'KeywordList',
+};
 
 /** It ends in about 1.5 s when asked. */
 export const TEMPORAL_END: PartEnd = { order: 3, grace: 15_000, signals: ['SIGTERM', 'SIGKILL'] };
@@ -21,7 +34,6 @@ export type TemporalOptions = {
   /** Of the Web UI; null: none. */
   uiPort: number | null;
   namespace: string;
-  searchAttributes: SearchAttributes;
   /** True for tests: nothing survives the process. */
   inMemory?: boolean | undefined;
   /** Ends it when this process vanishes. */
@@ -43,7 +55,7 @@ export type RunningTemporal = {
  * @throws LocalStackError with the one line for the operator
  */
 export async function startTemporal(options: TemporalOptions): Promise<RunningTemporal> {
-  const { dataDir, port, uiPort, namespace, searchAttributes, keeper } = options;
+  const { dataDir, port, uiPort, namespace, keeper } = options;
   await requireRoom(join(dataDir, 'temporal'), 64, 0o700);
   const output = openPartLog(dataDir, 'temporal');
   const child = spawn(options.program, argumentsOf(options), {
@@ -64,7 +76,7 @@ export async function startTemporal(options: TemporalOptions): Promise<RunningTe
     (exit) => exit.reason ?? new LocalStackError(`Temporal did not start: ${exit.description}`),
   );
   try {
-    await awaitTemporal({ address, namespace, searchAttributes, aborted });
+    await awaitTemporal({ address, namespace, aborted });
   } catch (error) {
     await stopPart(child, TEMPORAL_END);
     if (error instanceof LocalStackError) throw error;
@@ -77,7 +89,7 @@ export async function startTemporal(options: TemporalOptions): Promise<RunningTe
 }
 
 function argumentsOf(options: TemporalOptions): string[] {
-  const { dataDir, port, uiPort, namespace, searchAttributes, inMemory = false } = options;
+  const { dataDir, port, uiPort, namespace, inMemory = false } = options;
   const dynamic = [
     'system.forceSearchAttributesCacheRefreshOnRead=false',
     'matching.useNewMatcher=true',
@@ -88,9 +100,9 @@ function argumentsOf(options: TemporalOptions): string[] {
     ...(uiPort === null ? ['--headless'] : ['--ui-port', String(uiPort)]),
     ...(inMemory ? [] : ['--db-filename', join(dataDir, 'temporal', 'temporal.db')]),
     ...(inMemory ? [] : ['--sqlite-pragma', 'journal_mode=wal', '--sqlite-pragma', 'synchronous=normal']),
-    ...searchAttributes.flatMap(({ name, type }) => [
+    ...Object.values(SEARCH_ATTRIBUTES).flatMap(({ name, type }) => [
       '--search-attribute',
-      `${name}=${SEARCH_ATTRIBUTE_TYPES[type].flag}`,
+      `${name}=${TYPE_FLAGS[type]}`,
     ]),
     ...dynamic.flatMap((value) => ['--dynamic-config-value', value]),
     ...['--log-level', 'warn', '--log-format', 'json'],

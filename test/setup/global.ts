@@ -10,7 +10,6 @@ import { startPostgres } from '../../src/local/postgres.ts';
 import { startTemporal } from '../../src/local/temporal.ts';
 import { obtainTemporal } from '../../src/local/temporal-program.ts';
 import { awaitTemporal } from '../../src/local/temporal-ready.ts';
-import { SEARCH_ATTRIBUTES } from '../../src/temporal/names.ts';
 
 declare module 'vitest' {
   export interface ProvidedContext {
@@ -62,10 +61,9 @@ async function database(dataDir: string, keeper: Keeper) {
 }
 
 async function temporal(dataDir: string, keeper: Keeper) {
-  const searchAttributes = Object.values(SEARCH_ATTRIBUTES);
   const given = process.env.TEST_TEMPORAL_ADDRESS;
   if (given) {
-    await awaitTemporal({ address: given, namespace: NAMESPACE, searchAttributes });
+    await awaitTemporal({ address: given, namespace: NAMESPACE });
     return { address: given, stop: async () => undefined };
   }
   const binFolder = resolve('.data', 'bin');
@@ -76,7 +74,6 @@ async function temporal(dataDir: string, keeper: Keeper) {
     port: await findFreePort(),
     uiPort: null,
     namespace: NAMESPACE,
-    searchAttributes,
     inMemory: true,
     keeper,
   });
