@@ -5,6 +5,7 @@ import { ConfigError, loadConfig, type Role } from './config.ts';
 import { ServiceError } from './errors/service-error.ts';
 import { LocalStackError } from './local/local-stack-error.ts';
 import { findRunningStack } from './local/running-stack.ts';
+import { createLogger } from './logging.ts';
 import { registerTenantCommands } from './tenants/tenant.commands.ts';
 
 /** What the commands need from outside; tests give their own. */
@@ -24,7 +25,7 @@ export function createProgram({ env, print }: Runtime): Command {
 
   // Composed late: --help and a wrong option answer at once, without loading the service.
   const role = (name: Exclude<Role, 'command'>) => async () => {
-    const { runRole } = await import('./compose.ts');
+    const { runRole } = await import('./roles.ts');
     await runRole(name, env);
   };
   program
@@ -40,7 +41,8 @@ export function createProgram({ env, print }: Runtime): Command {
 
   const open = async () => {
     const { composeManagement } = await import('./compose.ts');
-    return composeManagement(loadConfig({ ...(await findRunningStack(env)), ...env }, { role: 'command' }));
+    const config = loadConfig({ ...(await findRunningStack(env)), ...env }, { role: 'command' });
+    return composeManagement(config, createLogger({ ...config, logLevel: 'silent' }));
   };
   registerTenantCommands(program, { open, print });
   registerApplicationCommands(program, { open, print });

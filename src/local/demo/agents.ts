@@ -22,13 +22,14 @@ export async function authenticateAgents({
 }) {
   const jwks = createRemoteJWKSet(new URL(`${credentials.issuer_url}/.well-known/jwks.json`));
   for (const algorithm of ALGORITHMS) {
-    report.section(`An agent with an ${algorithm} key`);
+    report.section(`An agent with a key of ${algorithm}`);
     const privateKey = generatePrivateKey(algorithm);
     const publicKey = derivePublicKey(algorithm, privateKey);
     const agent = await api.call('POST', '/api/v1/agents', {
       name: `demo ${algorithm}`,
       description: 'made by the demo',
       capabilities: ['web', 'mcp'],
+      scopes: SCOPE.split(' '),
     });
     const key = await api.call('POST', `/api/v1/agents/${agent.id}/keys`, {
       algorithm,

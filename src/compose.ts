@@ -1,0 +1,225 @@
+// The one place where everything is wired: settings → database → stores → services → routes. It must hold no rule of its own.
+import type { Logger } from 'pino';
+import { createAgentRoutes } from './agents/agent.routes.ts';
+import { createAgentService } from './agents/agent.service.ts';
+import { createAgentStore } from './agents/agent.store.ts';
+import { createApplicationRoutes } from './applications/application.routes.ts';
+import { createApplicationService } from './applications/application.service.ts';
+import { createApplicationStore } from './applications/application.store.ts';
+import { createSecretStore } from './applications/secret.store.ts';
+import { createAuditService } from './audit/audit.service.ts';
+import { createAuditStore } from './audit/audit.store.ts';
+import { createAuthenticationFailureService } from './challenges/authentication-failure.service.ts';
+import { createAuthenticationFailureStore } from './challenges/authentication-failure.store.ts';
+import { createChallengeRoutes } from './challenges/challenge.routes.ts';
+import { createChallengeService } from './challenges/challenge.service.ts';
+import { createChallengeStore } from './challenges/challenge.store.ts';
+import { type Config, ConfigError } from './config.ts';
+import { createSignatureVerifier } from './crypto/verify-signature.node.ts';
+import { createDatabase } from './database/database.ts';
+import { createBacklogGauge } from './events/backlog.gauge.ts';
+import { createEventRoutes } from './events/event.routes.ts';
+import { createEventService } from './events/event.service.ts';
+import { createEventStore } from './events/event.store.ts';
+import { createPublishingService } from './events/publishing.service.ts';
+import { createFailureLimiter } from './http/failure-limiter.ts';
+import type { Route } from './http/route.ts';
+import { createIssuerRoutes } from './issuer/issuer.routes.ts';
+import { createIssuerService } from './issuer/issuer.service.ts';
+import { createIssuerStore } from './issuer/issuer.store.ts';
+import { createKeyRoutes } from './keys/key.routes.ts';
+import { createKeyService } from './keys/key.service.ts';
+import { createKeyStore } from './keys/key.store.ts';
+import { createProvisionService } from './tenants/provision.service.ts';
+import { createTenantRoutes } from './tenants/tenant.routes.ts';
+import { createTenantService } from './tenants/tenant.service.ts';
+import { createTenantStore } from './tenants/tenant.store.ts';
+import { createClientCredentialsService } from './tokens/client-credentials.service.ts';
+import { createRefreshTokenStore } from './tokens/refresh-token.store.ts';
+import { createTokenRoutes } from './tokens/token.routes.ts';
+import { createTokenService } from './tokens/token.service.ts';
+import { createDeliveryRecordStore } from './webhooks/deliveries/delivery.records.store.ts';
+import { createDeliveryRoutes } from './webhooks/deliveries/delivery.routes.ts';
+import { createDeliveryService } from './webhooks/deliveries/delivery.service.ts';
+import { parseNetworks } from './webhooks/egress/address-rules.ts';
+import { createLaneService } from './webhooks/lanes/lane.service.ts';
+import { createLaneStore } from './webhooks/lanes/lane.store.ts';
+import { createOutboxNotifier } from './webhooks/relay/outbox.notifier.ts';
+import { createSubscriptionRoutes } from './webhooks/subscriptions/subscription.routes.ts';
+import { createSubscriptionSealing } from './webhooks/subscriptions/subscription.sealing.ts';
+import { createSubscriptionService } from './webhooks/subscriptions/subscription.service.ts';
+import { createSubscriptionStore } from './webhooks/subscriptions/subscription.store.ts';
+
+/** The window in which wrong credentials are counted, in seconds. */
+const FAILURE_WINDOW = 60;
+
+/**
+ * Wires what every process needs.
+ * @param name shown in pg_stat_activity
+ */
+export function composeCore(config: Config, { logger, name }: { logger: Logger; name: string }) {
+  const url = requireDatabase(config);
+  const onError = (error: unknown) =>
+    logger.warn({ err: error }, 'a database connection broke; another will replace it');
+  const database = createDatabase({
+    url,
+    pool: config.databasePool,
+    applicationName: `countersign ${name}`,
+    onError,
+  });
+  const { sequelize } = database;
+  const notifier = createOutboxNotifier({ url, onError });
+  const { masterKeys } = config;
+
+  const audit = createAuditService({ store: createAuditStore() });
+  const eventStore = createEventStore();
+  const events = createEventService({ store: eventStore, notifier });
+  const issuer = createIssuerService({ store: createIssuerStore({ database }), masterKeys });
+  const tenants = createTenantService({
+    database,
+    store: createTenantStore({ sequelize }),
+    issuer,
+    audit,
+    addresses: config,
+  });
+  const applications = createApplicationService({
+    database,
+    store: createApplicationStore({ sequelize, database }),
+    secrets: createSecretStore({ database }),
+    audit,
+  });
+  const lanes = createLaneService({ store: createLaneStore() });
+  const sealing = createSubscriptionSealing({ masterKeys });
+  const deliveries = createDeliveryService({
+    store: createDeliveryRecordStore(),
+    database,
+    lanes,
+    audit,
+    notifier,
+  });
+  const subscriptions = createSubscriptionService({
+    store: createSubscriptionStore({ sequelize }),
+    database,
+    lanes,
+    sealing,
+    deliveries,
+    audit,
+    events,
+    admittedNetworks: parseNetworks(config.webhookAllowedNetworks),
+  });
+  return {
+    url,
+    database,
+    notifier,
+    audit,
+    events,
+    eventStore,
+    issuer,
+    tenants,
+    applications,
+    lanes,
+    sealing,
+    deliveries,
+    subscriptions,
+    close: async () => {
+      await notifier.close();
+      await database.close();
+    },
+  };
+}
+
+export type Core = ReturnType<typeof composeCore>;
+
+/** Wires the management commands. */
+export function composeManagement(config: Config, logger: Logger) {
+  const core = composeCore(config, { logger, name: 'command' });
+  const { database, tenants, applications, close } = core;
+  return {
+    tenants,
+    applications,
+    provisioning: createProvisionService({ database, tenants, applications }),
+    close,
+  };
+}
+
+/** Wires the HTTP interface: the services behind it and its route table. */
+export function composeRoutes(config: Config, core: Core, logger: Logger) {
+  const { database, audit, events, eventStore, issuer, tenants, applications, notifier } = core;
+  const onError = (error: unknown) =>
+    logger.error({ err: error }, 'a record of what happened could not be written');
+  const tokens = createTokenService({
+    issuer,
+    refreshTokens: createRefreshTokenStore(),
+    accessTokenLifetime: config.accessTokenLifetime,
+    refreshTokenLifetime: config.refreshTokenLifetime,
+  });
+  const clientCredentials = createClientCredentialsService({
+    database,
+    applications,
+    tokens,
+    audit,
+    events,
+    failures: limiter(config.rateLimit.clientFailures, 'client'),
+    onError,
+  });
+  const verifier = createSignatureVerifier();
+  const keyStore = createKeyStore({ sequelize: database.sequelize });
+  const agents = createAgentService({
+    store: createAgentStore({ sequelize: database.sequelize }),
+    database,
+    audit,
+    events,
+    tokens,
+    releaseKeys: keyStore.release,
+  });
+  const keys = createKeyService({ store: keyStore, database, agents, verifier, audit, events, tokens });
+  const challenges = createChallengeService({
+    store: createChallengeStore(),
+    database,
+    verifier,
+    keys,
+    tokens,
+    audit,
+    events,
+    failures: createAuthenticationFailureService({
+      store: createAuthenticationFailureStore(),
+      database,
+      audit,
+      events,
+      limiter: limiter(config.rateLimit.fingerprintFailures, 'fingerprint'),
+    }),
+    challengeLifetime: config.challengeLifetime,
+  });
+  const publishing = createPublishingService({
+    database,
+    store: eventStore,
+    notifier,
+    backlog: createBacklogGauge({
+      count: (tenantId, atMost) => eventStore.countUnfinished(database, tenantId, atMost),
+      limit: config.backlogLimit,
+    }),
+  });
+  const routes: Route[] = [
+    ...createIssuerRoutes({ issuer }),
+    ...createTokenRoutes({ clientCredentials }),
+    ...createChallengeRoutes({ challenges }),
+    ...createTenantRoutes({ tenants }),
+    ...createApplicationRoutes({ applications }),
+    ...createAgentRoutes({ agents }),
+    ...createKeyRoutes({ keys }),
+    ...createEventRoutes({ publishing }),
+    ...createSubscriptionRoutes({ subscriptions: core.subscriptions }),
+    ...createDeliveryRoutes({ deliveries: core.deliveries, workflows: config.temporal }),
+  ];
+  return { routes, tokens, close: () => verifier.close() };
+
+  function limiter(points: number, prefix: string) {
+    return createFailureLimiter({ pool: database.pool, points, seconds: FAILURE_WINDOW, prefix, logger });
+  }
+}
+
+function requireDatabase({ databaseUrl }: Config): string {
+  if (databaseUrl === undefined)
+    throw new ConfigError('DATABASE_URL', 'is required (in a clone where nothing runs: npm start first)');
+  return databaseUrl;
+}
