@@ -9,6 +9,7 @@ export type Authenticate = (tenant: Tenant, token: string) => Promise<Principal>
 /** 8 KiB: more than any token of this service, less than a header may have. */
 const LONGEST_TOKEN = 8_192;
 const TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/;
+const REPEATED = 'The Authorization header must be sent once.';
 const INVALID = new Set(['invalid_token', 'token_expired', 'token_revoked']);
 
 /**
@@ -18,13 +19,13 @@ const INVALID = new Set(['invalid_token', 'token_expired', 'token_revoked']);
  */
 export function authorize(route: Route, authenticate: Authenticate): Middleware {
   const { scope } = route;
-  if (scope === null) return (_ctx, next) => next();
+  if (scope === null) return route.clientAuthentication ? refuseRepeatedHeader : (_ctx, next) => next();
   return async (ctx, next) => {
     const context = contextOf(ctx);
     const challenge = `Bearer realm="${context.tenant.issuerUrl}"`;
     const header = ctx.req.headers.authorization;
     if (header !== undefined && countHeader(ctx, 'authorization') > 1)
-      throw refused('invalid_request', 'The Authorization header must be sent once.', challenge);
+      throw refused('invalid_request', REPEATED, challenge);
     const token = header === undefined ? undefined : bearerToken(header);
     if (token === undefined)
       throw new ServiceError('invalid_token', {
@@ -46,6 +47,13 @@ export function authorize(route: Route, authenticate: Authenticate): Middleware 
     return next();
   };
 }
+
+/** Client authentication is the service's; which of two headers it would see is Node's choice. */
+const refuseRepeatedHeader: Middleware = (ctx, next) => {
+  if (ctx.req.headers.authorization !== undefined && countHeader(ctx, 'authorization') > 1)
+    throw new ServiceError('invalid_request', { detail: REPEATED });
+  return next();
+};
 
 /** The credentials of the Bearer scheme; undefined for any other scheme. */
 function bearerToken(header: string): string | undefined {

@@ -22,15 +22,15 @@ export function createOpenApi({
   config: OpenApiConfig;
 }): JsonSchema {
   const schemas = createSchemaCollector();
-  schemas.describe(problemSchema, 'output');
+  // Answers first: what they look like gets the plain names.
+  const answers = routes.flatMap((route) => Object.values(route.responses));
+  for (const schema of [problemSchema, ...answers.map((answer) => answer.schema)])
+    if (schema !== undefined) schemas.describe(schema, 'output');
   const paths: Record<string, JsonSchema> = describeSystemPaths(config.publicUrl);
   for (const route of routes) {
     const path = describePath(route.path);
     paths[path] = { ...paths[path], [route.method.toLowerCase()]: describeOperation(route, schemas) };
   }
-  const declared = routes.flatMap((route) =>
-    Object.values(route.responses).flatMap((response) => response.headers ?? []),
-  );
   return {
     openapi: '3.1.1',
     jsonSchemaDialect: 'https://json-schema.org/draft/2020-12/schema',
@@ -46,7 +46,7 @@ export function createOpenApi({
       schemas: schemas.components,
       securitySchemes: SECURITY_SCHEMES,
       parameters: PARAMETERS,
-      headers: describeHeaders(declared),
+      headers: describeHeaders(answers.flatMap((answer) => answer.headers ?? [])),
       examples: describeExamples(config.errorTypeBase),
     },
   };

@@ -1,0 +1,202 @@
+// The route table and the description that is made from it.
+import { beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { ERRORS } from '../../src/errors/catalogue.ts';
+import { errorsOf } from '../../src/http/contract.ts';
+import { createOpenApi } from '../../src/http/openapi.ts';
+import { defineRoute, MANAGEMENT_SCOPES, type Route } from '../../src/http/route.ts';
+import { createRouter } from '../../src/http/router.ts';
+import { loadAllRoutes } from './route-table.ts';
+import { TEST_CONFIG } from './test-server.ts';
+
+const parameter = z.object({
+  name: z.string(),
+  in: z.enum(['path', 'query', 'header']),
+  required: z.boolean().optional(),
+  schema: z.looseObject({}),
+});
+const reference = z.strictObject({ $ref: z.string().startsWith('#/components/') });
+const media = z.record(
+  z.string(),
+  z.object({ schema: z.looseObject({}).optional(), examples: z.record(z.string(), reference).optional() }),
+);
+const response = z.strictObject({
+  description: z.string().min(1),
+  headers: z.record(z.string(), reference),
+  content: media.optional(),
+});
+const operation = z.strictObject({
+  operationId: z.string().regex(/^[a-z][A-Za-z0-9]*$/),
+  summary: z.string().min(3),
+  tags: z.array(z.string()).length(1),
+  security: z.array(z.record(z.string(), z.array(z.string()))),
+  parameters: z.array(z.union([reference, parameter])).optional(),
+  requestBody: z.strictObject({ required: z.boolean(), content: media }).optional(),
+  responses: z.record(z.string().regex(/^[1-5]\d\d$/), response),
+});
+const openApiDocument = z.object({
+  openapi: z.literal('3.1.1'),
+  info: z.object({ title: z.string(), version: z.string() }),
+  servers: z.array(z.object({ url: z.string() })).min(1),
+  paths: z.record(
+    z.string().startsWith('/'),
+    z.strictObject({
+      servers: z.array(z.object({ url: z.string() })).optional(),
+      get: operation.optional(),
+      post: operation.optional(),
+      put: operation.optional(),
+      patch: operation.optional(),
+      delete: operation.optional(),
+    }),
+  ),
+  components: z.record(z.string(), z.record(z.string(), z.looseObject({}))),
+});
+
+let routes: Route[];
+let document: z.infer<typeof openApiDocument>;
+beforeAll(async () => {
+  routes = await loadAllRoutes();
+  document = openApiDocument.parse(
+    JSON.parse(JSON.stringify(createOpenApi({ routes, config: TEST_CONFIG }))),
+  );
+});
+
+const operations = () =>
+  Object.entries(document.paths).flatMap(([path, { get, post, put, patch, delete: remove }]) =>
+    [get, post, put, patch, remove].flatMap((described) =>
+      described === undefined ? [] : [{ path, ...described }],
+    ),
+  );
+
+describe('the route table', () => {
+  it('is found, and every route in it is complete', () => {
+    expect(routes.length).toBeGreaterThan(20);
+    for (const route of routes) {
+      expect(route.scope === null || MANAGEMENT_SCOPES.includes(route.scope), route.operationId).toBe(true);
+      expect(Object.keys(route.responses).length, route.operationId).toBeGreaterThan(0);
+      expect(route.summary.length, route.operationId).toBeGreaterThan(3);
+      for (const code of route.errors) expect(ERRORS, route.operationId).toHaveProperty(code);
+    }
+    expect(() => createRouter(routes, () => [])).not.toThrow();
+  });
+
+  it('asks for a token on every management route', () => {
+    for (const route of routes.filter(({ path }) => path.startsWith('/api/')))
+      expect(route.scope, route.operationId).not.toBeNull();
+  });
+
+  it('lets writing scopes write and reading scopes read only', () => {
+    for (const { scope, method, operationId } of routes)
+      if (scope?.endsWith(':read')) expect(method, operationId).toBe('GET');
+  });
+
+  it('keeps every secret that is shown once out of replays', () => {
+    for (const route of routes.filter(({ idempotent }) => idempotent)) {
+      const shown = Object.values(route.responses).flatMap(({ schema }) =>
+        schema instanceof z.ZodObject ? Object.keys(schema.shape) : [],
+      );
+      for (const name of shown.filter((field) => /(^|_)secret$|^token$/.test(field)))
+        expect(route.secretFields, route.operationId).toContain(name);
+    }
+  });
+
+  it('refuses two routes of one name, and path parameters without a schema', () => {
+    const route = (more: object): Route =>
+      defineRoute({
+        method: 'GET',
+        path: '/a',
+        operationId: 'a',
+        summary: 'a',
+        tag: 'a',
+        scope: null,
+        responses: { 204: { description: 'a' } },
+        errors: [],
+        handler: () => ({ status: 204 }),
+        ...more,
+      });
+    expect(() => createRouter([route({}), route({ path: '/b' })], () => [])).toThrow(/Two routes/);
+    expect(() => createRouter([route({ path: '/:a' })], () => [])).toThrow(/no schema/);
+  });
+});
+
+describe('openapi.json', () => {
+  it('describes every route once, under a name of its own', () => {
+    const names = operations().map(({ operationId }) => operationId);
+    expect(new Set(names).size).toBe(names.length);
+    expect(names).toEqual(expect.arrayContaining(routes.map(({ operationId }) => operationId)));
+  });
+
+  it('refers only to what is there', () => {
+    const text = JSON.stringify(document);
+    expect(text).not.toContain('$defs');
+    for (const [, target] of text.matchAll(/"\$ref":"#\/([^"]+)"/g)) {
+      const found = (target ?? '')
+        .split('/')
+        .reduce<unknown>((at, name) => (at as Record<string, unknown>)?.[name], document);
+      expect(found, target).toBeDefined();
+    }
+  });
+
+  it('declares exactly the parameters that stand in each path', () => {
+    for (const { path, operationId, parameters = [] } of operations()) {
+      const inPath = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]);
+      const declared = parameters.flatMap((one) => ('in' in one && one.in === 'path' ? [one.name] : []));
+      expect(declared, operationId).toEqual(inPath);
+    }
+  });
+
+  it('lists every error of every route with an example, under its status', () => {
+    for (const route of routes) {
+      const described = operations().find(({ operationId }) => operationId === route.operationId);
+      for (const code of errorsOf(route)) {
+        const content = described?.responses[ERRORS[code].status]?.content;
+        expect(content?.['application/problem+json']?.examples, route.operationId).toHaveProperty(code);
+        expect(content?.['application/json']?.examples, route.operationId).toHaveProperty(code);
+      }
+    }
+  });
+
+  it('says who may call what', () => {
+    const security = Object.fromEntries(operations().map((one) => [one.operationId, one.security]));
+    expect(security.requestToken).toEqual([{ basic: [] }]);
+    expect(security.getJwks).toEqual([]);
+    expect(security.createAgent).toEqual([{ bearer: ['agents:write'] }]);
+  });
+
+  it('names the tenant in the server address, and offers the default tenant only where there is one', () => {
+    expect(document.servers.map(({ url }) => url)).toEqual([TEST_CONFIG.publicUrl, TEST_CONFIG.tenantUrl]);
+    const without = createOpenApi({ routes: [], config: { ...TEST_CONFIG, defaultTenant: undefined } });
+    expect(without.servers).toHaveLength(1);
+  });
+});
+
+describe('schemas', () => {
+  it('become components by id, with a second form only where input and output differ', () => {
+    const inner = z.object({ a: z.string() }).meta({ id: 'HttpTestInner' });
+    const outer = z.strictObject({ inner, n: z.number() }).meta({ id: 'HttpTestOuter' });
+    const same = z.strictObject({ id: z.uuid() }).meta({ id: 'HttpTestSame' });
+    const route = defineRoute({
+      method: 'POST',
+      path: '/x',
+      operationId: 'x',
+      summary: 'test',
+      tag: 'Test',
+      scope: null,
+      request: { body: z.strictObject({ outer, same }) },
+      responses: { 200: { description: 'ok', schema: z.object({ outer, same }) } },
+      errors: [],
+      handler: () => ({ status: 200, body: {} }),
+    });
+    const { components } = openApiDocument.parse(createOpenApi({ routes: [route], config: TEST_CONFIG }));
+    const names = Object.keys(components.schemas ?? {}).filter((name) => name.startsWith('HttpTest'));
+    expect(new Set(names)).toEqual(
+      new Set(['HttpTestInner', 'HttpTestOuter', 'HttpTestSame', 'HttpTestInnerInput', 'HttpTestOuterInput']),
+    );
+    expect(components.schemas?.HttpTestOuterInput).toMatchObject({
+      properties: { inner: { $ref: '#/components/schemas/HttpTestInnerInput' } },
+    });
+    expect(components.schemas?.HttpTestSame).toMatchObject({
+      properties: { id: { type: 'string', format: 'uuid' } },
+    });
+  });
+});
