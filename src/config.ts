@@ -174,6 +174,14 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>, op
       port: values.TEMPORAL_PORT,
       uiPort: values.TEMPORAL_UI_PORT,
       uiUrl: values.TEMPORAL_UI_URL ?? `http://localhost:${values.TEMPORAL_UI_PORT}`,
+      // TLS files, API key and metadata, as @temporalio/envconfig reads them.
+      variables: Object.freeze(
+        Object.fromEntries(
+          Object.entries(env).flatMap(([name, value]) =>
+            name.startsWith('TEMPORAL_') && value ? [[name, value]] : [],
+          ),
+        ),
+      ),
     }),
     masterKeys: values.MASTER_KEY ?? [],
     webhookAllowedNetworks: values.WEBHOOK_ALLOWED_NETWORKS ?? (local ? ['127.0.0.0/8', '::1/128'] : []),

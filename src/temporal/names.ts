@@ -36,3 +36,12 @@ export function workflowUrl(
 ): string {
   return `${uiUrl}/namespaces/${encodeURIComponent(namespace)}/workflows/${encodeURIComponent(workflowId)}`;
 }
+
+/** Signals of `webhookDelivery`. Each is only a hint to look at the delivery's row again, except that `wake` carries the lane's epoch. */
+export const DELIVERY_SIGNALS = { retryNow: 'retryNow', cancel: 'cancel', wake: 'wake' } as const;
+
+/** Name of the workflow type: the export of `workflows/index.ts`. */
+export const DELIVERY_WORKFLOW = 'webhookDelivery';
+
+/** Lower goes first where a queue is backlogged: first attempts, then retries, then replays. */
+export const ATTEMPT_PRIORITY = { first: 2, retry: 3, replay: 4 } as const;

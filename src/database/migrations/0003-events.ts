@@ -110,9 +110,12 @@ CREATE TABLE deliveries (
 ) PARTITION BY RANGE (id);
 CREATE INDEX deliveries_by_subscription ON deliveries (tenant_id, subscription_id, id);
 CREATE INDEX deliveries_by_tenant ON deliveries (tenant_id, id);
+CREATE INDEX deliveries_ended_badly ON deliveries (tenant_id, id) WHERE status IN ('failed', 'canceled');
+CREATE INDEX deliveries_ended_badly_by_subscription ON deliveries (tenant_id, subscription_id, id) WHERE status IN ('failed', 'canceled');
 CREATE INDEX deliveries_by_event ON deliveries (event_row);
 CREATE INDEX deliveries_unfinished ON deliveries (subscription_id, id) WHERE status IN ('pending', 'retrying');
 CREATE INDEX deliveries_overdue ON deliveries (next_attempt_at) WHERE status IN ('pending', 'retrying') AND started_generation IS NOT NULL;
+CREATE INDEX deliveries_waiting ON deliveries (subscription_id, id) WHERE waiting_epoch IS NOT NULL;
 CREATE INDEX deliveries_needing_workflow ON deliveries (id) WHERE needs_workflow;
 
 -- One POST. outcome: delivered, retry, gone, rejected. error: a class and code, never a text with addresses or secrets.

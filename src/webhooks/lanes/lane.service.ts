@@ -33,6 +33,10 @@ export function createLaneService({ store }: { store: LaneStore }) {
       changed: await store.open(unit, subscriptionId),
     }),
 
+    /** Keeps how fast receivers answer, for processes that have not seen it themselves. */
+    saveSpeeds: (queryable: Queryable, speeds: readonly { lane: string; p90Ms: number }[]): Promise<void> =>
+      store.saveSpeeds(queryable, speeds),
+
     /** @returns the lanes of these subscriptions by subscription id */
     read: async (
       queryable: Queryable,

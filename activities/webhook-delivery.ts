@@ -1,0 +1,40 @@
+// The activities of webhookDelivery. Thin: they give the services what Temporal knows, a heartbeat and the signal to stop.
+import { Context } from '@temporalio/activity';
+import type { AttemptService } from '../src/webhooks/deliveries/attempt.service.ts';
+import type {
+  AttemptReport,
+  AttemptRequest,
+  RecordResult,
+  SendResult,
+} from '../src/webhooks/deliveries/attempt.ts';
+import type { AttemptRecordService } from '../src/webhooks/deliveries/attempt-record.service.ts';
+
+/** Milliseconds; the heartbeat time-out is three of them. */
+const HEARTBEAT = 2_000;
+
+export function createWebhookDeliveryActivities({
+  attempts,
+  records,
+}: {
+  attempts: Pick<AttemptService, 'send'>;
+  records: Pick<AttemptRecordService, 'record'>;
+}) {
+  return {
+    /** Makes and records an attempt, or says why there is none to make. */
+    sendDelivery: async (request: AttemptRequest): Promise<SendResult> => {
+      const { info, heartbeat, cancellationSignal } = Context.current();
+      const timer = info.isLocal ? undefined : setInterval(heartbeat, HEARTBEAT);
+      try {
+        return await attempts.send(request, { workflow: true, signal: cancellationSignal });
+      } finally {
+        clearInterval(timer);
+      }
+    },
+
+    /** Records an attempt that was made while the database was away. */
+    recordAttempt: (report: AttemptReport): Promise<RecordResult> =>
+      records.record(report, { workflow: true }),
+  };
+}
+
+export type WebhookDeliveryActivities = ReturnType<typeof createWebhookDeliveryActivities>;

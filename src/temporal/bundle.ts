@@ -1,0 +1,23 @@
+// Bundles the workflows for the sandbox, at build time and once for the tests. A prebuilt bundle keeps webpack out of a worker's start.
+import { writeFile } from 'node:fs/promises';
+import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
+import { WORKFLOWS_PATH } from './worker.ts';
+
+/**
+ * @param workflowsPath absolute path of the workflows' entry file
+ * @returns the code of the bundle; modules without state of their own are loaded once, not once a workflow
+ */
+export async function bundleWorkflows(workflowsPath: string = WORKFLOWS_PATH): Promise<{ code: string }> {
+  const { code } = await bundleWorkflowCode({
+    workflowsPath,
+    preloadModules: ['@temporalio/common', '@temporalio/workflow', workflowsPath],
+    logger: new DefaultLogger('WARN'),
+  });
+  return { code };
+}
+
+/** Writes the bundle to a file, for `createDeliveryWorker` to find. */
+export async function writeWorkflowBundle(file: string, workflowsPath?: string): Promise<void> {
+  const { code } = await bundleWorkflows(workflowsPath);
+  await writeFile(file, code);
+}

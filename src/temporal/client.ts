@@ -1,0 +1,77 @@
+// Connects to Temporal: lazily for whoever only asks whether it is there, natively for workers, whose client starts workflows
+// eagerly on the same connection. It must never be needed to accept a request.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Client, Connection } from '@temporalio/client';
+import { loadClientConnectConfig } from '@temporalio/envconfig';
+import { NativeConnection } from '@temporalio/worker';
+import type { Config } from '../config.ts';
+
+type TemporalSettings = Pick<Config['temporal'], 'address' | 'port' | 'variables'>;
+
+/** Address, TLS and credentials by the variables of `@temporalio/envconfig`; its configuration file only when one is named. */
+function connectionOptions({ address, port, variables }: TemporalSettings) {
+  const named = variables.TEMPORAL_CONFIG_FILE !== undefined || variables.TEMPORAL_PROFILE !== undefined;
+  const { connectionOptions: options } = loadClientConnectConfig({
+    disableFile: !named,
+    overrideEnvVars: { ...variables },
+  });
+  const { tls, apiKey, metadata } = options;
+  return {
+    address: address ?? options.address ?? `127.0.0.1:${port}`,
+    ...(tls === undefined ? {} : { tls }),
+    ...(apiKey === undefined ? {} : { apiKey }),
+    ...(metadata === undefined ? {} : { metadata }),
+  };
+}
+
+/** A connection that opens itself when it is first used. Close it with `close()`. */
+export function createLazyConnection(settings: TemporalSettings): Connection {
+  return Connection.lazy({ ...connectionOptions(settings), connectTimeout: 2_000 });
+}
+
+/**
+ * Connects for a worker, and goes on trying while nobody answers.
+ * @param options.signal ends the waiting
+ * @param options.onFailure told of each failed try
+ */
+export async function connectNatively(
+  settings: TemporalSettings,
+  { signal, onFailure }: { signal?: AbortSignal; onFailure?: (error: unknown) => void } = {},
+): Promise<NativeConnection> {
+  const options = connectionOptions(settings);
+  for (let pause = 250; ; pause = Math.min(pause * 2, 5_000)) {
+    signal?.throwIfAborted();
+    try {
+      return await NativeConnection.connect(options);
+    } catch (error) {
+      onFailure?.(error);
+      await sleep(pause, undefined, { signal });
+    }
+  }
+}
+
+/** A client on a connection; on a worker's own one it can start workflows eagerly. */
+export function createTemporalClient(
+  connection: Connection | NativeConnection,
+  { namespace }: { namespace: string },
+): Client {
+  return new Client({ connection, namespace });
+}
+
+/**
+ * Asks Temporal whether it is there, within a second.
+ * @returns false when it does not answer, or does not know the namespace
+ */
+export async function probeTemporal(
+  connection: Connection | NativeConnection,
+  { namespace }: { namespace: string },
+): Promise<boolean> {
+  try {
+    await connection.withDeadline(Date.now() + 1_000, () =>
+      connection.workflowService.describeNamespace({ namespace }),
+    );
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,113 @@
+// The worker's two task queues: workflows with quick attempts in one, attempts that may take long in another with slots of its own.
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import type { Priority } from '@temporalio/common';
+import {
+  DefaultLogger,
+  type NativeConnection,
+  Runtime,
+  Worker,
+  type WorkflowBundleOption,
+} from '@temporalio/worker';
+import type { Activities } from '../../activities/index.ts';
+import type { TaskQueues } from './names.ts';
+
+/** How much one worker process does at once. */
+export const WORKER_LIMITS = {
+  /** Tasks in which a local attempt runs are held while it runs. */
+  workflowTasks: 256,
+  localAttempts: 64,
+  attempts: 200,
+  cachedWorkflows: 2_000,
+} as const;
+
+/** Milliseconds: above the time-out of a send, and above that. */
+const GRACE = 20_000;
+const FORCE = 25_000;
+
+const BUNDLE = fileURLToPath(new URL('../../workflow-bundle.js', import.meta.url));
+const SOURCE = fileURLToPath(new URL(`../../workflows/index${import.meta.url.slice(-3)}`, import.meta.url));
+
+/** The entry file of the workflows, next to this file's own form (TypeScript, or built). */
+export const WORKFLOWS_PATH = SOURCE;
+
+export type LogEntry = { level: string; message: string; meta?: Record<string, unknown> | undefined };
+
+/**
+ * Sets up Temporal's core for this process, once and before anything connects: its log goes to ours, and it leaves signals to the
+ * process, which stops its parts in order.
+ */
+export function installTemporalRuntime(
+  log: (entry: LogEntry) => void,
+  level: 'INFO' | 'WARN' = 'WARN',
+): void {
+  Runtime.install({
+    logger: new DefaultLogger(level, (entry) => log(entry)),
+    telemetryOptions: { logging: { forward: {}, filter: { core: level, other: 'ERROR' } } },
+    shutdownSignals: [],
+  });
+}
+
+/**
+ * Makes the workers of one process; they poll from `run` until `shutdown`.
+ * @param options.workflows a bundle; without one the prebuilt bundle, and where there is none, the sources
+ * @returns `run`, which rejects when a worker fails, and `shutdown`, which lets attempts under way finish and then lets `run` resolve
+ */
+export async function createDeliveryWorker({
+  connection,
+  namespace,
+  taskQueues,
+  activities,
+  workflows,
+  limits = WORKER_LIMITS,
+}: {
+  connection: NativeConnection;
+  namespace: string;
+  taskQueues: TaskQueues;
+  activities: Activities;
+  workflows?: WorkflowBundleOption | undefined;
+  limits?: typeof WORKER_LIMITS | undefined;
+}) {
+  const shared = { connection, namespace, activities, shutdownGraceTime: GRACE, shutdownForceTime: FORCE };
+  const main = await Worker.create({
+    ...shared,
+    ...workflowSource(workflows),
+    taskQueue: taskQueues.main,
+    reuseV8Context: true,
+    maxCachedWorkflows: limits.cachedWorkflows,
+    maxConcurrentWorkflowTaskExecutions: limits.workflowTasks,
+    maxConcurrentLocalActivityExecutions: limits.localAttempts,
+    maxConcurrentActivityTaskExecutions: limits.localAttempts,
+  });
+  const attempts = await Worker.create({
+    ...shared,
+    taskQueue: taskQueues.attempts,
+    maxConcurrentActivityTaskExecutions: limits.attempts,
+  });
+  const workers = [main, attempts];
+  return {
+    run: async (): Promise<void> => {
+      const runs = workers.map((worker) => worker.run());
+      try {
+        await Promise.all(runs);
+      } finally {
+        // One that fails takes the other with it: half a worker would keep deliveries waiting.
+        stop(workers);
+        await Promise.allSettled(runs);
+      }
+    },
+    shutdown: (): void => stop(workers),
+  };
+}
+
+export type DeliveryWorker = Awaited<ReturnType<typeof createDeliveryWorker>>;
+export type { Priority };
+
+function stop(workers: readonly Worker[]): void {
+  for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown();
+}
+
+function workflowSource(workflows: WorkflowBundleOption | undefined) {
+  if (workflows !== undefined) return { workflowBundle: workflows };
+  return existsSync(BUNDLE) ? { workflowBundle: { codePath: BUNDLE } } : { workflowsPath: SOURCE };
+}

@@ -1,0 +1,165 @@
+// Records attempts and decides, under the delivery's lock, what follows. Safe to repeat: an attempt counts once, and a 2xx wins.
+import type { Tenant } from '../../context.ts';
+import type { Database } from '../../database/database.ts';
+import type { Unit } from '../../database/transaction.ts';
+import type { EmittedEvent } from '../../events/event.ts';
+import type { AttemptStore, LoadedDelivery, LockedDelivery, StoredStatus } from './attempt.store.ts';
+import { type AttemptReport, outcomeCode, type RecordResult, type Step } from './attempt.ts';
+import { type NextStep, nextStep } from './next-step.ts';
+import { DEFAULT_RETRY_POLICY, MAX_RETRY_AFTER_MS, type RetryPolicy } from './retry-schedule.ts';
+
+/** Emits the service's own events in the caller's transaction. */
+export type EventEmitter = {
+  emit(
+    unit: Unit,
+    context: { tenant: Pick<Tenant, 'id'> },
+    events: readonly EmittedEvent[],
+  ): Promise<unknown>;
+};
+
+/** Deactivates a subscription whose endpoint is gone, with all that belongs to it, in the caller's transaction. */
+export type SubscriptionDeactivation = {
+  deactivateGone(unit: Unit, subscription: { tenantId: string; subscriptionId: string }): Promise<unknown>;
+};
+
+type Owner = Pick<LoadedDelivery, 'tenant_id' | 'subscription_id' | 'test' | 'lane_failing'>;
+type Place = { tenantId: string; subscriptionId: string };
+
+/** `workflow`: a workflow asks, and its generation is noted in the row; otherwise the row says that one is needed. */
+export type RecordOptions = { readonly workflow: boolean; readonly owner?: Owner | undefined };
+
+/** The records of attempts. Source: Specification, "Delivery"; the schedule is the platform's retry policy. */
+export function createAttemptRecordService({
+  database,
+  store,
+  events,
+  subscriptions,
+  random = Math.random,
+}: {
+  database: Pick<Database, 'query' | 'hot'>;
+  store: AttemptStore;
+  events: EventEmitter;
+  subscriptions: SubscriptionDeactivation;
+  random?: (() => number) | undefined;
+}) {
+  const record = async (report: AttemptReport, options: RecordOptions): Promise<RecordResult> => {
+    const last = { n: report.n, outcome: outcomeCode(report.outcome) };
+    const owner = options.owner ?? (await store.load(database, report));
+    if (owner === undefined) return { step: ended('canceled'), last };
+    const place = { tenantId: owner.tenant_id, subscriptionId: owner.subscription_id };
+    const workflow = options.workflow ? report.generation : null;
+    if (report.outcome.kind !== 'delivered') {
+      const failure = { place, test: owner.test, workflow };
+      return { step: await database.hot((unit) => recordFailure(unit, report, failure)), last };
+    }
+    if (!owner.lane_failing) {
+      await store.recordDelivered(database, report, { ...place, workflow });
+    } else {
+      await database.hot(async (unit) => {
+        await store.clearFailures(unit, place.subscriptionId);
+        await store.recordDelivered(unit, report, { ...place, workflow });
+      });
+    }
+    return { step: ended('delivered'), last };
+  };
+
+  const recordFailure = async (
+    unit: Unit,
+    report: AttemptReport,
+    { place, test, workflow }: { place: Place; test: boolean; workflow: number | null },
+  ): Promise<Step> => {
+    const { outcome } = report;
+    const fresh = await store.insertFailed(unit, report, place);
+    if (fresh && outcome.kind === 'retry' && !report.probe) {
+      const holdMs = outcome.hold ? Math.min(outcome.retryAfterMs ?? 0, MAX_RETRY_AFTER_MS) : null;
+      await store.failLane(unit, place.subscriptionId, holdMs);
+    }
+    if (fresh && outcome.kind === 'gone' && !test) await subscriptions.deactivateGone(unit, place);
+    const row = await store.lock(unit, report.deliveryId);
+    if (row === undefined) return ended('canceled');
+    if (!fresh) return stepOfRow(row, report.generation);
+    if (row.generation !== report.generation || stepOfStatus(row.status) !== undefined) {
+      await store.countAttempt(unit, report.deliveryId, report.n);
+      return stepOfRow(row, report.generation);
+    }
+    return settle(unit, report, { row, workflow });
+  };
+
+  /** Writes what follows a failed attempt; the row is locked, and its intents are what they are when this commits. */
+  const settle = async (
+    unit: Unit,
+    report: AttemptReport,
+    { row, workflow }: { row: LockedDelivery; workflow: number | null },
+  ): Promise<Step> => {
+    const next = nextStep({
+      outcome: report.outcome,
+      failedAttempts: row.failed_attempts,
+      policy: policyOf(row.retry_policy),
+      retryRequested: row.retry_requested_at !== null && row.retry_requested_at > new Date(report.startedAt),
+      probe: report.probe,
+      random: random(),
+    });
+    if (next.kind === 'delivered') return ended('delivered');
+    const failed = next.kind === 'failed';
+    await store.recordFailed(unit, report, {
+      status: failed ? 'failed' : 'retrying',
+      failedAttempts: next.failedAttempts,
+      delayMs: failed ? null : next.delayMs,
+      needsWorkflow: !failed && workflow === null,
+      workflow,
+    });
+    if (!failed) return { kind: 'wait', delayMs: next.delayMs };
+    await announceFailure(unit, report, row, next);
+    return ended('failed');
+  };
+
+  const announceFailure = async (
+    unit: Unit,
+    report: AttemptReport,
+    row: LockedDelivery,
+    { reason }: Extract<NextStep, { kind: 'failed' }>,
+  ): Promise<void> => {
+    // An event about a failed event about a failed event would never end.
+    if (row.event_type.startsWith('webhook.')) return;
+    const data = {
+      delivery_id: report.deliveryId,
+      subscription_id: row.subscription_id,
+      event_id: row.event_id,
+      event_type: row.event_type,
+      reason,
+      attempt_count: Math.max(row.attempt_count, report.n),
+      last_status_code: report.outcome.statusCode,
+      last_error: outcomeCode(report.outcome),
+    };
+    await events.emit(unit, { tenant: { id: row.tenant_id } }, [
+      { type: 'webhook.delivery.failed', data, exceptSubscription: row.subscription_id },
+    ]);
+  };
+
+  return {
+    /**
+     * Records a POST: its row, what it means for its lane, and what follows for its delivery, in one transaction (one statement for
+     * a 2xx of a lane that works).
+     * @returns what the workflow does next; of an attempt that was recorded before, what the row says now
+     */
+    record,
+  };
+}
+
+export type AttemptRecordService = ReturnType<typeof createAttemptRecordService>;
+
+const ended = (status: Extract<Step, { kind: 'ended' }>['status']): Step => ({ kind: 'ended', status });
+
+/** The end that a stored status stands for, undefined while it is not one. */
+export function stepOfStatus(status: StoredStatus): Step | undefined {
+  return status === 'pending' || status === 'retrying' ? undefined : ended(status);
+}
+
+function stepOfRow(row: LockedDelivery, generation: number): Step {
+  if (row.generation !== generation) return ended('superseded');
+  return stepOfStatus(row.status) ?? { kind: 'wait', delayMs: row.due_in_ms ?? 0 };
+}
+
+function policyOf(stored: unknown): RetryPolicy {
+  return stored === null ? DEFAULT_RETRY_POLICY : (stored as RetryPolicy);
+}

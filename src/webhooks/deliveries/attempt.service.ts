@@ -1,0 +1,168 @@
+// Makes an attempt and has it recorded. Postgres decides each time whether there is one to make; a POST that was made is never made
+// again because its record failed.
+import type { Database } from '../../database/database.ts';
+import { newId } from '../../database/ids.ts';
+import type { SubscriptionSealing } from '../subscriptions/subscription.sealing.ts';
+import type { AttemptMonitor } from './attempt.monitor.ts';
+import type { AttemptStore, LoadedDelivery } from './attempt.store.ts';
+import type { AttemptReport, AttemptRequest, SendResult, Step } from './attempt.ts';
+import { type AttemptRecordService, stepOfStatus } from './attempt-record.service.ts';
+import type { AttemptResult, DeliverySender } from './delivery.sender.ts';
+
+/** `workflow`: a workflow asks, not a relay. `signal` ends the attempt when its process must stop. */
+export type AttemptOptions = { readonly signal?: AbortSignal | undefined; readonly workflow: boolean };
+
+/** How often a send looks again when its lane opened while it went to wait for it. */
+const MOST_LOOKS = 5;
+
+/** Attempts of deliveries. Source: Specification, "Delivery" and "Receiver behaviour expected". */
+export function createAttemptService({
+  database,
+  store,
+  sender,
+  sealing,
+  records,
+  monitor,
+  onUnrecorded,
+}: {
+  database: Pick<Database, 'query' | 'hot'>;
+  store: AttemptStore;
+  sender: DeliverySender;
+  sealing: Pick<SubscriptionSealing, 'openSecret' | 'openHeaders'>;
+  records: AttemptRecordService;
+  monitor: Pick<AttemptMonitor, 'begin' | 'end'>;
+  /** Told when a POST was made and could not be recorded at once. */
+  onUnrecorded?: ((error: unknown) => void) | undefined;
+}) {
+  const send = async (request: AttemptRequest, options: AttemptOptions): Promise<SendResult> => {
+    const { deliveryId } = request;
+    const seen: { delivery?: LoadedDelivery | undefined; result?: AttemptResult | undefined } = {};
+    monitor.begin(deliveryId);
+    try {
+      for (let look = 0; look < MOST_LOOKS; look += 1) {
+        const delivery = await store.load(database, request);
+        seen.delivery = delivery;
+        if (delivery === undefined) return { kind: 'settled', step: ended('canceled') };
+        const step = await refuse(delivery, request);
+        if (step !== undefined) return { kind: 'settled', step, last: lastOf(delivery) };
+        if (delivery.lane_open || request.probe === true) {
+          seen.result = await sender.send(attemptOf(delivery, request, options.signal));
+          return await recordNow(delivery, reportOf(delivery, request, seen.result), options);
+        }
+        const epoch = await park(delivery, request, options);
+        if (epoch !== undefined) {
+          return { kind: 'settled', step: { kind: 'held', epoch }, last: lastOf(delivery) };
+        }
+      }
+      return { kind: 'settled', step: { kind: 'wait', delayMs: 1_000 } };
+    } finally {
+      monitor.end({
+        deliveryId,
+        subscriptionId: seen.delivery?.subscription_id,
+        durationMs: seen.result?.durationMs,
+        failed: seen.result?.outcome.kind === 'retry',
+      });
+    }
+  };
+
+  /** Why no attempt may begin now, or undefined. */
+  const refuse = async (delivery: LoadedDelivery, request: AttemptRequest): Promise<Step | undefined> => {
+    if (delivery.generation !== request.generation) return ended('superseded');
+    const over = stepOfStatus(delivery.status);
+    if (over !== undefined) return over;
+    if (delivery.lane_deleted) return end(request.deliveryId, 'canceled', null);
+    if (delivery.body === null) return end(request.deliveryId, 'failed', 'event:expired');
+    const waits = delivery.due_in_ms !== null && delivery.due_in_ms > 0 && !delivery.retry_requested;
+    if (request.probe === true) return undefined;
+    if (waits || delivery.recorded) return { kind: 'wait', delayMs: delivery.due_in_ms ?? 0 };
+    return undefined;
+  };
+
+  const end = async (deliveryId: string, status: 'canceled' | 'failed', error: string | null) => {
+    await store.end(database, deliveryId, status, error);
+    return ended(status);
+  };
+
+  /** @returns the lane's epoch, or undefined when the lane is open after all and the row must be read again */
+  const park = (
+    delivery: LoadedDelivery,
+    request: AttemptRequest,
+    { workflow }: AttemptOptions,
+  ): Promise<number | undefined> =>
+    database.hot(async (unit) => {
+      const lane = await store.shareLane(unit, delivery.subscription_id);
+      if (lane === undefined || lane.open || lane.deleted) return undefined;
+      // Without a workflow there is nobody to wake: the relay keeps its own row.
+      if (workflow) await store.park(unit, { ...request, epoch: lane.epoch, outboxId: newId() });
+      return lane.epoch;
+    });
+
+  const recordNow = async (
+    delivery: LoadedDelivery,
+    report: AttemptReport,
+    { workflow }: AttemptOptions,
+  ): Promise<SendResult> => {
+    try {
+      return { kind: 'settled', ...(await records.record(report, { workflow, owner: delivery })) };
+    } catch (error) {
+      onUnrecorded?.(error);
+      return { kind: 'unrecorded', report: withoutExcerpt(report) };
+    }
+  };
+
+  const attemptOf = (delivery: LoadedDelivery, request: AttemptRequest, signal: AbortSignal | undefined) => {
+    const id = delivery.subscription_id;
+    const current = sealing.openSecret(id, delivery.secret_sealed);
+    const next = delivery.next_secret_sealed && sealing.openSecret(id, delivery.next_secret_sealed);
+    return {
+      url: delivery.url,
+      headers: sealing.openHeaders(id, delivery.headers_sealed),
+      body: delivery.body ?? new Uint8Array(),
+      // Once the overlap is over the new secret is the only one, whether or not its workflow has tidied up yet.
+      secrets: next === null ? { current } : delivery.overlap_ended ? { current: next } : { current, next },
+      maxAge: delivery.max_age,
+      deliveryId: request.deliveryId,
+      eventType: delivery.event_type,
+      signal,
+    };
+  };
+
+  return {
+    /**
+     * Makes the attempt that is asked for, unless the delivery has ended, belongs to a newer generation, is not due yet, or
+     * its lane is closed; then says what to do instead. The POST's record is part of it.
+     * @returns what follows; `unrecorded` with the report when the POST was made and the database could not be told
+     * @throws when the database cannot be read, or the attempt is aborted: nothing was posted that is known of
+     */
+    send,
+  };
+}
+
+export type AttemptService = ReturnType<typeof createAttemptService>;
+
+const ended = (status: Extract<Step, { kind: 'ended' }>['status']): Step => ({ kind: 'ended', status });
+
+function lastOf(delivery: LoadedDelivery) {
+  if (delivery.last_outcome === null) return undefined;
+  return { n: delivery.attempt_count, outcome: delivery.last_outcome };
+}
+
+function reportOf(delivery: LoadedDelivery, request: AttemptRequest, result: AttemptResult): AttemptReport {
+  return {
+    deliveryId: request.deliveryId,
+    generation: request.generation,
+    n: Math.max(request.n, delivery.attempt_count + 1),
+    probe: request.probe === true,
+    startedAt: delivery.loaded_at.toISOString(),
+    durationMs: result.durationMs,
+    phases: result.phases,
+    outcome: result.outcome,
+    retryAfterSeconds: result.retryAfterSeconds,
+    responseExcerpt: result.responseExcerpt,
+  };
+}
+
+/** What a receiver wrote does not travel through Temporal. */
+function withoutExcerpt({ responseExcerpt: _, ...report }: AttemptReport): AttemptReport {
+  return report;
+}

@@ -1,0 +1,270 @@
+// All SQL of attempts: what a send must know, the record of what it did, and waiting for a lane.
+// Rows are always locked in this order: attempt, lane, delivery. Whoever takes them otherwise can deadlock.
+import type { Queryable, Unit } from '../../database/transaction.ts';
+import type { AttemptReport } from './attempt.ts';
+import { outcomeCode } from './attempt.ts';
+
+export type StoredStatus = 'pending' | 'retrying' | 'delivered' | 'failed' | 'canceled';
+
+/** Everything that a send needs, read at one moment. `due_in_ms` is null when no time is set; `recorded` is this generation's attempt n. */
+export type LoadedDelivery = {
+  readonly tenant_id: string;
+  readonly subscription_id: string;
+  readonly event_id: string;
+  readonly event_type: string;
+  readonly test: boolean;
+  readonly status: StoredStatus;
+  readonly generation: number;
+  readonly attempt_count: number;
+  readonly due_in_ms: number | null;
+  readonly retry_requested: boolean;
+  readonly last_outcome: string | null;
+  readonly recorded: boolean;
+  readonly loaded_at: Date;
+  readonly lane_open: boolean;
+  readonly lane_deleted: boolean;
+  readonly lane_failing: boolean;
+  readonly body: Buffer | null;
+  readonly url: string;
+  readonly max_age: number;
+  readonly secret_sealed: Buffer;
+  readonly next_secret_sealed: Buffer | null;
+  readonly overlap_ended: boolean;
+  readonly headers_sealed: Buffer | null;
+};
+
+/** A delivery's row while its record is made; the row is locked. */
+export type LockedDelivery = {
+  readonly tenant_id: string;
+  readonly subscription_id: string;
+  readonly event_id: string;
+  readonly event_type: string;
+  readonly test: boolean;
+  readonly status: StoredStatus;
+  readonly generation: number;
+  readonly attempt_count: number;
+  readonly failed_attempts: number;
+  readonly retry_requested_at: Date | null;
+  readonly due_in_ms: number | null;
+  readonly retry_policy: unknown;
+};
+
+/** What a failed attempt changes in its delivery; `delayMs` null: it is over. */
+export type FailureRecord = {
+  readonly status: 'retrying' | 'failed';
+  readonly failedAttempts: number;
+  readonly delayMs: number | null;
+};
+
+// Milliseconds until the next attempt may begin, rounded up: never early.
+const DUE =
+  'greatest(0, ceil(extract(epoch FROM d.next_attempt_at - clock_timestamp()) * 1000))::float8 AS due_in_ms';
+
+// A delivery's id begins with its event's time, so the bounds name the one partition that holds the event.
+const LOAD = `
+SELECT d.tenant_id, d.subscription_id, d.event_id, d.event_type, d.test, d.status, d.generation, d.attempt_count, ${DUE},
+  d.retry_requested_at IS NOT NULL AS retry_requested, coalesce(d.last_error, 'http:' || d.last_status_code) AS last_outcome,
+  a.n IS NOT NULL AS recorded, now()::timestamptz(3) AS loaded_at,
+  lane_is_open(l) AS lane_open, l.deleted AS lane_deleted, l.failures_in_a_row > 0 AS lane_failing,
+  e.body, s.url, s.max_age, s.secret_sealed, s.next_secret_sealed, s.headers_sealed,
+  coalesce(s.secret_overlap_ends_at <= now(), false) AS overlap_ended
+FROM deliveries d
+JOIN lanes l ON l.subscription_id = d.subscription_id
+JOIN subscriptions s ON s.id = d.subscription_id
+LEFT JOIN events e ON e.id = d.event_row AND e.id BETWEEN $4::uuid AND $5::uuid
+LEFT JOIN attempts a ON a.delivery_id = $1 AND a.n = $2 AND a.generation = $3
+WHERE d.id = $1`;
+
+const ATTEMPT_COLUMNS = `(delivery_id, n, tenant_id, subscription_id, generation, probe, started_at, duration_ms, phases,
+  status_code, outcome, error, retry_after_seconds, response_excerpt)`;
+const ATTEMPT_VALUES = '($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)';
+
+// One statement: nothing else is touched when an endpoint works.
+const RECORD_DELIVERED = `
+WITH attempt AS (
+  INSERT INTO attempts ${ATTEMPT_COLUMNS} VALUES ${ATTEMPT_VALUES}
+  ON CONFLICT (delivery_id, n) DO UPDATE SET generation = excluded.generation, probe = excluded.probe,
+    started_at = excluded.started_at, duration_ms = excluded.duration_ms, phases = excluded.phases,
+    status_code = excluded.status_code, outcome = excluded.outcome, error = excluded.error,
+    retry_after_seconds = excluded.retry_after_seconds, response_excerpt = excluded.response_excerpt, recorded_at = now()
+  WHERE attempts.outcome <> 'delivered'
+)
+UPDATE deliveries SET status = 'delivered', attempt_count = greatest(attempt_count, $2), next_attempt_at = NULL,
+  needs_workflow = false, waiting_epoch = NULL, retry_requested_at = NULL, last_status_code = $10, last_error = NULL,
+  completed_at = now(), started_generation = greatest(started_generation, $15)
+WHERE id = $1 AND status <> 'delivered'`;
+
+const INSERT_FAILED = `
+INSERT INTO attempts ${ATTEMPT_COLUMNS} VALUES ${ATTEMPT_VALUES} ON CONFLICT (delivery_id, n) DO NOTHING RETURNING n`;
+
+const FAIL_LANE = `
+UPDATE lanes SET failures_in_a_row = failures_in_a_row + 1, failing_since = coalesce(failing_since, now()),
+  state = CASE WHEN $2::float8 IS NOT NULL AND state = 'open' THEN 'held' ELSE state END,
+  hold_until = greatest(hold_until, now() + $2::float8 * interval '1 millisecond'), updated_at = now()
+WHERE subscription_id = $1`;
+
+const LOCK = `
+SELECT d.tenant_id, d.subscription_id, d.event_id, d.event_type, d.test, d.status, d.generation, d.attempt_count,
+  d.failed_attempts, d.retry_requested_at, ${DUE}, s.retry_policy
+FROM deliveries d JOIN subscriptions s ON s.id = d.subscription_id
+WHERE d.id = $1 FOR UPDATE OF d`;
+
+const RECORD_FAILED = `
+UPDATE deliveries SET status = $2, failed_attempts = $3, attempt_count = greatest(attempt_count, $4),
+  next_attempt_at = clock_timestamp() + $5::float8 * interval '1 millisecond',
+  completed_at = CASE WHEN $2 = 'failed' THEN now() END,
+  waiting_epoch = NULL, needs_workflow = $6, last_status_code = $7, last_error = $8,
+  retry_requested_at = CASE WHEN retry_requested_at > $9 AND $2 <> 'failed' THEN retry_requested_at END,
+  started_generation = greatest(started_generation, $10)
+WHERE id = $1`;
+
+const PARK = `
+WITH parked AS (
+  UPDATE deliveries SET waiting_epoch = $3, next_attempt_at = NULL, started_generation = greatest(started_generation, $2)
+  WHERE id = $1 AND generation = $2 AND status IN ('pending', 'retrying')
+  RETURNING id, tenant_id, subscription_id, generation
+)
+INSERT INTO outbox (id, tenant_id, lane, delivery_id, generation, kind)
+SELECT $4, tenant_id, subscription_id, id, generation, 'wake' FROM parked
+WHERE NOT EXISTS (
+  SELECT 1 FROM outbox o WHERE o.delivery_id = $1 AND o.kind = 'wake' AND o.generation = $2 AND o.claimed_by IS NULL)`;
+
+/** SQL of attempts; every function runs on the caller's connection. */
+export function createAttemptStore() {
+  return {
+    /** @returns undefined when there is no such delivery (any more) */
+    load: async (
+      queryable: Queryable,
+      { deliveryId, n, generation }: { deliveryId: string; n: number; generation: number },
+    ): Promise<LoadedDelivery | undefined> => {
+      const moment = deliveryId.slice(0, 13);
+      const { rows } = await queryable.query<LoadedDelivery>(LOAD, [
+        deliveryId,
+        n,
+        generation,
+        `${moment}-0000-0000-000000000000`,
+        `${moment}-ffff-ffff-ffffffffffff`,
+      ]);
+      return rows[0];
+    },
+
+    /** Records a 2xx, which wins over whatever was recorded before. `workflow`: the generation whose workflow made it. */
+    recordDelivered: async (
+      queryable: Queryable,
+      report: AttemptReport,
+      owner: { tenantId: string; subscriptionId: string; workflow: number | null },
+    ): Promise<void> => {
+      await queryable.query(RECORD_DELIVERED, [...attemptValues(report, owner), owner.workflow]);
+    },
+
+    clearFailures: async (unit: Unit, subscriptionId: string): Promise<void> => {
+      await unit.query(
+        `UPDATE lanes SET failures_in_a_row = 0, failing_since = NULL, updated_at = now()
+         WHERE subscription_id = $1 AND failures_in_a_row > 0`,
+        [subscriptionId],
+      );
+    },
+
+    /** @returns false when this attempt was recorded before */
+    insertFailed: async (
+      unit: Unit,
+      report: AttemptReport,
+      owner: { tenantId: string; subscriptionId: string },
+    ): Promise<boolean> => (await unit.query(INSERT_FAILED, attemptValues(report, owner))).rowCount > 0,
+
+    /** Counts a failure against the lane, and holds it when `holdMs` is a number. */
+    failLane: async (unit: Unit, subscriptionId: string, holdMs: number | null): Promise<void> => {
+      await unit.query(FAIL_LANE, [subscriptionId, holdMs]);
+    },
+
+    lock: async (unit: Unit, deliveryId: string): Promise<LockedDelivery | undefined> =>
+      (await unit.query<LockedDelivery>(LOCK, [deliveryId])).rows[0],
+
+    recordFailed: async (
+      unit: Unit,
+      report: AttemptReport,
+      change: FailureRecord & { needsWorkflow: boolean; workflow: number | null },
+    ): Promise<void> => {
+      await unit.query(RECORD_FAILED, [
+        report.deliveryId,
+        change.status,
+        change.failedAttempts,
+        report.n,
+        change.delayMs,
+        change.needsWorkflow,
+        report.outcome.statusCode,
+        outcomeCode(report.outcome),
+        report.startedAt,
+        change.workflow,
+      ]);
+    },
+
+    /** Counts an attempt of a delivery that has ended meanwhile, or that a newer generation owns. */
+    countAttempt: async (unit: Unit, deliveryId: string, n: number): Promise<void> => {
+      await unit.query('UPDATE deliveries SET attempt_count = greatest(attempt_count, $2) WHERE id = $1', [
+        deliveryId,
+        n,
+      ]);
+    },
+
+    /** Reads a lane and keeps whoever opens or closes it waiting until the transaction ends. */
+    shareLane: async (
+      unit: Unit,
+      subscriptionId: string,
+    ): Promise<{ open: boolean; deleted: boolean; epoch: number } | undefined> => {
+      const { rows } = await unit.query<{ open: boolean; deleted: boolean; epoch: number }>(
+        'SELECT lane_is_open(l) AS open, l.deleted, l.epoch FROM lanes l WHERE l.subscription_id = $1 FOR SHARE',
+        [subscriptionId],
+      );
+      return rows[0];
+    },
+
+    /** Notes that a delivery waits for its lane, with the outbox row that will wake it. */
+    park: async (
+      unit: Unit,
+      parking: { deliveryId: string; generation: number; epoch: number; outboxId: string },
+    ): Promise<void> => {
+      await unit.query(PARK, [parking.deliveryId, parking.generation, parking.epoch, parking.outboxId]);
+    },
+
+    /** Ends an unfinished delivery without an attempt. */
+    end: async (
+      queryable: Queryable,
+      deliveryId: string,
+      status: 'canceled' | 'failed',
+      error: string | null,
+    ): Promise<void> => {
+      await queryable.query(
+        `UPDATE deliveries SET status = $2, completed_at = now(), next_attempt_at = NULL, waiting_epoch = NULL,
+           needs_workflow = false, last_error = coalesce($3, last_error)
+         WHERE id = $1 AND status IN ('pending', 'retrying')`,
+        [deliveryId, status, error],
+      );
+    },
+  };
+}
+
+export type AttemptStore = ReturnType<typeof createAttemptStore>;
+
+function attemptValues(
+  report: AttemptReport,
+  owner: { tenantId: string; subscriptionId: string },
+): unknown[] {
+  const { outcome } = report;
+  return [
+    report.deliveryId,
+    report.n,
+    owner.tenantId,
+    owner.subscriptionId,
+    report.generation,
+    report.probe,
+    report.startedAt,
+    report.durationMs,
+    report.phases,
+    outcome.statusCode,
+    outcome.kind,
+    outcome.kind === 'delivered' ? null : outcome.error,
+    report.retryAfterSeconds,
+    report.responseExcerpt ?? null,
+  ];
+}

@@ -1,0 +1,51 @@
+// What crosses between a delivery's workflow and its attempts. Pure types: ids, outcomes, times and codes, never a URL's path, a body,
+// a secret or a text that a receiver chose.
+import type { AttemptPhases } from './delivery.sender.ts';
+import type { Outcome } from './outcome.ts';
+
+/** Which attempt to make. `n` is the workflow's count; the row decides when a newer attempt has taken the number. */
+export type AttemptRequest = {
+  readonly deliveryId: string;
+  readonly generation: number;
+  readonly n: number;
+  /** True for the one attempt that is let through to an endpoint that is down. */
+  readonly probe?: boolean | undefined;
+};
+
+/** A POST that was made. `startedAt` is ISO 8601 by the database's clock; `responseExcerpt` is left out on its way through Temporal. */
+export type AttemptReport = {
+  readonly deliveryId: string;
+  readonly generation: number;
+  readonly n: number;
+  readonly probe: boolean;
+  readonly startedAt: string;
+  readonly durationMs: number;
+  readonly phases: AttemptPhases;
+  readonly outcome: Outcome;
+  readonly retryAfterSeconds: number | null;
+  readonly responseExcerpt?: string | null | undefined;
+};
+
+/** How a delivery ended; `superseded`: a newer generation's workflow owns it. */
+export type FinalStatus = 'delivered' | 'failed' | 'canceled' | 'superseded';
+
+/** What the workflow does next. `delayMs` is never shorter than what the row says, by the database's clock. */
+export type Step =
+  | { readonly kind: 'ended'; readonly status: FinalStatus }
+  | { readonly kind: 'wait'; readonly delayMs: number }
+  | { readonly kind: 'held'; readonly epoch: number };
+
+/** The last attempt that the row knows of, for what an operator sees; `outcome` is a code such as `http:503`. */
+export type LastAttempt = { readonly n: number; readonly outcome: string };
+
+/** `unrecorded`: the POST was made and the database could not be told; it must be recorded, and never be made again. */
+export type SendResult =
+  | { readonly kind: 'settled'; readonly step: Step; readonly last?: LastAttempt | undefined }
+  | { readonly kind: 'unrecorded'; readonly report: AttemptReport };
+
+export type RecordResult = { readonly step: Step; readonly last: LastAttempt };
+
+/** The code of an outcome as it stands in the attempt's row and in `LastOutcome`. */
+export function outcomeCode(outcome: Outcome): string {
+  return outcome.kind === 'delivered' ? `http:${outcome.statusCode}` : outcome.error;
+}

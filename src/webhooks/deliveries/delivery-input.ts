@@ -1,0 +1,39 @@
+// What a delivery's workflow is started with, and how it ends. Pure types: ids, hosts, event types and codes only.
+import type { FinalStatus, LastAttempt, Step } from './attempt.ts';
+
+/** The input of `webhookDelivery`; what stands below the line is carried over when it continues as new. */
+export type DeliveryInput = {
+  readonly deliveryId: string;
+  readonly generation: number;
+  readonly tenantId: string;
+  readonly subscriptionId: string;
+  readonly eventType: string;
+  /** Host of the receiver: a URL's path may carry a secret. */
+  readonly host: string;
+  /** Number of the next attempt. */
+  readonly n: number;
+  /** The first attempt runs inside the workflow task: only for endpoints that are known to answer at once. */
+  readonly local: boolean;
+  /** Task queue of all other attempts. */
+  readonly attemptsQueue: string;
+  /** False where the namespace does not have the search attributes. */
+  readonly indexed: boolean;
+  // ----
+  readonly waiting?: Step | undefined;
+  readonly woken?: number | undefined;
+  readonly last?: LastAttempt | undefined;
+};
+
+export type DeliveryResult = {
+  readonly status: FinalStatus;
+  readonly attempts: number;
+  readonly outcome: string | null;
+};
+
+/** What the query `state` answers. `until` is ISO 8601. */
+export type DeliveryState = {
+  readonly nextAttempt: number;
+  readonly doing: 'sending' | 'recording' | 'waiting' | 'held' | 'ended';
+  readonly until: string | null;
+  readonly lastOutcome: string | null;
+};

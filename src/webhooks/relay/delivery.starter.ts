@@ -1,0 +1,152 @@
+// Starts and signals the workflows of deliveries. It must never put anything into Temporal but ids, hosts, event types and codes.
+import { type Client, isGrpcServiceError, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
+import { TypedSearchAttributes, WorkflowNotFoundError } from '@temporalio/common';
+import {
+  ATTEMPT_PRIORITY,
+  DELIVERY_SIGNALS,
+  DELIVERY_WORKFLOW,
+  deliveryWorkflowId,
+  SEARCH_ATTRIBUTES,
+  type TaskQueues,
+} from '../../temporal/names.ts';
+import type { DeliveryInput } from '../deliveries/delivery-input.ts';
+
+/** Milliseconds that one call to Temporal may take. */
+const CALL_TIMEOUT = 10_000;
+
+/** For so long workflows start without search attributes after the server refused them; then it is asked again. */
+const DEGRADED_MS = 60_000;
+
+const INVALID_ARGUMENT = 3;
+
+export type StartRequest = Pick<
+  DeliveryInput,
+  'deliveryId' | 'generation' | 'tenantId' | 'subscriptionId' | 'eventType' | 'host' | 'n' | 'local'
+>;
+
+/** `eager`: the first task runs in this process, without a poll. `exists`: it was started before. */
+export type StartOutcome = 'eager' | 'started' | 'exists';
+
+/**
+ * @param options.client on the worker's own native connection: others cannot start eagerly
+ * @param options.now milliseconds of any steady clock
+ */
+export function createDeliveryStarter({
+  client,
+  taskQueues,
+  now = () => performance.now(),
+}: {
+  client: Pick<Client, 'workflow' | 'withDeadline'>;
+  taskQueues: TaskQueues;
+  now?: (() => number) | undefined;
+}) {
+  let degradedUntil = Number.NEGATIVE_INFINITY;
+
+  const start = async (request: StartRequest, indexed: boolean): Promise<StartOutcome> => {
+    const { deliveryId, generation, tenantId, subscriptionId, eventType, host } = request;
+    const input: DeliveryInput = { ...request, indexed, attemptsQueue: taskQueues.attempts };
+    try {
+      const handle = await client.withDeadline(Date.now() + CALL_TIMEOUT, () =>
+        client.workflow.start(DELIVERY_WORKFLOW, {
+          workflowId: deliveryWorkflowId(deliveryId, generation),
+          taskQueue: taskQueues.main,
+          args: [input],
+          workflowIdReusePolicy: 'REJECT_DUPLICATE',
+          requestEagerStart: true,
+          staticSummary: `${host} · ${eventType}`,
+          priority: {
+            priorityKey: generation > 0 ? ATTEMPT_PRIORITY.replay : ATTEMPT_PRIORITY.first,
+            fairnessKey: tenantId,
+          },
+          ...(indexed
+            ? {
+                typedSearchAttributes: new TypedSearchAttributes([
+                  { key: SEARCH_ATTRIBUTES.tenantId, value: tenantId },
+                  { key: SEARCH_ATTRIBUTES.subscriptionId, value: subscriptionId },
+                  { key: SEARCH_ATTRIBUTES.eventType, value: eventType },
+                  { key: SEARCH_ATTRIBUTES.endpointHost, value: host },
+                ]),
+              }
+            : {}),
+        }),
+      );
+      return handle.eagerlyStarted ? 'eager' : 'started';
+    } catch (error) {
+      if (error instanceof WorkflowExecutionAlreadyStartedError) return 'exists';
+      throw error;
+    }
+  };
+
+  return {
+    /**
+     * Starts a delivery's workflow; one that ran under the same id, even if it is over, counts as started. A server that does not
+     * know the search attributes gets it without them.
+     * @throws when Temporal does not answer: the start may have happened, and is safe to repeat
+     */
+    start: async (request: StartRequest): Promise<StartOutcome> => {
+      const indexed = now() >= degradedUntil;
+      try {
+        return await start(request, indexed);
+      } catch (error) {
+        if (!indexed || !isRefusedAttribute(error)) throw error;
+        degradedUntil = now() + DEGRADED_MS;
+        return start(request, false);
+      }
+    },
+
+    /**
+     * Tells a delivery's workflow to look at its row again.
+     * @param epoch of the lane, for `wake`
+     * @returns false when no such workflow runs
+     * @throws when Temporal does not answer; safe to repeat
+     */
+    signal: async (
+      { deliveryId, generation }: { deliveryId: string; generation: number },
+      signal: keyof typeof DELIVERY_SIGNALS,
+      epoch?: number,
+    ): Promise<boolean> => {
+      const handle = client.workflow.getHandle(deliveryWorkflowId(deliveryId, generation));
+      try {
+        await client.withDeadline(Date.now() + CALL_TIMEOUT, () =>
+          handle.signal(DELIVERY_SIGNALS[signal], ...(epoch === undefined ? [] : [epoch])),
+        );
+        return true;
+      } catch (error) {
+        if (error instanceof WorkflowNotFoundError) return false;
+        throw error;
+      }
+    },
+
+    /** @returns whether the delivery's workflow is running; false also when nobody knows it (any more) */
+    isRunning: async ({
+      deliveryId,
+      generation,
+    }: {
+      deliveryId: string;
+      generation: number;
+    }): Promise<boolean> => {
+      const handle = client.workflow.getHandle(deliveryWorkflowId(deliveryId, generation));
+      try {
+        const { status } = await client.withDeadline(Date.now() + CALL_TIMEOUT, () => handle.describe());
+        return status.name === 'RUNNING';
+      } catch (error) {
+        if (error instanceof WorkflowNotFoundError) return false;
+        throw error;
+      }
+    },
+
+    /** Whether workflows start with their search attributes at present. */
+    isIndexed: (): boolean => now() >= degradedUntil,
+  };
+}
+
+export type DeliveryStarter = ReturnType<typeof createDeliveryStarter>;
+
+function isRefusedAttribute(error: unknown): boolean {
+  for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
+    if (isGrpcServiceError(cause)) {
+      return cause.code === INVALID_ARGUMENT && /search attribute/i.test(cause.details ?? cause.message);
+    }
+  }
+  return false;
+}

@@ -1,0 +1,162 @@
+// Hands one claimed row over to Temporal, then has the row deleted. A row goes only after the hand-over was acknowledged, so a crash
+// anywhere means that it is handed over again, and every hand-over is safe to repeat.
+import type { Database } from '../../database/database.ts';
+import { newId } from '../../database/ids.ts';
+import type { AttemptMonitor } from '../deliveries/attempt.monitor.ts';
+import type { DeliveryStarter } from './delivery.starter.ts';
+import type { RelayStore, Work } from './relay.store.ts';
+import type { Slots } from './slots.ts';
+import { createStartWindow } from './start-window.ts';
+
+/** Starts under way at once. */
+const WINDOW = 16;
+
+/** Milliseconds that a permit is held for a local attempt that does not begin. */
+const BEGIN_TIMEOUT = 2_000;
+
+/** Milliseconds without any hand-over after one failed, doubling up to the second. */
+const LEAST_PAUSE = 100;
+const LONGEST_PAUSE = 5_000;
+
+/** How a claimed row ends: `done` deletes it, with the delivery's mark unless there was nothing to hand over; `release` gives it back. */
+export type Settlement = {
+  done(work: Work, mark: boolean): void;
+  release(work: Work): void;
+};
+
+export function createHandOver({
+  database,
+  store,
+  starter,
+  monitor,
+  slots,
+  settlement,
+  onFailure,
+  now = () => performance.now(),
+}: {
+  database: Pick<Database, 'query'>;
+  store: Pick<RelayStore, 'restart'>;
+  starter: Pick<DeliveryStarter, 'start' | 'signal'>;
+  monitor: Pick<AttemptMonitor, 'listen'>;
+  slots: Slots;
+  settlement: Settlement;
+  onFailure: (error: unknown) => void;
+  now?: (() => number) | undefined;
+}) {
+  const window = createStartWindow(WINDOW);
+  const awaited = new Map<string, () => void>();
+  const running = new Set<Promise<void>>();
+  let pause = 0;
+  let pausedUntil = Number.NEGATIVE_INFINITY;
+  let stopped = false;
+
+  const stopListening = monitor.listen({ begun: (deliveryId) => awaited.get(deliveryId)?.() });
+
+  const isPaused = () => stopped || now() < pausedUntil;
+
+  /** Resolves when the attempt has begun in this process, or is not going to. */
+  const begun = (deliveryId: string): { promise: Promise<void>; cancel: () => void } => {
+    let cancel: () => void = () => awaited.delete(deliveryId);
+    const promise = new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, BEGIN_TIMEOUT);
+      cancel = () => {
+        clearTimeout(timer);
+        awaited.delete(deliveryId);
+        resolve();
+      };
+    });
+    awaited.set(deliveryId, cancel);
+    return { promise, cancel };
+  };
+
+  const start = async (work: Work, local: boolean): Promise<void> => {
+    const permit = await window.acquire();
+    const attempt = begun(work.delivery_id);
+    try {
+      if (isPaused()) return giveBack(work);
+      const outcome = await starter.start({
+        deliveryId: work.delivery_id,
+        generation: work.generation,
+        tenantId: work.tenant_id,
+        subscriptionId: work.lane,
+        eventType: work.event_type,
+        host: work.host,
+        n: work.attempt_count + 1,
+        local,
+      });
+      settlement.done(work, true);
+      if (outcome === 'exists') slots.remove(work.delivery_id);
+      if (outcome === 'eager' && local) await attempt.promise;
+    } finally {
+      attempt.cancel();
+      permit();
+    }
+  };
+
+  const signal = async (work: Work): Promise<void> => {
+    if (isPaused()) return giveBack(work);
+    const delivery = { deliveryId: work.delivery_id, generation: work.generation };
+    const heard =
+      work.kind === 'wake'
+        ? await starter.signal(delivery, 'wake', work.epoch)
+        : await starter.signal(delivery, work.command === 'cancel' ? 'cancel' : 'retryNow');
+    if (!heard) {
+      slots.remove(work.delivery_id);
+      // Whoever was to be told is gone: an unfinished delivery gets a workflow of the next generation.
+      if (work.command !== 'cancel') await store.restart(database, { ...delivery, outboxId: newId() });
+    }
+    settlement.done(work, heard);
+  };
+
+  const giveBack = (work: Work): void => {
+    if (work.kind !== 'command') slots.remove(work.delivery_id);
+    settlement.release(work);
+  };
+
+  const perform = async (work: Work, local: boolean): Promise<void> => {
+    try {
+      if (work.kind !== 'command' && !isWanted(work)) {
+        slots.remove(work.delivery_id);
+        settlement.done(work, false);
+      } else if (work.kind === 'first' || work.kind === 'start') {
+        await start(work, local);
+      } else {
+        await signal(work);
+      }
+      pause = 0;
+    } catch (error) {
+      giveBack(work);
+      pause = Math.min(Math.max(pause * 2, LEAST_PAUSE), LONGEST_PAUSE);
+      pausedUntil = now() + pause;
+      onFailure(error);
+    }
+  };
+
+  return {
+    /** Hands a claimed row over, in the background; never throws. `local`: its first attempt may run inside the workflow task. */
+    begin: (work: Work, local: boolean): void => {
+      const run: Promise<void> = perform(work, local).finally(() => running.delete(run));
+      running.add(run);
+    },
+
+    /** Rows that are being handed over. */
+    pending: (): number => running.size,
+
+    /** Milliseconds until claims make sense again after a failure; 0: now. */
+    pauseLeft: (): number => Math.max(0, pausedUntil - now()),
+
+    /** Gives back what has not been started, and waits for what has. */
+    stop: async (): Promise<void> => {
+      stopped = true;
+      await Promise.all(running);
+      stopListening();
+    },
+  };
+}
+
+export type HandOver = ReturnType<typeof createHandOver>;
+
+/** Whether the row's delivery still waits for it. */
+function isWanted(work: Work): boolean {
+  return (work.status === 'pending' || work.status === 'retrying') && work.row_generation === work.generation;
+}

@@ -1,0 +1,253 @@
+// Hands accepted work over to workflows: claims it fairly, as far as there are free slots, and starts or signals. It must never hold
+// anything in memory that the outbox does not hold as well.
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Database } from '../../database/database.ts';
+import { newId } from '../../database/ids.ts';
+import type { AttemptMonitor } from '../deliveries/attempt.monitor.ts';
+import type { LaneService } from '../lanes/lane.service.ts';
+import { createLaneSpeeds, localAttemptsOf } from '../lanes/lane-speed.ts';
+import { allocate, START_OF_ROTATION } from './allocation.ts';
+import type { DeliveryStarter } from './delivery.starter.ts';
+import { createHandOver } from './hand-over.service.ts';
+import type { ReadyLane, RelayIdentity, RelayStore, Work } from './relay.store.ts';
+import { createSettlement } from './settlement.batcher.ts';
+import { createSlots, type SlotLimits } from './slots.ts';
+
+/** Times in milliseconds, counts a process. */
+export const RELAY_SETTINGS = {
+  slots: { total: 256, tenant: 64, local: 64 } satisfies SlotLimits,
+  /** Rows a lane gets in one turn. */
+  quantum: 4,
+  /** Lanes that one look covers. */
+  lanes: 1_000,
+  commands: 64,
+  poll: 250,
+  idlePoll: 1_000,
+  /** Between two looks, so that a busy relay claims several rows at once. */
+  gap: 5,
+  beat: 1_000,
+  /** After so long without news of an attempt its row is asked. */
+  progress: 500,
+  /** After so long a slot is free whatever the row says. */
+  slotLifetime: 60_000,
+} as const;
+
+export type RelaySettings = {
+  readonly [Name in keyof typeof RELAY_SETTINGS]: Widened<(typeof RELAY_SETTINGS)[Name]>;
+};
+type Widened<T> = T extends number ? number : T;
+
+const FIRST_LANE = {
+  tenantId: '00000000-0000-0000-0000-000000000000',
+  lane: '00000000-0000-0000-0000-000000000000',
+};
+
+/**
+ * One relay; each worker process has one.
+ * @param options.listen opens the listener for new work and returns how to close it
+ * @param options.onFailure told of failures of Temporal or the database; the relay carries on
+ */
+export function createRelayService({
+  database,
+  store,
+  starter,
+  monitor,
+  lanes,
+  listen,
+  onFailure,
+  settings = RELAY_SETTINGS,
+  instance = newId(),
+}: {
+  database: Pick<Database, 'query'>;
+  store: RelayStore;
+  starter: Pick<DeliveryStarter, 'start' | 'signal'>;
+  monitor: Pick<AttemptMonitor, 'listen'>;
+  lanes: Pick<LaneService, 'saveSpeeds'>;
+  listen: (onWork: () => void) => { close(): Promise<void> };
+  onFailure: (error: unknown) => void;
+  settings?: RelaySettings | undefined;
+  instance?: string | undefined;
+}) {
+  const slots = createSlots(settings.slots);
+  const speeds = createLaneSpeeds();
+  const settlement = createSettlement({
+    write: async ({ marked, unmarked, released }) => {
+      if (marked.length + unmarked.length > 0) await store.complete(database, marked, unmarked);
+      if (released.length > 0) await store.release(database, identity, released);
+    },
+  });
+  const handOver = createHandOver({ database, store, starter, monitor, slots, settlement, onFailure });
+  let identity: RelayIdentity = { instance, epoch: 0 };
+  let rotation = START_OF_ROTATION;
+  let after = FIRST_LANE;
+  let lastWork = Number.NEGATIVE_INFINITY;
+  let poked = false;
+  let wakeUp: (() => void) | undefined;
+  let stopping = false;
+
+  const poke = (): void => {
+    poked = true;
+    wakeUp?.();
+  };
+
+  const rest = async (ms: number): Promise<void> => {
+    if (!poked && !stopping) {
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, ms);
+        wakeUp = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+    }
+    poked = false;
+  };
+
+  /** One page of lanes with work; behind the last page it begins again. */
+  const readLanes = async (): Promise<ReadyLane[]> => {
+    const page = await store.readyLanes(database, { after, limit: settings.lanes });
+    const last = page.at(-1);
+    const more = page.length >= settings.lanes && last !== undefined;
+    after = more ? { tenantId: last.tenant_id, lane: last.lane } : FIRST_LANE;
+    return page.filter((lane) => lane.open);
+  };
+
+  const claimWork = async (): Promise<number> => {
+    if (slots.free() === 0) return 0;
+    const now = performance.now();
+    const local = new Set<string>();
+    const rooms = (await readLanes()).map((lane) => {
+      const stored = { p90Ms: lane.p90_ms, failing: lane.failing };
+      const room = slots.laneRoom(lane.lane, lane.cap, localAttemptsOf(stored, speeds.p90(lane.lane)), now);
+      if (room.local) local.add(lane.lane);
+      return { tenantId: lane.tenant_id, lane: lane.lane, room: room.room };
+    });
+    const { quantum } = settings;
+    const shared = allocate({
+      lanes: rooms,
+      free: slots.free(),
+      tenantRoom: slots.tenantRoom,
+      quantum,
+      rotation,
+    });
+    rotation = shared.rotation;
+    if (shared.grants.length === 0) return 0;
+    const work = await store.claim(database, identity, shared.grants);
+    for (const row of work) take(row, local.has(row.lane) && row.kind === 'first');
+    return work.length;
+  };
+
+  const take = (work: Work, local: boolean): void => {
+    slots.add({
+      deliveryId: work.delivery_id,
+      tenantId: work.tenant_id,
+      lane: work.lane,
+      local,
+      attempts: work.attempt_count,
+      since: performance.now(),
+    });
+    handOver.begin(work, local);
+  };
+
+  const claimCommands = async (): Promise<number> => {
+    if (handOver.pending() > settings.slots.total + settings.commands) return 0;
+    const commands = await store.claimCommands(database, identity, settings.commands);
+    for (const command of commands) handOver.begin(command, false);
+    return commands.length;
+  };
+
+  const loop = async (): Promise<void> => {
+    while (!stopping) {
+      let claimed = 0;
+      try {
+        if (handOver.pauseLeft() === 0) {
+          claimed = (await Promise.all([claimCommands(), claimWork()])).reduce((sum, count) => sum + count);
+        }
+      } catch (error) {
+        onFailure(error);
+        await sleep(settings.poll);
+      }
+      const now = performance.now();
+      if (claimed > 0) lastWork = now;
+      await sleep(settings.gap);
+      if (claimed === 0) await rest(now - lastWork < 5_000 ? settings.poll : settings.idlePoll);
+    }
+  };
+
+  /** Once a second: shows that this relay lives, frees what dead ones had claimed, keeps slots and lane speeds true. */
+  const beat = async (): Promise<void> => {
+    while (!stopping) {
+      try {
+        if (!(await store.beat(database, identity))) identity = await store.register(database, instance);
+        if ((await store.takeOver(database)) > 0) poke();
+        const changed = speeds.changed();
+        if (changed.length > 0) await lanes.saveSpeeds(database, changed);
+      } catch (error) {
+        onFailure(error);
+      }
+      await pause(settings.beat);
+    }
+  };
+
+  /** Frees the slots of attempts that another process made, or that came to nothing. */
+  const watchProgress = async (): Promise<void> => {
+    while (!stopping) {
+      const now = performance.now();
+      const silent = slots.olderThan(now - settings.progress);
+      try {
+        const over = silent.length === 0 ? [] : await store.attempted(database, silent);
+        for (const deliveryId of over) slots.remove(deliveryId);
+        if (over.length > 0) poke();
+      } catch (error) {
+        onFailure(error);
+      }
+      for (const flight of slots.olderThan(now - settings.slotLifetime)) slots.remove(flight.deliveryId);
+      await pause(settings.progress);
+    }
+  };
+
+  const ending = new AbortController();
+  const pause = (ms: number) => sleep(ms, undefined, { signal: ending.signal }).catch(() => undefined);
+
+  return {
+    /** Tells the relay that there may be work. */
+    poke,
+
+    /** Deliveries between their claim and the end of their attempt, in this process. */
+    inFlight: (): number => slots.size(),
+
+    /**
+     * Starts the relay.
+     * @returns `stop`, which gives back what has not been handed over and resolves when nothing is under way
+     * @throws when the database cannot be reached
+     */
+    start: async (): Promise<{ stop(): Promise<void> }> => {
+      identity = await store.register(database, instance);
+      const stopListening = monitor.listen({
+        ended: ({ deliveryId, subscriptionId, durationMs }) => {
+          if (subscriptionId !== undefined && durationMs !== undefined)
+            speeds.note(subscriptionId, durationMs);
+          if (slots.remove(deliveryId)) poke();
+        },
+      });
+      const listener = listen(poke);
+      const loops = [loop(), beat(), watchProgress()];
+      return {
+        stop: async () => {
+          stopping = true;
+          ending.abort();
+          poke();
+          await Promise.all(loops);
+          await handOver.stop();
+          stopListening();
+          await listener.close();
+          // What could not be written is taken over by the others, like the claims of a dead relay.
+          await settlement.drain();
+          await store.leave(database, identity).catch(onFailure);
+        },
+      };
+    },
+  };
+}
+
+export type RelayService = ReturnType<typeof createRelayService>;

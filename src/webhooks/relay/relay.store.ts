@@ -1,0 +1,246 @@
+// All SQL of the relay: its own sign of life, claims, hand-overs. The database's clock decides who is alive.
+// Rows that several relays may want are taken with SKIP LOCKED, so that no two of them ever wait for each other.
+import type { Queryable } from '../../database/transaction.ts';
+import type { StoredStatus } from '../deliveries/attempt.store.ts';
+
+/** A relay whose last beat is older than this is dead: what it claimed belongs to nobody. */
+export const RELAY_LIFETIME = "interval '5 seconds'";
+
+export type RelayIdentity = { readonly instance: string; readonly epoch: number };
+
+/** A lane that has unclaimed work. */
+export type ReadyLane = {
+  readonly tenant_id: string;
+  readonly lane: string;
+  readonly open: boolean;
+  readonly p90_ms: number | null;
+  readonly failing: boolean;
+  readonly cap: number;
+};
+
+/** A claimed outbox row with what its hand-over needs. `status` is null when the delivery is gone. */
+export type Work = {
+  readonly id: string;
+  readonly kind: 'first' | 'wake' | 'start' | 'command';
+  readonly command: 'retry' | 'cancel' | null;
+  readonly delivery_id: string;
+  readonly generation: number;
+  readonly tenant_id: string;
+  readonly lane: string;
+  readonly status: StoredStatus | null;
+  readonly row_generation: number | null;
+  readonly attempt_count: number;
+  readonly event_type: string;
+  readonly host: string;
+  readonly epoch: number;
+};
+
+const BEAT = `
+UPDATE relays SET seen_at = now() WHERE instance = $1 AND epoch = $2 AND seen_at > now() - ${RELAY_LIFETIME}`;
+
+const REGISTER = `
+INSERT INTO relays (instance, epoch) VALUES ($1, 1)
+ON CONFLICT (instance) DO UPDATE SET epoch = relays.epoch + 1, seen_at = now() RETURNING epoch`;
+
+// Claims of whoever is not alive with that very epoch.
+const TAKE_OVER = `
+UPDATE outbox SET claimed_by = NULL, claim_epoch = NULL WHERE id IN (
+  SELECT o.id FROM outbox o WHERE o.claimed_by IS NOT NULL AND NOT EXISTS (
+    SELECT 1 FROM relays r WHERE r.instance = o.claimed_by AND r.epoch = o.claim_epoch AND r.seen_at > now() - ${RELAY_LIFETIME})
+  FOR UPDATE OF o SKIP LOCKED)`;
+
+// A skip scan: one index probe a lane, whatever waits in it.
+const READY_LANES = `
+WITH RECURSIVE ready AS (
+  (SELECT o.tenant_id, o.lane FROM outbox o
+   WHERE o.claimed_by IS NULL AND o.kind <> 'command' AND (o.tenant_id, o.lane) > ($1::uuid, $2::uuid)
+   ORDER BY o.tenant_id, o.lane LIMIT 1)
+  UNION ALL
+  SELECT following.tenant_id, following.lane FROM ready r CROSS JOIN LATERAL (
+    SELECT o.tenant_id, o.lane FROM outbox o
+    WHERE o.claimed_by IS NULL AND o.kind <> 'command' AND (o.tenant_id, o.lane) > (r.tenant_id, r.lane)
+    ORDER BY o.tenant_id, o.lane LIMIT 1) AS following
+)
+SELECT r.tenant_id, r.lane, lane_is_open(l) AS open, l.p90_ms, l.failures_in_a_row > 0 AS failing, l.in_flight_cap AS cap
+FROM (SELECT * FROM ready LIMIT $3) r JOIN lanes l ON l.subscription_id = r.lane
+ORDER BY r.tenant_id, r.lane`;
+
+const ALIVE = `EXISTS (
+  SELECT 1 FROM relays r WHERE r.instance = $1 AND r.epoch = $2 AND r.seen_at > now() - ${RELAY_LIFETIME})`;
+
+const CLAIMED = `
+SELECT c.id, c.kind, c.command, c.delivery_id, c.generation, c.tenant_id, c.lane, d.status, d.generation AS row_generation,
+  coalesce(d.attempt_count, 0) AS attempt_count, coalesce(d.event_type, '') AS event_type, s.host, l.epoch
+FROM claimed c
+JOIN subscriptions s ON s.id = c.lane JOIN lanes l ON l.subscription_id = c.lane
+LEFT JOIN deliveries d ON d.id = c.delivery_id
+ORDER BY c.id`;
+
+const CLAIM = `
+WITH picked AS (
+  SELECT o.id FROM unnest($3::uuid[], $4::uuid[], $5::int[]) AS w (tenant_id, lane, quota)
+  JOIN lanes l ON l.subscription_id = w.lane AND lane_is_open(l)
+  CROSS JOIN LATERAL (
+    SELECT id FROM outbox
+    WHERE tenant_id = w.tenant_id AND lane = w.lane AND claimed_by IS NULL AND kind <> 'command'
+    ORDER BY tenant_id, lane, id LIMIT w.quota FOR UPDATE SKIP LOCKED) AS o
+), claimed AS (
+  UPDATE outbox SET claimed_by = $1, claim_epoch = $2 FROM picked WHERE outbox.id = picked.id AND ${ALIVE}
+  RETURNING outbox.*
+)
+${CLAIMED}`;
+
+const CLAIM_COMMANDS = `
+WITH picked AS (
+  SELECT id FROM outbox WHERE claimed_by IS NULL AND kind = 'command' ORDER BY id LIMIT $3 FOR UPDATE SKIP LOCKED
+), claimed AS (
+  UPDATE outbox SET claimed_by = $1, claim_epoch = $2 FROM picked WHERE outbox.id = picked.id AND ${ALIVE}
+  RETURNING outbox.*
+)
+${CLAIMED}`;
+
+// A started delivery whose attempt is recorded already carries the mark, and is not written again.
+const MARK_STARTED = `
+UPDATE deliveries d SET started_generation = w.generation
+FROM unnest($1::uuid[], $2::int[]) AS w (id, generation)
+WHERE d.id = ANY($1::uuid[]) AND d.id = w.id AND d.generation = w.generation
+  AND d.started_generation IS DISTINCT FROM w.generation`;
+
+// From here on the sweep watches over a woken delivery, unless it has gone to wait again.
+const MARK_WOKEN = `
+UPDATE deliveries d SET waiting_epoch = NULL, next_attempt_at = now()
+FROM unnest($1::uuid[], $2::bigint[]) AS w (id, epoch)
+WHERE d.id = ANY($1::uuid[]) AND d.id = w.id AND d.waiting_epoch <= w.epoch AND NOT EXISTS (
+  SELECT 1 FROM outbox o WHERE o.delivery_id = d.id AND o.kind = 'wake' AND NOT o.id = ANY($3::uuid[]))`;
+
+const RESTART = `
+WITH next AS (
+  UPDATE deliveries SET generation = generation + 1, waiting_epoch = NULL, next_attempt_at = coalesce(next_attempt_at, now())
+  WHERE id = $1 AND generation = $2 AND started_generation = $2 AND status IN ('pending', 'retrying')
+  RETURNING id, tenant_id, subscription_id, generation
+)
+INSERT INTO outbox (id, tenant_id, lane, delivery_id, generation, kind)
+SELECT $3, tenant_id, subscription_id, id, generation, 'start' FROM next`;
+
+const ATTEMPTED = `
+SELECT d.id FROM unnest($1::uuid[], $2::int[]) AS w (id, attempts) JOIN deliveries d ON d.id = w.id
+WHERE d.id = ANY($1::uuid[])
+  AND (d.attempt_count > w.attempts OR d.status NOT IN ('pending', 'retrying') OR d.waiting_epoch IS NOT NULL)`;
+
+/** SQL of the relay; every function runs on the caller's connection. */
+export function createRelayStore() {
+  return {
+    /** Enters this relay as alive; whatever it claimed under an earlier epoch is free again. */
+    register: async (queryable: Queryable, instance: string): Promise<RelayIdentity> => {
+      const { rows } = await queryable.query<{ epoch: number }>(REGISTER, [instance]);
+      return { instance, epoch: rows[0]?.epoch ?? 1 };
+    },
+
+    /** @returns false when this relay counts as dead: it must register again */
+    beat: async (queryable: Queryable, { instance, epoch }: RelayIdentity): Promise<boolean> =>
+      (await queryable.query(BEAT, [instance, epoch])).rowCount > 0,
+
+    /** Frees what dead relays had claimed. @returns how many rows */
+    takeOver: async (queryable: Queryable): Promise<number> => {
+      const { rowCount } = await queryable.query(TAKE_OVER);
+      await queryable.query(`DELETE FROM relays WHERE seen_at < now() - 2 * ${RELAY_LIFETIME}`);
+      return rowCount;
+    },
+
+    /** Ends this relay: what it had claimed is free at once. */
+    leave: async (queryable: Queryable, { instance }: RelayIdentity): Promise<void> => {
+      await queryable.query('DELETE FROM relays WHERE instance = $1', [instance]);
+      await queryable.query('UPDATE outbox SET claimed_by = NULL, claim_epoch = NULL WHERE claimed_by = $1', [
+        instance,
+      ]);
+    },
+
+    /** Lanes with unclaimed work behind the given place, in order, at most `limit`. */
+    readyLanes: async (
+      queryable: Queryable,
+      { after, limit }: { after: { tenantId: string; lane: string }; limit: number },
+    ): Promise<ReadyLane[]> =>
+      (await queryable.query<ReadyLane>(READY_LANES, [after.tenantId, after.lane, limit])).rows,
+
+    /** Claims the oldest work of open lanes, at most `quota` a lane. */
+    claim: async (
+      queryable: Queryable,
+      { instance, epoch }: RelayIdentity,
+      grants: readonly { tenantId: string; lane: string; quota: number }[],
+    ): Promise<Work[]> => {
+      const tenants = grants.map(({ tenantId }) => tenantId);
+      const lanes = grants.map(({ lane }) => lane);
+      const quotas = grants.map(({ quota }) => quota);
+      return (await queryable.query<Work>(CLAIM, [instance, epoch, tenants, lanes, quotas])).rows;
+    },
+
+    claimCommands: async (
+      queryable: Queryable,
+      { instance, epoch }: RelayIdentity,
+      limit: number,
+    ): Promise<Work[]> => (await queryable.query<Work>(CLAIM_COMMANDS, [instance, epoch, limit])).rows,
+
+    /** Deletes rows whose hand-over was acknowledged, and marks the deliveries of the first list. Safe to repeat. */
+    complete: async (
+      queryable: Queryable,
+      marked: readonly Work[],
+      unmarked: readonly Work[],
+    ): Promise<void> => {
+      const ids = [...marked, ...unmarked].map(({ id }) => id);
+      const started = marked.filter(({ kind }) => kind === 'first' || kind === 'start');
+      const woken = marked.filter(({ kind }) => kind === 'wake');
+      if (started.length > 0) {
+        await queryable.query(MARK_STARTED, [
+          started.map((work) => work.delivery_id),
+          started.map((work) => work.generation),
+        ]);
+      }
+      if (woken.length > 0) {
+        await queryable.query(MARK_WOKEN, [
+          woken.map((work) => work.delivery_id),
+          woken.map((work) => work.epoch),
+          ids,
+        ]);
+      }
+      await queryable.query('DELETE FROM outbox WHERE id = ANY($1::uuid[])', [ids]);
+    },
+
+    /** Gives claims back. */
+    release: async (
+      queryable: Queryable,
+      { instance }: RelayIdentity,
+      work: readonly Work[],
+    ): Promise<void> => {
+      await queryable.query(
+        'UPDATE outbox SET claimed_by = NULL, claim_epoch = NULL WHERE id = ANY($1::uuid[]) AND claimed_by = $2',
+        [work.map(({ id }) => id), instance],
+      );
+    },
+
+    /**
+     * Has an unfinished delivery, whose workflow of this generation was started and is gone, started again as the next one.
+     * @returns false when there is nothing to start again
+     */
+    restart: async (
+      queryable: Queryable,
+      delivery: { deliveryId: string; generation: number; outboxId: string },
+    ): Promise<boolean> => {
+      const { deliveryId, generation, outboxId } = delivery;
+      return (await queryable.query(RESTART, [deliveryId, generation, outboxId])).rowCount > 0;
+    },
+
+    /** Which of these deliveries have had another attempt, have ended, or wait for their lane. */
+    attempted: async (
+      queryable: Queryable,
+      flights: readonly { deliveryId: string; attempts: number }[],
+    ): Promise<string[]> => {
+      const { rows } = await queryable.query<{ id: string }>(ATTEMPTED, [
+        flights.map(({ deliveryId }) => deliveryId),
+        flights.map(({ attempts }) => attempts),
+      ]);
+      return rows.map(({ id }) => id);
+    },
+  };
+}
+
+export type RelayStore = ReturnType<typeof createRelayStore>;

@@ -1,0 +1,74 @@
+// Collects what became of claimed rows and writes it in batches. A batch whose write fails must be kept: a claim of a living relay is
+// taken over by nobody.
+import type { Work } from './relay.store.ts';
+
+/** One batch: rows to delete with their deliveries' marks, rows to delete, rows to give back. */
+export type SettledBatch = { marked: Work[]; unmarked: Work[]; released: Work[] };
+
+/**
+ * @param write writes one batch; a batch whose write fails is kept and written with the next
+ * @param delayMs how long rows are collected: by then most attempts are recorded, and need no mark
+ */
+export function createSettlement({
+  write,
+  delayMs = 50,
+  retryMs = 1_000,
+}: {
+  write: (batch: SettledBatch) => Promise<void>;
+  delayMs?: number;
+  retryMs?: number;
+}) {
+  let batch: SettledBatch = { marked: [], unmarked: [], released: [] };
+  let timer: NodeJS.Timeout | undefined;
+  let writing: Promise<void> = Promise.resolve();
+
+  const size = () => batch.marked.length + batch.unmarked.length + batch.released.length;
+
+  const flush = (): Promise<boolean> => {
+    const taken = batch;
+    batch = { marked: [], unmarked: [], released: [] };
+    const result = writing
+      .then(() => write(taken))
+      .then(
+        () => true,
+        () => {
+          batch = {
+            marked: [...taken.marked, ...batch.marked],
+            unmarked: [...taken.unmarked, ...batch.unmarked],
+            released: [...taken.released, ...batch.released],
+          };
+          schedule(retryMs);
+          return false;
+        },
+      );
+    writing = result.then(() => undefined);
+    return result;
+  };
+
+  const schedule = (after: number) => {
+    timer ??= setTimeout(() => {
+      timer = undefined;
+      void flush();
+    }, after);
+  };
+
+  return {
+    done: (work: Work, mark: boolean): void => {
+      (mark ? batch.marked : batch.unmarked).push(work);
+      schedule(delayMs);
+    },
+    release: (work: Work): void => {
+      batch.released.push(work);
+      schedule(delayMs);
+    },
+    /** Writes what is left. @returns false when the last write failed */
+    drain: async (): Promise<boolean> => {
+      clearTimeout(timer);
+      timer = undefined;
+      await writing;
+      const written = size() === 0 || (await flush());
+      clearTimeout(timer);
+      return written;
+    },
+  };
+}

@@ -1,0 +1,27 @@
+// At most so many workflow starts under way at once, so that each finds a free slot of this worker and is eager. Pure.
+
+/** @returns `acquire`, which resolves in order with the function that gives the permit back (calling it again does nothing) */
+export function createStartWindow(size: number) {
+  let free = size;
+  const queue: (() => void)[] = [];
+
+  const release = () => {
+    const next = queue.shift();
+    if (next === undefined) free += 1;
+    else next();
+  };
+
+  return {
+    acquire: async (): Promise<() => void> => {
+      if (free > 0) free -= 1;
+      else await new Promise<void>((resolve) => queue.push(resolve));
+      let held = true;
+      return () => {
+        if (held) release();
+        held = false;
+      };
+    },
+  };
+}
+
+export type StartWindow = ReturnType<typeof createStartWindow>;

@@ -1,0 +1,95 @@
+// All SQL of the sweep: what ought to have happened and has not. Every change is conditional, so that it may run at any moment.
+import type { Database } from '../../database/database.ts';
+import type { Queryable } from '../../database/transaction.ts';
+
+/** Any constant: the advisory lock of whoever sweeps. */
+const LOCK = 5_402_117;
+
+export type OverdueDelivery = {
+  readonly id: string;
+  readonly generation: number;
+  readonly next_attempt_at: Date;
+};
+
+const OVERDUE = `
+SELECT d.id, d.generation, d.next_attempt_at FROM deliveries d
+WHERE d.status IN ('pending', 'retrying') AND d.started_generation IS NOT NULL AND d.started_generation = d.generation
+  AND d.next_attempt_at < now() - $1::float8 * interval '1 millisecond' AND (d.next_attempt_at, d.id) > ($2, $3::uuid)
+ORDER BY d.next_attempt_at, d.id LIMIT $4`;
+
+// Workflows that still wait are told; the others would find out by themselves.
+const CANCEL_DELETED = `
+WITH victims AS (
+  SELECT d.id FROM lanes l JOIN deliveries d ON d.subscription_id = l.subscription_id
+  WHERE l.deleted AND d.status IN ('pending', 'retrying') LIMIT $1 FOR UPDATE OF d SKIP LOCKED
+), canceled AS (
+  UPDATE deliveries d SET status = 'canceled', completed_at = now(), next_attempt_at = NULL, waiting_epoch = NULL,
+    needs_workflow = false
+  FROM victims WHERE d.id = victims.id
+  RETURNING d.id, d.tenant_id, d.subscription_id, d.started_generation
+), dropped AS (
+  DELETE FROM outbox o USING canceled c WHERE o.delivery_id = c.id
+), told AS (
+  INSERT INTO outbox (id, tenant_id, lane, delivery_id, generation, kind, command)
+  SELECT gen_random_uuid(), tenant_id, subscription_id, id, started_generation, 'command', 'cancel'
+  FROM canceled WHERE started_generation IS NOT NULL
+)
+SELECT count(*)::int AS canceled FROM canceled`;
+
+const MEND_PARKED = `
+INSERT INTO outbox (id, tenant_id, lane, delivery_id, generation, kind)
+SELECT gen_random_uuid(), d.tenant_id, d.subscription_id, d.id, d.generation, 'wake'
+FROM deliveries d JOIN lanes l ON l.subscription_id = d.subscription_id
+WHERE d.waiting_epoch IS NOT NULL AND d.status IN ('pending', 'retrying') AND lane_is_open(l)
+  AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.delivery_id = d.id AND o.kind = 'wake')
+LIMIT $1`;
+
+/** SQL of the sweep. */
+export function createSweepStore() {
+  return {
+    /** Runs `work` unless another process is sweeping; undefined then. */
+    exclusively: async <T>(
+      database: Pick<Database, 'pool'>,
+      work: () => Promise<T>,
+    ): Promise<T | undefined> => {
+      const client = await database.pool.connect();
+      let broken = true;
+      try {
+        const { rows } = await client.query<{ locked: boolean }>(
+          'SELECT pg_try_advisory_lock($1) AS locked',
+          [LOCK],
+        );
+        const locked = rows[0]?.locked === true;
+        const result = locked ? await work() : undefined;
+        if (locked) await client.query('SELECT pg_advisory_unlock($1)', [LOCK]);
+        broken = false;
+        return result;
+      } finally {
+        // A closed connection gives the lock back by itself.
+        client.release(broken);
+      }
+    },
+
+    /** Started deliveries whose attempt is late by more than `lateMs`, oldest first, behind the given one. */
+    overdue: async (
+      queryable: Queryable,
+      { lateMs, after, limit }: { lateMs: number; after: OverdueDelivery | undefined; limit: number },
+    ): Promise<OverdueDelivery[]> => {
+      const place = [
+        after?.next_attempt_at ?? '-infinity',
+        after?.id ?? '00000000-0000-0000-0000-000000000000',
+      ];
+      return (await queryable.query<OverdueDelivery>(OVERDUE, [lateMs, ...place, limit])).rows;
+    },
+
+    /** Cancels what deleted subscriptions left unfinished. @returns how many, at most `limit` */
+    cancelDeleted: async (queryable: Queryable, limit: number): Promise<number> =>
+      (await queryable.query<{ canceled: number }>(CANCEL_DELETED, [limit])).rows[0]?.canceled ?? 0,
+
+    /** Gives deliveries that wait for an open lane the outbox row that they miss. @returns how many, at most `limit` */
+    mendParked: async (queryable: Queryable, limit: number): Promise<number> =>
+      (await queryable.query(MEND_PARKED, [limit])).rowCount,
+  };
+}
+
+export type SweepStore = ReturnType<typeof createSweepStore>;

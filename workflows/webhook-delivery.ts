@@ -1,0 +1,165 @@
+// One delivery, from its first attempt to its end. It owns waiting and repeating only: every send reads in Postgres whether there is
+// anything to do, so a signal that comes twice, late or for nothing does no harm.
+import {
+  allHandlersFinished,
+  condition,
+  continueAsNew,
+  defineQuery,
+  defineSignal,
+  log,
+  proxyActivities,
+  proxyLocalActivities,
+  setCurrentDetails,
+  setHandler,
+  upsertSearchAttributes,
+  workflowInfo,
+} from '@temporalio/workflow';
+import type { WebhookDeliveryActivities } from '../activities/webhook-delivery.ts';
+import { ATTEMPT_PRIORITY, DELIVERY_SIGNALS, SEARCH_ATTRIBUTES } from '../src/temporal/names.ts';
+import type { FinalStatus, SendResult, Step } from '../src/webhooks/deliveries/attempt.ts';
+import type {
+  DeliveryInput,
+  DeliveryResult,
+  DeliveryState,
+} from '../src/webhooks/deliveries/delivery-input.ts';
+
+/** A person wants the next attempt now. */
+const retryNow = defineSignal(DELIVERY_SIGNALS.retryNow);
+/** The delivery was canceled; the row says so already. */
+const cancel = defineSignal(DELIVERY_SIGNALS.cancel);
+/** The lane is open; carries its epoch. */
+const wake = defineSignal<[number]>(DELIVERY_SIGNALS.wake);
+const state = defineQuery<DeliveryState>('state');
+
+/** A history longer than this many events is begun anew. */
+const LONGEST_HISTORY = 1_000;
+
+const local = proxyLocalActivities<WebhookDeliveryActivities>({
+  startToCloseTimeout: '30s',
+  // One try: our own part failing must not hold the workflow task; the normal activity tries for ever.
+  retry: { maximumAttempts: 1 },
+});
+
+const forEver = { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '30s' } as const;
+const remote = proxyActivities<WebhookDeliveryActivities>({ startToCloseTimeout: '20s', retry: forEver });
+
+/**
+ * Delivers one event to one subscription. Source: Specification, "Delivery" (at least once, Retry-After, retries).
+ * @returns how it ended: a receiver's refusal is a result, not a failure of the workflow
+ */
+export async function webhookDelivery(input: DeliveryInput): Promise<DeliveryResult> {
+  const { deliveryId, generation } = input;
+  let { n, last, waiting } = input;
+  let inTask = input.local;
+  let woken = input.woken ?? -1;
+  let nudged = false;
+  let doing: DeliveryState['doing'] = 'sending';
+  let until: string | null = null;
+  const shown = { status: '', outcome: '' };
+
+  const nudge = () => {
+    nudged = true;
+  };
+  setHandler(retryNow, nudge);
+  setHandler(cancel, nudge);
+  setHandler(wake, (epoch) => {
+    if (typeof epoch === 'number') woken = Math.max(woken, epoch);
+  });
+  setHandler(state, () => ({ nextAttempt: n, doing, until, lastOutcome: last?.outcome ?? null }));
+
+  const wait = async (step: Step): Promise<void> => {
+    if (step.kind === 'held') {
+      doing = 'held';
+      setCurrentDetails(`Attempt ${n} waits until ${input.host} takes deliveries again.`);
+      await condition(() => nudged || woken >= step.epoch);
+    } else if (step.kind === 'wait' && step.delayMs > 0) {
+      doing = 'waiting';
+      until = new Date(Date.now() + step.delayMs).toISOString();
+      setCurrentDetails(`Attempt ${n} is due at ${until}; last outcome: ${last?.outcome ?? 'none'}.`);
+      await condition(() => nudged, step.delayMs, { summary: `until attempt ${n}` });
+      until = null;
+    }
+  };
+
+  const send = async (): Promise<SendResult> => {
+    doing = 'sending';
+    setCurrentDetails(`Attempt ${n} is under way.`);
+    const request = { deliveryId, generation, n };
+    const summary = `attempt ${n}`;
+    if (inTask) {
+      inTask = false;
+      try {
+        return await local.sendDelivery.executeWithOptions({ summary }, [request]);
+      } catch (error) {
+        log.warn('the attempt in the workflow task failed by our own fault; trying as an activity', {
+          error,
+        });
+      }
+    }
+    return remote.sendDelivery.executeWithOptions({ ...sendOptions(input, n), summary }, [request]);
+  };
+
+  const show = (status: string, outcome: string): void => {
+    if (!input.indexed || (shown.status === status && shown.outcome === outcome)) return;
+    Object.assign(shown, { status, outcome });
+    upsertSearchAttributes([
+      { key: SEARCH_ATTRIBUTES.deliveryStatus, value: status },
+      ...(outcome === '' ? [] : [{ key: SEARCH_ATTRIBUTES.lastOutcome, value: outcome }]),
+      { key: SEARCH_ATTRIBUTES.attemptCount, value: last?.n ?? 0 },
+    ]);
+  };
+
+  const finish = (status: FinalStatus): DeliveryResult => {
+    doing = 'ended';
+    setCurrentDetails(`Ended: ${status}; last outcome: ${last?.outcome ?? 'none'}.`);
+    show(status, last?.outcome ?? '');
+    return { status, attempts: last?.n ?? 0, outcome: last?.outcome ?? null };
+  };
+
+  for (;;) {
+    if (waiting !== undefined) await wait(waiting);
+    // From here on only what is signaled later counts: the send reads everything that was said before.
+    nudged = false;
+    woken = -1;
+    let settled = await send();
+    if (settled.kind === 'unrecorded') {
+      doing = 'recording';
+      setCurrentDetails(`Attempt ${settled.report.n} was made; its record waits for the database.`);
+      const { report } = settled;
+      settled = { kind: 'settled', ...(await remote.recordAttempt(report)) };
+    }
+    last = settled.last ?? last;
+    n = Math.max(n, (last?.n ?? 0) + 1);
+    waiting = settled.step;
+    if (waiting.kind === 'ended') {
+      await condition(allHandlersFinished);
+      return finish(waiting.status);
+    }
+    show(last === undefined && waiting.kind === 'held' ? 'held' : 'retrying', last?.outcome ?? '');
+    const info = workflowInfo();
+    if (info.historyLength >= LONGEST_HISTORY || info.continueAsNewSuggested) {
+      await condition(allHandlersFinished);
+      const now: Step = { kind: 'wait', delayMs: 0 };
+      return continueAsNew<typeof webhookDelivery>({
+        ...input,
+        local: false,
+        n,
+        last,
+        woken,
+        waiting: nudged ? now : waiting,
+      });
+    }
+  }
+}
+
+function sendOptions({ attemptsQueue, generation, tenantId }: DeliveryInput, n: number) {
+  const { first, retry, replay } = ATTEMPT_PRIORITY;
+  return {
+    taskQueue: attemptsQueue,
+    // The send's own deadline is 15 s, and it reads and writes the database before and after.
+    startToCloseTimeout: '60s',
+    heartbeatTimeout: '6s',
+    retry: forEver,
+    priority: { priorityKey: generation > 0 ? replay : n > 1 ? retry : first, fairnessKey: tenantId },
+  } as const;
+}
