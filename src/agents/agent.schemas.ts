@@ -24,7 +24,7 @@ const line = (least: number, most: number) =>
     .refine((text) => !CONTROL_CHARACTERS.test(text), 'must not contain control characters');
 
 const name = line(1, 200)
-  .refine((text) => text.trim() !== '', 'must contain a visible character')
+  .refine((text) => text === '' || text.trim() !== '', 'must contain a visible character')
   .meta({ description: 'Display name.' });
 const description = z.string().max(2_000).nullable().meta({ description: 'For people.' });
 const capabilities = z

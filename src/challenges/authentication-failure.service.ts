@@ -8,6 +8,8 @@ import type { EmittedEvent, EventService, JsonObject } from '../events/event.ser
 import type { AuthenticationFailureStore, FailureTally } from './authentication-failure.store.ts';
 import type { Holder, Refusal } from './challenge.ts';
 
+const METHOD = 'challenge_response';
+
 /** Seconds in which failures of one key for one reason are told once. */
 const WINDOW = 60;
 
@@ -57,12 +59,12 @@ export function createAuthenticationFailureService({
       }
       const tally = await store.count(database, `${key.id}:${refusal.code}`, WINDOW);
       const entry: AuditEntry = {
-        action: `auth.${stage}`,
+        action: 'auth.login.failure',
         outcome: 'failure',
         target: { type: 'agent', id: agent.id },
         keyId: key.id,
         reason: refusal.code,
-        data: { key_fingerprint: key.fingerprint },
+        data: { method: METHOD, stage, key_fingerprint: key.fingerprint },
       };
       const facts = {
         agent_id: agent.id,
@@ -93,7 +95,7 @@ function describeFailure(
 ): EmittedEvent[] {
   const emitted: EmittedEvent[] = [];
   if (untold !== null) {
-    const data = { ...facts, method: 'challenge_response', reason, count: untold };
+    const data = { ...facts, method: METHOD, reason, count: untold };
     emitted.push({ type: 'auth.login.failure', data });
     if (reason === 'key_revoked')
       emitted.push({

@@ -26,6 +26,8 @@ import {
 /** Bytes of a nonce. Source: Specification, "Limits". */
 const NONCE_LENGTH = 32;
 
+const METHOD = 'challenge_response';
+
 const WRONG_SIGNATURE: Refusal = {
   code: 'invalid_signature',
   detail: "The signature is not the key's over this challenge's canonical payload.",
@@ -207,20 +209,24 @@ type Success = {
 
 function describeSuccess({ challenge, holder, audience, token, isFirstUse }: Success): AuditEntry[] {
   const { key, agent } = holder;
-  const actor = { kind: 'agent', id: agent.id } as const;
-  const login: AuditEntry = {
-    action: 'auth.verify',
+  const common = {
     outcome: 'success',
-    actor,
+    actor: { kind: 'agent', id: agent.id },
     target: { type: 'agent', id: agent.id },
     keyId: key.id,
     tokenId: token.tokenId,
-    data: { challenge_id: challenge.id, scope: challenge.scopes.join(' '), audience },
-  };
-  if (!isFirstUse) return [login];
-  const target = { type: 'key', id: key.id };
-  const data = { agent_id: agent.id, key_fingerprint: key.fingerprint, method: 'challenge' };
-  return [login, { action: 'agent.key.verified', outcome: 'success', actor, target, keyId: key.id, data }];
+  } as const;
+  const scope = challenge.scopes.join(' ');
+  const entries: AuditEntry[] = [
+    { ...common, action: 'auth.login.success', data: { method: METHOD, challenge_id: challenge.id } },
+    { ...common, action: 'auth.token.issued', data: { method: METHOD, scope, audience } },
+  ];
+  if (isFirstUse) {
+    const data = { agent_id: agent.id, key_fingerprint: key.fingerprint, method: METHOD };
+    const target = { type: 'key', id: key.id };
+    entries.push({ ...common, action: 'agent.key.verified', target, data });
+  }
+  return entries;
 }
 
 function describeEvents(
@@ -229,15 +235,14 @@ function describeEvents(
 ): EmittedEvent[] {
   const { key, agent } = holder;
   const subject = { agent_id: agent.id, key_id: key.id, key_fingerprint: key.fingerprint };
-  const method = 'challenge_response';
   const scope = challenge.scopes.join(' ');
   const emitted: EmittedEvent[] = [
-    { type: 'auth.login.success', data: { ...subject, method, address: context.address } },
+    { type: 'auth.login.success', data: { ...subject, method: METHOD, address: context.address } },
     {
       type: 'auth.token.issued',
       data: {
         ...subject,
-        method,
+        method: METHOD,
         token_id: token.tokenId,
         client_id: AGENT_CLIENT_ID,
         scope,
@@ -247,7 +252,7 @@ function describeEvents(
     },
   ];
   if (isFirstUse) {
-    const data = { ...subject, algorithm: key.algorithm, method: 'challenge' };
+    const data = { ...subject, algorithm: key.algorithm, method: METHOD };
     emitted.push({ type: 'admin.agent.key.verified', data });
   }
   return emitted;

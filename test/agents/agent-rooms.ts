@@ -1,0 +1,158 @@
+// Agents, keys and challenges wired for real over one database, beside tenants and tokens; only the relay's notifier and the log are fakes.
+import pino from 'pino';
+import { createAgentRoutes } from '../../src/agents/agent.routes.ts';
+import { createAgentService } from '../../src/agents/agent.service.ts';
+import { createAgentStore } from '../../src/agents/agent.store.ts';
+import { createAuthenticationFailureService } from '../../src/challenges/authentication-failure.service.ts';
+import { createAuthenticationFailureStore } from '../../src/challenges/authentication-failure.store.ts';
+import { createChallengeRoutes } from '../../src/challenges/challenge.routes.ts';
+import { createChallengeService } from '../../src/challenges/challenge.service.ts';
+import { createChallengeStore } from '../../src/challenges/challenge.store.ts';
+import type { RequestContext } from '../../src/context.ts';
+import type { KeyAlgorithm } from '../../src/crypto/algorithm.ts';
+import { encodeBase64 } from '../../src/crypto/base64.ts';
+import { fingerprint } from '../../src/crypto/public-key.ts';
+import { derivePublicKey, generatePrivateKey } from '../../src/crypto/sign.ts';
+import { createSignatureVerifier } from '../../src/crypto/verify-signature.node.ts';
+import type { Database } from '../../src/database/database.ts';
+import { createEventService } from '../../src/events/event.service.ts';
+import { createEventStore } from '../../src/events/event.store.ts';
+import { createFailureLimiter } from '../../src/http/failure-limiter.ts';
+import { createKeyRoutes } from '../../src/keys/key.routes.ts';
+import { createKeyService } from '../../src/keys/key.service.ts';
+import { createKeyStore } from '../../src/keys/key.store.ts';
+import { insertSubscription } from '../events/fixture.ts';
+import { createAccounts, requestTo } from '../tokens/accounts.ts';
+
+export type Rooms = ReturnType<typeof createRooms>;
+
+/** Wires the rooms. @param options.failuresAllowed a minute of one key from one address; 0 turns the limit off */
+export function createRooms(
+  database: Database,
+  options: {
+    failuresAllowed?: number;
+    challengeLifetime?: number;
+    accounts?: ReturnType<typeof createAccounts>;
+  } = {},
+) {
+  const accounts = options.accounts ?? createAccounts(database);
+  const { audit, tokens } = accounts;
+  const events = createEventService({ store: createEventStore(), notifier: { poke: () => undefined } });
+  const verifier = createSignatureVerifier({ schnorrThreads: 1 });
+  const keyStore = createKeyStore(database);
+  const agents = createAgentService({
+    store: createAgentStore(database),
+    database,
+    audit,
+    events,
+    tokens,
+    releaseKeys: keyStore.release,
+  });
+  const keys = createKeyService({ store: keyStore, database, agents, verifier, audit, events, tokens });
+  const failures = createAuthenticationFailureService({
+    store: createAuthenticationFailureStore(),
+    database,
+    audit,
+    events,
+    limiter: createFailureLimiter({
+      pool: database.pool,
+      points: options.failuresAllowed ?? 0,
+      seconds: 60,
+      prefix: 'fingerprint',
+      logger: pino({ level: 'silent' }),
+    }),
+  });
+  const challenges = createChallengeService({
+    store: createChallengeStore(),
+    database,
+    verifier,
+    keys,
+    tokens,
+    audit,
+    events,
+    failures,
+    challengeLifetime: options.challengeLifetime ?? 300,
+  });
+  const routes = [
+    ...createAgentRoutes({ agents }),
+    ...createKeyRoutes({ keys }),
+    ...createChallengeRoutes({ challenges }),
+  ];
+  return { ...accounts, agents, keys, challenges, verifier, routes };
+}
+
+let tenantNumber = 0;
+
+/** A tenant of its own, whose events all reach one subscription, and the context of a request by its administrator. */
+export async function createTestTenant({ tenants, database }: Rooms): Promise<RequestContext> {
+  const slug = `tenant-${process.pid}-${++tenantNumber}`;
+  await tenants.create({ slug });
+  const tenant = await tenants.bySlug(slug);
+  if (tenant === undefined) throw new Error('the tenant was not made');
+  const context = requestTo(tenant);
+  await insertSubscription(database, context, { filters: ['*'] });
+  const id = '0192f0c1-2345-7000-8000-000000000001';
+  return {
+    ...context,
+    principal: { kind: 'application', subject: id, clientId: id, tokenId: id, scopes: [] },
+  };
+}
+
+/** An active agent with a fresh key, and what signs for it. */
+export async function createTestAgent(
+  { agents, keys }: Rooms,
+  context: RequestContext,
+  options: { algorithm?: KeyAlgorithm; scopes?: readonly string[] } = {},
+) {
+  const algorithm = options.algorithm ?? 'ed25519';
+  const privateKey = generatePrivateKey(algorithm);
+  const publicKey = derivePublicKey(algorithm, privateKey);
+  const agent = await agents.create(context, {
+    name: 'Robot',
+    capabilities: ['web', 'mcp'],
+    scopes: options.scopes,
+  });
+  const key = await keys.register(context, agent.id, { algorithm, publicKey: encodeBase64(publicKey.raw) });
+  return { agent, key, algorithm, privateKey, publicKey, fingerprint: fingerprint(publicKey.raw) };
+}
+
+/** The tenant's events, the oldest first. */
+export async function readEvents(database: Database, tenantId: string) {
+  const { rows } = await database.query<{ type: string; data: Record<string, unknown> }>(
+    `SELECT type, convert_from(body, 'UTF8')::jsonb -> 'data' AS data FROM events WHERE tenant_id = $1 ORDER BY id`,
+    [tenantId],
+  );
+  return rows;
+}
+
+/** The tenant's audit log, the oldest first. */
+export async function readAudit(database: Database, tenantId: string) {
+  const { rows } = await database.query<Record<string, unknown> & { action: string }>(
+    `SELECT action, outcome, reason, actor_kind, actor_id, target_type, target_id, key_id, token_id, address, data
+     FROM audit_log WHERE tenant_id = $1 ORDER BY id`,
+    [tenantId],
+  );
+  return rows;
+}
+
+/** Inserts a refresh token row by hand. @returns a function that tells why it was revoked, null while it was not */
+export async function insertRefreshToken(
+  { tokens, database }: Rooms,
+  context: RequestContext,
+  owner: { agentId: string; keyId: string },
+): Promise<() => Promise<string | null>> {
+  await tokens.createRefreshToken(database, {
+    tenantId: context.tenant.id,
+    ...owner,
+    scopes: ['openid'],
+    audience: context.tenant.audience,
+    clientId: 'service-agent',
+  });
+  return async () => {
+    const { rows } = await database.query<{ revoked_reason: string | null }>(
+      'SELECT revoked_reason FROM refresh_tokens WHERE key_id = $1',
+      [owner.keyId],
+    );
+    return rows[0]?.revoked_reason ?? null;
+  };
+}
