@@ -37,6 +37,7 @@ export function createSecretStore({ database }: { database: Queryable }) {
       return rows.map((row) => row.id);
     },
 
+    // Truncated: a column of milliseconds rounds, and a secret that ends now would live until the next one.
     /** Ends live secrets `inSeconds` from now, or sooner where they already end sooner. @returns how many there were */
     expire: async (
       unit: Queryable,
@@ -46,7 +47,7 @@ export function createSecretStore({ database }: { database: Queryable }) {
       inSeconds: number,
     ): Promise<number> => {
       const { rows } = await unit.query<{ id: string }>(
-        `UPDATE application_secrets SET expires_at = least(expires_at, now() + make_interval(secs => $4))
+        `UPDATE application_secrets SET expires_at = least(expires_at, date_trunc('milliseconds', now()) + make_interval(secs => $4))
          WHERE application_id = $1 AND tenant_id = $2 AND id = ANY ($3::uuid[]) AND ${IS_LIVE} RETURNING id`,
         [applicationId, tenantId, ids, inSeconds],
       );

@@ -20,7 +20,7 @@ export function createIssuerStore({ database }: { database: Queryable }) {
         `SELECT kid, algorithm, public_jwk, private_sealed,
                 activate_at <= now() AND (retire_at IS NULL OR retire_at > now()) AS can_sign
          FROM issuer_keys
-         WHERE tenant_id = $1 AND created_at <= now() AND (remove_at IS NULL OR remove_at > now())
+         WHERE tenant_id = $1 AND (remove_at IS NULL OR remove_at > now())
          ORDER BY activate_at DESC, kid`,
         [tenantId],
       );

@@ -1,0 +1,117 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createAuditService } from '../../src/audit/audit.service.ts';
+import { createAuditStore } from '../../src/audit/audit.store.ts';
+import { operatorContext } from '../../src/audit/audit.ts';
+import type { RequestContext } from '../../src/context.ts';
+import { createTenantContext } from '../events/fixture.ts';
+import { createTestDatabase } from '../setup/database.ts';
+
+let test: Awaited<ReturnType<typeof createTestDatabase>>;
+let context: RequestContext;
+const audit = createAuditService({ store: createAuditStore() });
+
+beforeAll(async () => {
+  test = await createTestDatabase();
+});
+
+beforeEach(async () => {
+  context = await createTenantContext(test.database);
+});
+
+afterAll(() => test?.drop());
+
+const rows = async () =>
+  (await test.database.query('SELECT * FROM audit_log WHERE tenant_id = $1 ORDER BY id', [context.tenant.id]))
+    .rows;
+
+describe('the audit log', () => {
+  it('keeps every part of an entry, in one statement for all, through either kind of transaction', async () => {
+    const keyId = '0192f0c0-0000-7000-8000-00000000000a';
+    const target = { type: 'agent', id: 'agent-1' };
+    const principal = {
+      kind: 'application',
+      subject: 'app-1',
+      clientId: 'app-1',
+      tokenId: 'token-1',
+      scopes: [],
+    } as const;
+    const data = { text: 'a "quoted" \\ ü {x}, NULL', list: [1, null], deep: { a: true } };
+    for (const run of [test.database.hot, test.database.transaction.bind(null, {})]) {
+      let statements = 0;
+      await run(async (unit) => {
+        const counting = {
+          query: <Row extends object>(text: string, values?: readonly unknown[]) => {
+            statements += 1;
+            return unit.query<Row>(text, values);
+          },
+        };
+        await audit.append(counting, { ...context, principal }, [
+          { action: 'agent.created', outcome: 'success', target, keyId, tokenId: 'token-2', data },
+          {
+            action: 'auth.verify',
+            outcome: 'failure',
+            reason: 'invalid_signature',
+            actor: { kind: 'anonymous' },
+          },
+        ]);
+      });
+      expect(statements).toBe(1);
+    }
+    const written = await rows();
+    expect(written).toHaveLength(4);
+    expect(written[0]).toMatchObject({
+      action: 'agent.created',
+      outcome: 'success',
+      reason: null,
+      actor_kind: 'application',
+      actor_id: 'app-1',
+      target_type: 'agent',
+      target_id: 'agent-1',
+      key_id: keyId,
+      token_id: 'token-2',
+      address: context.address,
+      request_id: context.requestId,
+      data,
+    });
+    expect(written[1]).toMatchObject({
+      reason: 'invalid_signature',
+      actor_kind: 'anonymous',
+      actor_id: null,
+      data: {},
+    });
+    expect(written[3]).toMatchObject({ action: 'auth.verify' });
+  });
+
+  it('knows nothing of what was rolled back, and writes nothing for no entries', async () => {
+    await expect(
+      test.database.hot(async (unit) => {
+        await audit.append(unit, context, [{ action: 'agent.created', outcome: 'success' }]);
+        throw new Error('changed my mind');
+      }),
+    ).rejects.toThrow('changed my mind');
+    await audit.append({ query: () => Promise.reject(new Error('a statement for nothing')) }, context, []);
+    expect(await rows()).toEqual([]);
+  });
+
+  it('names the operator for what the command line does', async () => {
+    const { tenant } = context;
+    await audit.append(test.database, operatorContext(tenant, 'request-1'), [
+      { action: 'tenant.created', outcome: 'success' },
+    ]);
+    expect(await rows()).toMatchObject([
+      { actor_kind: 'operator', address: 'local', request_id: 'request-1' },
+    ]);
+  });
+
+  it('can be neither changed nor shortened', async () => {
+    await audit.append(test.database, context, [{ action: 'agent.created', outcome: 'success' }]);
+    for (const statement of [
+      "UPDATE audit_log SET action = 'nothing'",
+      'DELETE FROM audit_log',
+      'TRUNCATE audit_log',
+    ]) {
+      await expect(test.database.query(statement)).rejects.toThrow('append-only');
+    }
+    expect(await rows()).toHaveLength(1);
+  });
+});

@@ -1,0 +1,187 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Database } from '../../src/database/database.ts';
+import { createTestDatabase } from '../setup/database.ts';
+import { type Accounts, basic, createAccounts, provisionTenant, requestTo } from './accounts.ts';
+
+let test: Awaited<ReturnType<typeof createTestDatabase>>;
+let accounts: Accounts;
+let demo: Awaited<ReturnType<typeof provisionTenant>>;
+
+beforeAll(async () => {
+  test = await createTestDatabase();
+  accounts = createAccounts(test.database, { clientFailures: 3 });
+  demo = await provisionTenant(accounts, 'demo');
+  await test.database.query(
+    `INSERT INTO subscriptions (id, tenant_id, url, host, event_types, filters, sink, secret_sealed)
+     VALUES (gen_random_uuid(), $1, 'https://example.com/', 'example.com', '{*}', '{*}', 'audit', '\\x00')`,
+    [demo.tenant.id],
+  );
+  await test.database.query(
+    'INSERT INTO lanes (subscription_id, tenant_id) SELECT id, tenant_id FROM subscriptions',
+  );
+});
+
+afterAll(async () => {
+  await accounts?.clientCredentials.close();
+  await test?.drop();
+});
+
+const parameters = { grant_type: 'client_credentials', scope: 'openid' };
+const ask = (authorization: string, address: string, service: Accounts = accounts) =>
+  service.clientCredentials.requestToken(requestTo(demo.tenant, address), { authorization, parameters });
+const fail = (address: string) =>
+  ask(basic(demo.credentials.client_id, 'wrong'), address).then(
+    () => 'accepted',
+    (error: { code: string; retryAfterSeconds?: number }) => error,
+  );
+const audited = async (address: string) => {
+  const { rows } = await test.database.query<{
+    action: string;
+    outcome: string;
+    reason: string | null;
+    actor_kind: string;
+    actor_id: string | null;
+    target_id: string;
+    token_id: string | null;
+    data: { count?: number };
+  }>('SELECT * FROM audit_log WHERE address = $1 ORDER BY id', [address]);
+  return rows;
+};
+const events = async () => {
+  const { rows } = await test.database.query<{ type: string; body: Buffer }>(
+    'SELECT type, body FROM events ORDER BY id',
+  );
+  return rows.map(({ type, body }) => ({ type, data: JSON.parse(body.toString()).data }));
+};
+
+beforeEach(() => test.database.query('DELETE FROM events'));
+
+describe('the record of a token request', () => {
+  it('is two audit rows and two events, committed before the answer', async () => {
+    const answer = await ask(demo.authorization, '192.0.2.10');
+    const [login, issued] = await audited('192.0.2.10');
+    const { client_id } = demo.credentials;
+    expect(login).toMatchObject({
+      action: 'auth.login.success',
+      outcome: 'success',
+      actor_kind: 'application',
+    });
+    expect(issued).toMatchObject({ action: 'auth.token.issued', actor_id: client_id, target_id: client_id });
+    const claims = JSON.parse(Buffer.from(answer.access_token.split('.')[1] ?? '', 'base64url').toString());
+    expect(issued?.token_id).toBe(claims.jti);
+    expect(await events()).toEqual([
+      { type: 'auth.login.success', data: { method: 'client_credentials', client_id, sub: client_id } },
+      {
+        type: 'auth.token.issued',
+        data: {
+          token_id: claims.jti,
+          client_id,
+          sub: client_id,
+          scope: 'openid',
+          audience: demo.tenant.baseUrl,
+          grant_type: 'client_credentials',
+          expires_in: 300,
+        },
+      },
+    ]);
+  });
+
+  it('holds neither the token nor the secret', async () => {
+    const answer = await ask(demo.authorization, '192.0.2.11');
+    const record = JSON.stringify([await audited('192.0.2.11'), await events()]);
+    expect(record).not.toContain(answer.access_token.split('.')[2]);
+    expect(record).not.toContain(demo.credentials.client_secret);
+  });
+
+  it('costs five round trips with everything on', async () => {
+    let count = 0;
+    const counting: Database = {
+      ...test.database,
+      query: (text, values) => {
+        count += 1;
+        return test.database.query(text, values);
+      },
+      hot: (work) =>
+        test.database.hot((unit) => {
+          count += 2; // BEGIN and COMMIT
+          return work({
+            ...unit,
+            query: (text, values) => {
+              count += 1;
+              return unit.query(text, values);
+            },
+          });
+        }),
+    };
+    const wired = createAccounts(counting);
+    const { tenant, authorization } = await provisionTenant(wired, 'counted');
+    const request = () =>
+      wired.clientCredentials.requestToken(requestTo(tenant), { authorization, parameters });
+    await request(); // reads the list of issuer keys, which then serves for seconds
+    count = 0;
+    await request();
+    expect(count).toBe(5);
+  });
+
+  it('withholds the token when it cannot be written', async () => {
+    const broken = createAccounts({ ...test.database, hot: () => Promise.reject(new Error('no disk')) });
+    const { tenant, authorization } = await provisionTenant(broken, 'broken');
+    const request = broken.clientCredentials.requestToken(requestTo(tenant), { authorization, parameters });
+    await expect(request).rejects.toThrow('no disk');
+  });
+});
+
+describe('failures of a client', () => {
+  it('are told of at once, then by number, without the secret that was tried', async () => {
+    await fail('192.0.2.20');
+    await accounts.clientCredentials.settled();
+    await fail('192.0.2.20');
+    await fail('192.0.2.20');
+    await accounts.clientCredentials.settled();
+    const failures = {
+      outcome: 'failure',
+      reason: 'invalid_client',
+      actor_kind: 'anonymous',
+      data: { count: 1 },
+    };
+    expect(await audited('192.0.2.20')).toMatchObject([{ action: 'auth.login.failure', ...failures }]);
+    expect(await events()).toEqual([
+      {
+        type: 'auth.login.failure',
+        data: {
+          method: 'client_credentials',
+          client_id: demo.credentials.client_id,
+          reason: 'invalid_client',
+          count: 1,
+        },
+      },
+    ]);
+    await accounts.clientCredentials.close();
+    expect((await audited('192.0.2.20')).map((row) => row.data.count)).toEqual([1, 2]);
+  });
+
+  it('are limited by client and address, while a right secret always passes', async () => {
+    for (let count = 0; count < 3; count += 1) {
+      expect(await fail('192.0.2.30')).toMatchObject({ code: 'invalid_client' });
+    }
+    const refused = await fail('192.0.2.30');
+    expect(refused).toMatchObject({ code: 'rate_limited', retryAfterSeconds: expect.any(Number) });
+    expect(await fail('192.0.2.31')).toMatchObject({ code: 'invalid_client' });
+    expect(await ask(demo.authorization, '192.0.2.30')).toMatchObject({ token_type: 'Bearer' });
+  });
+
+  it('of an unknown client leave no record, and are limited all the same', async () => {
+    const stranger = basic('00000000-0000-4000-8000-000000000000', 'x');
+    const codes: string[] = [];
+    for (let count = 0; count < 4; count += 1) {
+      codes.push(
+        await ask(stranger, '192.0.2.40')
+          .catch((error: { code: string }) => error.code)
+          .then(String),
+      );
+    }
+    await accounts.clientCredentials.settled();
+    expect(codes).toEqual(['invalid_client', 'invalid_client', 'invalid_client', 'rate_limited']);
+    expect(await audited('192.0.2.40')).toEqual([]);
+  });
+});
