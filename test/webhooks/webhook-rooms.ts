@@ -1,0 +1,131 @@
+// Events, subscriptions and deliveries wired for real over one database and served over HTTP; only tokens and the notifier are fakes.
+import { randomBytes } from 'node:crypto';
+import { vi } from 'vitest';
+import { createAuditService } from '../../src/audit/audit.service.ts';
+import { createAuditStore } from '../../src/audit/audit.store.ts';
+import type { Database } from '../../src/database/database.ts';
+import { createBacklogGauge } from '../../src/events/backlog.gauge.ts';
+import { createEventRoutes } from '../../src/events/event.routes.ts';
+import { createEventService } from '../../src/events/event.service.ts';
+import { createEventStore } from '../../src/events/event.store.ts';
+import { createPublishingService } from '../../src/events/publishing.service.ts';
+import { createDeliveryRecordStore } from '../../src/webhooks/deliveries/delivery.records.store.ts';
+import { createDeliveryRoutes } from '../../src/webhooks/deliveries/delivery.routes.ts';
+import { createDeliveryService } from '../../src/webhooks/deliveries/delivery.service.ts';
+import { parseNetworks } from '../../src/webhooks/egress/address-rules.ts';
+import { createLaneService } from '../../src/webhooks/lanes/lane.service.ts';
+import { createLaneStore } from '../../src/webhooks/lanes/lane.store.ts';
+import { createSubscriptionRoutes } from '../../src/webhooks/subscriptions/subscription.routes.ts';
+import { createSubscriptionSealing } from '../../src/webhooks/subscriptions/subscription.sealing.ts';
+import { createSubscriptionService } from '../../src/webhooks/subscriptions/subscription.service.ts';
+import { createSubscriptionStore } from '../../src/webhooks/subscriptions/subscription.store.ts';
+import { createTenantContext } from '../events/fixture.ts';
+import { startTestServer, tokenFor } from '../http/test-server.ts';
+import { createTestDatabase } from '../setup/database.ts';
+
+export const WORKFLOWS = { uiUrl: 'http://localhost:8233', namespace: 'countersign' };
+
+const TOKEN = tokenFor('app', 'webhooks:read', 'webhooks:write', 'events:write');
+
+export type WebhookRooms = Awaited<ReturnType<typeof createWebhookRooms>>;
+
+/** Two tenants, at `/` and at `/t/acme`, and the services behind them. */
+export async function createWebhookRooms() {
+  const { database, drop } = await createTestDatabase();
+  const tenants = { demo: await createTenantContext(database), acme: await createTenantContext(database) };
+  const services = wire(database);
+  const server = await startTestServer(services.routes, {
+    database,
+    tenants: {
+      bySlug: async (slug) => (slug === 'demo' || slug === 'acme' ? tenants[slug].tenant : undefined),
+    },
+  });
+  return {
+    ...services,
+    database,
+    ...tenants,
+    /** A request with a token that may do everything. */
+    send: (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) =>
+      server.send(method, path, body, { authorization: `Bearer ${TOKEN}`, ...headers }),
+    /** Creates a subscription over HTTP; gives its id. */
+    subscribe: async (fields: Record<string, unknown> = {}, tenant = ''): Promise<string> => {
+      const { body } = await server.send(
+        'POST',
+        `${tenant}/api/v1/webhooks`,
+        { url: 'https://example.com/hook', event_types: ['*'], ...fields },
+        { authorization: `Bearer ${TOKEN}` },
+      );
+      return body.id;
+    },
+    /** Publishes events of one type; gives the ids of the subscription's deliveries of them, the oldest first. */
+    publish: async (subscriptionId: string, count = 1, type = 'org.created'): Promise<string[]> => {
+      const { rows: owners } = await database.query<{ tenant_id: string }>(
+        'SELECT tenant_id FROM subscriptions WHERE id = $1',
+        [subscriptionId],
+      );
+      const context = owners[0]?.tenant_id === tenants.acme.tenant.id ? tenants.acme : tenants.demo;
+      const items = Array.from({ length: count }, (_, n) => ({
+        type,
+        data: { n },
+        eventId: undefined,
+        occurredAt: undefined,
+      }));
+      const published = await services.publishing.publish(context, items);
+      const ids = published.map((result) => ('eventId' in result ? result.eventId : ''));
+      const { rows } = await database.query<{ id: string }>(
+        'SELECT id FROM deliveries WHERE subscription_id = $1 AND event_id = ANY ($2) ORDER BY id',
+        [subscriptionId, ids],
+      );
+      return rows.map(({ id }) => id);
+    },
+    outboxOf: async (deliveryId: string) => {
+      const { rows } = await database.query<{ kind: string; command: string | null; generation: number }>(
+        'SELECT kind, command, generation FROM outbox WHERE delivery_id = $1 ORDER BY kind, command',
+        [deliveryId],
+      );
+      return rows;
+    },
+    close: async () => {
+      await server.drain();
+      await drop();
+    },
+  };
+}
+
+function wire(database: Database) {
+  const notifier = { poke: vi.fn() };
+  const audit = createAuditService({ store: createAuditStore() });
+  const eventStore = createEventStore();
+  const events = createEventService({ store: eventStore, notifier });
+  const publishing = createPublishingService({
+    database,
+    store: eventStore,
+    notifier,
+    backlog: createBacklogGauge({ count: async () => 0, limit: 1_000_000 }),
+  });
+  const lanes = createLaneService({ store: createLaneStore() });
+  const sealing = createSubscriptionSealing({ masterKeys: [{ id: 'test', key: randomBytes(32) }] });
+  const deliveries = createDeliveryService({
+    store: createDeliveryRecordStore(),
+    database,
+    lanes,
+    audit,
+    notifier,
+  });
+  const subscriptions = createSubscriptionService({
+    store: createSubscriptionStore(database),
+    database,
+    lanes,
+    sealing,
+    deliveries,
+    audit,
+    events,
+    admittedNetworks: parseNetworks(['127.0.0.0/8']),
+  });
+  const routes = [
+    ...createEventRoutes({ publishing }),
+    ...createSubscriptionRoutes({ subscriptions }),
+    ...createDeliveryRoutes({ deliveries, workflows: WORKFLOWS }),
+  ];
+  return { notifier, events, publishing, lanes, sealing, deliveries, subscriptions, routes };
+}
