@@ -1,0 +1,44 @@
+// Stands in for the command line: the real supervisor around roles that do nothing but tell what happens to them.
+import { appendFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+
+const built = pathToFileURL(`${process.env.STUB_BUILD}/`);
+const load = (file) => import(new URL(file, built).href);
+const note = (text) => appendFileSync(process.env.STUB_JOURNAL, `${text}\n`);
+const role = process.argv[2];
+
+if (role === 'start') {
+  const { loadConfig } = await load('src/config.js');
+  const { runLocalStack } = await load('src/local/start.js');
+  process.exitCode = await runLocalStack({
+    config: loadConfig(process.env, { role: 'start' }),
+    main: fileURLToPath(import.meta.url),
+    environment: process.env,
+    migrate: async () => note('migrate'),
+    prepare: async () => note('prepare'),
+    say: (line) => process.stdout.write(`${line}\n`),
+  });
+} else {
+  const { announceFailure, announceReady, onStop } = await load('src/local/part-protocol.js');
+  const { listen } = await load('src/local/part-listener.js');
+  const server = createServer((request, response) => {
+    const wait = request.url === '/slow' ? 1_500 : 0;
+    setTimeout(() => response.end(String(process.pid)), wait);
+  });
+  const port = role === 'api' ? process.env.PORT : process.env.METRICS_PORT;
+  try {
+    const listener = await listen(server, { host: '127.0.0.1', port: Number(port) });
+    onStop(async (reason) => {
+      note(`${role} stops: ${reason}`);
+      await listener.drain(5_000);
+      note(`${role} stopped`);
+    });
+    announceReady();
+    note(`${role} up`);
+  } catch (error) {
+    announceFailure(error);
+    process.exitCode = 1;
+    process.disconnect?.();
+  }
+}
