@@ -86,7 +86,7 @@ export function registerApplicationCommands(
     );
 
   forTenant(
-    application.command('list').description('list all applications of a tenant, the oldest first'),
+    application.command('list').description('list all applications of a tenant, the newest first'),
   ).action(async (options: TenantOption) => {
     const listed = await within(options.tenant, async ({ applications }, context) =>
       (await applications.list(context)).map((each) => presentApplication(each, context.tenant.baseUrl)),

@@ -73,7 +73,7 @@ export function createApplicationService({
 
   async function readAgentScopes(unit: Unit, tenantId: string, agentId: string | null | undefined) {
     if (agentId === null || agentId === undefined) return undefined;
-    const scopes = await store.findAgentScopes(unit, tenantId, agentId);
+    const scopes = UUID.test(agentId) ? await store.findAgentScopes(unit, tenantId, agentId) : undefined;
     if (scopes === undefined) throw invalidField('agent_id', 'is no agent of this tenant');
     return scopes;
   }

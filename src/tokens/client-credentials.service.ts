@@ -1,7 +1,6 @@
 // The token endpoint's client credentials grant. Unknown client and wrong secret must never differ in answer or in work.
 import type { ApplicationService, Client } from '../applications/application.service.ts';
 import type { AuditService } from '../audit/audit.service.ts';
-import { createFailureReporter } from '../audit/failure.reporter.ts';
 import type { RequestContext } from '../context.ts';
 import { hashesEqual, hashSecret } from '../crypto/opaque-secret.node.ts';
 import type { Database } from '../database/database.ts';
@@ -9,14 +8,9 @@ import { ServiceError } from '../errors/service-error.ts';
 import type { EventService } from '../events/event.service.ts';
 import type { AccessTokenGrant } from './access-token.ts';
 import { type ClientCredentials, parseBasicCredentials } from './basic-credentials.ts';
-import {
-  CLIENT_CREDENTIALS,
-  checkTokenRequest,
-  clientRefused,
-  decideGrant,
-  type TokenParameters,
-} from './client-credentials.ts';
-import type { IssuedAccessToken, TokenService } from './token.service.ts';
+import { checkTokenRequest, clientRefused, decideGrant, type TokenParameters } from './client-credentials.ts';
+import { createClientRecordService } from './client-record.service.ts';
+import type { TokenService } from './token.service.ts';
 
 /** Counts failures of a key; `blocked` from the one after the last that is allowed. */
 export type FailureCounter = {
@@ -37,9 +31,10 @@ export type TokenAnswer = {
   readonly scope: string;
 };
 
-type Failure = { readonly context: RequestContext; readonly clientId: string; readonly error: ServiceError };
-
 const NO_SECRET = Buffer.alloc(32);
+
+/** Wrong secrets of one client from one address within the limiter's window that are told of as a brute force attack. */
+const BRUTE_FORCE = 10;
 
 const CLIENT_ID = /^[0-9a-f-]{36}$/i;
 
@@ -65,51 +60,7 @@ export function createClientCredentialsService({
   failures: FailureCounter;
   onError: (error: unknown) => void;
 }) {
-  const reporter = createFailureReporter<Failure>({ tell: recordFailure, onError });
-
-  async function recordFailure({ context, clientId, error }: Failure, count: number): Promise<void> {
-    await database.hot(async (unit) => {
-      await audit.append(unit, context, [
-        {
-          action: 'auth.login.failure',
-          outcome: 'failure',
-          reason: error.code,
-          target: { type: 'application', id: clientId },
-          data: { method: CLIENT_CREDENTIALS, count },
-        },
-      ]);
-      await events.emit(unit, context, [
-        {
-          type: 'auth.login.failure',
-          data: { method: CLIENT_CREDENTIALS, client_id: clientId, reason: error.code, count },
-        },
-      ]);
-    });
-  }
-
-  async function recordSuccess(
-    context: RequestContext,
-    { sub, audience, scopes, clientId, agent }: AccessTokenGrant,
-    { tokenId, expiresIn }: IssuedAccessToken,
-  ): Promise<void> {
-    const actor = { kind: agent === undefined ? 'application' : 'agent', id: sub } as const;
-    const target = { type: 'application', id: clientId };
-    const login = { method: CLIENT_CREDENTIALS, client_id: clientId, sub };
-    const token = { token_id: tokenId, client_id: clientId, sub, scope: scopes.join(' '), audience };
-    await database.hot(async (unit) => {
-      await audit.append(unit, context, [
-        { action: 'auth.login.success', outcome: 'success', actor, target, tokenId, data: login },
-        { action: 'auth.token.issued', outcome: 'success', actor, target, tokenId, data: token },
-      ]);
-      await events.emit(unit, context, [
-        { type: 'auth.login.success', data: login },
-        {
-          type: 'auth.token.issued',
-          data: { ...token, grant_type: CLIENT_CREDENTIALS, expires_in: expiresIn },
-        },
-      ]);
-    });
-  }
+  const records = createClientRecordService({ database, audit, events, onError });
 
   /** Finds the client and compares the secret with each live one. An unknown client costs the same. */
   async function authenticateClient(
@@ -121,9 +72,12 @@ export function createClientCredentialsService({
     const stored = client?.secretHashes.length ? client.secretHashes : [NO_SECRET];
     const isRight = stored.map((candidate) => hashesEqual(candidate, hash)).includes(true);
     if (client !== undefined && isRight) return client;
-    const { blocked } = await failures.failed(failureKey(context, clientId));
+    const { failures: count, blocked } = await failures.failed(failureKey(context, clientId));
     const error = clientRefused();
-    if (client !== undefined) reporter.report(`${clientId}:${error.code}`, { context, clientId, error });
+    if (client !== undefined) {
+      records.failure(context, client.id, error.code);
+      if (count === BRUTE_FORCE && blocked === undefined) records.bruteForce(context, client.id);
+    }
     if (blocked === undefined) throw error;
     throw new ServiceError('rate_limited', {
       detail: 'Too many failures of this client from this address.',
@@ -135,9 +89,7 @@ export function createClientCredentialsService({
     try {
       return decideGrant(client, scope, context.tenant.baseUrl);
     } catch (error) {
-      if (error instanceof ServiceError) {
-        reporter.report(`${client.id}:${error.code}`, { context, clientId: client.id, error });
-      }
+      if (error instanceof ServiceError) records.failure(context, client.id, error.code);
       throw error;
     }
   }
@@ -171,7 +123,7 @@ export function createClientCredentialsService({
         const client = await authenticateClient(context, credentials);
         const grant = decide(context, client, parameters.scope);
         const issued = await tokens.issueAccessToken(context.tenant, grant);
-        await recordSuccess(context, grant, issued);
+        await records.success(context, grant, issued);
         return {
           access_token: issued.accessToken,
           token_type: 'Bearer',
@@ -181,10 +133,10 @@ export function createClientCredentialsService({
       }),
 
     /** Waits for records of failures that are being written. */
-    settled: () => reporter.settled(),
+    settled: () => records.settled(),
 
     /** Writes what was counted; called once, when the process stops. */
-    close: () => reporter.close(),
+    close: () => records.close(),
   };
 }
 

@@ -1,3 +1,4 @@
+// Applications and their secrets over HTTP, tried out at the token endpoint.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createTestDatabase } from '../setup/database.ts';
 import { basic, insertAgent, provisionTenant, requestTo } from '../tokens/accounts.ts';

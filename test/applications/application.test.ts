@@ -1,3 +1,4 @@
+// Which scopes an application may hold, without any database.
 import { describe, expect, it } from 'vitest';
 import { checkApplicationScopes } from '../../src/applications/application.ts';
 

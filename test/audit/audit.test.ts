@@ -1,3 +1,4 @@
+// The audit log against a real database: whole, in the transaction, append-only.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createAuditService } from '../../src/audit/audit.service.ts';
 import { createAuditStore } from '../../src/audit/audit.store.ts';

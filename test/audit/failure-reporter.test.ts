@@ -1,3 +1,4 @@
+// How often failures are told of, on a clock of its own.
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createFailureReporter } from '../../src/audit/failure.reporter.ts';
 

@@ -1,3 +1,4 @@
+// The issuer's public documents over HTTP.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createTestDatabase } from '../setup/database.ts';
 import { provisionTenant } from '../tokens/accounts.ts';

@@ -1,3 +1,4 @@
+// What happens to tenants when the settings give them another address.
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createTestDatabase } from '../setup/database.ts';
 import { createAccounts, provisionTenant } from '../tokens/accounts.ts';

@@ -1,3 +1,4 @@
+// Tenants against a real database, and their own routes over HTTP.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createTestDatabase } from '../setup/database.ts';
 import { type Accounts, createAccounts, provisionTenant, requestTo } from '../tokens/accounts.ts';

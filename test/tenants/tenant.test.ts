@@ -1,3 +1,4 @@
+// Slugs and addresses, without any database.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { addressOf, findMismatches, isSlug } from '../../src/tenants/tenant.ts';

@@ -1,3 +1,4 @@
+// Access tokens as others verify them, and which of them the service itself accepts.
 import { createPrivateKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import fc from 'fast-check';
 import { createLocalJWKSet, type JWTHeaderParameters, jwtVerify, SignJWT } from 'jose';

@@ -1,3 +1,4 @@
+// What HTTP Basic credentials are read, and which headers are refused.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseBasicCredentials } from '../../src/tokens/basic-credentials.ts';

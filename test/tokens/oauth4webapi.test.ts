@@ -1,3 +1,4 @@
+// A strict client library of others against the real issuer.
 import * as oauth from 'oauth4webapi';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createTestDatabase } from '../setup/database.ts';

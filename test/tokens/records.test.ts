@@ -1,3 +1,4 @@
+// What a token request leaves behind: audit rows, events, counted failures; and what it costs.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Database } from '../../src/database/database.ts';
 import { createTestDatabase } from '../setup/database.ts';
@@ -70,7 +71,10 @@ describe('the record of a token request', () => {
     const claims = JSON.parse(Buffer.from(answer.access_token.split('.')[1] ?? '', 'base64url').toString());
     expect(issued?.token_id).toBe(claims.jti);
     expect(await events()).toEqual([
-      { type: 'auth.login.success', data: { method: 'client_credentials', client_id, sub: client_id } },
+      {
+        type: 'auth.login.success',
+        data: { method: 'client_credentials', client_id, sub: client_id, address: '192.0.2.10' },
+      },
       {
         type: 'auth.token.issued',
         data: {
@@ -79,7 +83,7 @@ describe('the record of a token request', () => {
           sub: client_id,
           scope: 'openid',
           audience: demo.tenant.baseUrl,
-          grant_type: 'client_credentials',
+          method: 'client_credentials',
           expires_in: 300,
         },
       },
@@ -153,6 +157,7 @@ describe('failures of a client', () => {
           client_id: demo.credentials.client_id,
           reason: 'invalid_client',
           count: 1,
+          address: '192.0.2.20',
         },
       },
     ]);
@@ -168,6 +173,19 @@ describe('failures of a client', () => {
     expect(refused).toMatchObject({ code: 'rate_limited', retryAfterSeconds: expect.any(Number) });
     expect(await fail('192.0.2.31')).toMatchObject({ code: 'invalid_client' });
     expect(await ask(demo.authorization, '192.0.2.30')).toMatchObject({ token_type: 'Bearer' });
+  });
+
+  it('that go on are told of as a brute force attack, once', async () => {
+    const lenient = createAccounts(test.database, { clientFailures: 50 });
+    const wrong = basic(demo.credentials.client_id, 'wrong');
+    for (let count = 0; count < 12; count += 1) {
+      await expect(ask(wrong, '192.0.2.50', lenient)).rejects.toMatchObject({ code: 'invalid_client' });
+    }
+    await lenient.clientCredentials.settled();
+    const actions = (await audited('192.0.2.50')).map(({ action }) => action);
+    expect(actions.filter((action) => action === 'security.brute_force.detected')).toHaveLength(1);
+    expect((await events()).map(({ type }) => type)).toContain('security.brute_force.detected');
+    await lenient.clientCredentials.close();
   });
 
   it('of an unknown client leave no record, and are limited all the same', async () => {

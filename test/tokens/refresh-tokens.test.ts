@@ -1,3 +1,4 @@
+// Refresh tokens at rest: how they are stored, and what ends them.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hashSecret } from '../../src/crypto/opaque-secret.node.ts';
 import { newId } from '../../src/database/ids.ts';

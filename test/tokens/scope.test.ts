@@ -1,3 +1,4 @@
+// Which scopes a request is granted.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {

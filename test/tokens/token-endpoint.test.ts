@@ -1,3 +1,4 @@
+// The token endpoint over HTTP: what it answers, and every refusal.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createTestDatabase } from '../setup/database.ts';
 import { basic, insertAgent, provisionTenant } from './accounts.ts';

@@ -1,0 +1,106 @@
+// What a token request of a client leaves behind: audit entries and events. It must never be given a token or a secret.
+import type { AuditService } from '../audit/audit.service.ts';
+import { createFailureReporter } from '../audit/failure.reporter.ts';
+import type { RequestContext } from '../context.ts';
+import type { Database } from '../database/database.ts';
+import type { ErrorCode } from '../errors/catalogue.ts';
+import type { EventService, JsonObject } from '../events/event.service.ts';
+import type { AccessTokenGrant } from './access-token.ts';
+import { CLIENT_CREDENTIALS } from './client-credentials.ts';
+import type { IssuedAccessToken } from './token.service.ts';
+
+/** A failure of a client that exists. @see createClientRecordService */
+type Failure = {
+  readonly context: RequestContext;
+  readonly type: 'auth.login.failure' | 'security.brute_force.detected';
+  readonly clientId: string;
+  readonly reason: ErrorCode;
+};
+
+/** Records of client credentials requests. Source: Specification, "Event types". */
+export function createClientRecordService({
+  database,
+  audit,
+  events,
+  onError,
+}: {
+  database: Pick<Database, 'hot'>;
+  audit: Pick<AuditService, 'append'>;
+  events: Pick<EventService, 'emit'>;
+  /** Told when the record of a failure could not be written. */
+  onError: (error: unknown) => void;
+}) {
+  const reporter = createFailureReporter<Failure>({ tell: writeFailure, onError });
+
+  async function writeFailure({ context, type, clientId, reason }: Failure, count: number): Promise<void> {
+    const facts = { method: CLIENT_CREDENTIALS, count, address: context.address };
+    await database.hot(async (unit) => {
+      await audit.append(unit, context, [
+        {
+          action: type,
+          outcome: 'failure',
+          reason,
+          target: { type: 'application', id: clientId },
+          data: facts,
+        },
+      ]);
+      await events.emit(unit, context, [{ type, data: { ...facts, client_id: clientId, reason } }]);
+    });
+  }
+
+  return {
+    /** Records an issued token in one transaction: BEGIN, audit, events, COMMIT. */
+    success: async (
+      context: RequestContext,
+      { sub, audience, scopes, clientId, agent }: AccessTokenGrant,
+      { tokenId, expiresIn }: IssuedAccessToken,
+    ): Promise<void> => {
+      const actor = { kind: agent === undefined ? 'application' : 'agent', id: sub } as const;
+      const common = {
+        outcome: 'success',
+        actor,
+        target: { type: 'application', id: clientId },
+        tokenId,
+      } as const;
+      const token = { method: CLIENT_CREDENTIALS, scope: scopes.join(' '), audience };
+      const subject: JsonObject = {
+        method: CLIENT_CREDENTIALS,
+        client_id: clientId,
+        sub,
+        ...(agent === undefined ? {} : { agent_id: sub }),
+      };
+      await database.hot(async (unit) => {
+        await audit.append(unit, context, [
+          { ...common, action: 'auth.login.success', data: { method: CLIENT_CREDENTIALS } },
+          { ...common, action: 'auth.token.issued', data: token },
+        ]);
+        await events.emit(unit, context, [
+          { type: 'auth.login.success', data: { ...subject, address: context.address } },
+          {
+            type: 'auth.token.issued',
+            data: { ...subject, ...token, token_id: tokenId, expires_in: expiresIn },
+          },
+        ]);
+      });
+    },
+
+    /** Counts a failure of an existing client; written in the background, once a minute a client and reason. */
+    failure: (context: RequestContext, clientId: string, reason: ErrorCode): void =>
+      reporter.report(`${clientId}:${reason}`, { context, type: 'auth.login.failure', clientId, reason }),
+
+    /** Tells that secrets of a client are being guessed from one address; written in the background, once a minute. */
+    bruteForce: (context: RequestContext, clientId: string): void =>
+      reporter.report(`${clientId}:${context.address}`, {
+        context,
+        type: 'security.brute_force.detected',
+        clientId,
+        reason: 'invalid_client',
+      }),
+
+    /** Waits for what is being written. */
+    settled: () => reporter.settled(),
+
+    /** Writes what was counted; called once, when the process stops. */
+    close: () => reporter.close(),
+  };
+}
