@@ -211,7 +211,14 @@ export function composeRoutes(config: Config, core: Core, logger: Logger) {
     ...createSubscriptionRoutes({ subscriptions: core.subscriptions }),
     ...createDeliveryRoutes({ deliveries: core.deliveries, workflows: config.temporal }),
   ];
-  return { routes, tokens, close: () => verifier.close() };
+  return {
+    routes,
+    tokens,
+    /** To be called before the database closes: failures that were counted are written now. */
+    close: async () => {
+      await Promise.allSettled([clientCredentials.close(), verifier.close()]);
+    },
+  };
 
   function limiter(points: number, prefix: string) {
     return createFailureLimiter({ pool: database.pool, points, seconds: FAILURE_WINDOW, prefix, logger });

@@ -71,7 +71,8 @@ async function runApi(config: Config): Promise<void> {
   onStop(async () => {
     health.beginDrain();
     await Promise.all([http.drain(DRAIN), listener?.drain(DRAIN)]);
-    await Promise.allSettled([close(), core.close(), temporal.close()]);
+    await Promise.allSettled([close(), temporal.close()]);
+    await core.close();
   });
   listener = await listen(http.server, config);
   logger.info({ port: listener.port }, 'the API is ready');
