@@ -63,9 +63,9 @@ export function contentOf(event: Publication): string {
 }
 
 /** `event_id_conflict`: the id is taken by an event with other content. */
-export function eventIdConflict(eventId: string): ServiceError {
+export function eventIdConflict(): ServiceError {
   return new ServiceError('event_id_conflict', {
-    detail: `The event id ${JSON.stringify(eventId)} belongs to an event with other content.`,
+    detail: 'The event id belongs to an event with other content.',
   });
 }
 

@@ -108,7 +108,7 @@ export function createPublishingService({
         // Taken when it was written, gone when it was read: its 30 days ended in between.
         if (outcome === undefined)
           return new ServiceError('temporarily_unavailable', { retryAfterSeconds: 1 });
-        if (outcome.digest !== item.digest) return eventIdConflict(eventId);
+        if (outcome.digest !== item.digest) return eventIdConflict();
         return { eventId, deliveries: outcome.deliveries };
       });
     },
