@@ -1,0 +1,131 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { temporaryFolder } from './temporary-folder.ts';
+
+const SCRIPTS = resolve('scripts');
+
+function node(code: string, cwd = resolve('.')) {
+  return spawnSync(process.execPath, ['--input-type=module', '-e', code], { cwd, encoding: 'utf8' });
+}
+
+describe('the version of Node.js', () => {
+  const withVersion = (version: string) =>
+    node(
+      `Object.defineProperty(process.versions, 'node', { value: '${version}' }); await import('${SCRIPTS}/require-node.mjs');`,
+    );
+
+  it.each(['18.20.4', '20.18.3', '16.0.0'])('%s is refused in one line', (version) => {
+    const { status, stderr } = withVersion(version);
+    expect(status).toBe(1);
+    expect(stderr).toBe(`Countersign needs Node.js 20.19 or newer; this is ${version}.\n`);
+  });
+
+  it.each(['20.19.0', '22.12.0', '24.1.0'])('%s is taken', (version) => {
+    expect(withVersion(version)).toMatchObject({ status: 0, stderr: '' });
+  });
+});
+
+describe('the last line of .ci/run', () => {
+  const suite = (status: string, ...tests: string[]) => ({
+    status,
+    assertionResults: tests.map((result) => ({ status: result })),
+  });
+
+  it.each([
+    [
+      'all holds',
+      { testResults: [suite('passed', 'passed', 'passed', 'skipped')] },
+      0,
+      0,
+      '3 passed, 0 failed',
+      0,
+    ],
+    ['a test fails', { testResults: [suite('failed', 'passed', 'failed')] }, 0, 1, '2 passed, 1 failed', 1],
+    ['the check fails', { testResults: [suite('passed', 'passed')] }, 1, 0, '1 passed, 1 failed', 1],
+    [
+      'a file does not load',
+      { testResults: [suite('failed'), suite('passed', 'passed')] },
+      0,
+      1,
+      '2 passed, 1 failed',
+      1,
+    ],
+    ['no test could run', null, 0, 1, '1 passed, 1 failed', 1],
+    [
+      'an error that no test caught',
+      { testResults: [suite('passed', 'passed')] },
+      0,
+      1,
+      '2 passed, 1 failed',
+      1,
+    ],
+  ])('counts when %s', (_, report, checked, tested, line, code) => {
+    const file = join(temporaryFolder(), 'report.json');
+    if (report !== null) writeFileSync(file, JSON.stringify(report));
+    const args = [join(SCRIPTS, 'count.mjs'), file, String(checked), String(tested)];
+    const { stdout, status } = spawnSync(process.execPath, args, { encoding: 'utf8' });
+    expect([stdout, status]).toEqual([`${line}\n`, code]);
+  });
+});
+
+describe('what a clone needs before it runs', () => {
+  function clone(): string {
+    const folder = temporaryFolder();
+    mkdirSync(join(folder, 'src'));
+    mkdirSync(join(folder, 'dist'));
+    writeFileSync(join(folder, 'src/main.ts'), 'export {};\n');
+    return folder;
+  }
+  const stale = (folder: string) =>
+    node(
+      `import { isStale } from '${SCRIPTS}/sources.mjs'; process.stdout.write(String(isStale('${folder}')));`,
+    ).stdout;
+  const build = (folder: string) =>
+    node(
+      `import { writeFileSync } from 'node:fs'; import { hashSources } from '${SCRIPTS}/sources.mjs'; writeFileSync('${folder}/dist/.sources', hashSources('${folder}'));`,
+    );
+
+  it('is a build when the content of any source changed, came or went', () => {
+    const folder = clone();
+    expect(stale(folder)).toBe('true');
+    build(folder);
+    expect(stale(folder)).toBe('false');
+    for (const change of [
+      () => writeFileSync(join(folder, 'src/main.ts'), 'export { };\n'),
+      () => writeFileSync(join(folder, 'src/more.ts'), ''),
+      () => rmSync(join(folder, 'src/more.ts')),
+      () => writeFileSync(join(folder, 'package-lock.json'), '{}'),
+    ]) {
+      change();
+      expect(stale(folder)).toBe('true');
+      build(folder);
+    }
+    writeFileSync(join(folder, 'README.md'), 'no source');
+    expect(stale(folder)).toBe('false');
+  });
+
+  it('is a bundle of the workflows only when a module that they reach changed', () => {
+    const folder = clone();
+    const file = (name: string, text: string) => writeFileSync(join(folder, 'dist', name), text);
+    writeFileSync(join(folder, 'package-lock.json'), '{}');
+    mkdirSync(join(folder, 'scripts'));
+    writeFileSync(join(folder, 'scripts/compile.mjs'), '');
+    const hash = () =>
+      execFileSync(process.execPath, [
+        '--input-type=module',
+        '-e',
+        `import { hashReachable } from '${SCRIPTS}/sources.mjs'; process.stdout.write(hashReachable('${folder}', '${folder}/dist/index.js'));`,
+      ]).toString();
+    file('index.js', "export { a } from './a.js';\n");
+    file('a.js', "import { b } from './b.js'; import { x } from 'elsewhere'; export const a = b;\n");
+    file('b.js', 'export const b = 1;\n');
+    file('other.js', 'export const other = 1;\n');
+    const before = hash();
+    file('other.js', 'export const other = 2;\n');
+    expect(hash()).toBe(before);
+    file('b.js', 'export const b = 2;\n');
+    expect(hash()).not.toBe(before);
+  });
+});
