@@ -58,12 +58,7 @@ export function createApi({
   return {
     bearer,
     /** A call of the management interface (`{base_url}`), with the bearer token; a POST can be repeated safely. */
-    call: async (
-      method: string,
-      path: string,
-      body?: unknown,
-      headers: Record<string, string> = {},
-    ): Promise<Json> =>
+    call: async (method: string, path: string, body?: unknown): Promise<Json> =>
       request(`${credentials.base_url}${path}`, {
         method,
         headers: {

@@ -1,7 +1,10 @@
 // A tenant's receiver for the demo: verifies each delivery's signature before anything else, and answers as it is told to.
-import { createServer, type Server } from 'node:http';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { verifyDelivery } from '../../sdk/receiver.ts';
+
+export type Answer = { status: number; headers?: Record<string, string> };
 
 /** One request that arrived; `at` in Unix milliseconds. */
 export type Arrival = {
@@ -15,38 +18,38 @@ export type Arrival = {
 /**
  * @param answer decides the answer to the n-th arrival (from 1): a status, and headers such as `retry-after`
  */
-export function createReceiver(answer: (n: number) => { status: number; headers?: Record<string, string> }) {
+export function createReceiver(answer: (n: number) => Answer) {
   const arrivals: Arrival[] = [];
   let secret = '';
   let server: Server | undefined;
 
-  function listen(port: number): Promise<number> {
-    server = createServer((request, response) => {
+  async function listen(port: number): Promise<number> {
+    const opened = createServer((request, response) => {
       const chunks: Buffer[] = [];
       request.on('data', (chunk: Buffer) => chunks.push(chunk));
       request.on('end', () => {
-        const body = Buffer.concat(chunks);
-        const result = verifyDelivery({
-          method: request.method ?? '',
-          headers: request.headers,
-          body,
-          secrets: [secret],
-        });
-        const { status, headers = {} } = result.ok ? answer(arrivals.length + 1) : { status: result.status };
-        arrivals.push({
-          at: Date.now(),
-          deliveryId: String(request.headers['x-service-delivery']),
-          verified: result.ok,
-          status,
-          eventId: result.ok ? (JSON.parse(body.toString()) as { event_id: string }).event_id : undefined,
-        });
+        const { status, headers = {} } = take(request, Buffer.concat(chunks));
         response.writeHead(status, headers).end();
       });
     });
-    return new Promise((resolve, reject) => {
-      server?.once('error', reject);
-      server?.listen(port, '127.0.0.1', () => resolve((server?.address() as AddressInfo).port));
+    server = opened;
+    opened.listen(port, '127.0.0.1');
+    await once(opened, 'listening');
+    return (opened.address() as AddressInfo).port;
+  }
+
+  /** Verifies one request, notes it, and decides its answer. */
+  function take({ method, headers }: IncomingMessage, body: Buffer): Answer {
+    const result = verifyDelivery({ method: method ?? '', headers, body, secrets: [secret] });
+    const chosen = result.ok ? answer(arrivals.length + 1) : { status: result.status };
+    arrivals.push({
+      at: Date.now(),
+      deliveryId: String(headers['x-service-delivery']),
+      verified: result.ok,
+      status: chosen.status,
+      eventId: result.ok ? (JSON.parse(body.toString()) as { event_id: string }).event_id : undefined,
     });
+    return chosen;
   }
 
   async function close(): Promise<void> {
