@@ -26,18 +26,24 @@ const KEPT = 10_000;
 
 type TenantId = Pick<Tenant, 'id'>;
 
-/** Issuer keys by tenant. Source: RFC 7517, RFC 7638, RFC 9068. */
+/**
+ * Issuer keys by tenant. Source: RFC 7517, RFC 7638, RFC 9068.
+ * @param now a monotonic clock in milliseconds, for the age of what was read
+ */
 export function createIssuerService({
   store,
   masterKeys,
+  now,
 }: {
   store: IssuerStore;
   masterKeys: readonly MasterKey[];
+  now?: (() => number) | undefined;
 }) {
   const lists = createShortLivedCache({
     load: store.listPublished,
     lifetime: LIST_LIFETIME,
     limit: KEPT,
+    now,
     keep: (keys) => selectSigningKey(keys) !== undefined,
   });
   // A key's bytes never change under its kid, which is their hash; whether it may be used is decided by the list.
