@@ -5,5 +5,6 @@ import { createProgram, reportFailure } from './command-line.ts';
 try {
   await createProgram({ env: process.env, print: (line) => process.stdout.write(`${line}\n`) }).parseAsync();
 } catch (error) {
-  process.exitCode = reportFailure(error, (line) => process.stderr.write(`${line}\n`));
+  // A role that failed may still hold open connections: it must end all the same.
+  process.exit(reportFailure(error, (line) => process.stderr.write(`${line}\n`)));
 }

@@ -133,9 +133,9 @@ const FORBIDDEN: readonly { rule: string; matches: (arrow: Import) => boolean }[
     rule: 'only the entry point composes, and only it starts the local stack',
     matches: ({ from, to, typeOnly }) =>
       !typeOnly &&
-      (/^src\/(main|compose)/.test(to) ||
+      (/^src\/(main|command-line|compose|roles|worker)\b/.test(to) ||
         (to.startsWith('src/local/') && to !== 'src/local/part-protocol.ts')) &&
-      !/^src\/(main|command-line|compose|local\/)/.test(from),
+      !/^src\/(main|command-line|compose|roles|worker|local\/)/.test(from),
   },
 ];
 
