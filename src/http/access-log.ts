@@ -19,6 +19,7 @@ export function logRequests(logger: Logger): Middleware {
       {
         request_id: state.requestId,
         tenant: state.context?.tenant.slug,
+        client: state.context?.principal?.clientId,
         method: ctx.method,
         route: state.operation,
         status,

@@ -10,8 +10,9 @@ type Block = ReturnType<typeof ipaddr.parseCIDR>;
 export function createAddressReader(trustedProxies: readonly string[]) {
   const blocks = trustedProxies.map((block) => ipaddr.parseCIDR(block));
   return (remote: string | undefined, forwardedFor: string | undefined): string => {
-    const connected = remote === undefined ? undefined : canonicalAddress(remote);
-    if (connected === undefined) return 'unknown';
+    if (remote === undefined) return 'unknown';
+    // The system writes IPv4 addresses in one way only.
+    const connected = remote.includes(':') ? (canonicalAddress(remote) ?? remote) : remote;
     if (blocks.length === 0 || forwardedFor === undefined) return connected;
     const chain = forwardedFor.split(',');
     let address = connected;

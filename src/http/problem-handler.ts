@@ -27,6 +27,9 @@ export function answerProblems({
       report(logger, ctx, error, status);
       const { res } = ctx;
       for (const [name, value] of Object.entries(headers)) res.setHeader(name, value);
+      // Whoever is to come back is told when, also where the thrower did not say (RFC 9110 §10.2.3).
+      if ((status === 429 || status === 503) && headers['retry-after'] === undefined)
+        res.setHeader('retry-after', '1');
       res.setHeader('content-type', chooseProblemType(ctx.req.headers.accept, ctx.state.path));
       res.setHeader('vary', 'accept');
       ctx.status = status;

@@ -47,6 +47,9 @@ const routes = [
       cause: new Error('inside'),
     });
   }),
+  get('/later', 'getLater', () => {
+    throw new ServiceError('temporarily_unavailable');
+  }),
   get('/undeclared', 'getUndeclared', () => {
     throw new ServiceError('key_exists');
   }),
@@ -153,6 +156,12 @@ describe('problems', () => {
     expect(headers.get('retry-after')).toBe('1');
     expect(body.error).toBe('temporarily_unavailable');
     expect(text).not.toContain('10.0.0.5');
+  });
+
+  it('say when to come back even if the thrower did not', async () => {
+    const { status, headers } = await server.send('GET', '/later');
+    expect(status).toBe(503);
+    expect(headers.get('retry-after')).toBe('1');
   });
 
   it('are 500 in tests when the route does not declare the code', async () => {

@@ -17,12 +17,24 @@ const route = defineRoute({
   errors: [],
   handler: ({ context }) => ({ status: 200, body: { subject: context.principal?.subject } }),
 });
+const clientRoute = defineRoute({
+  method: 'POST',
+  path: '/oauth/token',
+  operationId: 'requestToken',
+  summary: 'Token',
+  tag: 'Tokens',
+  scope: null,
+  clientAuthentication: true,
+  responses: { 204: { description: 'ok' } },
+  errors: ['invalid_request'],
+  handler: () => ({ status: 204 }),
+});
 const PATH = '/api/v1/agents/0199a1b2-7c3d-7e4f-8a5b-6c7d8e9f0a1b';
 const REALM = 'Bearer realm="https://demo.example"';
 
 let server: TestServer;
 beforeAll(async () => {
-  server = await startTestServer([route]);
+  server = await startTestServer([route, clientRoute]);
 });
 afterAll(() => server.drain(0));
 
@@ -95,13 +107,14 @@ describe('a bearer token', () => {
     expect(both.body.errors[0].path).toBe('query.access_token');
   });
 
-  it('may not be sent twice', async () => {
+  it.each(['/oauth/token', PATH])('may not be sent twice, nor client credentials, to %s', async (path) => {
     const socket = connect(server.port, '127.0.0.1');
     const header = `Authorization: Bearer ${tokenFor('app', 'agents:write')}\r\n`;
-    socket.write(`POST ${PATH} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${header}${header}\r\n`);
+    socket.write(`POST ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${header}${header}\r\n`);
     const answer = Buffer.concat(await socket.toArray()).toString();
     expect(answer).toMatch(/^HTTP\/1\.1 400 /);
-    expect(answer).toContain('error="invalid_request"');
+    expect(answer).toContain('"error":"invalid_request"');
+    expect(answer.includes('error="invalid_request"')).toBe(path === PATH);
   });
 
   it('whose check breaks is a 500 that tells nothing', async () => {
