@@ -9,15 +9,14 @@ import type { AgentRecord, AgentStatus, RegistrationEvidence } from './agent.ts'
 export type AgentFilters = { readonly status?: AgentStatus | undefined; readonly name?: string | undefined };
 export type AgentChanges = Partial<Omit<NewAgentRow, 'id' | 'tenantId'>> & { readonly status?: AgentStatus };
 
-// The creation is among an agent's first entries, so the search ends there however long its trail has become.
+// The creation's entry was made with the agent, so only the ids of that time are searched, however long the trail has become.
 const EVIDENCE = `
-SELECT a.id, coalesce(k.verified, false) AS verified, coalesce(k.audited, false) AND created.audited AS audited
+SELECT a.id, coalesce(k.verified, false) AS verified, coalesce(k.audited, false) AND EXISTS (
+  SELECT 1 FROM audit_log
+  WHERE target_id = a.id::text AND action = 'agent.created'
+    AND id >= uuid_of_time(a.created_at - interval '10 minutes') AND id < uuid_of_time(a.created_at + interval '10 minutes')
+) AS audited
 FROM agents a
-CROSS JOIN LATERAL (
-  SELECT EXISTS (
-    SELECT 1 FROM (SELECT action FROM audit_log WHERE target_id = a.id::text ORDER BY id LIMIT 20) AS trail
-    WHERE action = 'agent.created') AS audited
-) AS created
 LEFT JOIN LATERAL (
   SELECT true AS verified, bool_or(EXISTS (
     SELECT 1 FROM audit_log WHERE target_id = keys.id::text AND action = 'agent.key.verified')) AS audited

@@ -4,17 +4,16 @@ import type { Queryable } from '../database/transaction.ts';
 /** `failures`: in the current window, this one included. `untold`: since the last telling, set on the first of a window. */
 export type FailureTally = { readonly failures: number; readonly untold: number | null };
 
-// The row is read and locked before it is changed, so that a window which begins knows how many the last one left untold.
+// The row is read and locked before it is changed, which the condition on "before" makes sure of: a window that begins must
+// know how many failures the last one left untold.
 const COUNT = `
 WITH clock AS (
   SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS ms
 ), before AS MATERIALIZED (
   SELECT points FROM rate_limits WHERE key = $1 FOR UPDATE
-), input AS (
-  SELECT ms, (SELECT count(*) FROM before) AS known FROM clock
 ), counted AS (
   INSERT INTO rate_limits AS r (key, points, expire)
-  SELECT $1, 1, ms + $2::bigint * 1000 FROM input
+  SELECT $1, 1, ms + $2::bigint * 1000 FROM clock WHERE (SELECT count(*) FROM before) >= 0
   ON CONFLICT (key) DO UPDATE SET
     points = CASE WHEN r.expire <= excluded.expire - $2::bigint * 1000 THEN 1 ELSE r.points + 1 END,
     expire = CASE WHEN r.expire <= excluded.expire - $2::bigint * 1000 THEN excluded.expire ELSE r.expire END

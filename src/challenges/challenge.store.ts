@@ -47,17 +47,15 @@ const HOLDER = `
   a.id AS agent_id, a.name, a.capabilities, a.status, a.deleted_at IS NOT NULL AS is_deleted,
   a.audience AS agent_audience, a.scopes AS agent_scopes, now() AS now`;
 
+const BY_FINGERPRINT = `
+SELECT ${HOLDER} FROM agent_keys k JOIN agents a ON a.id = k.agent_id
+WHERE k.tenant_id = $1 AND k.fingerprint = $2`;
+
 // The aliases of an es256k and a bip340 key on one point are the same: a usable key goes first, then the older one.
-const FIND_HOLDER = `
-WITH exact AS (SELECT id FROM agent_keys WHERE tenant_id = $1 AND fingerprint = $2),
-named AS (
-  SELECT id FROM exact
-  UNION ALL
-  (SELECT id FROM agent_keys
-   WHERE tenant_id = $1 AND aliases @> ARRAY[$2] AND NOT EXISTS (SELECT 1 FROM exact)
-   ORDER BY state = 'revoked' OR coalesce(sunset_at <= now(), false), id LIMIT 1)
-)
-SELECT ${HOLDER} FROM named JOIN agent_keys k ON k.id = named.id JOIN agents a ON a.id = k.agent_id`;
+const BY_ALIAS = `
+SELECT ${HOLDER} FROM agent_keys k JOIN agents a ON a.id = k.agent_id
+WHERE k.tenant_id = $1 AND (k.aliases[1] = $2 OR k.aliases[2] = $2)
+ORDER BY k.state = 'revoked' OR coalesce(k.sunset_at <= now(), false), k.id LIMIT 1`;
 
 // Not waiting for the disk: a challenge that a crash of the database loses is asked for again.
 const INSERT = `
@@ -78,14 +76,14 @@ WHERE c.tenant_id = $1 AND c.id = $2`;
 // refresh token made here; one that came first is seen after the wait, and then nothing is consumed.
 const CONSUME = `
 WITH usable AS MATERIALIZED (
-  SELECT c.id, c.key_id
+  SELECT c.key_id
   FROM challenges c JOIN agent_keys k ON k.id = c.key_id JOIN agents a ON a.id = c.agent_id
   WHERE c.tenant_id = $1 AND c.id = $2 AND a.deleted_at IS NULL AND a.status = 'active' AND c.scopes <@ a.scopes
     AND (k.state = 'active' OR (k.state = 'deprecated' AND k.sunset_at > now()))
   FOR KEY SHARE OF a, k
 ), consumed AS (
   UPDATE challenges SET consumed_at = now() FROM usable
-  WHERE challenges.id = usable.id AND consumed_at IS NULL AND expires_at > now()
+  WHERE challenges.id = $2 AND consumed_at IS NULL AND expires_at > now()
   RETURNING usable.key_id
 ), verified AS (
   UPDATE agent_keys SET verified_at = now() FROM consumed
@@ -94,17 +92,18 @@ WITH usable AS MATERIALIZED (
 )
 SELECT EXISTS (SELECT 1 FROM verified) AS is_first_use FROM consumed`;
 
-/** SQL of challenges; every function is one round trip on the caller's connection. */
+/** SQL of challenges; every function is one round trip on the caller's connection unless it says more. */
 export function createChallengeStore() {
   return {
-    /** Finds a key, with its agent, by its fingerprint, else by one of its aliases. */
+    /** Finds a key, with its agent, by its fingerprint, else (a second round trip) by one of its aliases. */
     findHolder: async (
       queryable: Queryable,
       tenantId: string,
       fingerprint: string,
     ): Promise<Found<{ holder: Holder }> | null> => {
-      const { rows } = await queryable.query<Found<HolderRow>>(FIND_HOLDER, [tenantId, fingerprint]);
-      const row = rows[0];
+      const values = [tenantId, fingerprint];
+      const named = await queryable.query<Found<HolderRow>>(BY_FINGERPRINT, values);
+      const row = named.rows[0] ?? (await queryable.query<Found<HolderRow>>(BY_ALIAS, values)).rows[0];
       return row === undefined ? null : { holder: toHolder(row), now: row.now };
     },
 

@@ -263,7 +263,7 @@ describe('round trips', () => {
       await login();
       const texts = query.mock.calls.map(([text]) => String(text).trim().split(/\s+/).slice(0, 3).join(' '));
       expect(texts).toEqual([
-        'WITH exact AS',
+        'SELECT k.id AS',
         'INSERT INTO challenges',
         'SELECT c.id, c.key_fingerprint,',
         'BEGIN',

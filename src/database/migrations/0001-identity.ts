@@ -70,7 +70,7 @@ CREATE TABLE issuer_keys (
 );
 CREATE INDEX issuer_keys_by_tenant ON issuer_keys (tenant_id, activate_at);
 
--- public_key: the raw bytes that the fingerprint is over. aliases: hex SHA-256 of the SPKI DER and of the compressed point.
+-- public_key: the raw bytes that the fingerprint is over. aliases: hex SHA-256 of the SPKI DER, then of the compressed point.
 -- Rows of revoked keys outlive their agent: a revoked fingerprint stays taken.
 CREATE TABLE agent_keys (
   id uuid PRIMARY KEY,
@@ -93,7 +93,8 @@ CREATE TABLE agent_keys (
   CONSTRAINT agent_keys_fingerprint_unique UNIQUE (tenant_id, fingerprint)
 );
 CREATE INDEX agent_keys_by_agent ON agent_keys (agent_id, id);
-CREATE INDEX agent_keys_by_alias ON agent_keys USING gin (aliases);
+CREATE INDEX agent_keys_by_spki ON agent_keys (tenant_id, (aliases[1]));
+CREATE INDEX agent_keys_by_point ON agent_keys (tenant_id, (aliases[2]));
 
 -- key_fingerprint: as it was asked for (it may be an alias). Times are whole seconds.
 CREATE TABLE challenges (
