@@ -29,8 +29,11 @@ export async function deliverEvents({ api, report }: { api: Api; report: Report 
     report.step(`one is down for ${DOWN_SECONDS} s (${awayEndpoint.subscription.url})`);
 
     report.section('Published events');
-    await publish(api, report, busyEndpoint, 3);
-    await publish(api, report, awayEndpoint, 2);
+    await publish(api, report, busyEndpoint, [1]);
+    await untilTried(api, busyEndpoint);
+    report.step('the busy receiver has answered 503; what comes now has to wait for it');
+    await publish(api, report, busyEndpoint, [2, 3]);
+    await publish(api, report, awayEndpoint, [1, 2]);
     await pause(DOWN_SECONDS * 1000);
     await away.listen(awayPort);
     report.step('the receiver that was down is up');
@@ -61,10 +64,20 @@ async function subscribe(api: Api, name: string, receiver: Receiver): Promise<En
   return { name, receiver, subscription, type, deliveries: [] };
 }
 
-async function publish(api: Api, report: Report, endpoint: Endpoint, count: number): Promise<void> {
-  for (let n = 1; n <= count; n += 1) {
+async function publish(api: Api, report: Report, endpoint: Endpoint, numbers: number[]): Promise<void> {
+  for (const n of numbers) {
     const answer = await api.call('POST', '/api/v1/events', { type: endpoint.type, data: { n } });
     report.check(`${endpoint.type} no. ${n} accepted: event ${answer.event_id}`, answer.deliveries === 1);
+  }
+}
+
+/** The receiver's refusal counts for other deliveries once it is recorded. */
+async function untilTried(api: Api, { subscription }: Endpoint): Promise<void> {
+  for (const deadline = Date.now() + PATIENCE_MS; Date.now() < deadline; await pause(100)) {
+    const { data } = (await api.call('GET', `/api/v1/webhooks/${subscription.id}/deliveries`)) as {
+      data: Json[];
+    };
+    if (data.some(({ attempt_count }) => Number(attempt_count) > 0)) return;
   }
 }
 
