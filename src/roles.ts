@@ -114,7 +114,7 @@ async function runMigrate(config: Config): Promise<void> {
 }
 
 async function runStart(config: Config, env: Environment): Promise<void> {
-  process.exitCode = await runLocalStack({
+  await runLocalStack({
     config,
     main: fileURLToPath(new URL('./main.js', import.meta.url)),
     environment: { ...env },

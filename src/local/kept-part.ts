@@ -14,14 +14,14 @@ export type Backoff = { readonly first: number; readonly most: number; readonly 
 const BACKOFF: Backoff = { first: 100, most: 10_000, healthy: 20_000 };
 
 /**
- * @param options.start resolves when the part is up, rejects when it could not start
+ * @param options.start resolves when the part is up, rejects when it could not start; gives up when the signal aborts
  * @param options.onChange told the process id when the part is up, null when it is not
  * @param options.say told in one line of each death and each failed start
  * @returns `begin` starts it (and rejects when that fails), `stop` ends it for good
  */
 export function createKeptPart(options: {
   name: string;
-  start: () => Promise<RunningPart>;
+  start: (signal: AbortSignal) => Promise<RunningPart>;
   onChange: (pid: number | null) => void;
   say: (line: string) => void;
   backoff?: Backoff | undefined;
@@ -31,17 +31,17 @@ export function createKeptPart(options: {
   let starting: Promise<void> = Promise.resolve();
   let timer: NodeJS.Timeout | undefined;
   let failures = 0;
-  let stopping = false;
+  const stopping = new AbortController();
 
   async function begin(): Promise<void> {
-    const part = await start();
+    const part = await start(stopping.signal);
     running = part;
     onChange(part.pid);
     const since = Date.now();
     void part.exited.then((exit) => {
       running = null;
       onChange(null);
-      if (stopping) return;
+      if (stopping.signal.aborted) return;
       if (Date.now() - since >= backoff.healthy) failures = 0;
       again(exit.reason?.message ?? `${name} (process ${part.pid}) ended unexpectedly: ${exit.description}`);
     });
@@ -55,7 +55,7 @@ export function createKeptPart(options: {
     );
     timer = setTimeout(() => {
       starting = begin().catch((error: unknown) => {
-        if (!stopping) again(error instanceof Error ? error.message : String(error));
+        if (!stopping.signal.aborted) again(error instanceof Error ? error.message : String(error));
       });
     }, wait);
   }
@@ -68,7 +68,7 @@ export function createKeptPart(options: {
     },
     /** Waits for its end, also when it is just being started. */
     async stop(): Promise<void> {
-      stopping = true;
+      stopping.abort(new Error(`${name} is being stopped`));
       clearTimeout(timer);
       await starting;
       await running?.stop();

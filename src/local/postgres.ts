@@ -35,6 +35,8 @@ export type PostgresOptions = {
   database?: string | undefined;
   /** Ends it when this process vanishes. */
   keeper?: Keeper | undefined;
+  /** Gives up waiting. */
+  signal?: AbortSignal | undefined;
   /** Told what is unusual, one line each. */
   log: (line: string) => void;
 };
@@ -97,7 +99,7 @@ async function run(
   });
   const { password } = cluster.record;
   try {
-    await ready({ url: urlOf(password, port, 'postgres'), database, exited });
+    await ready({ url: urlOf(password, port, 'postgres'), database, exited, signal: options.signal });
   } catch (error) {
     await stopPart(child, POSTGRES_END);
     throw error;
@@ -138,7 +140,12 @@ function urlOf(password: string, port: number, database: string): string {
 }
 
 /** Waits for an answer, through a recovery after a crash, and makes the database. */
-async function ready(options: { url: string; database: string; exited: Promise<PartExit> }): Promise<void> {
+async function ready(options: {
+  url: string;
+  database: string;
+  exited: Promise<PartExit>;
+  signal?: AbortSignal | undefined;
+}): Promise<void> {
   let exit: PartExit | undefined;
   options.exited.then(
     (ended) => {
@@ -149,6 +156,7 @@ async function ready(options: { url: string; database: string; exited: Promise<P
   for (const deadline = Date.now() + 300_000; Date.now() < deadline; await sleep(50)) {
     if (exit !== undefined)
       throw exit.reason ?? new LocalStackError(`Postgres did not start: ${exit.description}`);
+    options.signal?.throwIfAborted();
     const client = new pg.Client({ connectionString: options.url, connectionTimeoutMillis: 5_000 });
     client.on('error', () => undefined);
     try {

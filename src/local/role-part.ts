@@ -24,6 +24,7 @@ const LIMIT = 60_000;
  * Starts a role and waits until it says that it is ready.
  * @param options.main the command line's file, run with the role as its argument
  * @param options.environment all of the process's variables
+ * @param options.signal gives up waiting
  * @param options.distributor gives connections to api processes, when there are several
  * @throws LocalStackError when it ends, fails or stays silent
  */
@@ -33,6 +34,7 @@ export async function startRole(options: {
   environment: NodeJS.ProcessEnv;
   keeper: Keeper;
   distributor?: ConnectionDistributor | undefined;
+  signal: AbortSignal;
 }): Promise<RunningPart> {
   const { role, keeper, distributor } = options;
   const child = spawn(process.execPath, [options.main, role], {
@@ -69,6 +71,7 @@ async function ready(
     environment: NodeJS.ProcessEnv;
     exited: Promise<PartExit>;
     distributor?: ConnectionDistributor | undefined;
+    signal: AbortSignal;
   },
 ): Promise<void> {
   const { role, environment, exited, distributor } = options;
@@ -84,9 +87,11 @@ async function ready(
   const ended = exited.then((exit) => {
     throw new LocalStackError(`The ${role} process did not start: ${exit.description}`);
   });
-  const late = sleep(LIMIT, undefined, { signal: silence.signal }).then(() => {
-    throw new LocalStackError(`The ${role} process did not become ready within ${LIMIT / 1_000} s.`);
-  });
+  const late = sleep(LIMIT, undefined, { signal: AbortSignal.any([silence.signal, options.signal]) }).then(
+    () => {
+      throw new LocalStackError(`The ${role} process did not become ready within ${LIMIT / 1_000} s.`);
+    },
+  );
   // Whichever loses the race may reject later, when nobody listens any more.
   for (const loser of [answer, ended, late]) loser.catch(() => undefined);
   try {

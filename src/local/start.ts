@@ -6,7 +6,7 @@ import { requireRoom } from './disk-space.ts';
 import { listenForEnd } from './halt.ts';
 import { invite } from './invitation.ts';
 import { createKeeper, endLeftovers, type Keeper } from './keeper.ts';
-import { asDiskFull, LocalStackError } from './local-stack-error.ts';
+import { asDiskFull } from './local-stack-error.ts';
 import { lockDataFolder } from './lock.ts';
 import { obtainMasterKey } from './master-key.ts';
 import { requirePort } from './ports.ts';
@@ -31,24 +31,23 @@ export type LocalStackOptions = {
 
 /**
  * Runs the stack until a signal, or the end of the process that started it.
- * @returns the exit code: 0 after an ordered stop, 1 when it could not start (one line was said)
+ * @returns after an ordered stop
+ * @throws LocalStackError with one line for the operator, and whatever `migrate` and `prepare` throw; nothing runs any more then
  */
-export async function runLocalStack(options: LocalStackOptions): Promise<number> {
-  const { config, say } = options;
-  let unlock: () => void = () => undefined;
+export async function runLocalStack(options: LocalStackOptions): Promise<void> {
+  const { dataDir } = options.config;
+  await requireRoom(dataDir, 64);
+  const unlock = lockDataFolder(dataDir);
   try {
-    await requireRoom(config.dataDir, 64);
-    unlock = lockDataFolder(config.dataDir);
-    return await supervise(options);
+    await supervise(options);
   } catch (error) {
-    say(describe(error, config.dataDir));
-    return 1;
+    throw asDiskFull(error instanceof Error ? error.message : '', dataDir) ?? error;
   } finally {
     unlock();
   }
 }
 
-async function supervise(options: LocalStackOptions): Promise<number> {
+async function supervise(options: LocalStackOptions): Promise<void> {
   const { config, main, say } = options;
   const partsFile = join(config.dataDir, 'parts.json');
   const left = await endLeftovers(partsFile);
@@ -66,10 +65,9 @@ async function supervise(options: LocalStackOptions): Promise<number> {
   try {
     await bringUp(options, supervisor, keeper, end.signal);
     await aborted(end.signal);
-    return 0;
   } catch (error) {
-    if (end.signal.aborted) return 0;
-    throw error;
+    // What a stop interrupted did not fail.
+    if (!end.signal.aborted) throw error;
   } finally {
     await supervisor.stop();
     await keeper.close();
@@ -162,11 +160,4 @@ function aborted(signal: AbortSignal): Promise<void> {
     if (signal.aborted) resolve();
     else signal.addEventListener('abort', () => resolve(), { once: true });
   });
-}
-
-/** One line for what the operator can do something about; the whole stack for a fault of ours. */
-function describe(error: unknown, dataDir: string): string {
-  if (error instanceof LocalStackError) return error.message;
-  const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
-  return asDiskFull(text, dataDir)?.message ?? text;
 }

@@ -54,8 +54,15 @@ export function createSupervisor(options: {
   async function runRole(role: RoleName, index: number, environment: NodeJS.ProcessEnv): Promise<void> {
     const part = createKeptPart({
       name: role === 'api' ? 'the API' : 'the worker',
-      start: () =>
-        startRole({ role, main, environment, keeper, distributor: role === 'api' ? distributor : undefined }),
+      start: (signal) =>
+        startRole({
+          signal,
+          role,
+          main,
+          environment,
+          keeper,
+          distributor: role === 'api' ? distributor : undefined,
+        }),
       onChange: (pid) => {
         pids[role][index] = pid;
         changed();
@@ -75,12 +82,13 @@ export function createSupervisor(options: {
       let url = '';
       const part = createKeptPart({
         name: 'Postgres',
-        start: async () => {
+        start: async (signal) => {
           const running = await startPostgres({
             dataDir: config.dataDir,
             port,
             maxConnections,
             keeper,
+            signal,
             log: say,
           });
           if (port !== undefined && running.port !== port) {
@@ -108,15 +116,8 @@ export function createSupervisor(options: {
       const { port, uiPort, namespace } = config.temporal;
       const part = createKeptPart({
         name: 'Temporal',
-        start: () =>
-          startTemporal({
-            program,
-            dataDir: config.dataDir,
-            port,
-            uiPort,
-            namespace,
-            keeper,
-          }),
+        start: (signal) =>
+          startTemporal({ signal, program, dataDir: config.dataDir, port, uiPort, namespace, keeper }),
         onChange: (pid) => {
           pids.temporal = pid;
           changed();

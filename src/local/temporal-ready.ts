@@ -7,6 +7,7 @@ import { ensureNamespace } from '../temporal/namespace.ts';
  * Makes what is missing on the way.
  * @param options.address host:port of a server without TLS
  * @param options.aborted resolves, with the reason, when there is no use in waiting any longer
+ * @param options.signal gives up waiting
  * @param options.limit milliseconds to wait at most
  * @throws the reason; Error with the last answer as its cause when the time is over
  */
@@ -14,6 +15,7 @@ export async function awaitTemporal(options: {
   address: string;
   namespace: string;
   aborted?: Promise<Error> | undefined;
+  signal?: AbortSignal | undefined;
   limit?: number | undefined;
 }): Promise<void> {
   const { address, namespace, limit = 60_000 } = options;
@@ -29,6 +31,7 @@ export async function awaitTemporal(options: {
   try {
     for (const deadline = Date.now() + limit; Date.now() < deadline; await sleep(50)) {
       if (stopped !== undefined) throw stopped;
+      options.signal?.throwIfAborted();
       try {
         await connection.withDeadline(Date.now() + 2_000, () => connection.ensureConnected());
         if ((await ensureNamespace(connection, { namespace })) === 'ok') return;

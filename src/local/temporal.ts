@@ -38,6 +38,8 @@ export type TemporalOptions = {
   inMemory?: boolean | undefined;
   /** Ends it when this process vanishes. */
   keeper?: Keeper | undefined;
+  /** Gives up waiting. */
+  signal?: AbortSignal | undefined;
 };
 
 /** `address` is host:port; `exited` never rejects; `stop` waits for its end. */
@@ -76,7 +78,7 @@ export async function startTemporal(options: TemporalOptions): Promise<RunningTe
     (exit) => exit.reason ?? new LocalStackError(`Temporal did not start: ${exit.description}`),
   );
   try {
-    await awaitTemporal({ address, namespace, aborted });
+    await awaitTemporal({ address, namespace, aborted, signal: options.signal });
   } catch (error) {
     await stopPart(child, TEMPORAL_END);
     if (error instanceof LocalStackError) throw error;

@@ -77,6 +77,24 @@ describe('a part that is kept running', () => {
     expect(start).toHaveBeenCalledTimes(1);
   });
 
+  it('gives up a start that is under way when it is stopped', async () => {
+    const start = (signal: AbortSignal) =>
+      new Promise<RunningPart>((_, reject) => {
+        signal.addEventListener('abort', () => reject(signal.reason));
+      });
+    const said: string[] = [];
+    const part = createKeptPart({
+      name: 'the part',
+      start,
+      onChange: () => undefined,
+      say: (line) => said.push(line),
+    });
+    const begun = part.begin();
+    await part.stop();
+    await expect(begun).rejects.toThrow('the part is being stopped');
+    expect(said).toEqual([]);
+  });
+
   it('fails its first start to whoever asked for it', async () => {
     const { part, refuse } = scripted();
     refuse(new Error('Port 1 is in use.'));

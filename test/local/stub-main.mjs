@@ -11,13 +11,17 @@ const role = process.argv[2];
 if (role === 'start') {
   const { loadConfig } = await load('src/config.js');
   const { runLocalStack } = await load('src/local/start.js');
-  process.exitCode = await runLocalStack({
+  const stack = runLocalStack({
     config: loadConfig(process.env, { role: 'start' }),
     main: fileURLToPath(import.meta.url),
     environment: process.env,
     migrate: async () => note('migrate'),
     prepare: async () => note('prepare'),
     say: (line) => process.stdout.write(`${line}\n`),
+  });
+  await stack.catch((error) => {
+    process.stdout.write(`${error.name === 'LocalStackError' ? error.message : error.stack}\n`);
+    process.exitCode = 1;
   });
 } else {
   const { announceFailure, announceReady, onStop } = await load('src/local/part-protocol.js');
