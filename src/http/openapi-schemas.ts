@@ -8,6 +8,9 @@ type Definitions = Record<string, JsonSchema>;
 const LOCAL = '#/$defs/';
 const SHARED = '#/components/schemas/';
 
+/** What zod calls a recursive schema without an id; in this service that is any JSON value. */
+const NAMELESS = /^__schema\d+$/;
+
 /** `describe` gives a schema or a reference to it, and adds to `components` what it refers to. */
 export function createSchemaCollector() {
   const components: Definitions = {};
@@ -62,12 +65,18 @@ function nameDefinitions(
     const inner = new Set([...seen, id]);
     return referencesIn(text).some((reference) => differs(reference, inner));
   };
-  return new Map(
-    Object.keys(definitions).map((id) => [
-      id,
-      differs(id, new Set()) ? `${id}${io === 'input' ? 'Input' : 'Output'}` : id,
-    ]),
-  );
+  const nameOf = (id: string): string => {
+    const plain = NAMELESS.test(id) ? 'JsonValue' : id;
+    if (plain === id && !differs(id, new Set())) return id;
+    const text = JSON.stringify(definitions[id]);
+    const names = [...(plain === id ? [] : [plain]), `${plain}${io === 'input' ? 'Input' : 'Output'}`];
+    for (let number = 2; ; number += 1) {
+      const free = names.find((name) => (sources.get(name) ?? text) === text);
+      if (free !== undefined) return free;
+      names.push(`${plain}${number}`);
+    }
+  };
+  return new Map(Object.keys(definitions).map((id) => [id, nameOf(id)]));
 }
 
 function referencesIn(text: string): string[] {

@@ -129,6 +129,7 @@ describe('openapi.json', () => {
   it('refers only to what is there', () => {
     const text = JSON.stringify(document);
     expect(text).not.toContain('$defs');
+    expect(text).not.toContain('__schema');
     for (const [, target] of text.matchAll(/"\$ref":"#\/([^"]+)"/g)) {
       const found = (target ?? '')
         .split('/')
