@@ -1,0 +1,292 @@
+// The delivery engine wired for real: Postgres, Temporal, a receiver on loopback, and as many worker processes' worth of relays and
+// workers as a test wants. Only what a test replaces on purpose is a fake.
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { temporal } from '@temporalio/proto';
+import { NativeConnection } from '@temporalio/worker';
+import { inject } from 'vitest';
+import { createActivities } from '../../activities/index.ts';
+import { createAuditService } from '../../src/audit/audit.service.ts';
+import { createAuditStore } from '../../src/audit/audit.store.ts';
+import type { RequestContext } from '../../src/context.ts';
+import { createEventService } from '../../src/events/event.service.ts';
+import { createEventStore } from '../../src/events/event.store.ts';
+import { createTemporalClient } from '../../src/temporal/client.ts';
+import { deliveryWorkflowId, type TaskQueues } from '../../src/temporal/names.ts';
+import { createDeliveryWorker, installTemporalRuntime } from '../../src/temporal/worker.ts';
+import { createAttemptMonitor } from '../../src/webhooks/deliveries/attempt.monitor.ts';
+import { createAttemptService } from '../../src/webhooks/deliveries/attempt.service.ts';
+import { type AttemptStore, createAttemptStore } from '../../src/webhooks/deliveries/attempt.store.ts';
+import { createAttemptRecordService } from '../../src/webhooks/deliveries/attempt-record.service.ts';
+import { createDeliveryRecordStore } from '../../src/webhooks/deliveries/delivery.records.store.ts';
+import { createDeliverySender } from '../../src/webhooks/deliveries/delivery.sender.ts';
+import { createDeliveryService } from '../../src/webhooks/deliveries/delivery.service.ts';
+import { parseNetworks } from '../../src/webhooks/egress/address-rules.ts';
+import { createGuardedAgent } from '../../src/webhooks/egress/guarded.agent.ts';
+import { createLaneService } from '../../src/webhooks/lanes/lane.service.ts';
+import { createLaneStore } from '../../src/webhooks/lanes/lane.store.ts';
+import { createDeliveryStarter } from '../../src/webhooks/relay/delivery.starter.ts';
+import { createOutboxListener } from '../../src/webhooks/relay/outbox.listener.ts';
+import { createOutboxNotifier } from '../../src/webhooks/relay/outbox.notifier.ts';
+import {
+  createRelayService,
+  RELAY_SETTINGS,
+  type RelaySettings,
+} from '../../src/webhooks/relay/relay.service.ts';
+import { createRelayStore } from '../../src/webhooks/relay/relay.store.ts';
+import { createSweepService } from '../../src/webhooks/relay/sweep.service.ts';
+import { createSweepStore } from '../../src/webhooks/relay/sweep.store.ts';
+import { createSubscriptionSealing } from '../../src/webhooks/subscriptions/subscription.sealing.ts';
+import { createSubscriptionService } from '../../src/webhooks/subscriptions/subscription.service.ts';
+import { createSubscriptionStore } from '../../src/webhooks/subscriptions/subscription.store.ts';
+import { createTenantContext } from '../events/fixture.ts';
+import { createTestDatabase } from '../setup/database.ts';
+import { workflowBundle } from '../setup/workflow-bundle.ts';
+import { type ScriptedReceiver, startScriptedReceiver } from './scripted-receiver.ts';
+
+export type EngineOptions = { store?: (store: AttemptStore) => AttemptStore };
+export type DeliveryRow = {
+  id: string;
+  status: string;
+  generation: number;
+  started_generation: number | null;
+  attempt_count: number;
+  failed_attempts: number;
+  next_attempt_at: Date | null;
+  waiting_epoch: number | null;
+  last_error: string | null;
+  completed_at: Date | null;
+};
+
+const failures: unknown[] = [];
+let installed = false;
+
+/** @returns a database, a tenant and a receiver of the test's own, and `startProcess` for relay, worker and sweep */
+export async function createEngine() {
+  if (!installed) installTemporalRuntime(() => undefined);
+  installed = true;
+  const { database, url, drop } = await createTestDatabase();
+  const receiver = await startScriptedReceiver();
+  const connection = await NativeConnection.connect({ address: inject('temporalAddress') });
+  const namespace = inject('temporalNamespace');
+  const client = createTemporalClient(connection, { namespace });
+  const queue = `test-${randomUUID()}`;
+  const taskQueues: TaskQueues = { main: queue, attempts: `${queue}-attempts` };
+  const agent = createGuardedAgent({ allowedNetworks: ['127.0.0.0/8'] });
+  const notifier = createOutboxNotifier({ url });
+  const services = wire();
+  const context = await createTenantContext(database);
+  const bundle = await workflowBundle();
+  const stops: (() => Promise<void>)[] = [];
+
+  function wire() {
+    const audit = createAuditService({ store: createAuditStore() });
+    const events = createEventService({ store: createEventStore(), notifier });
+    const lanes = createLaneService({ store: createLaneStore() });
+    const sealing = createSubscriptionSealing({ masterKeys: [{ id: 'test', key: new Uint8Array(32) }] });
+    const deliveries = createDeliveryService({
+      store: createDeliveryRecordStore(),
+      database,
+      lanes,
+      audit,
+      notifier,
+    });
+    const subscriptions = createSubscriptionService({
+      store: createSubscriptionStore(database),
+      database,
+      lanes,
+      sealing,
+      deliveries,
+      audit,
+      events,
+      admittedNetworks: parseNetworks(['127.0.0.0/8']),
+    });
+    return { audit, events, lanes, sealing, deliveries, subscriptions };
+  }
+
+  function createAttempts({ store: wrap }: EngineOptions) {
+    const monitor = createAttemptMonitor();
+    const store = (wrap ?? ((same) => same))(createAttemptStore());
+    const { events, subscriptions, sealing } = services;
+    const records = createAttemptRecordService({ database, store, events, subscriptions });
+    const sender = createDeliverySender({ agent });
+    const attempts = createAttemptService({ database, store, sender, sealing, records, monitor });
+    return { monitor, attempts, records };
+  }
+
+  const relayStore = createRelayStore();
+  const starter = createDeliveryStarter({ client, taskQueues });
+
+  async function startProcess(
+    options: EngineOptions & { relay?: Partial<RelaySettings> | false; worker?: boolean } = {},
+  ) {
+    const { monitor, attempts, records } = createAttempts(options);
+    const worker =
+      options.worker === false
+        ? undefined
+        : await createDeliveryWorker({
+            connection,
+            namespace,
+            taskQueues,
+            activities: createActivities({ attempts, records }),
+            workflows: bundle,
+          });
+    const running = worker?.run();
+    const relay = createRelayService({
+      database,
+      store: relayStore,
+      starter,
+      monitor,
+      lanes: services.lanes,
+      listen: (onWork) => createOutboxListener({ url, onWork }),
+      onFailure: (error) => failures.push(error),
+      settings: { ...RELAY_SETTINGS, ...options.relay },
+    });
+    const started = options.relay === false ? undefined : await relay.start();
+    const stop = async () => {
+      await started?.stop();
+      worker?.shutdown();
+      await running;
+    };
+    stops.push(stop);
+    return { relay, attempts, records, stop };
+  }
+
+  return {
+    database,
+    url,
+    context,
+    receiver,
+    client,
+    starter,
+    relayStore,
+    notifier,
+    failures,
+    ...services,
+    createAttempts: (options: EngineOptions = {}) => createAttempts(options),
+    startProcess,
+    sweep: (late = 0) =>
+      createSweepService({
+        database,
+        store: createSweepStore(),
+        relays: relayStore,
+        starter,
+        onFailure: (error) => failures.push(error),
+        late,
+      }),
+
+    /** A subscription whose retries come after the given milliseconds. */
+    subscribe: async ({
+      path = `/${randomUUID()}`,
+      delaysMs = [50, 50, 50],
+      active = true,
+      tenant = context,
+      eventTypes = ['wallet.tx.signed'],
+    }: {
+      path?: string;
+      delaysMs?: number[];
+      active?: boolean;
+      tenant?: RequestContext;
+      eventTypes?: string[];
+    } = {}) => {
+      const { subscription } = await services.subscriptions.create(tenant, {
+        url: `${receiver.url}${path}`,
+        eventTypes,
+        retryPolicy: { delaysMs },
+        active,
+      });
+      return { id: subscription.id, path };
+    },
+
+    /** Publishes events for one subscription. @returns the ids of the deliveries, in order */
+    publish: async (subscriptionId: string, count = 1, tenant: RequestContext = context) => {
+      const emitted = await database.hot((unit) =>
+        services.events.emit(
+          unit,
+          tenant,
+          Array.from({ length: count }, (_, n) => ({
+            type: 'wallet.tx.signed',
+            data: { n },
+            onlySubscription: subscriptionId,
+          })),
+        ),
+      );
+      return emitted.map(({ deliveryId }) => deliveryId ?? '');
+    },
+
+    delivery: async (id: string): Promise<DeliveryRow> => {
+      const { rows } = await database.query<DeliveryRow>('SELECT * FROM deliveries WHERE id = $1', [id]);
+      const [row] = rows;
+      if (row === undefined) throw new Error(`no delivery ${id}`);
+      return row;
+    },
+
+    /** Waits for the end of a delivery. */
+    ended: (id: string): Promise<DeliveryRow> =>
+      eventually(async () => {
+        const { rows } = await database.query<DeliveryRow>(
+          'SELECT * FROM deliveries WHERE id = $1 AND completed_at IS NOT NULL',
+          [id],
+        );
+        return rows[0];
+      }, `the end of ${id}`),
+
+    /** Types of the events in a workflow's history: `TimerStarted`. */
+    historyOf: async (id: string, generation = 0): Promise<string[]> => {
+      const { events = [] } = await client.workflow
+        .getHandle(deliveryWorkflowId(id, generation))
+        .fetchHistory();
+      const names = temporal.api.enums.v1.EventType;
+      return (events ?? []).map(({ eventType }) => names[Number(eventType)] ?? '').map(toPascal);
+    },
+
+    attempts: async (id: string) =>
+      (
+        await database.query<{ n: number; outcome: string; generation: number; started_at: Date }>(
+          'SELECT n, outcome, generation, started_at FROM attempts WHERE delivery_id = $1 ORDER BY n',
+          [id],
+        )
+      ).rows,
+
+    outbox: async () =>
+      (
+        await database.query<{ kind: string; delivery_id: string; claimed_by: string | null }>(
+          'SELECT * FROM outbox',
+        )
+      ).rows,
+
+    workflow: (id: string, generation = 0) => client.workflow.getHandle(deliveryWorkflowId(id, generation)),
+
+    close: async () => {
+      for (const stop of stops) await stop().catch(() => undefined);
+      await notifier.close();
+      await connection.close();
+      await agent.close?.();
+      await receiver.close();
+      await drop();
+    },
+  };
+}
+
+export type DeliveryEngine = Awaited<ReturnType<typeof createEngine>>;
+export type { ScriptedReceiver };
+
+function toPascal(name: string): string {
+  return name
+    .replace('EVENT_TYPE_', '')
+    .toLowerCase()
+    .replaceAll(/(?:^|_)(\w)/g, (_, letter: string) => letter.toUpperCase());
+}
+
+/** Waits until `probe` gives something other than undefined or false. */
+export async function eventually<T>(
+  probe: () => Promise<T | undefined | false> | T | undefined | false,
+  what: string,
+  limit = 20_000,
+): Promise<T> {
+  for (const deadline = Date.now() + limit; Date.now() < deadline; await sleep(20)) {
+    const result = await probe();
+    if (result !== undefined && result !== false) return result;
+  }
+  throw new Error(`waited in vain for: ${what}`);
+}
