@@ -1,4 +1,5 @@
 // The one place where everything is wired: settings → database → stores → services → routes. It must hold no rule of its own.
+import type { Client } from '@temporalio/client';
 import type { Logger } from 'pino';
 import { createAgentRoutes } from './agents/agent.routes.ts';
 import { createAgentService } from './agents/agent.service.ts';
@@ -30,6 +31,7 @@ import { createIssuerStore } from './issuer/issuer.store.ts';
 import { createKeyRoutes } from './keys/key.routes.ts';
 import { createKeyService } from './keys/key.service.ts';
 import { createKeyStore } from './keys/key.store.ts';
+import { TASK_QUEUES } from './temporal/names.ts';
 import { createProvisionService } from './tenants/provision.service.ts';
 import { createTenantRoutes } from './tenants/tenant.routes.ts';
 import { createTenantService } from './tenants/tenant.service.ts';
@@ -38,13 +40,25 @@ import { createClientCredentialsService } from './tokens/client-credentials.serv
 import { createRefreshTokenStore } from './tokens/refresh-token.store.ts';
 import { createTokenRoutes } from './tokens/token.routes.ts';
 import { createTokenService } from './tokens/token.service.ts';
+import { createAttemptMonitor } from './webhooks/deliveries/attempt.monitor.ts';
+import { createAttemptService } from './webhooks/deliveries/attempt.service.ts';
+import { createAttemptStore } from './webhooks/deliveries/attempt.store.ts';
+import { createAttemptRecordService } from './webhooks/deliveries/attempt-record.service.ts';
 import { createDeliveryRecordStore } from './webhooks/deliveries/delivery.records.store.ts';
 import { createDeliveryRoutes } from './webhooks/deliveries/delivery.routes.ts';
+import { createDeliverySender } from './webhooks/deliveries/delivery.sender.ts';
 import { createDeliveryService } from './webhooks/deliveries/delivery.service.ts';
 import { parseNetworks } from './webhooks/egress/address-rules.ts';
+import { createGuardedAgent } from './webhooks/egress/guarded.agent.ts';
 import { createLaneService } from './webhooks/lanes/lane.service.ts';
 import { createLaneStore } from './webhooks/lanes/lane.store.ts';
+import { createDeliveryStarter } from './webhooks/relay/delivery.starter.ts';
+import { createOutboxListener } from './webhooks/relay/outbox.listener.ts';
 import { createOutboxNotifier } from './webhooks/relay/outbox.notifier.ts';
+import { createRelayService } from './webhooks/relay/relay.service.ts';
+import { createRelayStore } from './webhooks/relay/relay.store.ts';
+import { createSweepService } from './webhooks/relay/sweep.service.ts';
+import { createSweepStore } from './webhooks/relay/sweep.store.ts';
 import { createSubscriptionRoutes } from './webhooks/subscriptions/subscription.routes.ts';
 import { createSubscriptionSealing } from './webhooks/subscriptions/subscription.sealing.ts';
 import { createSubscriptionService } from './webhooks/subscriptions/subscription.service.ts';
@@ -60,7 +74,7 @@ const FAILURE_WINDOW = 60;
 export function composeCore(config: Config, { logger, name }: { logger: Logger; name: string }) {
   const url = requireDatabase(config);
   const onError = (error: unknown) =>
-    logger.warn({ err: error }, 'a database connection broke; another will replace it');
+    logger.warn({ reason: reasonOf(error) }, 'a database connection broke; another will replace it');
   const database = createDatabase({
     url,
     pool: config.databasePool,
@@ -223,6 +237,61 @@ export function composeRoutes(config: Config, core: Core, logger: Logger) {
   function limiter(points: number, prefix: string) {
     return createFailureLimiter({ pool: database.pool, points, seconds: FAILURE_WINDOW, prefix, logger });
   }
+}
+
+/** Wires delivery: attempts, the relay that hands work to Temporal, and the sweep behind it. @param client starts workflows */
+export function composeDelivery(
+  config: Config,
+  core: Core,
+  { client, logger }: { client: Client; logger: Logger },
+) {
+  const { database, events, subscriptions, sealing, lanes, url } = core;
+  const agent = createGuardedAgent({
+    allowedNetworks: config.webhookAllowedNetworks,
+    caFile: config.webhookCaFile,
+    insecureReceivers: config.insecureReceivers,
+  });
+  const monitor = createAttemptMonitor();
+  const store = createAttemptStore();
+  const records = createAttemptRecordService({ database, store, events, subscriptions });
+  const attempts = createAttemptService({
+    database,
+    store,
+    sender: createDeliverySender({ agent }),
+    sealing,
+    records,
+    monitor,
+    onUnrecorded: (error) =>
+      logger.warn({ err: error }, 'an attempt was made; its record waits for the database'),
+  });
+  const onFailure = (error: unknown) =>
+    logger.warn({ reason: reasonOf(error) }, 'the relay waits and tries again');
+  const starter = createDeliveryStarter({ client, taskQueues: TASK_QUEUES });
+  const relays = createRelayStore();
+  const relay = createRelayService({
+    database,
+    store: relays,
+    starter,
+    monitor,
+    lanes,
+    listen: (onWork) => createOutboxListener({ url, onWork, onError: onFailure }),
+    onFailure,
+  });
+  const sweep = createSweepService({
+    database,
+    store: createSweepStore(),
+    relays,
+    starter,
+    onSwept: (report) => logger.info(report, 'the sweep mended something'),
+    onFailure,
+  });
+  return { attempts, records, relay, sweep, close: () => agent.close() };
+}
+
+/** One line instead of a stack: a dependency that is down is expected, and reported by everything that uses it. */
+function reasonOf(error: unknown): string {
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+  return cause instanceof Error ? cause.message : String(cause);
 }
 
 function requireDatabase({ databaseUrl }: Config): string {

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { register } from 'prom-client';
 import { createActivities } from '../activities/index.ts';
-import { composeCore } from './compose.ts';
+import { composeCore, composeDelivery } from './compose.ts';
 import type { Config } from './config.ts';
 import { createOperationsServer } from './http/operations-server.ts';
 import { announceReady, onStop } from './local/part-protocol.ts';
@@ -10,24 +10,12 @@ import { createLogger } from './logging.ts';
 import { connectNatively, createTemporalClient, probeTemporal } from './temporal/client.ts';
 import { TASK_QUEUES } from './temporal/names.ts';
 import { createDeliveryWorker, installTemporalRuntime } from './temporal/worker.ts';
-import { createAttemptMonitor } from './webhooks/deliveries/attempt.monitor.ts';
-import { createAttemptService } from './webhooks/deliveries/attempt.service.ts';
-import { createAttemptStore } from './webhooks/deliveries/attempt.store.ts';
-import { createAttemptRecordService } from './webhooks/deliveries/attempt-record.service.ts';
-import { createDeliverySender } from './webhooks/deliveries/delivery.sender.ts';
-import { createGuardedAgent } from './webhooks/egress/guarded.agent.ts';
-import { createDeliveryStarter } from './webhooks/relay/delivery.starter.ts';
-import { createOutboxListener } from './webhooks/relay/outbox.listener.ts';
-import { createRelayService } from './webhooks/relay/relay.service.ts';
-import { createRelayStore } from './webhooks/relay/relay.store.ts';
-import { createSweepService } from './webhooks/relay/sweep.service.ts';
-import { createSweepStore } from './webhooks/relay/sweep.store.ts';
 
 /** Runs until it is told to stop, then lets attempts under way finish. */
 export async function runWorker(config: Config): Promise<void> {
   const logger = createLogger(config).child({ role: 'worker' });
   const core = composeCore(config, { logger, name: 'worker' });
-  const { database, events, subscriptions, sealing, lanes, url } = core;
+  const { database } = core;
   const ending = new AbortController();
   const steps: (() => unknown)[] = [];
   // In order: not ready, nothing new, what is under way, what it needs.
@@ -37,9 +25,11 @@ export async function runWorker(config: Config): Promise<void> {
     await core.close();
   });
 
-  installTemporalRuntime(({ level, message, meta }) =>
-    logger[level === 'ERROR' ? 'error' : 'warn']({ temporal: meta }, message),
-  );
+  installTemporalRuntime(({ level, message, meta }) => {
+    // One of the two workers serves attempts only, on purpose.
+    if (message.startsWith('No workflows registered')) return;
+    logger[level === 'ERROR' ? 'error' : 'warn']({ temporal: meta }, message);
+  });
   const connection = await connectNatively(config.temporal, {
     signal: ending.signal,
     onFailure: () => logger.warn('Temporal does not answer; trying again'),
@@ -47,51 +37,12 @@ export async function runWorker(config: Config): Promise<void> {
   const { namespace } = config.temporal;
   const client = createTemporalClient(connection, { namespace });
 
-  const agent = createGuardedAgent({
-    allowedNetworks: config.webhookAllowedNetworks,
-    caFile: config.webhookCaFile,
-    insecureReceivers: config.insecureReceivers,
-  });
-  const monitor = createAttemptMonitor();
-  const store = createAttemptStore();
-  const records = createAttemptRecordService({ database, store, events, subscriptions });
-  const attempts = createAttemptService({
-    database,
-    store,
-    sender: createDeliverySender({ agent }),
-    sealing,
-    records,
-    monitor,
-    onUnrecorded: (error) =>
-      logger.warn({ err: error }, 'an attempt was made; its record waits for the database'),
-  });
+  const { attempts, records, relay, sweep, close } = composeDelivery(config, core, { client, logger });
   const worker = await createDeliveryWorker({
     connection,
     namespace,
     taskQueues: TASK_QUEUES,
     activities: createActivities({ attempts, records }),
-  });
-
-  const onFailure = (error: unknown) =>
-    logger.warn({ err: error }, 'the relay could not go on; trying again');
-  const starter = createDeliveryStarter({ client, taskQueues: TASK_QUEUES });
-  const relays = createRelayStore();
-  const relay = createRelayService({
-    database,
-    store: relays,
-    starter,
-    monitor,
-    lanes,
-    listen: (onWork) => createOutboxListener({ url, onWork, onError: onFailure }),
-    onFailure,
-  });
-  const sweep = createSweepService({
-    database,
-    store: createSweepStore(),
-    relays,
-    starter,
-    onSwept: (report) => logger.info(report, 'the sweep mended something'),
-    onFailure,
   });
 
   const operations = createOperationsServer({
@@ -122,7 +73,7 @@ export async function runWorker(config: Config): Promise<void> {
     () => sweeping.stop(),
     () => worker.shutdown(),
     () => running,
-    () => Promise.allSettled([agent.close(), connection.close()]),
+    () => Promise.allSettled([close(), connection.close()]),
     () => operations.close(),
   );
   logger.info('the worker is ready');
