@@ -39,6 +39,14 @@ export function createProgram({ env, print }: Runtime): Command {
     .description('bring the database, the Temporal namespace and its search attributes up to date')
     .action(role('migrate'));
 
+  program
+    .command('openapi')
+    .description('print the OpenAPI document of the HTTP interface')
+    .action(async () => {
+      const { composeOpenApi } = await import('./compose.ts');
+      print(JSON.stringify(composeOpenApi(env), null, 2));
+    });
+
   const open = async () => {
     const { composeManagement } = await import('./compose.ts');
     const config = loadConfig({ ...(await findRunningStack(env)), ...env }, { role: 'command' });

@@ -15,7 +15,7 @@ import { createAuthenticationFailureStore } from './challenges/authentication-fa
 import { createChallengeRoutes } from './challenges/challenge.routes.ts';
 import { createChallengeService } from './challenges/challenge.service.ts';
 import { createChallengeStore } from './challenges/challenge.store.ts';
-import { type Config, ConfigError } from './config.ts';
+import { type Config, ConfigError, loadConfig } from './config.ts';
 import { createSignatureVerifier } from './crypto/verify-signature.node.ts';
 import { createDatabase } from './database/database.ts';
 import { createBacklogGauge } from './events/backlog.gauge.ts';
@@ -24,6 +24,7 @@ import { createEventService } from './events/event.service.ts';
 import { createEventStore } from './events/event.store.ts';
 import { createPublishingService } from './events/publishing.service.ts';
 import { createFailureLimiter } from './http/failure-limiter.ts';
+import { createOpenApi } from './http/openapi.ts';
 import type { Route } from './http/route.ts';
 import { createIssuerRoutes } from './issuer/issuer.routes.ts';
 import { createIssuerService } from './issuer/issuer.service.ts';
@@ -31,6 +32,7 @@ import { createIssuerStore } from './issuer/issuer.store.ts';
 import { createKeyRoutes } from './keys/key.routes.ts';
 import { createKeyService } from './keys/key.service.ts';
 import { createKeyStore } from './keys/key.store.ts';
+import { createLogger } from './logging.ts';
 import { TASK_QUEUES } from './temporal/names.ts';
 import { createProvisionService } from './tenants/provision.service.ts';
 import { createTenantRoutes } from './tenants/tenant.routes.ts';
@@ -237,6 +239,14 @@ export function composeRoutes(config: Config, core: Core, logger: Logger) {
   function limiter(points: number, prefix: string) {
     return createFailureLimiter({ pool: database.pool, points, seconds: FAILURE_WINDOW, prefix, logger });
   }
+}
+
+/** The OpenAPI document, without opening anything: a pool connects when it is first used. */
+export function composeOpenApi(env: Readonly<Record<string, string | undefined>>) {
+  const config = loadConfig({ DATABASE_URL: 'postgres://localhost/unused', ...env }, { role: 'migrate' });
+  const logger = createLogger({ ...config, logLevel: 'silent' });
+  const { routes } = composeRoutes(config, composeCore(config, { logger, name: 'openapi' }), logger);
+  return createOpenApi({ routes, config });
 }
 
 /** Wires delivery: attempts, the relay that hands work to Temporal, and the sweep behind it. @param client starts workflows */
