@@ -30,13 +30,13 @@ export async function ensureNamespace(
 ): Promise<SearchAttributeState> {
   const deadline = Date.now() + patience;
   await ensureExists(connection, namespace, deadline);
-  try {
-    await addSearchAttributes(connection, namespace);
-  } catch (error) {
-    // A hosted server lets only its own tools register attributes; they may be there all the same.
-    if (!isGrpcServiceError(error)) throw error;
-  }
   for (;;) {
+    try {
+      await addSearchAttributes(connection, namespace);
+    } catch (error) {
+      // A namespace made a moment ago is not known everywhere yet; a hosted server lets only its own tools register attributes.
+      if (!isGrpcServiceError(error)) throw error;
+    }
     if (await knowsSearchAttributes(connection, namespace)) return 'ok';
     if (Date.now() > deadline) return 'degraded';
     await sleep(250);

@@ -145,7 +145,7 @@ export type DeliveryStarter = ReturnType<typeof createDeliveryStarter>;
 function isRefusedAttribute(error: unknown): boolean {
   for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
     if (isGrpcServiceError(cause)) {
-      return cause.code === INVALID_ARGUMENT && /search attribute/i.test(cause.details ?? cause.message);
+      return cause.code === INVALID_ARGUMENT && /search attribute/i.test(`${cause.details} ${cause.message}`);
     }
   }
   return false;

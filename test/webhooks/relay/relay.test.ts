@@ -1,0 +1,126 @@
+// Relays against each other and against load: nobody waits for somebody else's slow receiver, and no two relays take the same work.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createTenantContext } from '../../events/fixture.ts';
+import { createEngine, type DeliveryEngine, eventually } from '../../workflows/delivery-engine.ts';
+
+describe('the relay', () => {
+  let engine: DeliveryEngine;
+
+  beforeAll(async () => {
+    engine = await createEngine();
+  });
+  afterAll(() => engine.close());
+
+  const claim = async (relay: { instance: string; epoch: number }, lane: string, quota: number) =>
+    engine.relayStore.claim(engine.database, relay, [{ tenantId: engine.context.tenant.id, lane, quota }]);
+  const register = () => engine.relayStore.register(engine.database, crypto.randomUUID());
+  const FROM_START = {
+    after: { tenantId: '00000000-0000-0000-0000-000000000000', lane: '00000000-0000-0000-0000-000000000000' },
+    limit: 100,
+  };
+
+  it('shares work with others without taking any of it twice', async () => {
+    const { id } = await engine.subscribe();
+    await engine.publish(id, 60);
+    const relays = await Promise.all([register(), register(), register()]);
+    const rounds = await Promise.all(
+      Array.from({ length: 12 }, (_, n) => claim(relays[n % 3] ?? { instance: '', epoch: 0 }, id, 5)),
+    );
+    const claimed = rounds.flat().map((work) => work.id);
+    expect(claimed).toHaveLength(60);
+    expect(new Set(claimed).size).toBe(60);
+  });
+
+  it('claims the oldest first, and only what its lane lets through', async () => {
+    const relay = await register();
+    const { id } = await engine.subscribe({ active: false });
+    const ids = await engine.publish(id, 5);
+    const closed = (await engine.relayStore.readyLanes(engine.database, FROM_START)).find(
+      ({ lane }) => lane === id,
+    );
+    expect(closed).toMatchObject({ open: false });
+    expect(await claim(relay, id, 5)).toEqual([]);
+    await engine.subscriptions.update(engine.context, id, { active: true });
+    expect((await claim(relay, id, 2)).map((work) => work.delivery_id)).toEqual([...ids].sort().slice(0, 2));
+  });
+
+  it('opens a held lane by itself when the hold has run out', async () => {
+    const relay = await register();
+    const { id } = await engine.subscribe();
+    await engine.publish(id, 1);
+    const hold = (seconds: number) =>
+      engine.database.query(
+        `UPDATE lanes SET state = 'held', hold_until = now() + $2 * interval '1 second' WHERE subscription_id = $1`,
+        [id, seconds],
+      );
+    await hold(60);
+    expect(await claim(relay, id, 1)).toEqual([]);
+    await hold(-1);
+    expect(await claim(relay, id, 1)).toHaveLength(1);
+  });
+
+  it('claims nothing when it counts as dead, and gets its work back with its next epoch', async () => {
+    const relay = await register();
+    const { id } = await engine.subscribe();
+    await engine.publish(id, 2);
+    expect(await claim(relay, id, 1)).toHaveLength(1);
+    await engine.database.query(
+      `UPDATE relays SET seen_at = now() - interval '6 seconds' WHERE instance = $1`,
+      [relay.instance],
+    );
+    expect(await claim(relay, id, 1)).toEqual([]);
+    expect(await engine.relayStore.beat(engine.database, relay)).toBe(false);
+    const next = await engine.relayStore.register(engine.database, relay.instance);
+    expect(next.epoch).toBe(relay.epoch + 1);
+    await engine.relayStore.takeOver(engine.database);
+    expect(await claim(next, id, 5)).toHaveLength(2);
+  });
+
+  it('pages through lanes by their order', async () => {
+    const lanes = await Promise.all(Array.from({ length: 5 }, () => engine.subscribe({ active: false })));
+    for (const { id } of lanes) await engine.publish(id, 3);
+    const seen: string[] = [];
+    for (let after = FROM_START.after; ; ) {
+      const page = await engine.relayStore.readyLanes(engine.database, { after, limit: 2 });
+      const last = page.at(-1);
+      if (last === undefined) break;
+      seen.push(...page.map(({ lane }) => lane));
+      after = { tenantId: last.tenant_id, lane: last.lane };
+    }
+    expect(seen).toEqual([...new Set(seen)].sort());
+    expect(seen).toEqual(expect.arrayContaining(lanes.map(({ id }) => id)));
+  });
+});
+
+describe('a quiet subscription', () => {
+  let engine: DeliveryEngine;
+  beforeAll(async () => {
+    engine = await createEngine();
+  });
+  afterAll(() => engine.close());
+
+  it('is not kept waiting by a neighbour with a slow receiver and a long queue', async () => {
+    const noisy = await engine.subscribe();
+    const quiet = await engine.subscribe({ tenant: await createTenantContext(engine.database) });
+    engine.receiver.answer(noisy.path, () => ({ status: 200, delayMs: 3_000 }));
+    await engine.publish(noisy.id, 400);
+    const { relay } = await engine.startProcess();
+    await eventually(() => engine.receiver.of(noisy.path).length >= 10, 'the noisy one at work');
+    const { rows } = await engine.database.query<{ tenant_id: string }>(
+      'SELECT tenant_id FROM lanes WHERE subscription_id = $1',
+      [quiet.id],
+    );
+    const tenant = { ...engine.context, tenant: { ...engine.context.tenant, id: rows[0]?.tenant_id ?? '' } };
+    const waits: number[] = [];
+    for (let n = 0; n < 8; n += 1) {
+      const began = Date.now();
+      const [delivery = ''] = await engine.publish(quiet.id, 1, tenant);
+      await engine.ended(delivery);
+      waits.push(Date.now() - began);
+    }
+    expect(Math.max(...waits)).toBeLessThan(2_000);
+    // No more of the slow ones at once than their lane may have.
+    expect(relay.inFlight()).toBeLessThanOrEqual(32);
+    expect(engine.receiver.of(noisy.path).length).toBeLessThan(400);
+  });
+});
