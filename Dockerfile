@@ -9,6 +9,8 @@ COPY src src
 COPY workflows workflows
 COPY activities activities
 RUN npm run build && npm prune --omit=dev --omit=optional --ignore-scripts
+# Temporal's native part comes for every platform; the image runs on its own.
+RUN cd node_modules/@temporalio/core-bridge/releases && ls | grep -v "^$(uname -m)-unknown-linux-gnu$" | xargs rm -rf
 
 FROM node:22-bookworm-slim
 ENV NODE_ENV=production HOST=0.0.0.0 LOG_FORMAT=json

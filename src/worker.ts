@@ -33,7 +33,10 @@ export async function runWorker(config: Config): Promise<void> {
   const connection = await connectNatively(config.temporal, {
     signal: ending.signal,
     onFailure: () => logger.warn('Temporal does not answer; trying again'),
+  }).catch((error: unknown) => {
+    if (!ending.signal.aborted) throw error;
   });
+  if (connection === undefined) return;
   const { namespace } = config.temporal;
   const client = createTemporalClient(connection, { namespace });
 
