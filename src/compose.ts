@@ -25,6 +25,7 @@ import { createEventStore } from './events/event.store.ts';
 import { createPublishingService } from './events/publishing.service.ts';
 import { createFailureLimiter } from './http/failure-limiter.ts';
 import { createOpenApi } from './http/openapi.ts';
+import { createRateLimiter } from './http/rate-limit.ts';
 import type { Route } from './http/route.ts';
 import { createIssuerRoutes } from './issuer/issuer.routes.ts';
 import { createIssuerService } from './issuer/issuer.service.ts';
@@ -214,6 +215,7 @@ export function composeRoutes(config: Config, core: Core, logger: Logger) {
       count: (tenantId, atMost) => eventStore.countUnfinished(database, tenantId, atMost),
       limit: config.backlogLimit,
     }),
+    limit: createRateLimiter({ name: 'publish', points: config.rateLimit.publish }),
   });
   const routes: Route[] = [
     ...createIssuerRoutes({ issuer }),

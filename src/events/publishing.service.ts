@@ -21,12 +21,15 @@ export function createPublishingService({
   store,
   notifier,
   backlog,
+  limit,
   now = () => new Date(),
 }: {
   database: Pick<Database, 'query'>;
   store: EventStore;
   notifier: Notifier;
   backlog: BacklogGauge;
+  /** Takes one point an event of the tenant, or throws ServiceError `rate_limited`. */
+  limit?: { take(tenantId: string, cost: number): Promise<unknown> } | undefined;
   now?: (() => Date) | undefined;
 }) {
   const prepare = (context: RequestContext, event: Publication): Candidate | ServiceError => {
@@ -86,12 +89,13 @@ export function createPublishingService({
      * the same content gets the first answer again, with other content `event_id_conflict`.
      * @param items checked events, and errors of those that failed their checks, which stay where they are
      * @returns an answer or an error for each item, in the order of `items`
-     * @throws ServiceError `rate_limited` when the tenant's backlog is full; nothing was written then
+     * @throws ServiceError `rate_limited` when the tenant publishes too fast, or its backlog is full; nothing was written then
      */
     publish: async (
       context: RequestContext,
       items: readonly (Publication | ServiceError)[],
     ): Promise<(Published | ServiceError)[]> => {
+      await limit?.take(context.tenant.id, Math.max(1, items.length));
       backlog.check(context.tenant.id);
       const prepared = items.map((item) => (item instanceof ServiceError ? item : prepare(context, item)));
       const first = new Map<string, Candidate>();

@@ -7,6 +7,7 @@ import { readPublication } from '../../src/events/event.schemas.ts';
 import { createEventStore } from '../../src/events/event.store.ts';
 import type { JsonObject } from '../../src/events/event.ts';
 import { createPublishingService, type Published } from '../../src/events/publishing.service.ts';
+import { createRateLimiter } from '../../src/http/rate-limit.ts';
 import { createTestDatabase } from '../setup/database.ts';
 import { countRows, createTenantContext, insertSubscription } from './fixture.ts';
 
@@ -44,6 +45,27 @@ const item = (event_id?: string, data: JsonObject = { n: 1 }, type = 'org.create
 const publish = (items: ReturnType<typeof item>[], given = context) => publishing.publish(given, items);
 const codes = (results: (Published | ServiceError)[]) =>
   results.map((result) => (result instanceof ServiceError ? result.code : result.deliveries));
+
+describe('the limit of what a tenant publishes', () => {
+  it('counts events, not requests, refuses beyond it, and writes nothing then', async () => {
+    await insertSubscription(test.database, context, { filters: ['*'] });
+    const limited = createPublishingService({
+      database: test.database,
+      store,
+      notifier: { poke },
+      backlog,
+      limit: createRateLimiter({ name: 'publish', points: 3 }),
+    });
+    expect(await limited.publish(context, [item('a'), item('b')])).toHaveLength(2);
+    await expect(limited.publish(context, [item('c'), item('d')])).rejects.toMatchObject({
+      code: 'rate_limited',
+      retryAfterSeconds: expect.any(Number),
+    });
+    expect(await countRows(test.database, context.tenant.id)).toMatchObject({ events: 2 });
+    const other = await createTenantContext(test.database);
+    expect(await limited.publish(other, [item('a')])).toHaveLength(1);
+  });
+});
 
 describe('publish', () => {
   it('takes one statement for 500 events, and answers each in its place', async () => {
