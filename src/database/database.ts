@@ -1,6 +1,7 @@
 // Opens the two pools (Sequelize for models and management, pg for the hot rooms). Every connection gets the same time limits.
 import pg from 'pg';
 import { Sequelize } from 'sequelize';
+import { createStatementNames } from './statement-names.ts';
 import {
   type Queryable,
   queryPool,
@@ -14,6 +15,9 @@ const { Pool, types } = pg;
 
 // bigint counts stay far below 2^53; Sequelize would otherwise hand them out as text.
 types.setTypeParser(types.builtins.INT8, Number);
+
+/** Texts that get a name; the service has far fewer that are not built anew each time. */
+const NAMED_STATEMENTS = 500;
 
 /** Milliseconds: a statement, a lock, an idle open transaction, a connection attempt. */
 const LIMITS = { statement: 5_000, lock: 2_000, idleInTransaction: 10_000, connect: 2_000 } as const;
@@ -54,12 +58,13 @@ export function createDatabase({ url, pool: size, applicationName, onError }: Da
     dialectOptions: { ...session, connectionTimeoutMillis: LIMITS.connect },
     define: { underscored: true, timestamps: false, freezeTableName: true },
   });
+  const hotPool = { pool, names: createStatementNames({ limit: NAMED_STATEMENTS }) };
   return {
     pool,
     sequelize,
     query: <Row extends object>(text: string, values?: readonly unknown[]) =>
-      queryPool<Row>(pool, text, values),
-    hot: <T>(work: (unit: Unit) => Promise<T>) => runHot(pool, work),
+      queryPool<Row>(hotPool, text, values),
+    hot: <T>(work: (unit: Unit) => Promise<T>) => runHot(hotPool, work),
     transaction: <T>(
       context: { transaction?: Transaction | undefined },
       work: (transaction: Transaction) => Promise<T>,

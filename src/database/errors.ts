@@ -36,6 +36,11 @@ export function violatedUnique(error: unknown): string | undefined {
   return (source as { constraint?: string }).constraint ?? '';
 }
 
+/** Whether a named statement met a plan of before a migration that changed its columns. The same statement works under another name. */
+export function isOutdatedPlan(error: unknown): boolean {
+  return sqlState(error) === '0A000' && /cached plan/.test((error as Error).message);
+}
+
 /** `temporarily_unavailable` for a database that is down, overloaded or too slow; everything else comes back unchanged. */
 export function translateDatabaseError(error: unknown): unknown {
   if (error instanceof ServiceError) return error;
@@ -45,6 +50,7 @@ export function translateDatabaseError(error: unknown): unknown {
   const unavailable =
     error instanceof ConnectionError ||
     NOT_NOW.test(sqlState(error) ?? '') ||
+    isOutdatedPlan(error) ||
     (typeof code === 'string' && NOT_NOW_NETWORK.has(code)) ||
     NOT_NOW_TEXT.test(message);
   if (!unavailable) return error;

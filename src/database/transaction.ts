@@ -1,7 +1,8 @@
 // The two kinds of transaction: on Sequelize's pool for management, on the plain pool for the hot rooms. A use case uses one or the other.
 import type { Pool, PoolClient } from 'pg';
 import { QueryTypes, type Sequelize, type Transaction as SequelizeTransaction } from 'sequelize';
-import { translateDatabaseError } from './errors.ts';
+import { isOutdatedPlan, translateDatabaseError } from './errors.ts';
+import type { StatementNames } from './statement-names.ts';
 
 export type Rows<Row> = { rows: Row[]; rowCount: number };
 
@@ -16,22 +17,24 @@ export type Unit = Queryable & { afterCommit(action: () => void): void };
 /** An open transaction that Sequelize's models can join: `{ transaction: tx.sequelize }`. */
 export type Transaction = Unit & { readonly sequelize: SequelizeTransaction };
 
+/** The plain pool with the names of its statements. */
+export type HotPool = { readonly pool: Pool; readonly names: StatementNames };
+
 /** One statement on the pool, committed by itself. Throws ServiceError `temporarily_unavailable` when the database is down. */
 export async function queryPool<Row extends object>(
-  pool: Pool,
+  { pool, names }: HotPool,
   text: string,
   values: readonly unknown[] = [],
 ): Promise<Rows<Row>> {
   try {
-    const result = await pool.query<Row>(text, [...values]);
-    return { rows: result.rows, rowCount: result.rowCount ?? 0 };
+    return await run<Row>(pool, names, text, values);
   } catch (error) {
     throw translateDatabaseError(error);
   }
 }
 
 /** Runs `work` between BEGIN and COMMIT on one client of the plain pool; rolls back when it throws. */
-export async function runHot<T>(pool: Pool, work: (unit: Unit) => Promise<T>): Promise<T> {
+export async function runHot<T>({ pool, names }: HotPool, work: (unit: Unit) => Promise<T>): Promise<T> {
   const client = await pool.connect().catch((error: unknown) => {
     throw translateDatabaseError(error);
   });
@@ -39,7 +42,7 @@ export async function runHot<T>(pool: Pool, work: (unit: Unit) => Promise<T>): P
   let failure: unknown;
   try {
     await client.query('BEGIN');
-    const result = await work(unitOf(client, actions));
+    const result = await work(unitOf(client, names, actions));
     await client.query('COMMIT');
     for (const action of actions) action();
     return result;
@@ -70,14 +73,32 @@ export async function runTransaction<T>(
   }
 }
 
-function unitOf(client: PoolClient, actions: (() => void)[]): Unit {
+function unitOf(client: PoolClient, names: StatementNames, actions: (() => void)[]): Unit {
   return {
-    query: async <Row extends object>(text: string, values: readonly unknown[] = []) => {
-      const result = await client.query<Row>(text, [...values]);
-      return { rows: result.rows, rowCount: result.rowCount ?? 0 };
-    },
+    query: <Row extends object>(text: string, values: readonly unknown[] = []) =>
+      run<Row>(client, names, text, values),
     afterCommit: (action) => void actions.push(action),
   };
+}
+
+/** A statement without values is sent as it is: it may be several, which no prepared statement can be. */
+async function run<Row extends object>(
+  connection: Pool | PoolClient,
+  names: StatementNames,
+  text: string,
+  values: readonly unknown[],
+): Promise<Rows<Row>> {
+  const name = values.length === 0 ? undefined : names.nameOf(text);
+  try {
+    const result =
+      name === undefined
+        ? await connection.query<Row>(text, [...values])
+        : await connection.query<Row>({ name, text, values: [...values] });
+    return { rows: result.rows, rowCount: result.rowCount ?? 0 };
+  } catch (error) {
+    if (isOutdatedPlan(error)) names.renew(text);
+    throw error;
+  }
 }
 
 function transactionOf(sequelize: Sequelize, transaction: SequelizeTransaction): Transaction {

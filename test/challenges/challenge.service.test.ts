@@ -261,7 +261,10 @@ describe('round trips', () => {
     const query = vi.spyOn(pg.Client.prototype, 'query');
     try {
       await login();
-      const texts = query.mock.calls.map(([text]) => String(text).trim().split(/\s+/).slice(0, 3).join(' '));
+      const texts = query.mock.calls.map(([statement]) => {
+        const { text = String(statement) } = statement as { text?: string };
+        return text.trim().split(/\s+/).slice(0, 3).join(' ');
+      });
       expect(texts).toEqual([
         'SELECT k.id AS',
         'INSERT INTO challenges',

@@ -1,0 +1,62 @@
+// `npm run bench -- tokens` (or `challenges`): authentications a second of one API process, beside a floor in the same run.
+// Figures of one machine mean nothing elsewhere: read the ratios. Bounded in time; everything stays on loopback.
+import { parseArgs } from 'node:util';
+import '../scripts/require-node.mjs';
+import { prepare } from '../scripts/prepare.mjs';
+
+const { positionals, values } = parseArgs({
+  allowPositionals: true,
+  options: {
+    seconds: { type: 'string', default: '4' },
+    rounds: { type: 'string', default: '2' },
+    connections: { type: 'string', default: '32' },
+    subscriptions: { type: 'string', default: '0' },
+    profile: { type: 'string' },
+  },
+});
+const SCENARIOS = ['tokens', 'challenges'];
+const [scenario = 'tokens'] = positionals;
+if (!SCENARIOS.includes(scenario)) {
+  process.stderr.write(`Say which: ${SCENARIOS.join(' or ')}.\n`);
+  process.exit(2);
+}
+const options = {
+  scenario,
+  seconds: bounded(values.seconds, 1, 30),
+  rounds: bounded(values.rounds, 1, 10),
+  connections: bounded(values.connections, 1, 256),
+  subscriptions: bounded(values.subscriptions, 0, 10),
+  profile: values.profile,
+};
+
+await prepare({ build: true });
+const { compare } = await import('./compare.mjs');
+const rows = await compare(options);
+process.stdout.write(
+  `${scenario}, ${options.connections} connections, ${options.seconds} s × ${options.rounds} each\n`,
+);
+process.stdout.write(`${describe(rows)}\n`);
+
+function bounded(text, least, most) {
+  const value = Number(text);
+  if (Number.isInteger(value) && value >= least && value <= most) return value;
+  process.stderr.write(`${text} is not a whole number from ${least} to ${most}.\n`);
+  return process.exit(2);
+}
+
+function describe({ floor, service }) {
+  const line = (name, { rate, p50, p99, failures, cpu, postgres }) =>
+    [
+      name.padEnd(12),
+      `${rate.toFixed(0)}/s`.padStart(9),
+      `p50 ${p50.toFixed(1)} p99 ${p99.toFixed(1)} ms`.padStart(24),
+      `CPU ms ${cpu.toFixed(3)} + ${postgres.toFixed(3)} Postgres`.padStart(32),
+      `${failures} failed`.padStart(10),
+    ].join('  ');
+  const ratio = (name, of) => `${name} ${(of(service) / of(floor)).toFixed(2)}`;
+  return [
+    line('floor', floor),
+    line('countersign', service),
+    `ratio to the floor: ${ratio('rate', (row) => row.rate)}, ${ratio('process CPU', (row) => row.cpu)}, ${ratio('all CPU', (row) => row.cpu + row.postgres)}`,
+  ].join('\n');
+}

@@ -1,0 +1,58 @@
+// Runs the floor and the service in turns on one Postgres, and adds up what each of them did and used.
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { cpuSeconds, cpuSecondsOfTree } from './processes.mjs';
+import { openStack } from './stack.mjs';
+
+const WARM_UP = 1_500;
+
+/** @returns for `floor` and `service`: rate (a second), p50 and p99 (ms), failures, cpu and postgres (CPU ms a request) */
+export async function compare(options) {
+  const stack = await openStack(options);
+  try {
+    const targets = { floor: await stack.startFloor(), service: await stack.startService() };
+    const rounds = { floor: [], service: [] };
+    for (let round = 0; round < options.rounds; round += 1)
+      for (const [name, target] of Object.entries(targets))
+        rounds[name].push(await measure(stack, target, options));
+    return { floor: summarize(rounds.floor), service: summarize(rounds.service) };
+  } finally {
+    await stack.close();
+  }
+}
+
+async function measure(stack, target, { scenario, seconds, connections }) {
+  const load = fork(fileURLToPath(new URL('./load.mjs', import.meta.url)), { serialization: 'advanced' });
+  const answer = () => once(load, 'message').then(([message]) => message);
+  load.send({ scenario, connections, port: target.port, ...target.inputs });
+  await answer();
+  await new Promise((resolve) => setTimeout(resolve, WARM_UP));
+  load.send('begin');
+  const before = { cpu: cpuSeconds(target.pid), postgres: cpuSecondsOfTree(stack.postgres) };
+  await new Promise((resolve) => setTimeout(resolve, seconds * 1_000));
+  load.send('end');
+  const { latencies, failures, elapsed } = await answer();
+  const used = {
+    cpu: cpuSeconds(target.pid) - before.cpu,
+    postgres: cpuSecondsOfTree(stack.postgres) - before.postgres,
+  };
+  const exited = once(load, 'exit');
+  load.send('exit');
+  await exited;
+  return { latencies, failures, elapsed, used };
+}
+
+function summarize(rounds) {
+  const sum = (of) => rounds.reduce((total, round) => total + of(round), 0);
+  const latencies = rounds.flatMap((round) => round.latencies).sort((a, b) => a - b);
+  const at = (share) => latencies[Math.floor(latencies.length * share)] ?? Number.NaN;
+  return {
+    rate: latencies.length / (sum((round) => round.elapsed) / 1_000),
+    p50: at(0.5),
+    p99: at(0.99),
+    failures: sum((round) => round.failures),
+    cpu: (sum((round) => round.used.cpu) * 1_000) / latencies.length,
+    postgres: (sum((round) => round.used.postgres) * 1_000) / latencies.length,
+  };
+}

@@ -1,0 +1,163 @@
+// What is measured, on one Postgres of its own in a folder that goes away: the floor's process and the service's API process.
+import { fork, spawn } from 'node:child_process';
+import { generateKeyPairSync, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import pg from 'pg';
+import { migrate } from '../dist/src/database/migrate.js';
+import { findFreePort } from '../dist/src/local/ports.js';
+import { startPostgres } from '../dist/src/local/postgres.js';
+
+const MAIN = fileURLToPath(new URL('../dist/src/main.js', import.meta.url));
+const FLOOR = fileURLToPath(new URL('./floor.mjs', import.meta.url));
+const AGENTS = 64;
+
+/** @returns `postgres` (process id), `startFloor`, `startService` (pid, port and inputs of the load), `close` */
+export async function openStack({ scenario, subscriptions, profile }) {
+  const folder = await mkdtemp(join(tmpdir(), 'countersign-bench-'));
+  await chmod(folder, 0o755);
+  const postgres = await startPostgres({ dataDir: folder, log: (line) => process.stderr.write(`${line}\n`) });
+  const children = [];
+  const keys = Array.from({ length: AGENTS }, makeKey);
+  const pems = (fingerprints) => keys.map(({ pem }, index) => ({ pem, fingerprint: fingerprints[index] }));
+
+  async function startFloor() {
+    const port = await findFreePort();
+    const child = fork(FLOOR, [postgres.url, String(port)], {
+      env: { ...process.env, NODE_ENV: 'production' },
+    });
+    children.push(child);
+    const fingerprints = keys.map((_, index) => `floor-${index}`);
+    child.send({ publicKeys: keys.map(({ jwk }, index) => ({ jwk, fingerprint: fingerprints[index] })) });
+    const [{ credentials }] = await once(child, 'message');
+    return { pid: child.pid, port, inputs: { ...tokenInputs(credentials), keys: pems(fingerprints) } };
+  }
+
+  async function startService() {
+    await migrate(postgres.url);
+    const port = await findFreePort();
+    const environment = {
+      PATH: process.env.PATH,
+      NODE_ENV: 'production',
+      DATABASE_URL: postgres.url,
+      MASTER_KEY: randomBytes(32).toString('base64'),
+      PORT: String(port),
+      DEFAULT_TENANT: 'bench',
+      RATE_LIMIT_TENANT: '100000000',
+      RATE_LIMIT_ADDRESS: '100000000',
+      LOG_FORMAT: 'json',
+    };
+    const created = JSON.parse(await output([MAIN, 'tenant', 'create', 'bench', '--json'], environment));
+    const credentials = [created.client_id, created.client_secret];
+    if (subscriptions > 0) await subscribe(postgres.url, created.tenant_id, subscriptions);
+    const flags = profile === undefined ? [] : ['--cpu-prof', '--cpu-prof-dir', profile];
+    const child = spawn(process.execPath, [...flags, MAIN, 'api'], {
+      env: environment,
+      stdio: ['ignore', 'ignore', 'inherit'],
+    });
+    children.push(child);
+    const origin = `http://127.0.0.1:${port}`;
+    await ready(`${origin}/healthz`, child);
+    const fingerprints = scenario === 'challenges' ? await register(origin, credentials, keys) : [];
+    return { pid: child.pid, port, inputs: { ...tokenInputs(credentials), keys: pems(fingerprints) } };
+  }
+
+  return {
+    postgres: postgres.pid,
+    startFloor,
+    startService,
+    close: async () => {
+      await Promise.all(children.map(end));
+      await postgres.stop();
+      await rm(postgres.cluster, { recursive: true, force: true });
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+function makeKey() {
+  const { publicKey, privateKey } = generateKeyPairSync('ed25519');
+  return {
+    jwk: publicKey.export({ format: 'jwk' }),
+    pem: privateKey.export({ type: 'pkcs8', format: 'pem' }),
+  };
+}
+
+const basic = (credentials) => `Basic ${Buffer.from(credentials.join(':')).toString('base64')}`;
+const tokenInputs = (credentials) => ({
+  authorization: basic(credentials),
+  form: 'grant_type=client_credentials&scope=openid',
+});
+
+async function register(origin, credentials, keys) {
+  const token = await call(`${origin}/oauth/token`, {
+    headers: { authorization: basic(credentials) },
+    body: new URLSearchParams({ grant_type: 'client_credentials', scope: 'agents:read agents:write' }),
+  });
+  const headers = { authorization: `Bearer ${token.access_token}`, 'content-type': 'application/json' };
+  return Promise.all(
+    keys.map(async ({ jwk }, index) => {
+      const agent = await call(`${origin}/api/v1/agents`, {
+        headers,
+        body: JSON.stringify({ name: `agent ${index}`, capabilities: [] }),
+      });
+      const key = await call(`${origin}/api/v1/agents/${agent.id}/keys`, {
+        headers,
+        body: JSON.stringify({ algorithm: 'ed25519', public_key: jwk.x }),
+      });
+      return key.fingerprint;
+    }),
+  );
+}
+
+async function call(url, options) {
+  const response = await fetch(url, { method: 'POST', ...options });
+  const text = await response.text();
+  if (!response.ok) throw new Error(`${url} answered ${response.status}: ${text}`);
+  return JSON.parse(text);
+}
+
+/** Subscriptions to everything; no worker runs, so their deliveries only pile up. */
+async function subscribe(url, tenantId, count) {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  await client.query(
+    `WITH made AS (
+       INSERT INTO subscriptions (id, tenant_id, url, host, event_types, filters, sink, secret_sealed)
+       SELECT gen_random_uuid(), $1, 'https://example.com/', 'example.com', '{*}', '{*}', 'audit', '\\x00' FROM generate_series(1, $2)
+       RETURNING id
+     ) INSERT INTO lanes (subscription_id, tenant_id) SELECT id, $1 FROM made`,
+    [tenantId, count],
+  );
+  await client.end();
+}
+
+async function output(args, env) {
+  const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  let text = '';
+  child.stdout.on('data', (chunk) => (text += chunk));
+  const [code] = await once(child, 'close');
+  if (code !== 0) throw new Error(`${args.join(' ')} ended with ${code}`);
+  return text;
+}
+
+async function ready(url, child) {
+  for (let n = 0; n < 200 && child.exitCode === null; n += 1) {
+    const response = await fetch(url).catch(() => undefined);
+    if (response?.ok) return;
+    await sleep(100);
+  }
+  throw new Error(`${url} does not answer`);
+}
+
+async function end(child) {
+  if (child.exitCode !== null) return;
+  const exited = once(child, 'exit');
+  if (child.connected) child.disconnect();
+  else child.kill('SIGTERM');
+  await exited;
+}
