@@ -16,7 +16,9 @@ export async function createTestDatabase() {
   await client.connect();
   try {
     await client.query('SELECT pg_advisory_lock($1)', [LOCK]);
-    const { rowCount } = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [`${TEMPLATE}_ready`]);
+    const { rowCount } = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [
+      `${TEMPLATE}_ready`,
+    ]);
     if (rowCount === 0) {
       await client.query(`DROP DATABASE IF EXISTS ${TEMPLATE}`);
       await client.query(`CREATE DATABASE ${TEMPLATE}`);
