@@ -105,7 +105,7 @@ export function composeCore(config: Config, { logger, name }: { logger: Logger; 
     secrets: createSecretStore({ database }),
     audit,
   });
-  const lanes = createLaneService({ store: createLaneStore() });
+  const lanes = createLaneService({ store: createLaneStore(), notifier });
   const sealing = createSubscriptionSealing({ masterKeys });
   const deliveries = createDeliveryService({
     store: createDeliveryRecordStore(),

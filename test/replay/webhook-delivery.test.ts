@@ -3,6 +3,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { Worker } from '@temporalio/worker';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { installTemporalRuntime } from '../../src/temporal/worker.ts';
 import { workflowBundle } from '../setup/workflow-bundle.ts';
 import { createEngine, type DeliveryEngine, eventually } from '../workflows/delivery-engine.ts';
 import { parseHistory, readHistory, writeHistory } from './history-file.ts';
@@ -90,6 +91,10 @@ describe.runIf(process.env.RECORD_HISTORIES === '1')('recording', () => {
 });
 
 describe('replaying', () => {
+  beforeAll(() => {
+    if (process.env.RECORD_HISTORIES !== '1') installTemporalRuntime(() => undefined);
+  });
+
   const files = readdirSync(FOLDER).filter((file) => file.endsWith('.json'));
 
   it('has a history of each scenario', () => {

@@ -82,7 +82,7 @@ export async function createEngine() {
   function wire() {
     const audit = createAuditService({ store: createAuditStore() });
     const events = createEventService({ store: createEventStore(), notifier });
-    const lanes = createLaneService({ store: createLaneStore() });
+    const lanes = createLaneService({ store: createLaneStore(), notifier });
     const sealing = createSubscriptionSealing({ masterKeys: [{ id: 'test', key: new Uint8Array(32) }] });
     const deliveries = createDeliveryService({
       store: createDeliveryRecordStore(),
@@ -222,14 +222,18 @@ export async function createEngine() {
     },
 
     /** Waits for the end of a delivery. */
-    ended: (id: string): Promise<DeliveryRow> =>
-      eventually(async () => {
-        const { rows } = await database.query<DeliveryRow>(
-          'SELECT * FROM deliveries WHERE id = $1 AND completed_at IS NOT NULL',
-          [id],
-        );
-        return rows[0];
-      }, `the end of ${id}`),
+    ended: (id: string, limit?: number): Promise<DeliveryRow> =>
+      eventually(
+        async () => {
+          const { rows } = await database.query<DeliveryRow>(
+            'SELECT * FROM deliveries WHERE id = $1 AND completed_at IS NOT NULL',
+            [id],
+          );
+          return rows[0];
+        },
+        `the end of ${id}`,
+        limit,
+      ),
 
     /** Types of the events in a workflow's history: `TimerStarted`. */
     historyOf: async (id: string, generation = 0): Promise<string[]> => {

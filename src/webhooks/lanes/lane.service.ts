@@ -1,12 +1,25 @@
 // A subscription's gate as other rooms use it: open, held, or closed. It must never touch a delivery: whoever waits for a lane
 // has an outbox row that becomes claimable when the lane opens.
-import type { Queryable } from '../../database/transaction.ts';
+import type { Queryable, Unit } from '../../database/transaction.ts';
 import type { LaneRow, LaneStore } from './lane.store.ts';
 
 export type { LaneRow } from './lane.store.ts';
 
-/** The lanes. Everything but `read` runs in the transaction of the subscription's own change. */
-export function createLaneService({ store }: { store: LaneStore }) {
+/**
+ * The lanes. Everything but `read` and `saveSpeeds` runs in the transaction of the subscription's own change.
+ * @param options.notifier wakes the relays when a lane has opened; they also find out by themselves
+ */
+export function createLaneService({
+  store,
+  notifier,
+}: {
+  store: LaneStore;
+  notifier?: { poke(): void } | undefined;
+}) {
+  const announce = (unit: Unit, opened: boolean): void => {
+    if (opened) unit.afterCommit(() => notifier?.poke());
+  };
+
   return {
     /** Makes the lane of a new subscription. */
     create: (
@@ -18,20 +31,22 @@ export function createLaneService({ store }: { store: LaneStore }) {
      * Closes or opens a lane by its subscription's flag. No attempt begins after the commit that closes it; one under way may
      * finish. Source: Specification, "Webhook subscription" (states).
      */
-    setActive: async (
-      unit: Queryable,
-      subscriptionId: string,
-      active: boolean,
-    ): Promise<{ changed: boolean }> => ({ changed: await store.setActive(unit, subscriptionId, active) }),
+    setActive: async (unit: Unit, subscriptionId: string, active: boolean): Promise<{ changed: boolean }> => {
+      const changed = await store.setActive(unit, subscriptionId, active);
+      announce(unit, changed && active);
+      return { changed };
+    },
 
     /** Closes a deleted subscription's lane for good; its unfinished deliveries count as canceled from then on. */
     remove: (unit: Queryable, subscriptionId: string): Promise<void> =>
       store.markDeleted(unit, subscriptionId),
 
     /** Ends a hold at once, when somebody asked for a retry or changed the URL. */
-    endHold: async (unit: Queryable, subscriptionId: string): Promise<{ changed: boolean }> => ({
-      changed: await store.open(unit, subscriptionId),
-    }),
+    endHold: async (unit: Unit, subscriptionId: string): Promise<{ changed: boolean }> => {
+      const changed = await store.open(unit, subscriptionId);
+      announce(unit, changed);
+      return { changed };
+    },
 
     /** Keeps how fast receivers answer, for processes that have not seen it themselves. */
     saveSpeeds: (queryable: Queryable, speeds: readonly { lane: string; p90Ms: number }[]): Promise<void> =>

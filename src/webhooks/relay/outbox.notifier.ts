@@ -27,6 +27,7 @@ export function createOutboxNotifier({
   let timer: NodeJS.Timeout | undefined;
   let sending: Promise<void> = Promise.resolve();
   let pausedUntil = 0;
+  let lastPoke = Number.NEGATIVE_INFINITY;
   let closed = false;
 
   const drop = (error: Error) => {
@@ -62,10 +63,13 @@ export function createOutboxNotifier({
   return {
     poke: (): void => {
       if (closed || timer !== undefined) return;
+      // The first one goes out at once; those that follow closely share the next.
+      const wait = Math.max(0, lastPoke + COALESCE_MS - performance.now());
       timer = setTimeout(() => {
         timer = undefined;
+        lastPoke = performance.now();
         sending = sending.then(notify);
-      }, COALESCE_MS);
+      }, wait);
     },
     close: async (): Promise<void> => {
       closed = true;
