@@ -2,12 +2,13 @@
 import type { AuditService } from '../audit/audit.service.ts';
 import type { RequestContext } from '../context.ts';
 import { hashSecret, newSecret } from '../crypto/opaque-secret.node.ts';
+import { createCoalescer } from '../database/coalescer.ts';
 import type { Database } from '../database/database.ts';
 import { newId } from '../database/ids.ts';
 import { decodeCursor, type Page, type PageRequest, toPage } from '../database/page.ts';
 import type { Transaction, Unit } from '../database/transaction.ts';
 import { invalidField, ServiceError } from '../errors/service-error.ts';
-import type { ApplicationChange, ApplicationStore } from './application.store.ts';
+import type { ApplicationChange, ApplicationStore, ClientKey } from './application.store.ts';
 import {
   type Application,
   type ApplicationSecret,
@@ -53,6 +54,8 @@ export function createApplicationService({
   secrets: SecretStore;
   audit: AuditService;
 }) {
+  const clients = createCoalescer<ClientKey, Client | undefined>({ run: store.findClients });
+
   const record = (
     unit: Unit,
     context: RequestContext,
@@ -219,9 +222,12 @@ export function createApplicationService({
         return created;
       }),
 
-    /** The client of this id as it is now; undefined for an id that no client of the tenant has. One round trip. */
+    /**
+     * The client of this id as it is now, undefined for an id that no client of the tenant has. One round trip, which requests
+     * at the same time share; it begins after the call.
+     */
     findClient: async (tenantId: string, clientId: string): Promise<Client | undefined> =>
-      UUID.test(clientId) ? store.findClient(tenantId, clientId) : undefined,
+      UUID.test(clientId) ? clients.add({ tenantId, clientId }) : undefined,
   };
 
   async function changeSecrets<T>(

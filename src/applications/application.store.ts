@@ -8,7 +8,11 @@ import type { Application, Client, LinkedAgent } from './application.ts';
 /** What a change may touch. */
 export type ApplicationChange = Partial<Pick<Application, 'name' | 'audience' | 'scopes' | 'grantTypes'>>;
 
+/** Which client a token request is about. */
+export type ClientKey = { readonly tenantId: string; readonly clientId: string };
+
 type ClientRow = {
+  tenant_id: string;
   id: string;
   name: string;
   audience: string | null;
@@ -22,14 +26,16 @@ type ClientRow = {
   agent_status: LinkedAgent['status'];
 };
 
-const FIND_CLIENT = `
-SELECT application.id, application.name, application.audience, application.scopes, application.grant_types,
+const FIND_CLIENTS = `
+SELECT application.tenant_id, application.id, application.name, application.audience, application.scopes, application.grant_types,
        (SELECT array_agg(secret.hash) FROM application_secrets secret
         WHERE secret.application_id = application.id AND (secret.expires_at IS NULL OR secret.expires_at > now())) AS secret_hashes,
        application.agent_id, agent.name AS agent_name, agent.capabilities AS agent_capabilities, agent.scopes AS agent_scopes,
        CASE WHEN agent.deleted_at IS NULL THEN agent.status ELSE 'deleted' END AS agent_status
-FROM applications application LEFT JOIN agents agent ON agent.id = application.agent_id
-WHERE application.id = $1 AND application.tenant_id = $2 AND application.deleted_at IS NULL`;
+FROM unnest($1::uuid[], $2::uuid[]) AS wanted (tenant_id, id)
+JOIN applications application ON application.id = wanted.id AND application.tenant_id = wanted.tenant_id
+LEFT JOIN agents agent ON agent.id = application.agent_id
+WHERE application.deleted_at IS NULL`;
 
 /** SQL of `applications`. @param database for the one statement of a token request */
 export function createApplicationStore({
@@ -108,15 +114,30 @@ export function createApplicationStore({
       return rows[0]?.scopes;
     },
 
-    /** Everything that a token request of this client depends on, as it is now. One round trip. */
-    findClient: async (tenantId: string, clientId: string): Promise<Client | undefined> => {
-      const { rows } = await database.query<ClientRow>(FIND_CLIENT, [clientId, tenantId]);
-      return rows[0] === undefined ? undefined : readClient(rows[0]);
+    /**
+     * Everything that token requests of these clients depend on, as it is now. One round trip.
+     * @returns a client or undefined for each key, in their order
+     */
+    findClients: async (keys: readonly ClientKey[]): Promise<(Client | undefined)[]> => {
+      const wanted = [...new Map(keys.map((key) => [nameOf(key), key])).values()];
+      const { rows } = await database.query<ClientRow>(FIND_CLIENTS, [
+        wanted.map(({ tenantId }) => tenantId),
+        wanted.map(({ clientId }) => clientId),
+      ]);
+      const clients = new Map(
+        rows.map((row) => [nameOf({ tenantId: row.tenant_id, clientId: row.id }), readClient(row)]),
+      );
+      return keys.map((key) => clients.get(nameOf(key)));
     },
   };
 }
 
 export type ApplicationStore = ReturnType<typeof createApplicationStore>;
+
+/** A UUID may be sent in capitals. */
+function nameOf({ tenantId, clientId }: ClientKey): string {
+  return `${tenantId}:${clientId.toLowerCase()}`;
+}
 
 function readClient(row: ClientRow): Client {
   return {

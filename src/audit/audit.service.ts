@@ -1,22 +1,37 @@
 // Writes the audit log inside the transaction of the change that it records. It must never open a transaction of its own.
+import { newId } from '../database/ids.ts';
 import type { Queryable } from '../database/transaction.ts';
 import type { AuditStore } from './audit.store.ts';
-import type { AuditContext, AuditEntry } from './audit.ts';
+import { type AuditContext, type AuditEntry, type AuditRecord, prepareEntry } from './audit.ts';
 
-export type { AuditActor, AuditContext, AuditEntry } from './audit.ts';
+export type { AuditActor, AuditContext, AuditEntry, AuditRecord } from './audit.ts';
 
 /** The audit log as other rooms use it. Source: Specification, "audit logs record creation and verification". */
 export function createAuditService({ store }: { store: AuditStore }) {
+  /**
+   * Fixes entries, for a batch of several requests' records.
+   * @param context the request: tenant, client address, request id and principal go into each entry
+   */
+  const prepare = (context: AuditContext, entries: readonly AuditEntry[]): AuditRecord[] =>
+    entries.map((entry) => prepareEntry(context, entry, newId()));
+
+  /** Writes prepared records: one round trip whatever their number, none for an empty list. Writing one again changes nothing. */
+  const write = async (unit: Queryable, records: readonly AuditRecord[]): Promise<void> => {
+    if (records.length > 0) await store.insert(unit, records);
+  };
+
   return {
+    prepare,
+    write,
+
     /**
      * Appends entries: one round trip whatever their number, none for an empty list. They are there when the caller's
      * transaction commits, and only then.
      * @param unit the caller's transaction (or a pool, for a record that stands alone)
-     * @param context the request: tenant, client address, request id and principal go into each entry
+     * @param context as for `prepare`
      */
-    append: async (unit: Queryable, context: AuditContext, entries: readonly AuditEntry[]): Promise<void> => {
-      if (entries.length > 0) await store.insert(unit, context, entries);
-    },
+    append: (unit: Queryable, context: AuditContext, entries: readonly AuditEntry[]): Promise<void> =>
+      write(unit, prepare(context, entries)),
   };
 }
 

@@ -33,6 +33,45 @@ export type AuditContext = Pick<RequestContext, 'requestId' | 'address' | 'princ
   readonly actor?: AuditActor | undefined;
 };
 
+/** An entry as it is stored; its id is made before it is sent, so that sending it twice writes it once. `data` is JSON text. */
+export type AuditRecord = {
+  readonly id: string;
+  readonly tenantId: string;
+  readonly action: string;
+  readonly outcome: AuditEntry['outcome'];
+  readonly reason: ErrorCode | null;
+  readonly actorKind: AuditActor['kind'];
+  readonly actorId: string | null;
+  readonly targetType: string | null;
+  readonly targetId: string | null;
+  readonly keyId: string | null;
+  readonly tokenId: string | null;
+  readonly data: string;
+  readonly address: string;
+  readonly requestId: string;
+};
+
+/** Fixes an entry: what the request says is added. @param id UUIDv7; entries of one request are ordered by it */
+export function prepareEntry(context: AuditContext, entry: AuditEntry, id: string): AuditRecord {
+  const actor = actorOf(context, entry);
+  return {
+    id,
+    tenantId: context.tenant.id,
+    action: entry.action,
+    outcome: entry.outcome,
+    reason: entry.reason ?? null,
+    actorKind: actor.kind,
+    actorId: actor.id ?? null,
+    targetType: entry.target?.type ?? null,
+    targetId: entry.target?.id ?? null,
+    keyId: entry.keyId ?? null,
+    tokenId: entry.tokenId ?? null,
+    data: JSON.stringify(entry.data ?? {}),
+    address: context.address,
+    requestId: context.requestId,
+  };
+}
+
 /** Who acts in this request: the entry's own actor, else the context's, else the principal, else nobody known. */
 export function actorOf(context: AuditContext, entry: AuditEntry): AuditActor {
   const actor = entry.actor ?? context.actor;

@@ -41,6 +41,26 @@ export function isOutdatedPlan(error: unknown): boolean {
   return sqlState(error) === '0A000' && /cached plan/.test((error as Error).message);
 }
 
+/** SQLSTATE classes of what the statement's own values cause: data, integrity, and (54) a value too large for an index. */
+const DATA = /^(22|23|54)/;
+
+/** Deadlock, serialisation failure, outdated plan; connection exceptions and the server's end by an administrator or a crash. */
+const AGAIN = /^(40P01|40001|0A000|08...|57P0[12])$/;
+
+const LOST = /^Connection terminated( unexpectedly)?$/;
+
+/**
+ * What a failed transaction's sender may do: send it `again` (it was rolled back, or its connection was lost and nobody knows, so
+ * that only what is safe to repeat may be), look for the guilty row (`data`), or give up (`final`).
+ */
+export function classifyFailure(error: unknown): 'again' | 'data' | 'final' {
+  const source = error instanceof ServiceError ? error.cause : error;
+  const { code, message = '' } = (source ?? {}) as { code?: unknown; message?: string };
+  if (code === 'ECONNRESET' || code === 'EPIPE' || LOST.test(message)) return 'again';
+  const state = sqlState(source) ?? '';
+  return DATA.test(state) ? 'data' : AGAIN.test(state) ? 'again' : 'final';
+}
+
 /** `temporarily_unavailable` for a database that is down, overloaded or too slow; everything else comes back unchanged. */
 export function translateDatabaseError(error: unknown): unknown {
   if (error instanceof ServiceError) return error;

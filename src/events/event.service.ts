@@ -3,9 +3,9 @@ import type { Tenant } from '../context.ts';
 import { newId } from '../database/ids.ts';
 import type { Unit } from '../database/transaction.ts';
 import type { EventStore } from './event.store.ts';
-import { type EmittedEvent, prepareEvent } from './event.ts';
+import { type EmittedEvent, type EventRecord, prepareEvent } from './event.ts';
 
-export type { EmittedEvent, JsonObject } from './event.ts';
+export type { EmittedEvent, EventRecord, JsonObject } from './event.ts';
 
 /** Wakes the relays; called after commits only. */
 export type Notifier = { poke(): void };
@@ -27,31 +27,46 @@ export function createEventService({
   notifier: Notifier;
   now?: (() => Date) | undefined;
 }) {
+  /**
+   * Fixes events: id, time and body; for a batch of several requests' events.
+   * @throws ServiceError `payload_too_large` when a body is over 256 KiB
+   */
+  const prepare = (
+    context: { readonly tenant: Pick<Tenant, 'id'> },
+    events: readonly EmittedEvent[],
+  ): EventRecord[] => {
+    const moment = now();
+    return events.map((event) =>
+      prepareEvent(event, { id: newId(), tenantId: context.tenant.id, now: moment }),
+    );
+  };
+
+  /**
+   * Writes prepared events and one delivery a matching subscription, inactive ones included, in the caller's transaction. One
+   * round trip whatever their number, none for an empty list. Writing one again changes nothing.
+   * @returns one entry an event, in the order of `records`
+   */
+  const write = async (unit: Unit, records: readonly EventRecord[]): Promise<Emitted[]> => {
+    if (records.length === 0) return [];
+    const fanOut = new Map((await store.emit(unit, records)).map((row) => [row.id, row]));
+    const emitted = records.map(({ id, eventId }) => {
+      const row = fanOut.get(id);
+      return { eventId, deliveries: row?.deliveries ?? 0, deliveryId: row?.delivery_id ?? undefined };
+    });
+    if (emitted.some(({ deliveries }) => deliveries > 0)) unit.afterCommit(() => notifier.poke());
+    return emitted;
+  };
+
   return {
-    /**
-     * Writes events and one delivery a matching subscription, inactive ones included, in the caller's transaction: they
-     * exist when it commits, and only then. One round trip whatever their number, none for an empty list.
-     * @returns one entry an event, in the order of `events`
-     * @throws ServiceError `payload_too_large` when a body is over 256 KiB
-     */
+    prepare,
+    write,
+
+    /** `prepare` and `write` at once: the events exist when the caller's transaction commits, and only then. */
     emit: async (
       unit: Unit,
       context: { readonly tenant: Pick<Tenant, 'id'> },
       events: readonly EmittedEvent[],
-    ): Promise<Emitted[]> => {
-      if (events.length === 0) return [];
-      const moment = now();
-      const records = events.map((event) =>
-        prepareEvent(event, { id: newId(), tenantId: context.tenant.id, now: moment }),
-      );
-      const fanOut = new Map((await store.emit(unit, records)).map((row) => [row.id, row]));
-      const emitted = records.map(({ id, eventId }) => {
-        const row = fanOut.get(id);
-        return { eventId, deliveries: row?.deliveries ?? 0, deliveryId: row?.delivery_id ?? undefined };
-      });
-      if (emitted.some(({ deliveries }) => deliveries > 0)) unit.afterCommit(() => notifier.poke());
-      return emitted;
-    },
+    ): Promise<Emitted[]> => write(unit, prepare(context, events)),
   };
 }
 

@@ -55,8 +55,8 @@ export function createClientCredentialsService({
   database: Pick<Database, 'hot'>;
   applications: Pick<ApplicationService, 'findClient'>;
   tokens: Pick<TokenService, 'issueAccessToken'>;
-  audit: Pick<AuditService, 'append'>;
-  events: Pick<EventService, 'emit'>;
+  audit: Pick<AuditService, 'append' | 'prepare' | 'write'>;
+  events: Pick<EventService, 'emit' | 'prepare' | 'write'>;
   failures: FailureCounter;
   onError: (error: unknown) => void;
 }) {
@@ -96,8 +96,8 @@ export function createClientCredentialsService({
 
   return {
     /**
-     * Answers a token request. Round trips: 1 to read the client, then BEGIN, audit, events and COMMIT; a failure costs the
-     * reading and the counter, and its record is written in the background.
+     * Answers a token request. Round trips: 1 to read the client, then BEGIN, audit, events and COMMIT, which requests at
+     * the same time share; a failure costs the reading and the counter, and its record is written in the background.
      * @throws ServiceError `invalid_request`, `unsupported_grant_type`, `invalid_client`, `unauthorized_client`, `policy_denied`,
      *   `invalid_scope`, or `rate_limited` instead of `invalid_client` after too many failures; a right secret is never refused for
      *   failures before it

@@ -1,10 +1,11 @@
 // What a token request of a client leaves behind: audit entries and events. It must never be given a token or a secret.
-import type { AuditService } from '../audit/audit.service.ts';
+import type { AuditRecord, AuditService } from '../audit/audit.service.ts';
 import { createFailureReporter } from '../audit/failure.reporter.ts';
 import type { RequestContext } from '../context.ts';
+import { createCoalescer } from '../database/coalescer.ts';
 import type { Database } from '../database/database.ts';
 import type { ErrorCode } from '../errors/catalogue.ts';
-import type { EventService, JsonObject } from '../events/event.service.ts';
+import type { EventRecord, EventService, JsonObject } from '../events/event.service.ts';
 import type { AccessTokenGrant } from './access-token.ts';
 import { CLIENT_CREDENTIALS } from './client-credentials.ts';
 import type { IssuedAccessToken } from './token.service.ts';
@@ -17,6 +18,9 @@ type Failure = {
   readonly reason: ErrorCode;
 };
 
+/** What one success writes. */
+type Success = { readonly audit: readonly AuditRecord[]; readonly events: readonly EventRecord[] };
+
 /** Records of client credentials requests. Source: Specification, "Event types". */
 export function createClientRecordService({
   database,
@@ -25,11 +29,29 @@ export function createClientRecordService({
   onError,
 }: {
   database: Pick<Database, 'hot'>;
-  audit: Pick<AuditService, 'append'>;
-  events: Pick<EventService, 'emit'>;
+  audit: Pick<AuditService, 'append' | 'prepare' | 'write'>;
+  events: Pick<EventService, 'emit' | 'prepare' | 'write'>;
   /** Told when the record of a failure could not be written. */
   onError: (error: unknown) => void;
 }) {
+  const successes = createCoalescer<Success, void>({
+    sizeOf: (success) => ({
+      rows: success.audit.length + success.events.length,
+      bytes: success.events.reduce((sum, { body }) => sum + body.length, 0),
+    }),
+    run: (batch) =>
+      database.hot(async (unit) => {
+        await audit.write(
+          unit,
+          batch.flatMap((success) => success.audit),
+        );
+        await events.write(
+          unit,
+          batch.flatMap((success) => success.events),
+        );
+        return batch.map(() => undefined);
+      }),
+  });
   const reporter = createFailureReporter<Failure>({ tell: writeFailure, onError });
 
   async function writeFailure({ context, type, clientId, reason }: Failure, count: number): Promise<void> {
@@ -49,7 +71,7 @@ export function createClientRecordService({
   }
 
   return {
-    /** Records an issued token in one transaction: BEGIN, audit, events, COMMIT. */
+    /** Records an issued token; it is committed when this resolves. Requests at the same time share BEGIN, audit, events, COMMIT. */
     success: async (
       context: RequestContext,
       { sub, audience, scopes, clientId, agent }: AccessTokenGrant,
@@ -69,18 +91,18 @@ export function createClientRecordService({
         sub,
         ...(agent === undefined ? {} : { agent_id: sub }),
       };
-      await database.hot(async (unit) => {
-        await audit.append(unit, context, [
+      await successes.add({
+        audit: audit.prepare(context, [
           { ...common, action: 'auth.login.success', data: { method: CLIENT_CREDENTIALS } },
           { ...common, action: 'auth.token.issued', data: token },
-        ]);
-        await events.emit(unit, context, [
+        ]),
+        events: events.prepare(context, [
           { type: 'auth.login.success', data: { ...subject, address: context.address } },
           {
             type: 'auth.token.issued',
             data: { ...subject, ...token, token_id: tokenId, expires_in: expiresIn },
           },
-        ]);
+        ]),
       });
     },
 
@@ -100,7 +122,9 @@ export function createClientRecordService({
     /** Waits for what is being written. */
     settled: () => reporter.settled(),
 
-    /** Writes what was counted; called once, when the process stops. */
-    close: () => reporter.close(),
+    /** Writes what waits and what was counted; called once, when the process stops. */
+    close: async (): Promise<void> => {
+      await Promise.all([successes.drain(), reporter.close()]);
+    },
   };
 }

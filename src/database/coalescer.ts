@@ -1,0 +1,136 @@
+// Coalescing: what concurrent requests write or read goes out together as soon as a batch before it has returned, and each request is
+// answered only when its own row is committed. It must never let one row's fault reach another request, nor grow without bound.
+import { ServiceError } from '../errors/service-error.ts';
+import { classifyFailure } from './errors.ts';
+
+export type CoalescerLimits = {
+  /** Rows of one batch; a larger item goes alone. */
+  readonly rows: number;
+  /** Bytes of one batch, as far as `sizeOf` tells. */
+  readonly bytes: number;
+  /** Batches under way at the same time. */
+  readonly batches: number;
+  /** Items that may wait; beyond them `add` is refused. */
+  readonly queue: number;
+};
+
+const LIMITS: CoalescerLimits = { rows: 200, bytes: 1_048_576, batches: 2, queue: 10_000 };
+
+/** How often a batch is sent when it meets a deadlock or loses its connection. */
+const TRIES = 3;
+
+/** What an item adds to its batch. */
+export type ItemSize = { readonly rows: number; readonly bytes: number };
+
+type Waiting<Item, Result> = {
+  readonly item: Item;
+  readonly size: ItemSize;
+  readonly resolve: (result: Result) => void;
+  readonly reject: (error: unknown) => void;
+};
+
+/**
+ * Creates a coalescer. Alone, an item is sent at the end of the event loop's present turn; under load it shares a statement with
+ * those that came meanwhile, in the order in which they came.
+ * @param run sends a batch in ONE transaction, and gives a result for each item in their order. It may be called again with items
+ *   whose first commit succeeded unseen: rows have ids made by the caller, and one that is there already counts as written.
+ * @param sizeOf an item's rows and bytes; one row of no size, unless said
+ */
+export function createCoalescer<Item, Result>({
+  run,
+  sizeOf = () => ({ rows: 1, bytes: 0 }),
+  limits = {},
+}: {
+  run: (items: readonly Item[]) => Promise<readonly Result[]>;
+  sizeOf?: ((item: Item) => ItemSize) | undefined;
+  limits?: Partial<CoalescerLimits> | undefined;
+}) {
+  const { rows, bytes, batches, queue: longest } = { ...LIMITS, ...limits };
+  const queue: Waiting<Item, Result>[] = [];
+  const underWay = new Set<Promise<void>>();
+  let isScheduled = false;
+
+  /** At the end of the turn, so that requests which arrived together are sent together. */
+  function schedule(): void {
+    if (isScheduled || queue.length === 0 || underWay.size >= batches) return;
+    isScheduled = true;
+    setImmediate(() => {
+      isScheduled = false;
+      while (queue.length > 0 && underWay.size < batches) begin(takeBatch());
+    });
+  }
+
+  function begin(batch: readonly Waiting<Item, Result>[]): void {
+    const sending = send(batch).finally(() => {
+      underWay.delete(sending);
+      schedule();
+    });
+    underWay.add(sending);
+  }
+
+  /** The oldest items that fit into one batch; at least one. */
+  function takeBatch(): Waiting<Item, Result>[] {
+    let count = 0;
+    const total = { rows: 0, bytes: 0 };
+    for (const { size } of queue) {
+      total.rows += size.rows;
+      total.bytes += size.bytes;
+      if (count > 0 && (total.rows > rows || total.bytes > bytes)) break;
+      count += 1;
+    }
+    return queue.splice(0, count);
+  }
+
+  /** Settles every item of the batch; never rejects. */
+  async function send(batch: readonly Waiting<Item, Result>[], tries = 1): Promise<void> {
+    try {
+      const results = await run(batch.map(({ item }) => item));
+      if (results.length !== batch.length)
+        throw new Error('a batch gave another number of results than items');
+      for (const [index, result] of results.entries()) batch[index]?.resolve(result);
+    } catch (error) {
+      const failure = classifyFailure(error);
+      if (failure === 'again' && tries < TRIES) return send(batch, tries + 1);
+      if (failure !== 'data' || batch.length === 1) {
+        for (const { reject } of batch) reject(error);
+        return;
+      }
+      // One of them is guilty; the others must not pay for it.
+      const middle = Math.ceil(batch.length / 2);
+      await send(batch.slice(0, middle));
+      await send(batch.slice(middle));
+    }
+  }
+
+  return {
+    /**
+     * Sends an item with the next batch.
+     * @returns its result, once the batch is committed
+     * @throws ServiceError `temporarily_unavailable` when too many wait; else what `run` threw for it
+     */
+    add(item: Item): Promise<Result> {
+      if (queue.length >= longest) return Promise.reject(overloaded());
+      return new Promise((resolve, reject) => {
+        queue.push({ item, size: sizeOf(item), resolve, reject });
+        schedule();
+      });
+    },
+
+    /** Waits until everything that was added is settled. */
+    async drain(): Promise<void> {
+      while (queue.length > 0 || underWay.size > 0) {
+        await Promise.all(underWay);
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    },
+  };
+}
+
+export type Coalescer<Item, Result> = ReturnType<typeof createCoalescer<Item, Result>>;
+
+function overloaded(): ServiceError {
+  return new ServiceError('temporarily_unavailable', {
+    detail: 'Too many requests wait for the database. Try again.',
+    retryAfterSeconds: 1,
+  });
+}
