@@ -1,28 +1,45 @@
 // One instance on a data folder: a lock file that names its holder, and counts only while exactly that process runs.
 import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { LocalStackError } from './local-stack-error.ts';
 import { identify, isRunning, type ProcessIdentity } from './processes.ts';
 
+/** What stands in the file; `stopping`: the lock will be free soon. */
+type Holder = ProcessIdentity & { readonly stopping?: boolean };
+
+/** `stopping` tells others that it is worth to wait; `release` gives the lock up. */
+export type DataFolderLock = { stopping(): void; release(): void };
+
+/** Milliseconds to wait for a holder that is stopping: a little more than an ordered stop may take. */
+const PATIENCE = 90_000;
+
 /**
- * Takes the lock of a data folder, also from a holder that died.
+ * Takes the lock of a data folder, also from a holder that died; waits for one that is stopping.
  * @param dataDir exists
- * @returns releases it
+ * @param say told in one line when it has to wait
  * @throws LocalStackError when another process holds it
  */
-export function lockDataFolder(dataDir: string): () => void {
+export async function lockDataFolder(dataDir: string, say: (line: string) => void): Promise<DataFolderLock> {
   const lock = join(dataDir, 'lock');
   const mine = `${lock}.${process.pid}`;
-  writeFileSync(mine, JSON.stringify(identify(process.pid)), { mode: 0o600 });
+  const write = (more: { stopping?: boolean }) =>
+    writeFileSync(mine, JSON.stringify({ ...identify(process.pid), ...more }), { mode: 0o600 });
+  write({});
   try {
-    for (let attempt = 0; !tryLink(mine, lock); attempt += 1) {
+    for (let waited = 0; !tryLink(mine, lock); waited += 100) {
       const holder = readHolder(lock);
-      if (holder !== null && (isRunning(holder) || attempt > 20)) {
+      if (holder === null || !isRunning(holder)) {
+        takeAway(lock, `${mine}.stale`);
+        continue;
+      }
+      if (!holder.stopping || waited > PATIENCE) {
         throw new LocalStackError(
           `Another instance (process ${holder.pid}) runs on ${dataDir}: stop it, or set DATA_DIR to another folder.`,
         );
       }
-      takeAway(lock, `${mine}.stale`);
+      if (waited === 0) say(`Waiting for the instance before (process ${holder.pid}) to stop.`);
+      await sleep(100);
     }
   } finally {
     rmSync(mine, { force: true });
@@ -32,7 +49,13 @@ export function lockDataFolder(dataDir: string): () => void {
     if (readHolder(lock)?.pid === process.pid) rmSync(lock, { force: true });
   };
   process.once('exit', release);
-  return release;
+  return {
+    release,
+    stopping: () => {
+      write({ stopping: true });
+      renameSync(mine, lock);
+    },
+  };
 }
 
 /** link(2) makes the name only when nobody has it, together with its content. */
@@ -59,9 +82,9 @@ function takeAway(lock: string, aside: string): void {
   rmSync(aside, { force: true });
 }
 
-function readHolder(lock: string): ProcessIdentity | null {
+function readHolder(lock: string): Holder | null {
   try {
-    return JSON.parse(readFileSync(lock, 'utf8')) as ProcessIdentity | null;
+    return JSON.parse(readFileSync(lock, 'utf8')) as Holder | null;
   } catch {
     return null;
   }

@@ -7,7 +7,7 @@ import { listenForEnd } from './halt.ts';
 import { invite } from './invitation.ts';
 import { createKeeper, endLeftovers, type Keeper } from './keeper.ts';
 import { asDiskFull } from './local-stack-error.ts';
-import { lockDataFolder } from './lock.ts';
+import { type DataFolderLock, lockDataFolder } from './lock.ts';
 import { obtainMasterKey } from './master-key.ts';
 import { requirePort } from './ports.ts';
 import { createRunFile } from './run-file.ts';
@@ -37,17 +37,17 @@ export type LocalStackOptions = {
 export async function runLocalStack(options: LocalStackOptions): Promise<void> {
   const { dataDir } = options.config;
   await requireRoom(dataDir, 64);
-  const unlock = lockDataFolder(dataDir);
+  const lock = await lockDataFolder(dataDir, options.say);
   try {
-    await supervise(options);
+    await supervise(options, lock);
   } catch (error) {
     throw asDiskFull(error instanceof Error ? error.message : '', dataDir) ?? error;
   } finally {
-    unlock();
+    lock.release();
   }
 }
 
-async function supervise(options: LocalStackOptions): Promise<void> {
+async function supervise(options: LocalStackOptions, lock: DataFolderLock): Promise<void> {
   const { config, main, say } = options;
   const partsFile = join(config.dataDir, 'parts.json');
   const left = await endLeftovers(partsFile);
@@ -69,6 +69,7 @@ async function supervise(options: LocalStackOptions): Promise<void> {
     // What a stop interrupted did not fail.
     if (!end.signal.aborted) throw error;
   } finally {
+    lock.stopping();
     await supervisor.stop();
     await keeper.close();
     end.close();

@@ -78,7 +78,7 @@ describe('a local stack', () => {
     child.kill('SIGKILL');
     expect((await slow).status).toBe(200);
     await stack.gone();
-    await expect.poll(stack.isUp).toBe(false);
+    await expect.poll(stack.isUp, { timeout: 20_000 }).toBe(false);
     expect(stack.journal()).toEqual(expect.arrayContaining(['api stopped', 'worker stopped']));
   });
 
@@ -185,7 +185,21 @@ describe('npm start', () => {
     child.kill('SIGTERM');
     await stack.gone();
     expect(stack.journal().at(-1)).toBe('worker stopped');
-    expect(stack.isUp()).toBe(false);
+    await expect.poll(stack.isUp, { timeout: 20_000 }).toBe(false);
+  });
+
+  it('waits for the one before it, which is still stopping', async () => {
+    const stack = await createStack();
+    const folder = await cloneWithStub();
+    const first = await stack.startReady(['npm', 'start'], folder);
+    const before = stack.processes();
+    first.child.kill('SIGKILL');
+    await expect.poll(first.output, { timeout: 10_000 }).toContain('Stopping');
+    const second = await stack.startReady(['npm', 'start'], folder);
+    expect(second.output()).toContain('Waiting for the instance before');
+    expect(before.filter(isAlive)).toEqual([]);
+    second.child.kill('SIGTERM');
+    await stack.gone();
   });
 
   it('ends everything in order when npm is killed', async () => {
@@ -194,7 +208,7 @@ describe('npm start', () => {
     child.kill('SIGKILL');
     await stack.gone();
     expect(stack.journal().at(-1)).toBe('worker stopped');
-    await expect.poll(stack.isUp).toBe(false);
+    await expect.poll(stack.isUp, { timeout: 20_000 }).toBe(false);
   });
 
   it('takes one Ctrl-C of the terminal, which reaches npm and its script alike, for one', async () => {
