@@ -56,6 +56,7 @@ import { createGuardedAgent } from './webhooks/egress/guarded.agent.ts';
 import { createLaneService } from './webhooks/lanes/lane.service.ts';
 import { createLaneStore } from './webhooks/lanes/lane.store.ts';
 import { createDeliveryStarter } from './webhooks/relay/delivery.starter.ts';
+import { createFirstAttemptService } from './webhooks/relay/first-attempt.service.ts';
 import { createOutboxListener } from './webhooks/relay/outbox.listener.ts';
 import { createOutboxNotifier } from './webhooks/relay/outbox.notifier.ts';
 import { createRelayService } from './webhooks/relay/relay.service.ts';
@@ -286,6 +287,8 @@ export function composeDelivery(
     starter,
     monitor,
     lanes,
+    firstAttempts:
+      config.deliveryWorkflows === 'retries' ? createFirstAttemptService({ attempts, records }) : undefined,
     listen: (onWork) => createOutboxListener({ url, onWork, onError: onFailure }),
     onFailure,
   });
@@ -297,7 +300,7 @@ export function composeDelivery(
     onSwept: (report) => logger.info(report, 'the sweep mended something'),
     onFailure,
   });
-  return { attempts, records, relay, sweep, close: () => agent.close() };
+  return { attempts, records, relay, sweep, starter, close: () => agent.close() };
 }
 
 /** One line instead of a stack: a dependency that is down is expected, and reported by everything that uses it. */

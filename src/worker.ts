@@ -40,7 +40,10 @@ export async function runWorker(config: Config): Promise<void> {
   const { namespace } = config.temporal;
   const client = createTemporalClient(connection, { namespace });
 
-  const { attempts, records, relay, sweep, close } = composeDelivery(config, core, { client, logger });
+  const { attempts, records, relay, sweep, starter, close } = composeDelivery(config, core, {
+    client,
+    logger,
+  });
   const worker = await createDeliveryWorker({
     connection,
     namespace,
@@ -59,6 +62,8 @@ export async function runWorker(config: Config): Promise<void> {
         ready: connected && ping.status === 'fulfilled' && !ending.signal.aborted,
         database: ping.status === 'fulfilled' ? 'ok' : 'unavailable',
         temporal: connected ? 'ok' : 'unavailable',
+        // Without them workflows run all the same, and cannot be searched for.
+        search_attributes: starter.isIndexed() ? 'ok' : 'degraded',
       };
     },
     metrics: () => register.metrics(),

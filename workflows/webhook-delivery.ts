@@ -55,7 +55,8 @@ export async function webhookDelivery(input: DeliveryInput): Promise<DeliveryRes
   let nudged = false;
   let doing: DeliveryState['doing'] = 'sending';
   let until: string | null = null;
-  const shown = { status: '', outcome: '' };
+  // What was tried before carries its attributes from its start, or from the history before this one.
+  const shown = { status: last === undefined ? '' : 'retrying', outcome: last?.outcome ?? '' };
 
   const nudge = () => {
     nudged = true;

@@ -26,6 +26,7 @@ import { createGuardedAgent } from '../../src/webhooks/egress/guarded.agent.ts';
 import { createLaneService } from '../../src/webhooks/lanes/lane.service.ts';
 import { createLaneStore } from '../../src/webhooks/lanes/lane.store.ts';
 import { createDeliveryStarter } from '../../src/webhooks/relay/delivery.starter.ts';
+import { createFirstAttemptService } from '../../src/webhooks/relay/first-attempt.service.ts';
 import { createOutboxListener } from '../../src/webhooks/relay/outbox.listener.ts';
 import { createOutboxNotifier } from '../../src/webhooks/relay/outbox.notifier.ts';
 import {
@@ -62,7 +63,7 @@ const failures: unknown[] = [];
 let installed = false;
 
 /** @returns a database, a tenant and a receiver of the test's own, and `startProcess` for relay, worker and sweep */
-export async function createEngine() {
+export async function createEngine(defaultMode: 'all' | 'retries' = 'all') {
   if (!installed) installTemporalRuntime(() => undefined);
   installed = true;
   const { database, url, drop } = await createTestDatabase();
@@ -118,7 +119,11 @@ export async function createEngine() {
   const starter = createDeliveryStarter({ client, taskQueues });
 
   async function startProcess(
-    options: EngineOptions & { relay?: Partial<RelaySettings> | false; worker?: boolean } = {},
+    options: EngineOptions & {
+      relay?: Partial<RelaySettings> | false;
+      worker?: boolean;
+      mode?: 'all' | 'retries';
+    } = {},
   ) {
     const { monitor, attempts, records } = createAttempts(options);
     const worker =
@@ -138,6 +143,10 @@ export async function createEngine() {
       starter,
       monitor,
       lanes: services.lanes,
+      firstAttempts:
+        (options.mode ?? defaultMode) === 'retries'
+          ? createFirstAttemptService({ attempts, records })
+          : undefined,
       listen: (onWork) => createOutboxListener({ url, onWork }),
       onFailure: (error) => failures.push(error),
       settings: { ...RELAY_SETTINGS, ...options.relay },

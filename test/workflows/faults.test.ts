@@ -153,23 +153,19 @@ describe('faults', () => {
 
   it('starts an overdue delivery again whose workflow is gone', async () => {
     await engine.startProcess();
-    const { id, path } = await engine.subscribe({ delaysMs: [100] });
-    engine.receiver.answer(path, (_, count) => ({ status: count === 1 ? 500 : 200, delayMs: 0 }));
+    const { id, path } = await engine.subscribe({ delaysMs: [3_600_000] });
+    engine.receiver.answer(path, (_, count) => ({ status: count === 1 ? 500 : 200 }));
     const [delivery = ''] = await engine.publish(id);
     await eventually(async () => (await engine.delivery(delivery)).attempt_count === 1, 'the first record');
-    const handle = engine.workflow(delivery);
-    await handle.terminate('by an operator').catch(() => undefined);
-    const row = await engine.delivery(delivery);
-    if (row.completed_at === null) {
-      await sleep(200);
-      const report = await engine.sweep(0).run();
-      expect(report).toMatchObject({ restarted: 1 });
-      expect(await engine.ended(delivery)).toMatchObject({
-        status: 'delivered',
-        generation: 1,
-        attempt_count: 2,
-      });
-    }
+    await engine.workflow(delivery).terminate('by an operator');
+    expect(await engine.sweep(120_000).run()).toMatchObject({ restarted: 0 });
+    await engine.database.query(`UPDATE deliveries SET next_attempt_at = now() - interval '3 minutes'`);
+    expect(await engine.sweep(120_000).run()).toMatchObject({ restarted: 1 });
+    expect(await engine.ended(delivery)).toMatchObject({
+      status: 'delivered',
+      generation: 1,
+      attempt_count: 2,
+    });
     expect(engine.receiver.of(path)).toHaveLength(2);
   });
 

@@ -2,11 +2,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createEngine, type DeliveryEngine, eventually } from './delivery-engine.ts';
 
-describe('a delivery', () => {
+describe.each(['all', 'retries'] as const)('a delivery, with DELIVERY_WORKFLOWS=%s', (mode) => {
   let engine: DeliveryEngine;
 
   beforeAll(async () => {
-    engine = await createEngine();
+    engine = await createEngine(mode);
     await engine.startProcess();
   });
   afterAll(() => engine.close());
@@ -16,25 +16,33 @@ describe('a delivery', () => {
     const [delivery = ''] = await engine.publish(id);
     expect(await engine.ended(delivery)).toMatchObject({ status: 'delivered', attempt_count: 1 });
     expect(engine.receiver.of(path)).toHaveLength(1);
-    expect(await engine.workflow(delivery).result()).toEqual({
-      status: 'delivered',
-      attempts: 1,
-      outcome: 'http:204',
-    });
     await eventually(async () => (await engine.outbox()).length === 0, 'an empty outbox');
-    expect(await engine.delivery(delivery)).toMatchObject({ started_generation: 0 });
+    const { started_generation: generation } = await engine.delivery(delivery);
+    const result = await engine
+      .workflow(delivery)
+      .result()
+      .catch((error: Error) => error.name);
+    expect({ generation, result }).toEqual(
+      mode === 'all'
+        ? { generation: 0, result: { status: 'delivered', attempts: 1, outcome: 'http:204' } }
+        : { generation: null, result: 'WorkflowNotFoundError' },
+    );
   });
 
-  it('runs inside the workflow task once its receiver is known to be fast', async () => {
-    const { id, path } = await engine.subscribe();
-    await engine.database.query('UPDATE lanes SET p90_ms = 5 WHERE subscription_id = $1', [id]);
-    const [delivery = ''] = await engine.publish(id);
-    await engine.ended(delivery);
-    const types = await engine.historyOf(delivery);
-    expect(types).toContain('MarkerRecorded');
-    expect(types).not.toContain('ActivityTaskScheduled');
-    expect(engine.receiver.of(path)).toHaveLength(1);
-  });
+  it.runIf(mode === 'all')(
+    'runs inside the workflow task once its receiver is known to be fast',
+    async () => {
+      const { id, path } = await engine.subscribe();
+      await engine.database.query('UPDATE lanes SET p90_ms = 5 WHERE subscription_id = $1', [id]);
+      const [delivery = ''] = await engine.publish(id);
+      await engine.ended(delivery);
+      await engine.workflow(delivery).result();
+      const types = await engine.historyOf(delivery);
+      expect(types).toContain('MarkerRecorded');
+      expect(types).not.toContain('ActivityTaskScheduled');
+      expect(engine.receiver.of(path)).toHaveLength(1);
+    },
+  );
 
   it('is tried again by the schedule, with the same id, the same body and a fresh signature', async () => {
     const { id, path } = await engine.subscribe({ delaysMs: [1100, 100] });
@@ -102,7 +110,7 @@ describe('a delivery', () => {
       attempt_count: 1,
       last_error: 'http:422',
     });
-    expect((await engine.workflow(delivery).result()).status).toBe('failed');
+    expect(engine.receiver.of(path)).toHaveLength(1);
   });
 
   it('deactivates the subscription on 410, and later deliveries wait', async () => {
@@ -190,8 +198,8 @@ describe('a delivery', () => {
     const [delivery = ''] = await engine.publish(id);
     await eventually(() => engine.receiver.of(path).length === 1, 'the attempt');
     await engine.deliveries.cancel(engine.context, delivery);
-    expect((await engine.workflow(delivery).result()).status).toBe('delivered');
-    expect(await engine.delivery(delivery)).toMatchObject({ status: 'delivered' });
+    expect(await engine.delivery(delivery)).toMatchObject({ status: 'canceled' });
+    await eventually(async () => (await engine.delivery(delivery)).status === 'delivered', 'the answer');
   });
 
   it('begins anew as the next generation when an ended one is replayed', async () => {

@@ -19,10 +19,7 @@ const DEGRADED_MS = 60_000;
 
 const INVALID_ARGUMENT = 3;
 
-export type StartRequest = Pick<
-  DeliveryInput,
-  'deliveryId' | 'generation' | 'tenantId' | 'subscriptionId' | 'eventType' | 'host' | 'n' | 'local'
->;
+export type StartRequest = Omit<DeliveryInput, 'attemptsQueue' | 'indexed' | 'woken'>;
 
 /** `eager`: the first task runs in this process, without a poll. `exists`: it was started before. */
 export type StartOutcome = 'eager' | 'started' | 'exists';
@@ -43,7 +40,7 @@ export function createDeliveryStarter({
   let degradedUntil = Number.NEGATIVE_INFINITY;
 
   const start = async (request: StartRequest, indexed: boolean): Promise<StartOutcome> => {
-    const { deliveryId, generation, tenantId, subscriptionId, eventType, host } = request;
+    const { deliveryId, generation, tenantId, eventType, host } = request;
     const input: DeliveryInput = { ...request, indexed, attemptsQueue: taskQueues.attempts };
     try {
       const handle = await client.withDeadline(Date.now() + CALL_TIMEOUT, () =>
@@ -58,16 +55,7 @@ export function createDeliveryStarter({
             priorityKey: generation > 0 ? ATTEMPT_PRIORITY.replay : ATTEMPT_PRIORITY.first,
             fairnessKey: tenantId,
           },
-          ...(indexed
-            ? {
-                typedSearchAttributes: new TypedSearchAttributes([
-                  { key: SEARCH_ATTRIBUTES.tenantId, value: tenantId },
-                  { key: SEARCH_ATTRIBUTES.subscriptionId, value: subscriptionId },
-                  { key: SEARCH_ATTRIBUTES.eventType, value: eventType },
-                  { key: SEARCH_ATTRIBUTES.endpointHost, value: host },
-                ]),
-              }
-            : {}),
+          ...(indexed ? { typedSearchAttributes: attributesOf(request) } : {}),
         }),
       );
       return handle.eagerlyStarted ? 'eager' : 'started';
@@ -141,6 +129,24 @@ export function createDeliveryStarter({
 }
 
 export type DeliveryStarter = ReturnType<typeof createDeliveryStarter>;
+
+function attributesOf({ tenantId, subscriptionId, eventType, host, last }: StartRequest) {
+  const tried =
+    last === undefined
+      ? []
+      : [
+          { key: SEARCH_ATTRIBUTES.deliveryStatus, value: 'retrying' },
+          { key: SEARCH_ATTRIBUTES.lastOutcome, value: last.outcome },
+          { key: SEARCH_ATTRIBUTES.attemptCount, value: last.n },
+        ];
+  return new TypedSearchAttributes([
+    { key: SEARCH_ATTRIBUTES.tenantId, value: tenantId },
+    { key: SEARCH_ATTRIBUTES.subscriptionId, value: subscriptionId },
+    { key: SEARCH_ATTRIBUTES.eventType, value: eventType },
+    { key: SEARCH_ATTRIBUTES.endpointHost, value: host },
+    ...tried,
+  ]);
+}
 
 function isRefusedAttribute(error: unknown): boolean {
   for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {

@@ -3,7 +3,9 @@
 import type { Database } from '../../database/database.ts';
 import { newId } from '../../database/ids.ts';
 import type { AttemptMonitor } from '../deliveries/attempt.monitor.ts';
+import type { LastAttempt, Step } from '../deliveries/attempt.ts';
 import type { DeliveryStarter } from './delivery.starter.ts';
+import type { FirstAttemptService } from './first-attempt.service.ts';
 import type { RelayStore, Work } from './relay.store.ts';
 import type { Slots } from './slots.ts';
 import { createStartWindow } from './start-window.ts';
@@ -24,6 +26,10 @@ export type Settlement = {
   release(work: Work): void;
 };
 
+/**
+ * @param options.firstAttempts makes first attempts here; without it every delivery is a workflow from its first attempt
+ * @param options.isAlive whether this relay's claims are surely its own
+ */
 export function createHandOver({
   database,
   store,
@@ -31,6 +37,8 @@ export function createHandOver({
   monitor,
   slots,
   settlement,
+  firstAttempts,
+  isAlive,
   onFailure,
   now = () => performance.now(),
 }: {
@@ -40,6 +48,8 @@ export function createHandOver({
   monitor: Pick<AttemptMonitor, 'listen'>;
   slots: Slots;
   settlement: Settlement;
+  firstAttempts?: FirstAttemptService | undefined;
+  isAlive: () => boolean;
   onFailure: (error: unknown) => void;
   now?: (() => number) | undefined;
 }) {
@@ -69,7 +79,12 @@ export function createHandOver({
     return { promise, cancel };
   };
 
-  const start = async (work: Work, local: boolean): Promise<void> => {
+  /** @param made the attempt that was made here, and how long the workflow waits after it */
+  const start = async (
+    work: Work,
+    local: boolean,
+    made?: { last: LastAttempt; waiting: Step },
+  ): Promise<void> => {
     const permit = await window.acquire();
     const attempt = begun(work.delivery_id);
     try {
@@ -81,8 +96,10 @@ export function createHandOver({
         subscriptionId: work.lane,
         eventType: work.event_type,
         host: work.host,
-        n: work.attempt_count + 1,
         local,
+        n: (made?.last.n ?? work.attempt_count) + 1,
+        last: made?.last,
+        waiting: made?.waiting,
       });
       settlement.done(work, true);
       if (outcome === 'exists') slots.remove(work.delivery_id);
@@ -91,6 +108,16 @@ export function createHandOver({
       attempt.cancel();
       permit();
     }
+  };
+
+  const attempt = async (work: Work, makes: FirstAttemptService): Promise<void> => {
+    if (isPaused() || !isAlive()) return giveBack(work);
+    const first = await makes.make(work);
+    slots.remove(work.delivery_id);
+    if (first.kind === 'release') return giveBack(work);
+    if (first.kind === 'done') return settlement.done(work, false);
+    // The outbox row stays until the workflow is started: whoever claims it next sees the attempt, and starts one.
+    await start(work, false, first);
   };
 
   const signal = async (work: Work): Promise<void> => {
@@ -118,6 +145,8 @@ export function createHandOver({
       if (work.kind !== 'command' && !isWanted(work)) {
         slots.remove(work.delivery_id);
         settlement.done(work, false);
+      } else if (work.kind === 'first' && work.attempt_count === 0 && firstAttempts !== undefined) {
+        await attempt(work, firstAttempts);
       } else if (work.kind === 'first' || work.kind === 'start') {
         await start(work, local);
       } else {

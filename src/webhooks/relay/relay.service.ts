@@ -8,6 +8,7 @@ import type { LaneService } from '../lanes/lane.service.ts';
 import { createLaneSpeeds, localAttemptsOf } from '../lanes/lane-speed.ts';
 import { allocate, START_OF_ROTATION } from './allocation.ts';
 import type { DeliveryStarter } from './delivery.starter.ts';
+import type { FirstAttemptService } from './first-attempt.service.ts';
 import { createHandOver } from './hand-over.service.ts';
 import type { ReadyLane, RelayIdentity, RelayStore, Work } from './relay.store.ts';
 import { createSettlement } from './settlement.batcher.ts';
@@ -37,6 +38,9 @@ export type RelaySettings = {
 };
 type Widened<T> = T extends number ? number : T;
 
+/** Milliseconds after its last beat for which a relay may be sure that nobody has taken its claims over. */
+const LEASE = 4_000;
+
 const FIRST_LANE = {
   tenantId: '00000000-0000-0000-0000-000000000000',
   lane: '00000000-0000-0000-0000-000000000000',
@@ -44,6 +48,7 @@ const FIRST_LANE = {
 
 /**
  * One relay; each worker process has one.
+ * @param options.firstAttempts makes first attempts in the relay; without it every delivery is a workflow from its first attempt
  * @param options.listen opens the listener for new work and returns how to close it
  * @param options.onFailure told of failures of Temporal or the database; the relay carries on
  */
@@ -53,6 +58,7 @@ export function createRelayService({
   starter,
   monitor,
   lanes,
+  firstAttempts,
   listen,
   onFailure,
   settings = RELAY_SETTINGS,
@@ -63,6 +69,7 @@ export function createRelayService({
   starter: Pick<DeliveryStarter, 'start' | 'signal'>;
   monitor: Pick<AttemptMonitor, 'listen'>;
   lanes: Pick<LaneService, 'saveSpeeds'>;
+  firstAttempts?: FirstAttemptService | undefined;
   listen: (onWork: () => void) => { close(): Promise<void> };
   onFailure: (error: unknown) => void;
   settings?: RelaySettings | undefined;
@@ -76,7 +83,17 @@ export function createRelayService({
       if (released.length > 0) await store.release(database, identity, released);
     },
   });
-  const handOver = createHandOver({ database, store, starter, monitor, slots, settlement, onFailure });
+  const handOver = createHandOver({
+    database,
+    store,
+    starter,
+    monitor,
+    slots,
+    settlement,
+    firstAttempts,
+    isAlive: () => performance.now() - lastBeat < LEASE,
+    onFailure,
+  });
   let identity: RelayIdentity = { instance, epoch: 0 };
   let rotation = START_OF_ROTATION;
   let after = FIRST_LANE;
@@ -84,6 +101,7 @@ export function createRelayService({
   let poked = false;
   let wakeUp: (() => void) | undefined;
   let stopping = false;
+  let lastBeat = Number.NEGATIVE_INFINITY;
 
   const poke = (): void => {
     poked = true;
@@ -178,7 +196,9 @@ export function createRelayService({
   const beat = async (): Promise<void> => {
     while (!stopping) {
       try {
+        const now = performance.now();
         if (!(await store.beat(database, identity))) identity = await store.register(database, instance);
+        lastBeat = now;
         if ((await store.takeOver(database)) > 0) poke();
         const changed = speeds.changed();
         if (changed.length > 0) await lanes.saveSpeeds(database, changed);
@@ -222,7 +242,9 @@ export function createRelayService({
      * @throws when the database cannot be reached
      */
     start: async (): Promise<{ stop(): Promise<void> }> => {
+      const now = performance.now();
       identity = await store.register(database, instance);
+      lastBeat = now;
       const stopListening = monitor.listen({
         ended: ({ deliveryId, subscriptionId, durationMs }) => {
           if (subscriptionId !== undefined && durationMs !== undefined)

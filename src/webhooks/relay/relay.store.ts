@@ -99,12 +99,20 @@ WITH picked AS (
 )
 ${CLAIMED}`;
 
-// A started delivery whose attempt is recorded already carries the mark, and is not written again.
+// A started delivery whose attempt its workflow has recorded carries the mark already, and is not written again. Who steered the delivery
+// between its start and its mark did not know of the workflow: it is told by a command of its own.
 const MARK_STARTED = `
-UPDATE deliveries d SET started_generation = w.generation
-FROM unnest($1::uuid[], $2::int[]) AS w (id, generation)
-WHERE d.id = ANY($1::uuid[]) AND d.id = w.id AND d.generation = w.generation
-  AND d.started_generation IS DISTINCT FROM w.generation`;
+WITH marked AS (
+  UPDATE deliveries d SET started_generation = w.generation, needs_workflow = false
+  FROM unnest($1::uuid[], $2::int[]) AS w (id, generation)
+  WHERE d.id = ANY($1::uuid[]) AND d.id = w.id AND d.generation = w.generation
+    AND d.started_generation IS DISTINCT FROM w.generation
+  RETURNING d.id, d.tenant_id, d.subscription_id, d.generation, d.retry_requested_at, d.status
+)
+INSERT INTO outbox (id, tenant_id, lane, delivery_id, generation, kind, command)
+SELECT gen_random_uuid(), tenant_id, subscription_id, id, generation, 'command',
+  CASE status WHEN 'canceled' THEN 'cancel' ELSE 'retry' END
+FROM marked WHERE retry_requested_at IS NOT NULL OR status = 'canceled'`;
 
 // From here on the sweep watches over a woken delivery, unless it has gone to wait again.
 const MARK_WOKEN = `

@@ -1,0 +1,53 @@
+// The first attempt of a delivery, made by the relay itself: an endpoint that works then costs Temporal nothing. It must never make a
+// second one: whatever the first does not settle gets a workflow.
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { AttemptService } from '../deliveries/attempt.service.ts';
+import type { LastAttempt, Step } from '../deliveries/attempt.ts';
+import type { AttemptRecordService } from '../deliveries/attempt-record.service.ts';
+import type { Work } from './relay.store.ts';
+
+/** `done`: nothing is left to do. `release`: not now, the row waits. Otherwise a workflow goes on after `waiting`. */
+export type FirstAttempt =
+  | { readonly kind: 'done' }
+  | { readonly kind: 'release' }
+  | { readonly kind: 'continue'; readonly last: LastAttempt; readonly waiting: Step };
+
+/** Milliseconds between two tries to record a POST, doubling from the first to the last. */
+const LEAST_PAUSE = 100;
+const LONGEST_PAUSE = 5_000;
+
+export function createFirstAttemptService({
+  attempts,
+  records,
+}: {
+  attempts: Pick<AttemptService, 'send'>;
+  records: Pick<AttemptRecordService, 'record'>;
+}) {
+  /** A POST that was made is recorded, however long that takes, as long as this process lives. */
+  const recordAtLast = async (report: Parameters<typeof records.record>[0]) => {
+    for (let pause = LEAST_PAUSE; ; pause = Math.min(pause * 2, LONGEST_PAUSE)) {
+      try {
+        return await records.record(report, { workflow: false });
+      } catch {
+        await sleep(pause);
+      }
+    }
+  };
+
+  return {
+    /**
+     * Makes the attempt, unless it was made before.
+     * @throws when the database cannot be read: nothing was posted
+     */
+    make: async (work: Work): Promise<FirstAttempt> => {
+      const request = { deliveryId: work.delivery_id, generation: work.generation, n: 1 };
+      const sent = await attempts.send(request, { workflow: false });
+      const { step, last } = sent.kind === 'unrecorded' ? await recordAtLast(sent.report) : sent;
+      if (step.kind === 'ended') return { kind: 'done' };
+      if (step.kind === 'held' || last === undefined) return { kind: 'release' };
+      return { kind: 'continue', last, waiting: step };
+    },
+  };
+}
+
+export type FirstAttemptService = ReturnType<typeof createFirstAttemptService>;

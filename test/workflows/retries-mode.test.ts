@@ -1,0 +1,121 @@
+// First attempts by the relay itself: what may go wrong between the attempt, its record and the workflow that goes on.
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ServiceError } from '../../src/errors/service-error.ts';
+import { createFirstAttemptService } from '../../src/webhooks/relay/first-attempt.service.ts';
+import type { Work } from '../../src/webhooks/relay/relay.store.ts';
+import { createEngine, type DeliveryEngine, eventually } from './delivery-engine.ts';
+
+describe('with DELIVERY_WORKFLOWS=retries', () => {
+  let engine: DeliveryEngine;
+  beforeEach(async () => {
+    engine = await createEngine('retries');
+  });
+  afterEach(() => engine.close());
+
+  const work = (deliveryId: string, lane: string): Work => ({
+    id: deliveryId,
+    kind: 'first',
+    command: null,
+    delivery_id: deliveryId,
+    generation: 0,
+    tenant_id: engine.context.tenant.id,
+    lane,
+    status: 'pending',
+    row_generation: 0,
+    attempt_count: 0,
+    event_type: 'wallet.tx.signed',
+    host: engine.receiver.host,
+    epoch: 0,
+  });
+
+  it('records a POST for as long as it takes, and does not make it again', async () => {
+    let refusals = 0;
+    const { attempts, records } = engine.createAttempts({
+      store: (store) => ({
+        ...store,
+        recordDelivered: async (...args) => {
+          refusals += 1;
+          if (refusals <= 4) throw new ServiceError('temporarily_unavailable');
+          return store.recordDelivered(...args);
+        },
+      }),
+    });
+    const { id, path } = await engine.subscribe();
+    const [delivery = ''] = await engine.publish(id);
+    const first = await createFirstAttemptService({ attempts, records }).make(work(delivery, id));
+    expect(first).toEqual({ kind: 'done' });
+    expect(engine.receiver.of(path)).toHaveLength(1);
+    expect(await engine.delivery(delivery)).toMatchObject({ status: 'delivered', attempt_count: 1 });
+  });
+
+  it('leaves the row alone when its lane has closed', async () => {
+    const { attempts, records } = engine.createAttempts();
+    const { id, path } = await engine.subscribe({ active: false });
+    const [delivery = ''] = await engine.publish(id);
+    const first = await createFirstAttemptService({ attempts, records }).make(work(delivery, id));
+    expect(first).toEqual({ kind: 'release' });
+    expect(engine.receiver.of(path)).toEqual([]);
+    expect((await engine.outbox()).map(({ kind }) => kind)).toEqual(['first']);
+    expect(await engine.delivery(delivery)).toMatchObject({ status: 'pending', waiting_epoch: null });
+  });
+
+  it('goes on with a workflow after the relay that made the attempt has died', async () => {
+    const { attempts, records } = engine.createAttempts();
+    const { id, path } = await engine.subscribe({ delaysMs: [500] });
+    engine.receiver.answer(path, (_, count) => ({ status: count === 1 ? 500 : 200 }));
+    const [delivery = ''] = await engine.publish(id);
+    const first = await createFirstAttemptService({ attempts, records }).make(work(delivery, id));
+    expect(first).toMatchObject({
+      kind: 'continue',
+      last: { n: 1, outcome: 'http:500' },
+      waiting: { kind: 'wait' },
+    });
+    const { rows } = await engine.database.query('SELECT needs_workflow FROM deliveries WHERE id = $1', [
+      delivery,
+    ]);
+    expect(rows).toEqual([{ needs_workflow: true }]);
+    await engine.startProcess();
+    expect(await engine.ended(delivery)).toMatchObject({
+      status: 'delivered',
+      attempt_count: 2,
+      started_generation: 0,
+    });
+    expect(engine.receiver.of(path)).toHaveLength(2);
+  });
+
+  it('goes on when the setting is changed under load', async () => {
+    const { id, path } = await engine.subscribe({ delaysMs: [100, 100] });
+    engine.receiver.answer(path, (_, count) => ({ status: count % 4 === 0 ? 500 : 200 }));
+    await engine.startProcess({ mode: 'all' });
+    const old = await engine.startProcess({ mode: 'retries', worker: false });
+    const ids = await engine.publish(id, 30);
+    await eventually(() => engine.receiver.of(path).length >= 5, 'some attempts');
+    await old.stop();
+    const more = await engine.publish(id, 30);
+    for (const delivery of [...ids, ...more]) {
+      expect(await engine.ended(delivery)).toMatchObject({ status: 'delivered' });
+    }
+  });
+
+  it('tells a workflow of a request to retry that came before it was known', async () => {
+    const { id, path } = await engine.subscribe({ delaysMs: [3_600_000] });
+    engine.receiver.answer(path, (_, count) => ({ status: count === 1 ? 500 : 200 }));
+    const [delivery = ''] = await engine.publish(id);
+    const { attempts, records } = engine.createAttempts();
+    await createFirstAttemptService({ attempts, records }).make(work(delivery, id));
+    await engine.starter.start({
+      deliveryId: delivery,
+      generation: 0,
+      tenantId: engine.context.tenant.id,
+      subscriptionId: id,
+      eventType: 'wallet.tx.signed',
+      host: engine.receiver.host,
+      n: 2,
+      local: false,
+      waiting: { kind: 'wait', delayMs: 3_600_000 },
+    });
+    await engine.deliveries.retry(engine.context, delivery);
+    await engine.startProcess();
+    expect(await engine.ended(delivery)).toMatchObject({ status: 'delivered', attempt_count: 2 });
+  });
+});
