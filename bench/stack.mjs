@@ -1,5 +1,5 @@
 // What is measured, on one Postgres of its own in a folder that goes away: the floor's process and the service's API process.
-import { fork, spawn } from 'node:child_process';
+import { execFileSync, fork, spawn } from 'node:child_process';
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
@@ -31,6 +31,7 @@ export async function openStack({ scenario, subscriptions, profile }) {
       env: { ...process.env, NODE_ENV: 'production' },
     });
     children.push(child);
+    pinToCore(child.pid);
     const fingerprints = keys.map((_, index) => `floor-${index}`);
     child.send({ publicKeys: keys.map(({ jwk }, index) => ({ jwk, fingerprint: fingerprints[index] })) });
     const [{ credentials }] = await once(child, 'message');
@@ -60,6 +61,7 @@ export async function openStack({ scenario, subscriptions, profile }) {
       stdio: ['ignore', 'ignore', 'inherit'],
     });
     children.push(child);
+    pinToCore(child.pid);
     const origin = `http://127.0.0.1:${port}`;
     await ready(`${origin}/healthz`, child);
     const fingerprints = scenario === 'challenges' ? await register(origin, credentials, keys) : [];
@@ -143,6 +145,15 @@ async function output(args, env) {
   const [code] = await once(child, 'close');
   if (code !== 0) throw new Error(`${args.join(' ')} ended with ${code}`);
   return text;
+}
+
+/** One process on one core, as the figures say; without taskset(1) the operating system decides. */
+function pinToCore(pid) {
+  try {
+    execFileSync('taskset', ['-a', '-p', '-c', '0', String(pid)], { stdio: 'ignore' });
+  } catch {
+    process.stderr.write('The servers are not pinned to one core: there is no taskset.\n');
+  }
 }
 
 async function ready(url, child) {

@@ -54,7 +54,10 @@ export function createApplicationService({
   secrets: SecretStore;
   audit: AuditService;
 }) {
-  const clients = createCoalescer<ClientKey, Client | undefined>({ run: store.findClients });
+  const clients = createCoalescer<ClientKey, Client | undefined>({
+    run: store.findClients,
+    limits: { batches: 1 },
+  });
 
   const record = (
     unit: Unit,

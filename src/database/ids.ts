@@ -1,7 +1,37 @@
 // Ids of rows: UUIDv7 (RFC 9562 §5.7), made here so that a statement can be repeated with the same ids.
+import { randomFillSync } from 'node:crypto';
 import { v7 } from 'uuid';
 
-/** A new, time-ordered UUID. */
+/** Random bytes are drawn for so many ids at once: the call costs more than the bytes. */
+const DRAWN = 256;
+
+/** Bytes that one id takes: its sequence's first value, then its random part as `uuid` wants it. */
+const TAKEN = 20;
+
+const drawn = Buffer.alloc(DRAWN * TAKEN);
+let used = drawn.length;
+let msecs = 0;
+let seq = 0;
+
+/** A new UUID, greater than every one that this process made before. */
 export function newId(): string {
-  return v7();
+  if (used === drawn.length) {
+    randomFillSync(drawn);
+    used = 0;
+  }
+  const now = Date.now();
+  if (now > msecs) {
+    msecs = now;
+    // 31 bits, so that the millisecond has room for as many ids again (RFC 9562 §6.2, method 1).
+    seq = drawn.readUInt32LE(used) >>> 1;
+  } else {
+    seq += 1;
+    if (seq > 0xffff_ffff) {
+      seq = 0;
+      msecs += 1;
+    }
+  }
+  const random = drawn.subarray(used + 4, used + TAKEN);
+  used += TAKEN;
+  return v7({ msecs, seq, random });
 }
