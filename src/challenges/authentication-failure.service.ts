@@ -9,6 +9,7 @@ import type { AuthenticationFailureStore, FailureTally } from './authentication-
 import type { Holder, Refusal } from './challenge.ts';
 
 const METHOD = 'challenge_response';
+const LOGIN_FAILURE = 'auth.login.failure';
 
 /** Seconds in which failures of one key for one reason are told once. */
 const WINDOW = 60;
@@ -58,14 +59,15 @@ export function createAuthenticationFailureService({
         if (blocked !== undefined) return tooManyFailures(blocked.retryAfterSeconds);
       }
       const tally = await store.count(database, `${key.id}:${refusal.code}`, WINDOW);
-      const entry: AuditEntry = {
-        action: 'auth.login.failure',
+      const entryOf = (action: string, data: JsonObject): AuditEntry => ({
+        action,
         outcome: 'failure',
         target: { type: 'agent', id: agent.id },
         keyId: key.id,
         reason: refusal.code,
-        data: { method: METHOD, stage, key_fingerprint: key.fingerprint },
-      };
+        data: { ...data, key_fingerprint: key.fingerprint },
+      });
+      const entry = entryOf(LOGIN_FAILURE, { method: METHOD, stage });
       const facts = {
         agent_id: agent.id,
         key_id: key.id,
@@ -76,7 +78,8 @@ export function createAuthenticationFailureService({
       if (told.length === 0) await audit.append(database, context, [entry]);
       else
         await database.hot(async (unit) => {
-          await audit.append(unit, context, [entry]);
+          const alarms = told.filter(({ type }) => type !== LOGIN_FAILURE);
+          await audit.append(unit, context, [entry, ...alarms.map(({ type, data }) => entryOf(type, data))]);
           await events.emit(unit, context, told);
         });
       return new ServiceError(refusal.code, { detail: refusal.detail });
@@ -96,7 +99,7 @@ function describeFailure(
   const emitted: EmittedEvent[] = [];
   if (untold !== null) {
     const data = { ...facts, method: METHOD, reason, count: untold };
-    emitted.push({ type: 'auth.login.failure', data });
+    emitted.push({ type: LOGIN_FAILURE, data });
     if (reason === 'key_revoked')
       emitted.push({
         type: 'security.suspicious_activity',

@@ -81,6 +81,7 @@ export function createChallengeService({
   });
   const inserts = createCoalescer({
     run: (batch: readonly NewChallenge[]) => store.insert(database, batch, challengeLifetime),
+    limits: { batches: 1 },
   });
   const holders = createCoalescer({
     run: (batch: readonly HolderName[]) => store.findHolders(database, batch),
