@@ -128,6 +128,8 @@ describe('a challenge is refused', () => {
 describe('a failure is recorded', () => {
   const failuresOf = async (type: string) =>
     (await readEvents(rooms.database, context.tenant.id)).filter((event) => event.type === type);
+  const auditOf = async (action: string) =>
+    (await readAudit(rooms.database, context.tenant.id)).filter((entry) => entry.action === action);
 
   it('in the audit log each time, and as an event once a minute for each key and reason, with a count', async () => {
     const agent = await createTestAgent(rooms, context);
@@ -182,6 +184,15 @@ describe('a failure is recorded', () => {
       },
     ]);
     expect(await failuresOf('auth.login.failure')).toHaveLength(1);
+    expect(await auditOf('security.suspicious_activity')).toEqual([
+      expect.objectContaining({
+        outcome: 'failure',
+        reason: 'key_revoked',
+        target_id: agent.agent.id,
+        key_id: agent.key.id,
+        data: expect.objectContaining({ kind: 'revoked_key_used', count: 1 }),
+      }),
+    ]);
   });
 
   it('and ten wrong signatures of one key within a minute are told as brute force, once', async () => {
@@ -195,6 +206,15 @@ describe('a failure is recorded', () => {
         data: expect.objectContaining({ key_id: agent.key.id, failures: 10, window_seconds: 60 }),
       },
     ]);
+    expect(await auditOf('security.brute_force.detected')).toEqual([
+      expect.objectContaining({
+        outcome: 'failure',
+        reason: 'invalid_signature',
+        target_id: agent.agent.id,
+        data: expect.objectContaining({ failures: 10, window_seconds: 60 }),
+      }),
+    ]);
+    expect(await auditOf('auth.login.failure')).toHaveLength(12);
   });
 
   it('but not for a fingerprint or a challenge that nobody knows', async () => {
