@@ -19,8 +19,11 @@ export type FailureLimiter = {
   failed(key: string): Promise<{ readonly blocked: { readonly retryAfterSeconds: number } | undefined }>;
 };
 
-/** A correct signature may meet these too: a lost race or a late answer is nobody's guess. */
-const NEVER_LIMITED: ReadonlySet<ErrorCode> = new Set(['challenge_used', 'challenge_expired']);
+/**
+ * A correct signature may meet these too: a lost race or a late answer is nobody's guess. They are always answered as what they
+ * are, and counted apart from guesses; the limit only decides whether another one is still written.
+ */
+const NOBODYS_GUESS: ReadonlySet<ErrorCode> = new Set(['challenge_used', 'challenge_expired']);
 
 /**
  * Failed authentications. Source: Specification, "Event types" (`auth.login.failure`, `security.*`).
@@ -46,7 +49,7 @@ export function createAuthenticationFailureService({
     /**
      * Counts and records a failure. Beyond the limit nothing is written.
      * @param failure.stage the route it happened on
-     * @returns the error to answer with: the refusal's, or `rate_limited` after too many
+     * @returns the error to answer with: the refusal's, or `rate_limited` after too many guesses
      */
     report: async (
       context: RequestContext,
@@ -54,10 +57,11 @@ export function createAuthenticationFailureService({
     ): Promise<ServiceError> => {
       const { stage, holder, refusal } = failure;
       const { key, agent } = holder;
-      if (!NEVER_LIMITED.has(refusal.code)) {
-        const { blocked } = await limiter.failed(`${context.tenant.id}:${key.id}:${context.address}`);
-        if (blocked !== undefined) return tooManyFailures(blocked.retryAfterSeconds);
-      }
+      const error = new ServiceError(refusal.code, { detail: refusal.detail });
+      const isGuess = !NOBODYS_GUESS.has(refusal.code);
+      const counter = `${context.tenant.id}:${key.id}:${context.address}`;
+      const { blocked } = await limiter.failed(isGuess ? counter : `${counter}:late`);
+      if (blocked !== undefined) return isGuess ? tooManyFailures(blocked.retryAfterSeconds) : error;
       const tally = await store.count(database, `${key.id}:${refusal.code}`, WINDOW);
       const entryOf = (action: string, data: JsonObject): AuditEntry => ({
         action,
@@ -82,7 +86,7 @@ export function createAuthenticationFailureService({
           await audit.append(unit, context, [entry, ...alarms.map(({ type, data }) => entryOf(type, data))]);
           await events.emit(unit, context, told);
         });
-      return new ServiceError(refusal.code, { detail: refusal.detail });
+      return error;
     },
   };
 }

@@ -254,14 +254,22 @@ describe('after too many failures of a key from an address', () => {
     await limited.challenges.verify(stranger, answer(another, agent));
   });
 
-  it("a spent challenge is still told as such: it counts as nobody's guess", async () => {
-    const agent = await createTestAgent(limited, context);
-    const challenge = await ask(limited, context, agent.fingerprint);
-    const input = answer(challenge, agent);
-    await limited.challenges.verify(context, input);
-    for (let n = 0; n < 6; n++)
-      await expect(limited.challenges.verify(context, input)).rejects.toMatchObject({
-        code: 'challenge_used',
+  it.each(['challenge_used', 'challenge_expired'])(
+    'a late answer is still told %s, but not written any more, and never counts as a guess',
+    async (code) => {
+      const agent = await createTestAgent(limited, context);
+      const challenge = await ask(limited, context, agent.fingerprint);
+      const input = answer(challenge, agent);
+      if (code === 'challenge_used') await limited.challenges.verify(context, input);
+      else await expire(challenge.id);
+      for (let n = 0; n < 6; n++)
+        await expect(limited.challenges.verify(context, input)).rejects.toMatchObject({ code });
+      const written = await readAudit(limited.database, context.tenant.id);
+      expect(written.filter(({ reason }) => reason === code)).toHaveLength(3);
+      const another = await ask(limited, context, agent.fingerprint);
+      await expect(limited.challenges.verify(context, forge(another, agent))).rejects.toMatchObject({
+        code: 'invalid_signature',
       });
-  });
+    },
+  );
 });
