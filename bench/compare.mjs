@@ -5,7 +5,8 @@ import { fileURLToPath } from 'node:url';
 import { cpuSeconds, cpuSecondsOfTree } from './processes.mjs';
 import { openStack } from './stack.mjs';
 
-const WARM_UP = 1_500;
+/** Milliseconds: of each round, and more for the first, until the code is compiled and the statements are planned. */
+const WARM_UP = { first: 4_000, other: 1_000 };
 
 /** @returns for `floor` and `service`: rate (a second), p50 and p99 (ms), failures, cpu and postgres (CPU ms a request) */
 export async function compare(options) {
@@ -15,19 +16,21 @@ export async function compare(options) {
     const rounds = { floor: [], service: [] };
     for (let round = 0; round < options.rounds; round += 1)
       for (const [name, target] of Object.entries(targets))
-        rounds[name].push(await measure(stack, target, options));
+        rounds[name].push(
+          await measure(stack, target, { ...options, warmUp: round === 0 ? WARM_UP.first : WARM_UP.other }),
+        );
     return { floor: summarize(rounds.floor), service: summarize(rounds.service) };
   } finally {
     await stack.close();
   }
 }
 
-async function measure(stack, target, { scenario, seconds, connections }) {
+async function measure(stack, target, { scenario, seconds, connections, warmUp }) {
   const load = fork(fileURLToPath(new URL('./load.mjs', import.meta.url)), { serialization: 'advanced' });
   const answer = () => once(load, 'message').then(([message]) => message);
   load.send({ scenario, connections, port: target.port, ...target.inputs });
   await answer();
-  await new Promise((resolve) => setTimeout(resolve, WARM_UP));
+  await new Promise((resolve) => setTimeout(resolve, warmUp));
   load.send('begin');
   const before = { cpu: cpuSeconds(target.pid), postgres: cpuSecondsOfTree(stack.postgres) };
   await new Promise((resolve) => setTimeout(resolve, seconds * 1_000));

@@ -133,8 +133,7 @@ const FORBIDDEN: readonly { rule: string; matches: (arrow: Import) => boolean }[
     rule: 'only the entry point composes, and only it starts the local stack',
     matches: ({ from, to, typeOnly }) =>
       !typeOnly &&
-      (/^src\/(main|command-line|compose|roles|worker)\b/.test(to) ||
-        (to.startsWith('src/local/') && to !== 'src/local/part-protocol.ts')) &&
+      (/^src\/(main|command-line|compose|roles|worker)\b/.test(to) || to.startsWith('src/local/')) &&
       !/^src\/(main|command-line|compose|roles|worker|local\/)/.test(from),
   },
 ];

@@ -83,6 +83,7 @@ export function createAgentRoutes({ agents }: { agents: AgentService }): Route[]
       tag: TAG,
       scope: 'agents:write',
       request: { params: agentParams, body: updateAgentBody },
+      exists: (context, { id }) => agents.exists(context, id),
       responses: { 200: { description: 'The agent, changed', schema: agentSchema } },
       errors: ['not_found'],
       handler: async ({ context, params, body }) => {
@@ -113,6 +114,7 @@ export function createAgentRoutes({ agents }: { agents: AgentService }): Route[]
       tag: TAG,
       scope: 'agents:write',
       request: { params: agentParams, body: agentStatusBody },
+      exists: (context, { id }) => agents.exists(context, id),
       responses: { 200: { description: 'The agent, suspended', schema: agentSchema } },
       errors: ['not_found'],
       handler: async ({ context, params }) => ({
@@ -128,6 +130,7 @@ export function createAgentRoutes({ agents }: { agents: AgentService }): Route[]
       tag: TAG,
       scope: 'agents:write',
       request: { params: agentParams, body: agentStatusBody },
+      exists: (context, { id }) => agents.exists(context, id),
       responses: { 200: { description: 'The agent, active', schema: agentSchema } },
       errors: ['not_found'],
       handler: async ({ context, params }) => ({

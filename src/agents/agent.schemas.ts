@@ -1,8 +1,7 @@
 // The shapes of agents in requests and answers. Limits keep an access token, which carries name and capabilities, below 8 KiB.
 import { z } from 'zod';
 import type { Tenant } from '../context.ts';
-import { PAGE_LIMIT } from '../database/page.ts';
-import { audienceSchema } from '../tenants/tenant.schemas.ts';
+import { audience as audienceSchema, displayName as name, pageParameters } from '../http/field-schemas.ts';
 import { AGENT_SCOPES } from '../tokens/scope.ts';
 import { AGENT_STATUSES, type Agent, resolveAudience } from './agent.ts';
 
@@ -23,9 +22,6 @@ const line = (least: number, most: number) =>
     .max(most)
     .refine((text) => !CONTROL_CHARACTERS.test(text), 'must not contain control characters');
 
-const name = line(1, 200)
-  .refine((text) => text === '' || text.trim() !== '', 'must contain a visible character')
-  .meta({ description: 'Display name.' });
 const description = z.string().max(2_000).nullable().meta({ description: 'For people.' });
 const capabilities = z
   .array(line(1, 100))
@@ -83,8 +79,7 @@ export const agentListSchema = z
 export const agentParams = z.object({ id: z.uuid() });
 
 export const agentListQuery = z.object({
-  limit: z.coerce.number().int().min(PAGE_LIMIT.least).max(PAGE_LIMIT.most).default(PAGE_LIMIT.usual),
-  cursor: z.string().optional(),
+  ...pageParameters,
   status: z.enum(AGENT_STATUSES).optional(),
   name: z.string().min(1).max(200).optional().meta({ description: 'The whole name, exactly.' }),
 });

@@ -147,6 +147,10 @@ export function createAgentService({
         return assessOne({ ...context, transaction }, agent);
       }),
 
+    /** Whether this is an agent of the tenant that is not deleted. One indexed read. */
+    exists: (context: RequestContext, id: string): Promise<boolean> =>
+      store.exists(context.transaction ?? database, context.tenant.id, id),
+
     /** @throws ServiceError `not_found` for an id that is no agent of this tenant, or a deleted one */
     get: async (context: RequestContext, id: string): Promise<Agent> => {
       const agent = await store.find(context.transaction, context.tenant.id, id);

@@ -45,6 +45,15 @@ export function createAgentStore({ sequelize }: { sequelize: Sequelize }) {
         return row?.get() ?? null;
       }),
 
+    /** Whether the agent is there. One indexed read. */
+    exists: async (queryable: Queryable, tenantId: string, id: string): Promise<boolean> => {
+      const { rowCount } = await queryable.query(
+        'SELECT 1 FROM agents WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL',
+        [id, tenantId],
+      );
+      return rowCount > 0;
+    },
+
     /**
      * Reads an agent and locks it until the transaction ends: `change` keeps out everybody, authentications under way
      * included; `reference` keeps it from being changed meanwhile, and lets others refer to it.

@@ -96,6 +96,7 @@ export function createApplicationRoutes({ applications }: { applications: Applic
       tag: TAG,
       scope: 'applications:write',
       request: { params: applicationParams, body: updateApplicationBody },
+      exists: (context, params) => applications.exists(context, params.client_id),
       responses: { 200: { description: 'The application, changed', schema: applicationSchema } },
       errors: ['not_found'],
       handler: async ({ context, params, body }) => {
@@ -131,6 +132,7 @@ export function createApplicationRoutes({ applications }: { applications: Applic
       tag: TAG,
       scope: 'applications:write',
       request: { params: applicationParams },
+      exists: (context, params) => applications.exists(context, params.client_id),
       responses: { 201: { description: 'The secret', schema: createdSecretSchema } },
       errors: ['not_found', 'conflict'],
       handler: async ({ context, params }) => ({

@@ -1,16 +1,10 @@
 // Shapes of applications on the wire. A secret's text is in the answers that make one, and in no other.
 import { z } from 'zod';
-import { PAGE_LIMIT } from '../database/page.ts';
+import { audience, displayName as name, pageParameters } from '../http/field-schemas.ts';
 import { APPLICATION_SCOPES } from '../tokens/scope.ts';
 import type { ApplicationWithSecrets, CreatedApplication, CreatedSecret } from './application.service.ts';
 import { GRANT_TYPES } from './application.ts';
 
-const name = z.string().trim().min(1).max(200);
-const audience = z
-  .string()
-  .min(1)
-  .max(500)
-  .regex(/^[^\s\p{Cc}]+$/u, 'must not hold white space or control characters');
 const scopes = z.array(z.enum(APPLICATION_SCOPES)).min(1).max(APPLICATION_SCOPES.length);
 const grantTypes = z.array(z.enum(GRANT_TYPES)).max(GRANT_TYPES.length);
 
@@ -50,8 +44,7 @@ export const applicationListSchema = z
   .meta({ id: 'ApplicationList' });
 
 export const applicationListQuery = z.object({
-  limit: z.coerce.number().int().min(PAGE_LIMIT.least).max(PAGE_LIMIT.most).default(PAGE_LIMIT.usual),
-  cursor: z.string().optional(),
+  ...pageParameters,
 });
 
 export const createApplicationBody = z

@@ -149,6 +149,9 @@ export function createApplicationService({
       return { data: await withSecrets(context, data), nextCursor };
     },
 
+    /** Whether this is an application of the tenant. @param id a UUID */
+    exists: ({ tenant }: RequestContext, id: string): Promise<boolean> => store.exists(tenant.id, id),
+
     /** @throws ServiceError `not_found` */
     get: async (context: RequestContext, id: string): Promise<ApplicationWithSecrets> =>
       withSecretsOf(context, await find(context, id)),

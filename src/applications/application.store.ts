@@ -37,7 +37,7 @@ JOIN applications application ON application.id = wanted.id AND application.tena
 LEFT JOIN agents agent ON agent.id = application.agent_id
 WHERE application.deleted_at IS NULL`;
 
-/** SQL of `applications`. @param database for the one statement of a token request */
+/** SQL of `applications`. @param database for statements outside a transaction that need no model */
 export function createApplicationStore({
   database,
   sequelize,
@@ -75,6 +75,15 @@ export function createApplicationStore({
         )
         .catch(translate);
       return rows[0]?.get({ plain: true });
+    },
+
+    /** Whether the application is there. One indexed read. */
+    exists: async (tenantId: string, id: string): Promise<boolean> => {
+      const { rowCount } = await database.query(
+        'SELECT 1 FROM applications WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL',
+        [id, tenantId],
+      );
+      return rowCount > 0;
     },
 
     find: async (tenantId: string, id: string): Promise<Application | undefined> => {

@@ -9,20 +9,17 @@ export type { AuditActor, AuditContext, AuditEntry, AuditRecord } from './audit.
 /** The audit log as other rooms use it. Source: Specification, "audit logs record creation and verification". */
 export function createAuditService({ store }: { store: AuditStore }) {
   /**
-   * Fixes entries, for a batch of several requests' records.
+   * Fixes entries that `parts` will write, together with those of other requests. Writing one again changes nothing.
    * @param context the request: tenant, client address, request id and principal go into each entry
    */
   const prepare = (context: AuditContext, entries: readonly AuditEntry[]): AuditRecord[] =>
     entries.map((entry) => prepareEntry(context, entry, newId()));
 
-  /** Writes prepared records: one round trip whatever their number, none for an empty list. Writing one again changes nothing. */
-  const write = async (unit: Queryable, records: readonly AuditRecord[]): Promise<void> => {
-    if (records.length > 0) await store.insert(unit, records);
-  };
-
   return {
     prepare,
-    write,
+
+    /** The insert of prepared entries, for a statement that writes more than these (see statement-parts.ts). */
+    parts: store.parts,
 
     /**
      * Appends entries: one round trip whatever their number, none for an empty list. They are there when the caller's
@@ -30,8 +27,9 @@ export function createAuditService({ store }: { store: AuditStore }) {
      * @param unit the caller's transaction (or a pool, for a record that stands alone)
      * @param context as for `prepare`
      */
-    append: (unit: Queryable, context: AuditContext, entries: readonly AuditEntry[]): Promise<void> =>
-      write(unit, prepare(context, entries)),
+    append: async (unit: Queryable, context: AuditContext, entries: readonly AuditEntry[]): Promise<void> => {
+      if (entries.length > 0) await store.insert(unit, prepare(context, entries));
+    },
   };
 }
 

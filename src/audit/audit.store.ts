@@ -1,4 +1,5 @@
 // All SQL of the audit log. It must never change or delete a row: the table itself refuses that too.
+import { ADMITTED } from '../database/statement-parts.ts';
 import type { Queryable } from '../database/transaction.ts';
 import type { AuditRecord } from './audit.ts';
 
@@ -24,21 +25,44 @@ const COLUMNS: readonly (readonly [
   ['request_id', 'text', ({ requestId }) => requestId],
 ];
 
+const NAMES = COLUMNS.map(([name]) => name).join(', ');
+const ARRAYS = COLUMNS.map(([, type], index) => `$${index + 1}::${type}[]`).join(', ');
+
 const INSERT = `
-INSERT INTO audit_log (${COLUMNS.map(([name]) => name).join(', ')})
-SELECT * FROM unnest(${COLUMNS.map(([, type], index) => `$${index + 1}::${type}[]`).join(', ')})
+INSERT INTO audit_log (${NAMES}) SELECT ${NAMES} FROM unnest(${ARRAYS}) AS entry (${NAMES})
 ON CONFLICT DO NOTHING`;
+
+const INSERT_ADMITTED = `
+INSERT INTO audit_log (${NAMES})
+SELECT ${NAMES} FROM unnest(${ARRAYS}, $${COLUMNS.length + 1}::text[]) AS entry (${NAMES}, guard)
+WHERE guard IN (SELECT guard FROM ${ADMITTED})
+ON CONFLICT DO NOTHING`;
+
+/** The insert as part of a larger statement: of all records, or of those whose guard is admitted. */
+const PARTS = {
+  all: {
+    text: `new_audit_entries AS (${INSERT})`,
+    valuesOf: (records: readonly AuditRecord[]) => COLUMNS.map(([, , read]) => records.map(read)),
+  },
+  admitted: {
+    text: `new_audit_entries AS (${INSERT_ADMITTED})`,
+    valuesOf: (guarded: readonly (readonly [guard: string, record: AuditRecord])[]) => [
+      ...COLUMNS.map(([, , read]) => guarded.map(([, record]) => read(record))),
+      guarded.map(([guard]) => guard),
+    ],
+  },
+} as const;
 
 /** SQL of the audit log; every function runs on the caller's connection. */
 export function createAuditStore() {
   return {
     /** Inserts any number of records in one statement. One whose id is there already is left as it is. */
     insert: async (unit: Queryable, records: readonly AuditRecord[]): Promise<void> => {
-      await unit.query(
-        INSERT,
-        COLUMNS.map(([, , read]) => records.map(read)),
-      );
+      await unit.query(INSERT, PARTS.all.valuesOf(records));
     },
+
+    /** @see createAuditService */
+    parts: PARTS,
   };
 }
 

@@ -9,6 +9,7 @@ import type { AuthenticationFailureStore, FailureTally } from './authentication-
 import type { Holder, Refusal } from './challenge.ts';
 
 const METHOD = 'challenge_response';
+const LOGIN_FAILURE = 'auth.login.failure';
 
 /** Seconds in which failures of one key for one reason are told once. */
 const WINDOW = 60;
@@ -18,8 +19,11 @@ export type FailureLimiter = {
   failed(key: string): Promise<{ readonly blocked: { readonly retryAfterSeconds: number } | undefined }>;
 };
 
-/** A correct signature may meet these too: a lost race or a late answer is nobody's guess. */
-const NEVER_LIMITED: ReadonlySet<ErrorCode> = new Set(['challenge_used', 'challenge_expired']);
+/**
+ * A correct signature may meet these too: a lost race or a late answer is nobody's guess. They are always answered as what they
+ * are, and counted apart from guesses; the limit only decides whether another one is still written.
+ */
+const NOBODYS_GUESS: ReadonlySet<ErrorCode> = new Set(['challenge_used', 'challenge_expired']);
 
 /**
  * Failed authentications. Source: Specification, "Event types" (`auth.login.failure`, `security.*`).
@@ -45,7 +49,7 @@ export function createAuthenticationFailureService({
     /**
      * Counts and records a failure. Beyond the limit nothing is written.
      * @param failure.stage the route it happened on
-     * @returns the error to answer with: the refusal's, or `rate_limited` after too many
+     * @returns the error to answer with: the refusal's, or `rate_limited` after too many guesses
      */
     report: async (
       context: RequestContext,
@@ -53,19 +57,21 @@ export function createAuthenticationFailureService({
     ): Promise<ServiceError> => {
       const { stage, holder, refusal } = failure;
       const { key, agent } = holder;
-      if (!NEVER_LIMITED.has(refusal.code)) {
-        const { blocked } = await limiter.failed(`${context.tenant.id}:${key.id}:${context.address}`);
-        if (blocked !== undefined) return tooManyFailures(blocked.retryAfterSeconds);
-      }
+      const error = new ServiceError(refusal.code, { detail: refusal.detail });
+      const isGuess = !NOBODYS_GUESS.has(refusal.code);
+      const counter = `${context.tenant.id}:${key.id}:${context.address}`;
+      const { blocked } = await limiter.failed(isGuess ? counter : `${counter}:late`);
+      if (blocked !== undefined) return isGuess ? tooManyFailures(blocked.retryAfterSeconds) : error;
       const tally = await store.count(database, `${key.id}:${refusal.code}`, WINDOW);
-      const entry: AuditEntry = {
-        action: 'auth.login.failure',
+      const entryOf = (action: string, data: JsonObject): AuditEntry => ({
+        action,
         outcome: 'failure',
         target: { type: 'agent', id: agent.id },
         keyId: key.id,
         reason: refusal.code,
-        data: { method: METHOD, stage, key_fingerprint: key.fingerprint },
-      };
+        data: { ...data, key_fingerprint: key.fingerprint },
+      });
+      const entry = entryOf(LOGIN_FAILURE, { method: METHOD, stage });
       const facts = {
         agent_id: agent.id,
         key_id: key.id,
@@ -76,10 +82,11 @@ export function createAuthenticationFailureService({
       if (told.length === 0) await audit.append(database, context, [entry]);
       else
         await database.hot(async (unit) => {
-          await audit.append(unit, context, [entry]);
+          const alarms = told.filter(({ type }) => type !== LOGIN_FAILURE);
+          await audit.append(unit, context, [entry, ...alarms.map(({ type, data }) => entryOf(type, data))]);
           await events.emit(unit, context, told);
         });
-      return new ServiceError(refusal.code, { detail: refusal.detail });
+      return error;
     },
   };
 }
@@ -96,7 +103,7 @@ function describeFailure(
   const emitted: EmittedEvent[] = [];
   if (untold !== null) {
     const data = { ...facts, method: METHOD, reason, count: untold };
-    emitted.push({ type: 'auth.login.failure', data });
+    emitted.push({ type: LOGIN_FAILURE, data });
     if (reason === 'key_revoked')
       emitted.push({
         type: 'security.suspicious_activity',

@@ -34,7 +34,7 @@ export const verifyBody = z.strictObject({
   signature: z.string().min(1).max(4_096).meta({
     description: 'Base64, standard or URL-safe, padded or not, over the canonical payload of the challenge.',
   }),
-  algorithm: z.string().max(100),
+  algorithm: z.string().meta({ description: "The challenge's; any other is `invalid_grant`." }),
 });
 
 /** Source: Specification, "Token response". */

@@ -1,18 +1,19 @@
 // Challenge-response authentication of agents. A challenge is worth one success, whatever the number of processes that verify it.
 import { randomBytes } from 'node:crypto';
 import { resolveAudience } from '../agents/agent.ts';
-import type { AuditEntry, AuditService } from '../audit/audit.service.ts';
+import type { AuditService } from '../audit/audit.service.ts';
 import type { RequestContext } from '../context.ts';
 import type { SignatureVerifier } from '../crypto/verify-signature.node.ts';
+import { createCoalescer } from '../database/coalescer.ts';
 import type { Database } from '../database/database.ts';
 import { newId } from '../database/ids.ts';
 import { ServiceError } from '../errors/service-error.ts';
-import type { EmittedEvent, EventService } from '../events/event.service.ts';
+import type { EventService } from '../events/event.service.ts';
 import type { KeyService } from '../keys/key.service.ts';
 import { buildSunsetHeaders } from '../keys/key.ts';
-import type { IssuedAccessToken, TokenService } from '../tokens/token.service.ts';
+import type { TokenService } from '../tokens/token.service.ts';
 import type { AuthenticationFailureService } from './authentication-failure.service.ts';
-import type { ChallengeStore } from './challenge.store.ts';
+import type { ChallengeName, ChallengeStore, HolderName, NewChallenge } from './challenge.store.ts';
 import {
   AGENT_CLIENT_ID,
   type Challenge,
@@ -22,11 +23,14 @@ import {
   payloadOf,
   type Refusal,
 } from './challenge.ts';
+import { createRedemptionService } from './redemption.service.ts';
+import { createRedemptionStore } from './redemption.store.ts';
+import { type Description, describeFirstUse, describeSuccess, type Success } from './redemption.ts';
 
 /** Bytes of a nonce. Source: Specification, "Limits". */
 const NONCE_LENGTH = 32;
 
-const METHOD = 'challenge_response';
+const NOTHING = { audit: [], events: [] } as const;
 
 const WRONG_SIGNATURE: Refusal = {
   code: 'invalid_signature',
@@ -62,17 +66,34 @@ export function createChallengeService({
   challengeLifetime,
 }: {
   store: ChallengeStore;
-  database: Pick<Database, 'query' | 'hot'>;
+  database: Pick<Database, 'query'>;
   verifier: Pick<SignatureVerifier, 'verifySignature'>;
   keys: Pick<KeyService, 'recordUse'>;
-  tokens: Pick<TokenService, 'issueAccessToken' | 'createRefreshToken'>;
-  audit: Pick<AuditService, 'append'>;
-  events: Pick<EventService, 'emit'>;
+  tokens: Pick<TokenService, 'issueAccessToken' | 'prepareRefreshToken' | 'refreshTokenPart'>;
+  audit: Pick<AuditService, 'prepare' | 'parts'>;
+  events: Pick<EventService, 'prepare' | 'parts' | 'announce'>;
   failures: AuthenticationFailureService;
   challengeLifetime: number;
 }) {
+  const redemptions = createRedemptionService({
+    store: createRedemptionStore({ database, tokens, audit, events }),
+    events,
+  });
+  const inserts = createCoalescer({
+    run: (batch: readonly NewChallenge[]) => store.insert(database, batch, challengeLifetime),
+    limits: { batches: 1 },
+  });
+  const holders = createCoalescer({
+    run: (batch: readonly HolderName[]) => store.findHolders(database, batch),
+    limits: { batches: 1 },
+  });
+  const loads = createCoalescer({
+    run: (batch: readonly ChallengeName[]) => store.load(database, batch),
+    limits: { batches: 1 },
+  });
+
   async function load(context: RequestContext, id: string) {
-    const found = await store.load(database, context.tenant.id, id);
+    const found = await loads.add({ tenantId: context.tenant.id, id });
     if (found === null) throw new ServiceError('invalid_grant', { detail: 'The challenge is unknown.' });
     return found;
   }
@@ -91,33 +112,34 @@ export function createChallengeService({
     return failures.report(context, { stage: 'verify', holder, refusal });
   }
 
-  /** Consumes the challenge and writes all that follows from it in one transaction. @returns null when somebody or something came first */
-  function redeem(
-    context: RequestContext,
-    { challenge, holder }: { challenge: Challenge; holder: Holder },
-    grant: { readonly audience: string; readonly token: IssuedAccessToken },
-  ): Promise<string | null> {
-    return database.hot(async (unit) => {
-      const consumed = await store.consume(unit, context.tenant.id, challenge.id);
-      if (consumed === null) return null;
-      const refreshToken = await tokens.createRefreshToken(unit, {
-        tenantId: context.tenant.id,
-        agentId: holder.agent.id,
-        keyId: holder.key.id,
-        scopes: challenge.scopes,
-        audience: grant.audience,
-        clientId: AGENT_CLIENT_ID,
-      });
-      const facts = { challenge, holder, ...grant, isFirstUse: consumed.isFirstUse };
-      await audit.append(unit, context, describeSuccess(facts));
-      await events.emit(unit, context, describeEvents(context, facts));
-      return refreshToken;
+  /** Consumes the challenge and writes all that follows from it. @returns the refresh token; null when somebody or something came first */
+  async function redeem(context: RequestContext, success: Success): Promise<string | null> {
+    const { challenge, holder, audience } = success;
+    const refreshToken = tokens.prepareRefreshToken({
+      tenantId: context.tenant.id,
+      agentId: holder.agent.id,
+      keyId: holder.key.id,
+      scopes: challenge.scopes,
+      audience,
+      clientId: AGENT_CLIENT_ID,
     });
+    const prepare = (description: Description) => ({
+      audit: audit.prepare(context, description.audit),
+      events: events.prepare(context, description.events),
+    });
+    const isRedeemed = await redemptions.redeem({
+      tenantId: context.tenant.id,
+      challengeId: challenge.id,
+      refreshToken: refreshToken.record,
+      ...prepare(describeSuccess(success)),
+      firstUse: holder.key.isVerified ? NOTHING : prepare(describeFirstUse(success)),
+    });
+    return isRedeemed ? refreshToken.text : null;
   }
 
   return {
     /**
-     * Issues a challenge. Two round trips, one more for a key that is named by an alias.
+     * Issues a challenge. Two round trips, which requests at the same time share; one more for a key that is named by an alias.
      * @param input.keyFingerprint 64 hex digits, echoed in the challenge @param input.scope as requested
      * @returns the challenge, and headers that warn of a deprecated key
      * @throws ServiceError `key_not_found`, `key_revoked`, `policy_denied`, `invalid_scope`, `rate_limited`
@@ -127,7 +149,8 @@ export function createChallengeService({
       input: { readonly keyFingerprint: string; readonly scope: string },
     ): Promise<{ challenge: Challenge; warnings: Readonly<Record<string, string>> }> => {
       const { tenant } = context;
-      const found = await store.findHolder(database, tenant.id, input.keyFingerprint);
+      const name = { tenantId: tenant.id, fingerprint: input.keyFingerprint };
+      const found = (await holders.add(name)) ?? (await store.findHolderByAlias(database, name));
       const holder = found?.holder ?? null;
       const judgement = judgeRequest({ holder, scope: input.scope, now: found?.now ?? new Date(0) });
       if ('refusal' in judgement) {
@@ -136,27 +159,24 @@ export function createChallengeService({
         throw await failures.report(context, { stage: 'challenge', holder, refusal });
       }
       const { key, agent } = judgement.holder;
-      const challenge = await store.insert(
-        database,
-        {
-          id: newId(),
-          tenantId: tenant.id,
-          agentId: agent.id,
-          keyId: key.id,
-          keyFingerprint: input.keyFingerprint,
-          algorithm: key.algorithm,
-          nonce: randomBytes(NONCE_LENGTH).toString('hex'),
-          audience: tenant.issuerUrl,
-          scopes: judgement.scopes,
-        },
-        challengeLifetime,
-      );
+      const challenge = await inserts.add({
+        id: newId(),
+        tenantId: tenant.id,
+        agentId: agent.id,
+        keyId: key.id,
+        keyFingerprint: input.keyFingerprint,
+        algorithm: key.algorithm,
+        nonce: randomBytes(NONCE_LENGTH).toString('hex'),
+        audience: tenant.issuerUrl,
+        scopes: judgement.scopes,
+      });
       return { challenge, warnings: buildSunsetHeaders(key) };
     },
 
     /**
      * Verifies the answer to a challenge, consumes it and issues tokens. The access token is signed before the challenge is
-     * consumed, so that a failure to sign does not cost the agent its challenge.
+     * consumed, so that a failure to sign does not cost the agent its challenge. Two round trips, which requests at the same time
+     * share: one loads, one consumes and records.
      * @throws ServiceError `invalid_grant`, `challenge_used`, `challenge_expired`, `key_not_found`, `key_revoked`,
      *   `policy_denied`, `invalid_scope`, `invalid_signature`, `rate_limited`
      */
@@ -178,7 +198,7 @@ export function createChallengeService({
         clientId: AGENT_CLIENT_ID,
         agent: { name: holder.agent.name, capabilities: holder.agent.capabilities },
       });
-      const refreshToken = await redeem(context, judged, { audience, token });
+      const refreshToken = await redeem(context, { ...judged, audience, token, address: context.address });
       if (refreshToken === null) {
         await judge(context, input);
         // Whatever was in the way is gone again, for example a suspension that was lifted.
@@ -198,62 +218,3 @@ export function createChallengeService({
 }
 
 export type ChallengeService = ReturnType<typeof createChallengeService>;
-
-type Success = {
-  readonly challenge: Challenge;
-  readonly holder: Holder;
-  readonly audience: string;
-  readonly token: IssuedAccessToken;
-  readonly isFirstUse: boolean;
-};
-
-function describeSuccess({ challenge, holder, audience, token, isFirstUse }: Success): AuditEntry[] {
-  const { key, agent } = holder;
-  const common = {
-    outcome: 'success',
-    actor: { kind: 'agent', id: agent.id },
-    target: { type: 'agent', id: agent.id },
-    keyId: key.id,
-    tokenId: token.tokenId,
-  } as const;
-  const scope = challenge.scopes.join(' ');
-  const entries: AuditEntry[] = [
-    { ...common, action: 'auth.login.success', data: { method: METHOD, challenge_id: challenge.id } },
-    { ...common, action: 'auth.token.issued', data: { method: METHOD, scope, audience } },
-  ];
-  if (isFirstUse) {
-    const data = { agent_id: agent.id, key_fingerprint: key.fingerprint, method: METHOD };
-    const target = { type: 'key', id: key.id };
-    entries.push({ ...common, action: 'agent.key.verified', target, data });
-  }
-  return entries;
-}
-
-function describeEvents(
-  context: RequestContext,
-  { challenge, holder, audience, token, isFirstUse }: Success,
-): EmittedEvent[] {
-  const { key, agent } = holder;
-  const subject = { agent_id: agent.id, key_id: key.id, key_fingerprint: key.fingerprint };
-  const scope = challenge.scopes.join(' ');
-  const emitted: EmittedEvent[] = [
-    { type: 'auth.login.success', data: { ...subject, method: METHOD, address: context.address } },
-    {
-      type: 'auth.token.issued',
-      data: {
-        ...subject,
-        method: METHOD,
-        token_id: token.tokenId,
-        client_id: AGENT_CLIENT_ID,
-        scope,
-        audience,
-        expires_in: token.expiresIn,
-      },
-    },
-  ];
-  if (isFirstUse) {
-    const data = { ...subject, algorithm: key.algorithm, method: METHOD };
-    emitted.push({ type: 'admin.agent.key.verified', data });
-  }
-  return emitted;
-}

@@ -1,4 +1,4 @@
-// All SQL of challenges. Postgres decides who uses one: a single UPDATE consumes it, or nobody does.
+// SQL that makes and reads challenges. Using one is in redemption.store.ts.
 import type { Queryable } from '../database/transaction.ts';
 import type { Challenge, Holder } from './challenge.ts';
 
@@ -11,6 +11,7 @@ type HolderRow = {
   sunset_at: Date | null;
   deprecated_at: Date | null;
   is_use_noted: boolean;
+  is_verified: boolean;
   agent_id: string;
   name: string;
   capabilities: string[];
@@ -35,6 +36,12 @@ type ChallengeRow = {
 /** `now` is the database's clock. */
 export type Found<Row> = Row & { readonly now: Date };
 
+type LoadedRow = Found<ChallengeRow & { tenant_id: string } & (HolderRow | { key_id: null })>;
+
+/** How a request names a key, and a challenge. */
+export type HolderName = { readonly tenantId: string; readonly fingerprint: string };
+export type ChallengeName = { readonly tenantId: string; readonly id: string };
+
 export type NewChallenge = Omit<Challenge, 'createdAt' | 'expiresAt' | 'consumedAt'> & {
   readonly tenantId: string;
   readonly agentId: string;
@@ -43,13 +50,14 @@ export type NewChallenge = Omit<Challenge, 'createdAt' | 'expiresAt' | 'consumed
 
 const HOLDER = `
   k.id AS key_id, k.algorithm AS key_algorithm, k.public_key, k.fingerprint, k.state, k.sunset_at, k.deprecated_at,
-  coalesce(k.last_used_at > now() - interval '1 minute', false) AS is_use_noted,
+  coalesce(k.last_used_at > now() - interval '1 minute', false) AS is_use_noted, k.verified_at IS NOT NULL AS is_verified,
   a.id AS agent_id, a.name, a.capabilities, a.status, a.deleted_at IS NOT NULL AS is_deleted,
   a.audience AS agent_audience, a.scopes AS agent_scopes, now() AS now`;
 
 const BY_FINGERPRINT = `
-SELECT ${HOLDER} FROM agent_keys k JOIN agents a ON a.id = k.agent_id
-WHERE k.tenant_id = $1 AND k.fingerprint = $2`;
+SELECT ${HOLDER}, k.tenant_id FROM unnest($1::uuid[], $2::text[]) AS asked (tenant_id, fingerprint)
+JOIN agent_keys k ON k.tenant_id = asked.tenant_id AND k.fingerprint = asked.fingerprint
+JOIN agents a ON a.id = k.agent_id`;
 
 // The aliases of an es256k and a bip340 key on one point are the same: a usable key goes first, then the older one.
 const BY_ALIAS = `
@@ -57,113 +65,109 @@ SELECT ${HOLDER} FROM agent_keys k JOIN agents a ON a.id = k.agent_id
 WHERE k.tenant_id = $1 AND (k.aliases[1] = $2 OR k.aliases[2] = $2)
 ORDER BY k.state = 'revoked' OR coalesce(k.sunset_at <= now(), false), k.id LIMIT 1`;
 
-// Not waiting for the disk: a challenge that a crash of the database loses is asked for again.
+// Not waiting for the disk: a challenge that a crash of the database loses is asked for again. A repetition meets its own row,
+// and must answer with that row's times.
 const INSERT = `
 INSERT INTO challenges
   (id, tenant_id, agent_id, key_id, key_fingerprint, algorithm, nonce, audience, scopes, created_at, expires_at)
-SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, date_trunc('second', now()), date_trunc('second', now()) + make_interval(secs => $10)
-FROM set_config('synchronous_commit', 'off', true)
-RETURNING created_at, expires_at`;
+SELECT id, tenant_id, agent_id, key_id, key_fingerprint, algorithm, decode(nonce, 'hex'), audience, string_to_array(joined, ' '),
+  date_trunc('second', now()), date_trunc('second', now()) + make_interval(secs => $10)
+FROM set_config('synchronous_commit', 'off', true),
+  unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[])
+    AS row (id, tenant_id, agent_id, key_id, key_fingerprint, algorithm, nonce, audience, joined)
+ON CONFLICT (id) DO UPDATE SET id = excluded.id
+RETURNING id, created_at, expires_at`;
 
 const LOAD = `
-SELECT c.id, c.key_fingerprint, c.algorithm, c.nonce, c.audience, c.scopes, c.created_at, c.expires_at, c.consumed_at, ${HOLDER}
-FROM challenges c
+SELECT c.id, c.tenant_id, c.key_fingerprint, c.algorithm, c.nonce, c.audience, c.scopes, c.created_at, c.expires_at, c.consumed_at, ${HOLDER}
+FROM unnest($1::uuid[], $2::uuid[]) AS asked (tenant_id, id)
+JOIN challenges c ON c.tenant_id = asked.tenant_id AND c.id = asked.id
 LEFT JOIN agent_keys k ON k.id = c.key_id AND k.tenant_id = c.tenant_id
-LEFT JOIN agents a ON a.id = k.agent_id
-WHERE c.tenant_id = $1 AND c.id = $2`;
-
-// The locks, agent first, make a suspension or revocation wait until this transaction has ended, so that it also ends the
-// refresh token made here; one that came first is seen after the wait, and then nothing is consumed.
-const CONSUME = `
-WITH usable AS MATERIALIZED (
-  SELECT c.key_id
-  FROM challenges c JOIN agent_keys k ON k.id = c.key_id JOIN agents a ON a.id = c.agent_id
-  WHERE c.tenant_id = $1 AND c.id = $2 AND a.deleted_at IS NULL AND a.status = 'active' AND c.scopes <@ a.scopes
-    AND (k.state = 'active' OR (k.state = 'deprecated' AND k.sunset_at > now()))
-  FOR KEY SHARE OF a, k
-), consumed AS (
-  UPDATE challenges SET consumed_at = now() FROM usable
-  WHERE challenges.id = $2 AND consumed_at IS NULL AND expires_at > now()
-  RETURNING usable.key_id
-), verified AS (
-  UPDATE agent_keys SET verified_at = now() FROM consumed
-  WHERE agent_keys.id = consumed.key_id AND verified_at IS NULL
-  RETURNING agent_keys.id
-)
-SELECT EXISTS (SELECT 1 FROM verified) AS is_first_use FROM consumed`;
+LEFT JOIN agents a ON a.id = k.agent_id`;
 
 /** SQL of challenges; every function is one round trip on the caller's connection unless it says more. */
 export function createChallengeStore() {
   return {
-    /** Finds a key, with its agent, by its fingerprint, else (a second round trip) by one of its aliases. */
-    findHolder: async (
+    /** Finds keys, with their agents, by their fingerprints. @returns one or null for each, in their order */
+    findHolders: async (
       queryable: Queryable,
-      tenantId: string,
-      fingerprint: string,
+      names: readonly HolderName[],
+    ): Promise<(Found<{ holder: Holder }> | null)[]> => {
+      const { rows } = await queryable.query<Found<HolderRow> & { tenant_id: string }>(BY_FINGERPRINT, [
+        names.map(({ tenantId }) => tenantId),
+        names.map(({ fingerprint }) => fingerprint),
+      ]);
+      const found = new Map(rows.map((row) => [`${row.tenant_id}:${row.fingerprint}`, toFoundHolder(row)]));
+      return names.map(({ tenantId, fingerprint }) => found.get(`${tenantId}:${fingerprint}`) ?? null);
+    },
+
+    /** Finds a key, with its agent, by one of its aliases. */
+    findHolderByAlias: async (
+      queryable: Queryable,
+      { tenantId, fingerprint }: HolderName,
     ): Promise<Found<{ holder: Holder }> | null> => {
-      const values = [tenantId, fingerprint];
-      const named = await queryable.query<Found<HolderRow>>(BY_FINGERPRINT, values);
-      const row = named.rows[0] ?? (await queryable.query<Found<HolderRow>>(BY_ALIAS, values)).rows[0];
-      return row === undefined ? null : { holder: toHolder(row), now: row.now };
-    },
-
-    /** @param lifetime seconds @returns the challenge with its times, whole seconds of the database's clock */
-    insert: async (queryable: Queryable, challenge: NewChallenge, lifetime: number): Promise<Challenge> => {
-      const { id, tenantId, agentId, keyId, ...rest } = challenge;
-      const { rows } = await queryable.query<Pick<ChallengeRow, 'created_at' | 'expires_at'>>(INSERT, [
-        id,
-        tenantId,
-        agentId,
-        keyId,
-        rest.keyFingerprint,
-        rest.algorithm,
-        Buffer.from(rest.nonce, 'hex'),
-        rest.audience,
-        rest.scopes,
-        lifetime,
-      ]);
-      const row = rows[0];
-      if (row === undefined) throw new Error('the insert of a challenge returned nothing');
-      return { id, ...rest, createdAt: row.created_at, expiresAt: row.expires_at, consumedAt: null };
-    },
-
-    /** Loads a challenge with its key and agent as they are now; `holder` is null when the key is gone. */
-    load: async (
-      queryable: Queryable,
-      tenantId: string,
-      id: string,
-    ): Promise<Found<{ challenge: Challenge; holder: Holder | null }> | null> => {
-      const { rows } = await queryable.query<Found<ChallengeRow & (HolderRow | { key_id: null })>>(LOAD, [
-        tenantId,
-        id,
-      ]);
-      const row = rows[0];
-      if (row === undefined) return null;
-      return {
-        challenge: toChallenge(row),
-        holder: row.key_id === null ? null : toHolder(row),
-        now: row.now,
-      };
+      const { rows } = await queryable.query<Found<HolderRow>>(BY_ALIAS, [tenantId, fingerprint]);
+      return rows[0] === undefined ? null : toFoundHolder(rows[0]);
     },
 
     /**
-     * Consumes a challenge if it is unused and not expired, its key and agent may authenticate and its scopes are still the
-     * agent's; a key's first use also verifies the key.
-     * @returns null when nothing was consumed
+     * Inserts challenges, all or none.
+     * @param lifetime seconds
+     * @returns them in their order with their times, whole seconds of the database's clock
      */
-    consume: async (
-      unit: Queryable,
-      tenantId: string,
-      id: string,
-    ): Promise<{ isFirstUse: boolean } | null> => {
-      const { rows } = await unit.query<{ is_first_use: boolean }>(CONSUME, [tenantId, id]);
-      const row = rows[0];
-      return row === undefined ? null : { isFirstUse: row.is_first_use };
+    insert: async (
+      queryable: Queryable,
+      challenges: readonly NewChallenge[],
+      lifetime: number,
+    ): Promise<Challenge[]> => {
+      const { rows } = await queryable.query<Pick<ChallengeRow, 'id' | 'created_at' | 'expires_at'>>(INSERT, [
+        challenges.map(({ id }) => id),
+        challenges.map(({ tenantId }) => tenantId),
+        challenges.map(({ agentId }) => agentId),
+        challenges.map(({ keyId }) => keyId),
+        challenges.map(({ keyFingerprint }) => keyFingerprint),
+        challenges.map(({ algorithm }) => algorithm),
+        challenges.map(({ nonce }) => nonce),
+        challenges.map(({ audience }) => audience),
+        challenges.map(({ scopes }) => scopes.join(' ')),
+        lifetime,
+      ]);
+      const written = new Map(rows.map((row) => [row.id, row]));
+      return challenges.map(({ tenantId, agentId, keyId, ...challenge }) => {
+        const row = written.get(challenge.id);
+        if (row === undefined) throw new Error('the insert of a challenge returned nothing');
+        return { ...challenge, createdAt: row.created_at, expiresAt: row.expires_at, consumedAt: null };
+      });
+    },
+
+    /**
+     * Loads challenges with their keys and agents as they are now; `holder` is null when the key is gone.
+     * @returns one or null for each name, in their order
+     */
+    load: async (
+      queryable: Queryable,
+      names: readonly ChallengeName[],
+    ): Promise<(Found<{ challenge: Challenge; holder: Holder | null }> | null)[]> => {
+      const { rows } = await queryable.query<LoadedRow>(LOAD, [
+        names.map(({ tenantId }) => tenantId),
+        names.map(({ id }) => id),
+      ]);
+      const found = new Map(rows.map((row) => [`${row.tenant_id}:${row.id}`, row]));
+      return names.map(({ tenantId, id }) => {
+        const row = found.get(`${tenantId}:${id.toLowerCase()}`);
+        if (row === undefined) return null;
+        const holder = row.key_id === null ? null : toHolder(row);
+        return { challenge: toChallenge(row), holder, now: row.now };
+      });
     },
   };
 }
 
 export type ChallengeStore = ReturnType<typeof createChallengeStore>;
+
+function toFoundHolder(row: Found<HolderRow>): Found<{ holder: Holder }> {
+  return { holder: toHolder(row), now: row.now };
+}
 
 function toHolder(row: HolderRow): Holder {
   return {
@@ -176,6 +180,7 @@ function toHolder(row: HolderRow): Holder {
       sunsetAt: row.sunset_at,
       deprecatedAt: row.deprecated_at,
       isUseNoted: row.is_use_noted,
+      isVerified: row.is_verified,
     },
     agent: {
       id: row.agent_id,

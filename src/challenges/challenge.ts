@@ -23,7 +23,7 @@ export type Challenge = {
   readonly consumedAt: Date | null;
 };
 
-/** Whose key it is, as stored now. `isUseNoted`: whether a use within the last minute is on record. */
+/** Whose key it is, as stored now. `isUseNoted`: whether a use within the last minute is on record; `isVerified`: any use at all. */
 export type Holder = {
   readonly key: {
     readonly id: string;
@@ -34,6 +34,7 @@ export type Holder = {
     readonly sunsetAt: Date | null;
     readonly deprecatedAt: Date | null;
     readonly isUseNoted: boolean;
+    readonly isVerified: boolean;
   };
   readonly agent: {
     readonly id: string;

@@ -41,6 +41,11 @@ export function isOutdatedPlan(error: unknown): boolean {
   return sqlState(error) === '0A000' && /cached plan/.test((error as Error).message);
 }
 
+/** Whether a statement had no answer within the driver's `query_timeout`: nothing more is to be expected of its connection. */
+export function isUnanswered(error: unknown): boolean {
+  return error instanceof Error && error.message === 'Query read timeout';
+}
+
 /** SQLSTATE classes of what the statement's own values cause: data, integrity, and (54) a value too large for an index. */
 const DATA = /^(22|23|54)/;
 

@@ -1,7 +1,7 @@
 // The two kinds of transaction: on Sequelize's pool for management, on the plain pool for the hot rooms. A use case uses one or the other.
 import type { Pool, PoolClient } from 'pg';
 import { QueryTypes, type Sequelize, type Transaction as SequelizeTransaction } from 'sequelize';
-import { isOutdatedPlan, translateDatabaseError } from './errors.ts';
+import { isOutdatedPlan, isUnanswered, translateDatabaseError } from './errors.ts';
 import type { StatementNames } from './statement-names.ts';
 
 export type Rows<Row> = { rows: Row[]; rowCount: number };
@@ -48,10 +48,13 @@ export async function runHot<T>({ pool, names }: HotPool, work: (unit: Unit) => 
     return result;
   } catch (error) {
     failure = error;
-    await client.query('ROLLBACK').then(
-      () => (failure = undefined),
-      () => undefined,
-    );
+    // Behind a statement without an answer a ROLLBACK would only wait as long again.
+    if (!isUnanswered(error)) {
+      await client.query('ROLLBACK').then(
+        () => (failure = undefined),
+        () => undefined,
+      );
+    }
     throw translateDatabaseError(error);
   } finally {
     // A client whose ROLLBACK failed is in an unknown state and must not serve anybody again.

@@ -28,7 +28,8 @@ export function createEventService({
   now?: (() => Date) | undefined;
 }) {
   /**
-   * Fixes events: id, time and body; for a batch of several requests' events.
+   * Fixes events (id, time and body) that `parts` will write, together with those of other requests. Writing one again changes
+   * nothing.
    * @throws ServiceError `payload_too_large` when a body is over 256 KiB
    */
   const prepare = (
@@ -41,32 +42,41 @@ export function createEventService({
     );
   };
 
-  /**
-   * Writes prepared events and one delivery a matching subscription, inactive ones included, in the caller's transaction. One
-   * round trip whatever their number, none for an empty list. Writing one again changes nothing.
-   * @returns one entry an event, in the order of `records`
-   */
-  const write = async (unit: Unit, records: readonly EventRecord[]): Promise<Emitted[]> => {
-    if (records.length === 0) return [];
-    const fanOut = new Map((await store.emit(unit, records)).map((row) => [row.id, row]));
-    const emitted = records.map(({ id, eventId }) => {
-      const row = fanOut.get(id);
-      return { eventId, deliveries: row?.deliveries ?? 0, deliveryId: row?.delivery_id ?? undefined };
-    });
-    if (emitted.some(({ deliveries }) => deliveries > 0)) unit.afterCommit(() => notifier.poke());
-    return emitted;
+  const announce = (deliveries: number): void => {
+    if (deliveries > 0) notifier.poke();
   };
 
   return {
     prepare,
-    write,
 
-    /** `prepare` and `write` at once: the events exist when the caller's transaction commits, and only then. */
+    /** The fan-out of prepared events, for a statement that writes more than these (see statement-parts.ts); it gives `accepted`. */
+    parts: store.parts,
+
+    /** Wakes the relays. @param deliveries how many were made, and are committed */
+    announce,
+
+    /**
+     * Writes events and one delivery a matching subscription, inactive ones included, in the caller's transaction: they
+     * exist when it commits, and only then. One round trip whatever their number, none for an empty list.
+     * @returns one entry an event, in the order of `events`
+     * @throws ServiceError `payload_too_large` when a body is over 256 KiB
+     */
     emit: async (
       unit: Unit,
       context: { readonly tenant: Pick<Tenant, 'id'> },
       events: readonly EmittedEvent[],
-    ): Promise<Emitted[]> => write(unit, prepare(context, events)),
+    ): Promise<Emitted[]> => {
+      if (events.length === 0) return [];
+      const records = prepare(context, events);
+      const fanOut = new Map((await store.emit(unit, records)).map((row) => [row.id, row]));
+      const emitted = records.map(({ id, eventId }) => {
+        const row = fanOut.get(id);
+        return { eventId, deliveries: row?.deliveries ?? 0, deliveryId: row?.delivery_id ?? undefined };
+      });
+      const total = emitted.reduce((sum, { deliveries }) => sum + deliveries, 0);
+      if (total > 0) unit.afterCommit(() => announce(total));
+      return emitted;
+    },
   };
 }
 

@@ -1,5 +1,6 @@
 // All SQL of events: the one statement that accepts events and fans them out to deliveries and outbox rows.
 // It must never notify: whoever commits pokes the relay afterwards.
+import { ADMITTED } from '../database/statement-parts.ts';
 import type { Queryable } from '../database/transaction.ts';
 import type { EventRecord } from './event.ts';
 
@@ -17,12 +18,24 @@ export type PublishedRow = {
   readonly deliveries: number;
 };
 
+const ARRAYS =
+  '$1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::timestamptz[], $6::text[], $7::text[], $8::uuid[], $9::uuid[]';
+const COLUMNS =
+  'id, tenant_id, event_id, type, occurred_at, body, joined, only_subscription, except_subscription';
+
 const INPUT = `
 input AS (
-  SELECT *, string_to_array(joined, ' ') AS candidates
-  FROM unnest($1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::timestamptz[], $6::text[], $7::text[], $8::uuid[], $9::uuid[])
-    AS row (id, tenant_id, event_id, type, occurred_at, body, joined, only_subscription, except_subscription)
-), matched AS (
+  SELECT *, string_to_array(joined, ' ') AS candidates FROM unnest(${ARRAYS}) AS row (${COLUMNS})
+)`;
+
+const ADMITTED_INPUT = `
+input AS (
+  SELECT *, string_to_array(joined, ' ') AS candidates FROM unnest(${ARRAYS}, $10::text[]) AS row (${COLUMNS}, guard)
+  WHERE guard IN (SELECT guard FROM ${ADMITTED})
+)`;
+
+const MATCHED = `
+matched AS (
   SELECT i.id, s.id AS subscription_id, delivery_id_of(i.id, s.id) AS delivery_id
   FROM input i JOIN subscriptions s ON s.tenant_id = i.tenant_id AND s.deleted_at IS NULL
     AND CASE WHEN i.only_subscription IS NOT NULL THEN s.id = i.only_subscription
@@ -51,21 +64,36 @@ new_events AS (
   INSERT INTO outbox (id, tenant_id, lane, delivery_id, kind)
   SELECT id, tenant_id, subscription_id, id, 'first' FROM new_deliveries
   ON CONFLICT DO NOTHING
-)
-SELECT id, deliveries, delivery_id FROM accepted`;
+)`;
 
-const EMIT = `WITH ${INPUT}, accepted AS (SELECT id, deliveries, delivery_id FROM counted), ${FAN_OUT}`;
+const ANSWER = 'SELECT id, deliveries, delivery_id FROM accepted';
+
+const ACCEPT_ALL = `${MATCHED}, accepted AS (SELECT id, deliveries, delivery_id FROM counted), ${FAN_OUT}`;
+
+const EMIT = `WITH ${INPUT}, ${ACCEPT_ALL} ${ANSWER}`;
+
+// `accepted` (id, deliveries, delivery_id) is there for the rest of the statement.
+const PARTS = {
+  all: { text: `${INPUT}, ${ACCEPT_ALL}`, valuesOf: parameters },
+  admitted: {
+    text: `${ADMITTED_INPUT}, ${ACCEPT_ALL}`,
+    valuesOf: (guarded: readonly (readonly [guard: string, record: EventRecord])[]) => [
+      ...parameters(guarded.map(([, record]) => record)),
+      guarded.map(([guard]) => guard),
+    ],
+  },
+} as const;
 
 // In the order of the unique key, so that two publishers of the same ids wait for each other and never in a circle.
 const PUBLISH = `
-WITH ${INPUT}, accepted AS (
+WITH ${INPUT}, ${MATCHED}, accepted AS (
   INSERT INTO published_events (tenant_id, event_id, id, digest, deliveries)
   SELECT i.tenant_id, i.event_id, i.id, decode(d.digest, 'hex'), c.deliveries
   FROM input i JOIN counted c ON c.id = i.id JOIN unnest($1::uuid[], $10::text[]) AS d (id, digest) ON d.id = i.id
   ORDER BY i.tenant_id, i.event_id
   ON CONFLICT DO NOTHING
   RETURNING id, deliveries, NULL::text AS delivery_id
-), ${FAN_OUT}`;
+), ${FAN_OUT} ${ANSWER}`;
 
 const FIND_PUBLISHED = `
 SELECT event_id, encode(digest, 'hex') AS digest, deliveries
@@ -82,6 +110,9 @@ SELECT count(*)::int AS unfinished FROM (
 /** SQL of events; every function runs on the caller's connection. */
 export function createEventStore() {
   return {
+    /** What `emit` does, as part of a larger statement: with all records, or with those whose guard is admitted. */
+    parts: PARTS,
+
     /**
      * Writes events with their deliveries (also of inactive subscriptions) and outbox rows; events that nobody subscribes
      * to leave no row. One statement, and safe to repeat with the same ids.

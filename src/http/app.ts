@@ -24,6 +24,7 @@ import { readTarget } from './request-target.ts';
 import type { Route } from './route.ts';
 import { createRouter } from './router.ts';
 import { answerSystemRoutes } from './system-routes.ts';
+import { findTarget } from './target.ts';
 import { resolveTenant } from './tenant.ts';
 import { createTenantLocator } from './tenant-locator.ts';
 
@@ -67,7 +68,8 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
     ...createRouter(routes, (route) => [
       allowAnyOrigin(route),
       authorize(route, authenticate), // 401, 403
-      guardRequest(route), // 404 for a malformed id, 415, 413, 400
+      findTarget(route), // 404
+      guardRequest(route), // 415, 413, 400
       respond(route, perform(route)), // idempotency: 422, 409; then the handler
     ]),
   ];

@@ -1,4 +1,4 @@
-// Lets only requests through that the route's schemas accept, in the protocol's order: malformed id 404, 415, 413, 400.
+// Lets only requests through that the route's schemas accept, in the protocol's order: 415, 413, 400.
 import { ZodObject, type ZodType } from 'zod';
 import { type FieldError, invalidField, ServiceError } from '../errors/service-error.ts';
 import { invalidFields, toFieldErrors } from './field-errors.ts';
@@ -12,14 +12,13 @@ const MEDIA_TYPES = { json: 'application/json', form: 'application/x-www-form-ur
 
 type Part = { value: unknown; errors: FieldError[] };
 
-/** Validates path, query and body, and leaves them in `ctx.state.input`. */
+/** Validates query and body, and leaves them with the path's parameters in `ctx.state.input`. */
 export function guardRequest(route: Route): Middleware {
-  const { params, query, body, bodyType = 'json' } = route.request ?? {};
+  const { query, body, bodyType = 'json' } = route.request ?? {};
   // An unknown query parameter is a mistake of the caller that would otherwise go unnoticed.
   const strictQuery = query?.strict();
   const readOnly = readOnlyFields(route);
   return async (ctx, next) => {
-    const path = params === undefined ? {} : readParams(params, ctx.params);
     const queryText = ctx.querystring;
     refuseTokenInQuery(queryText);
     const sent = body === undefined ? undefined : await readBody(ctx, bodyType);
@@ -29,15 +28,14 @@ export function guardRequest(route: Route): Middleware {
     const bodyPart = body === undefined ? undefined : check(body, 'body', without(sent, readOnly));
     const errors = [...(queryPart?.errors ?? []), ...(bodyPart?.errors ?? [])];
     if (errors.length > 0) throw invalidFields(errors);
-    ctx.state.input = { params: path, query: queryPart?.value ?? {}, body: bodyPart?.value, sent };
+    ctx.state.input = {
+      params: ctx.state.params ?? {},
+      query: queryPart?.value ?? {},
+      body: bodyPart?.value,
+      sent,
+    };
     return next();
   };
-}
-
-function readParams(schema: ZodObject, params: unknown): unknown {
-  const result = schema.safeParse(params);
-  if (!result.success) throw new ServiceError('not_found');
-  return result.data;
 }
 
 async function readBody(ctx: Context, type: keyof typeof MEDIA_TYPES): Promise<unknown> {

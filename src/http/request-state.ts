@@ -12,6 +12,8 @@ export type RequestState = {
   context?: RequestContext;
   /** The route's operationId. */
   operation?: string;
+  /** Validated path parameters of something that is there. */
+  params?: unknown;
   /** Validated parts of the request, set by the guard. */
   input?: RequestInput;
 };

@@ -68,11 +68,17 @@ export type RouteDefinition<S extends Schemas> = {
   readonly responses: Readonly<Record<number, RouteResponse>>;
   /** Codes beyond those that every route can answer. */
   readonly errors: readonly ErrorCode[];
+  /**
+   * Whether what the path names is there, in one indexed read. The shell asks before it looks at body or `idempotency-key`, so that
+   * an unknown id is 404 whatever else is wrong; the handler still has to look for itself.
+   */
+  readonly exists?: (context: RequestContext, params: Parsed<S>['params']) => Promise<boolean>;
   readonly handler: (input: HandlerInput<S>) => Promise<HandlerResult> | HandlerResult;
 };
 
 /** A route whose schema types are forgotten, as the table holds it. The guard validates before it calls `handler`. */
-export type Route = Omit<RouteDefinition<Schemas>, 'handler'> & {
+export type Route = Omit<RouteDefinition<Schemas>, 'handler' | 'exists'> & {
+  readonly exists?: (context: RequestContext, params: never) => Promise<boolean>;
   readonly handler: (input: never) => Promise<HandlerResult> | HandlerResult;
 };
 

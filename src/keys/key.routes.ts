@@ -42,6 +42,7 @@ export function createKeyRoutes({ keys }: { keys: KeyService }): Route[] {
       scope: 'agents:write',
       idempotent: true,
       request: { params: agentKeysParams, body: registerKeyBody },
+      exists: (context, params) => keys.hasAgent(context, params.agent_id),
       responses: { 201: { description: 'The key', schema: keySchema, headers: ['location'] } },
       errors: ['not_found', 'key_exists'],
       handler: async ({ context, params, body }) => {
@@ -81,6 +82,7 @@ export function createKeyRoutes({ keys }: { keys: KeyService }): Route[] {
       tag: TAG,
       scope: 'agents:write',
       request: { params: keyParams, body: deprecateKeyBody },
+      exists: (context, params) => keys.exists(context, params.agent_id, params.key_id),
       responses: { 200: { description: 'The key, deprecated', schema: keySchema } },
       errors: ['not_found', 'conflict'],
       handler: async ({ context, params, body }) => {
@@ -99,6 +101,7 @@ export function createKeyRoutes({ keys }: { keys: KeyService }): Route[] {
       tag: TAG,
       scope: 'agents:write',
       request: { params: keyParams, body: revokeKeyBody },
+      exists: (context, params) => keys.exists(context, params.agent_id, params.key_id),
       responses: { 200: { description: 'The key, revoked', schema: keySchema } },
       errors: ['not_found'],
       handler: async ({ context, params, body }) => ({

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { KEY_ALGORITHMS } from '../crypto/algorithm.ts';
 import { toJwk } from '../crypto/public-key.ts';
-import { PAGE_LIMIT } from '../database/page.ts';
+import { pageParameters } from '../http/field-schemas.ts';
 import { type AgentKey, KEY_STATES } from './key.ts';
 
 const algorithm = z.enum(KEY_ALGORITHMS);
@@ -38,8 +38,7 @@ export const agentKeysParams = z.object({ agent_id: z.uuid() });
 export const keyParams = z.object({ agent_id: z.uuid(), key_id: z.uuid() });
 
 export const keyListQuery = z.object({
-  limit: z.coerce.number().int().min(PAGE_LIMIT.least).max(PAGE_LIMIT.most).default(PAGE_LIMIT.usual),
-  cursor: z.string().optional(),
+  ...pageParameters,
   state: z.enum(KEY_STATES).optional(),
 });
 

@@ -46,7 +46,7 @@ export function createKeyService({
 }: {
   store: KeyStore;
   database: Pick<Database, 'transaction' | 'query'>;
-  agents: Pick<AgentService, 'get' | 'hold'>;
+  agents: Pick<AgentService, 'exists' | 'get' | 'hold'>;
   verifier: Pick<SignatureVerifier, 'verifySignature'>;
   audit: Pick<AuditService, 'append'>;
   events: Pick<EventService, 'emit'>;
@@ -140,6 +140,13 @@ export function createKeyService({
         ]);
         return reread(transaction, nameOf(context, agent.id, row.id));
       }),
+
+    /** Whether keys can be registered for this agent: it is one of the tenant's. */
+    hasAgent: (context: RequestContext, agentId: string): Promise<boolean> => agents.exists(context, agentId),
+
+    /** Whether this is a key of an agent of the tenant. One indexed read. */
+    exists: (context: RequestContext, agentId: string, id: string): Promise<boolean> =>
+      store.exists(context.transaction ?? database, nameOf(context, agentId, id)),
 
     /** @throws ServiceError `not_found` for a key that is not this agent's, or an agent that is not this tenant's */
     get: async (context: RequestContext, agentId: string, id: string): Promise<AgentKey> => {

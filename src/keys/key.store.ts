@@ -38,6 +38,16 @@ export function createKeyStore({ sequelize }: { sequelize: Sequelize }) {
       }
     },
 
+    /** Whether the key and its agent are there. One indexed read. */
+    exists: async (queryable: Queryable, { tenantId, agentId, id }: KeyName): Promise<boolean> => {
+      const { rowCount } = await queryable.query(
+        `SELECT 1 FROM agent_keys key JOIN agents agent ON agent.id = key.agent_id AND agent.tenant_id = key.tenant_id
+         WHERE key.id = $1 AND key.agent_id = $2 AND key.tenant_id = $3 AND agent.deleted_at IS NULL`,
+        [id, agentId, tenantId],
+      );
+      return rowCount > 0;
+    },
+
     find: (transaction: Transaction | undefined, name: KeyName) => readKey(keys, transaction, name),
 
     /** Reads a key and locks it until the transaction ends; authentications under way with it are waited for. */

@@ -20,12 +20,21 @@ export async function watchPart(
     child.once('error', (error) => resolve(error.message));
     child.once('exit', (code, signal) => resolve(signal ?? `exit code ${code}`));
   });
-  const said = output.said();
+  const said = read(output);
   const fatal = said.split('\n').findLast((line) => /FATAL|PANIC|^error:/i.test(line));
   return {
     reason: asDiskFull(said, dataDir),
     description: `${how}${fatal ? `: ${fatal.slice(0, 300)}` : ''} (see ${output.path})`,
   };
+}
+
+/** How it ended must be told, also when its log cannot be read. */
+function read(output: { said(): string }): string {
+  try {
+    return output.said();
+  } catch {
+    return '';
+  }
 }
 
 /** Sends the signals of its end in turn, until it is gone. */

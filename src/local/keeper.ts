@@ -2,10 +2,12 @@
 // A part is in the list from its first moment to its last; nobody but its starter writes the list.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { LocalStackError } from './local-stack-error.ts';
 import { isRunning, signal, startOf } from './processes.ts';
+import { createStateFiles, type StateFiles } from './state-file.ts';
 
 const KEEPER = fileURLToPath(new URL('./keeper.mjs', import.meta.url));
 
@@ -49,26 +51,26 @@ export async function endLeftovers(file: string): Promise<string[]> {
 
 /**
  * Starts to watch over the parts of this process.
- * @param options.file where the list is kept; replaced atomically, mode 0600
+ * @param options.file where the list is kept; on disk as soon as there is room for it
  * @param options.remove files and folders that go when the keeper had to end the parts
+ * @param options.files says when the list cannot be written; without it, nobody is told
+ * @returns none of its functions throws when the disk is full
  */
 export function createKeeper({
   file,
   remove = [],
+  files = createStateFiles({ folder: dirname(file), say: () => undefined }),
 }: {
   file: string;
   remove?: readonly string[] | undefined;
+  files?: StateFiles | undefined;
 }) {
   const list: PartsFile = { owner: process.pid, parts: [], remove: [...remove] };
+  const kept = files.open(file);
+  const write = () => kept.write(JSON.stringify(list));
   let closed = false;
   write();
   let child = start();
-
-  function write(): void {
-    const next = `${file}.${process.pid}`;
-    writeFileSync(next, JSON.stringify(list), { mode: 0o600 });
-    renameSync(next, file);
-  }
 
   function start() {
     const started = spawn(process.execPath, [KEEPER, file, String(process.pid)], {
@@ -95,7 +97,7 @@ export function createKeeper({
     /** Takes out a part that has ended. */
     remove(pid: number): void {
       list.parts = list.parts.filter((part) => part.pid !== pid);
-      if (!closed) write();
+      write();
     },
     /** The keeper's process id: it is no part, and ends by itself. */
     get pid(): number | undefined {
@@ -112,7 +114,7 @@ export function createKeeper({
     /** Ends the watch; every part must have ended before. */
     async close(): Promise<void> {
       closed = true;
-      rmSync(file, { force: true });
+      kept.remove();
       if (child.exitCode !== null || child.signalCode !== null) return;
       const exited = once(child, 'exit');
       child.ref();

@@ -16,7 +16,7 @@ const BACKOFF: Backoff = { first: 100, most: 10_000, healthy: 20_000 };
 /**
  * @param options.start resolves when the part is up, rejects when it could not start; gives up when the signal aborts
  * @param options.onChange told the process id when the part is up, null when it is not
- * @param options.say told in one line of each death and each failed start
+ * @param options.say told in one line of each death, of failed starts once for each reason, and when such a part is up after all
  * @returns `begin` starts it (and rejects when that fails), `stop` ends it for good
  */
 export function createKeptPart(options: {
@@ -31,12 +31,16 @@ export function createKeptPart(options: {
   let starting: Promise<void> = Promise.resolve();
   let timer: NodeJS.Timeout | undefined;
   let failures = 0;
+  /** Why the last start failed; null once the part was up. */
+  let refused: string | null = null;
   const stopping = new AbortController();
 
   async function begin(): Promise<void> {
     const part = await start(stopping.signal);
     running = part;
     onChange(part.pid);
+    if (refused !== null) say(`${name} is up again (process ${part.pid}).`);
+    refused = null;
     const since = Date.now();
     void part.exited.then((exit) => {
       running = null;
@@ -47,15 +51,17 @@ export function createKeptPart(options: {
     });
   }
 
-  function again(why: string): void {
+  function again(why: string, isNew = true): void {
     const wait = Math.min(backoff.most, backoff.first * 2 ** failures);
     failures += 1;
-    say(
-      `${why.replace(/\.$/, '')}. Starting ${name} again${wait >= 1_000 ? ` in ${Math.round(wait / 1_000)} s` : ''}.`,
-    );
+    const when = wait >= 1_000 ? ` in ${Math.round(wait / 1_000)} s` : '';
+    if (isNew) say(`${why.replace(/\.$/, '')}. Starting ${name} again${when}.`);
     timer = setTimeout(() => {
       starting = begin().catch((error: unknown) => {
-        if (!stopping.signal.aborted) again(error instanceof Error ? error.message : String(error));
+        if (stopping.signal.aborted) return;
+        const reason = error instanceof Error ? error.message : String(error);
+        again(reason, reason !== refused);
+        refused = reason;
       });
     }, wait);
   }

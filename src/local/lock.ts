@@ -52,8 +52,13 @@ export async function lockDataFolder(dataDir: string, say: (line: string) => voi
   return {
     release,
     stopping: () => {
-      write({ stopping: true });
-      renameSync(mine, lock);
+      try {
+        write({ stopping: true });
+        renameSync(mine, lock);
+      } catch {
+        // On a full disk others are turned away instead of waiting; the stop itself must go on.
+        rmSync(mine, { force: true });
+      }
     },
   };
 }

@@ -62,7 +62,10 @@ export async function startPostgres(options: PostgresOptions): Promise<RunningPo
     const port = await findFreePort(options.port ?? cluster.record.port);
     try {
       const running = await run(cluster, port, options);
-      await keepPort(options.dataDir, cluster.record, port);
+      await keepPort(options.dataDir, cluster.record, port).catch(async (error: unknown) => {
+        await running.stop();
+        throw error;
+      });
       return running;
     } catch (error) {
       const lingering = error instanceof Error && /pre-existing shared memory/.test(error.message);

@@ -1,5 +1,5 @@
 // Small JSON files with secrets in the data folder: mode 0600, replaced atomically and durably.
-import { open, readFile, rename } from 'node:fs/promises';
+import { open, readFile, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 /**
@@ -9,7 +9,20 @@ import { dirname } from 'node:path';
  */
 export async function writePrivateFile(file: string, content: string): Promise<void> {
   const next = `${file}.${process.pid}`;
-  const handle = await open(next, 'w', 0o600);
+  try {
+    await writeDurably(next, content);
+    await rename(next, file);
+  } catch (error) {
+    await rm(next, { force: true }).catch(() => undefined);
+    throw error;
+  }
+  const folder = await open(dirname(file), 'r').catch(() => null);
+  await folder?.sync().catch(() => undefined);
+  await folder?.close();
+}
+
+async function writeDurably(file: string, content: string): Promise<void> {
+  const handle = await open(file, 'w', 0o600);
   try {
     await handle.chmod(0o600);
     await handle.writeFile(content);
@@ -17,10 +30,6 @@ export async function writePrivateFile(file: string, content: string): Promise<v
   } finally {
     await handle.close();
   }
-  await rename(next, file);
-  const folder = await open(dirname(file), 'r').catch(() => null);
-  await folder?.sync().catch(() => undefined);
-  await folder?.close();
 }
 
 /** @returns the text, or null when there is no such file */

@@ -1,12 +1,12 @@
 // Runs one role of the service (api or worker) as a process in a session of its own, with a channel that tells when it is up.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { FromPart } from '../process/part-protocol.ts';
 import type { ConnectionDistributor } from './connection-distributor.ts';
 import { type PartExit, stopPart } from './foreign-part.ts';
 import type { Keeper, PartEnd } from './keeper.ts';
 import type { RunningPart } from './kept-part.ts';
 import { LocalStackError } from './local-stack-error.ts';
-import type { FromPart } from './part-protocol.ts';
 import { portBusy } from './ports.ts';
 
 export type RoleName = 'api' | 'worker';

@@ -1,6 +1,6 @@
 // `run.json`: what runs now, for commands and tests in the same clone. It names a part only while that part is up.
-import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { createStateFiles, type StateFiles } from './state-file.ts';
 
 /** null stands for a part that is not ours, or not up; ports are those of this machine. */
 export type RunState = {
@@ -20,21 +20,18 @@ export type RunState = {
 
 /**
  * @param dataDir exists
- * @returns `write` replaces the file atomically (mode 0600), `remove` takes it away
+ * @param files says when it cannot be written; without it, nobody is told
+ * @returns `write` replaces the file atomically (mode 0600) once there is room, `remove` takes it away for good; neither throws for want of room
  */
-export function createRunFile(dataDir: string) {
-  const file = join(dataDir, 'run.json');
-  const next = `${file}.${process.pid}`;
+export function createRunFile(
+  dataDir: string,
+  files: StateFiles = createStateFiles({ folder: dataDir, say: () => undefined }),
+) {
+  const kept = files.open(join(dataDir, 'run.json'));
   return {
-    file,
-    write(state: RunState): void {
-      writeFileSync(next, `${JSON.stringify(state, null, 2)}\n`, { mode: 0o600 });
-      renameSync(next, file);
-    },
-    remove(): void {
-      rmSync(file, { force: true });
-      rmSync(next, { force: true });
-    },
+    file: kept.file,
+    write: (state: RunState): void => kept.write(`${JSON.stringify(state, null, 2)}\n`),
+    remove: (): void => kept.remove(),
   };
 }
 

@@ -1,5 +1,6 @@
 // `npm start`: a whole service on one machine, from an empty folder to a ready stack, until it is told to stop.
 // It must never leave a process behind, whatever happens to it.
+import { rmSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import type { Config } from '../config.ts';
 import { requireRoom } from './disk-space.ts';
@@ -11,6 +12,7 @@ import { type DataFolderLock, lockDataFolder } from './lock.ts';
 import { obtainMasterKey } from './master-key.ts';
 import { requirePort } from './ports.ts';
 import { createRunFile } from './run-file.ts';
+import { createStateFiles } from './state-file.ts';
 import { createSupervisor, type Supervisor } from './supervisor.ts';
 import { obtainTemporal } from './temporal-program.ts';
 
@@ -37,13 +39,11 @@ export type LocalStackOptions = {
 export async function runLocalStack(options: LocalStackOptions): Promise<void> {
   const { dataDir } = options.config;
   await requireRoom(dataDir, 64);
-  const lock = await lockDataFolder(dataDir, options.say);
   try {
-    await supervise(options, lock);
+    const lock = await lockDataFolder(dataDir, options.say);
+    await supervise(options, lock).finally(lock.release);
   } catch (error) {
     throw asDiskFull(error instanceof Error ? error.message : '', dataDir) ?? error;
-  } finally {
-    lock.release();
   }
 }
 
@@ -52,9 +52,10 @@ async function supervise(options: LocalStackOptions, lock: DataFolderLock): Prom
   const partsFile = join(config.dataDir, 'parts.json');
   const left = await endLeftovers(partsFile);
   if (left.length > 0) say(`Ended what an earlier start left running: ${left.join(', ')}.`);
-  const runFile = createRunFile(config.dataDir);
-  runFile.remove();
-  const keeper = createKeeper({ file: partsFile, remove: [runFile.file] });
+  const files = createStateFiles({ folder: config.dataDir, say });
+  const runFile = createRunFile(config.dataDir, files);
+  rmSync(runFile.file, { force: true });
+  const keeper = createKeeper({ file: partsFile, remove: [runFile.file], files });
   const force = () => {
     keeper.force();
     runFile.remove();

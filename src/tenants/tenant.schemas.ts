@@ -1,15 +1,7 @@
 // Shapes of a tenant on the wire. They must never admit a change of its slug or address.
 import { z } from 'zod';
+import { audience, displayName } from '../http/field-schemas.ts';
 import { SIGNING_ALGORITHMS, type TenantRecord } from './tenant.ts';
-
-const name = z.string().trim().min(1).max(200);
-
-/** The `aud` of tokens: any text without white space or control characters, usually a URL. */
-export const audienceSchema = z
-  .string()
-  .min(1)
-  .max(500)
-  .regex(/^[^\s\p{Cc}]+$/u, 'must not hold white space or control characters');
 
 export const tenantSchema = z
   .strictObject({
@@ -28,8 +20,8 @@ export const tenantSchema = z
 /** Fields that are there are changed. */
 export const tenantPatchSchema = z
   .strictObject({
-    name: name.optional(),
-    audience: audienceSchema.nullable().optional().describe('null: the base URL'),
+    name: displayName.optional(),
+    audience: audience.nullable().optional().describe('null: the base URL'),
     signing_algorithm: z
       .enum(SIGNING_ALGORITHMS)
       .optional()

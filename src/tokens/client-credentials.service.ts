@@ -52,11 +52,11 @@ export function createClientCredentialsService({
   failures,
   onError,
 }: {
-  database: Pick<Database, 'hot'>;
+  database: Pick<Database, 'hot' | 'query'>;
   applications: Pick<ApplicationService, 'findClient'>;
   tokens: Pick<TokenService, 'issueAccessToken'>;
-  audit: Pick<AuditService, 'append' | 'prepare' | 'write'>;
-  events: Pick<EventService, 'emit' | 'prepare' | 'write'>;
+  audit: Pick<AuditService, 'append' | 'prepare' | 'parts'>;
+  events: Pick<EventService, 'emit' | 'prepare' | 'parts' | 'announce'>;
   failures: FailureCounter;
   onError: (error: unknown) => void;
 }) {
@@ -96,8 +96,8 @@ export function createClientCredentialsService({
 
   return {
     /**
-     * Answers a token request. Round trips: 1 to read the client, then BEGIN, audit, events and COMMIT, which requests at
-     * the same time share; a failure costs the reading and the counter, and its record is written in the background.
+     * Answers a token request. Round trips: 1 to read the client and 1 to write audit entries and events, both shared by
+     * requests at the same time; a failure costs the reading and the counter, and its record is written in the background.
      * @throws ServiceError `invalid_request`, `unsupported_grant_type`, `invalid_client`, `unauthorized_client`, `policy_denied`,
      *   `invalid_scope`, or `rate_limited` instead of `invalid_client` after too many failures; a right secret is never refused for
      *   failures before it

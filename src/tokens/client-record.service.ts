@@ -1,13 +1,14 @@
 // What a token request of a client leaves behind: audit entries and events. It must never be given a token or a secret.
-import type { AuditRecord, AuditService } from '../audit/audit.service.ts';
+import type { AuditService } from '../audit/audit.service.ts';
 import { createFailureReporter } from '../audit/failure.reporter.ts';
 import type { RequestContext } from '../context.ts';
 import { createCoalescer } from '../database/coalescer.ts';
 import type { Database } from '../database/database.ts';
 import type { ErrorCode } from '../errors/catalogue.ts';
-import type { EventRecord, EventService, JsonObject } from '../events/event.service.ts';
+import type { EventService, JsonObject } from '../events/event.service.ts';
 import type { AccessTokenGrant } from './access-token.ts';
 import { CLIENT_CREDENTIALS } from './client-credentials.ts';
+import { type ClientRecord, createClientRecordStore } from './client-record.store.ts';
 import type { IssuedAccessToken } from './token.service.ts';
 
 /** A failure of a client that exists. @see createClientRecordService */
@@ -18,9 +19,6 @@ type Failure = {
   readonly reason: ErrorCode;
 };
 
-/** What one success writes. */
-type Success = { readonly audit: readonly AuditRecord[]; readonly events: readonly EventRecord[] };
-
 /** Records of client credentials requests. Source: Specification, "Event types". */
 export function createClientRecordService({
   database,
@@ -28,29 +26,22 @@ export function createClientRecordService({
   events,
   onError,
 }: {
-  database: Pick<Database, 'hot'>;
-  audit: Pick<AuditService, 'append' | 'prepare' | 'write'>;
-  events: Pick<EventService, 'emit' | 'prepare' | 'write'>;
+  database: Pick<Database, 'hot' | 'query'>;
+  audit: Pick<AuditService, 'append' | 'prepare' | 'parts'>;
+  events: Pick<EventService, 'emit' | 'prepare' | 'parts' | 'announce'>;
   /** Told when the record of a failure could not be written. */
   onError: (error: unknown) => void;
 }) {
-  const successes = createCoalescer<Success, void>({
-    sizeOf: (success) => ({
-      rows: success.audit.length + success.events.length,
-      bytes: success.events.reduce((sum, { body }) => sum + body.length, 0),
+  const store = createClientRecordStore({ database, audit, events });
+  const successes = createCoalescer<ClientRecord, void>({
+    sizeOf: (record) => ({
+      rows: record.audit.length + record.events.length,
+      bytes: record.events.reduce((sum, { body }) => sum + body.length, 0),
     }),
-    run: (batch) =>
-      database.hot(async (unit) => {
-        await audit.write(
-          unit,
-          batch.flatMap((success) => success.audit),
-        );
-        await events.write(
-          unit,
-          batch.flatMap((success) => success.events),
-        );
-        return batch.map(() => undefined);
-      }),
+    run: async (batch) => {
+      events.announce(await store.insert(batch));
+      return batch.map(() => undefined);
+    },
   });
   const reporter = createFailureReporter<Failure>({ tell: writeFailure, onError });
 
@@ -71,7 +62,7 @@ export function createClientRecordService({
   }
 
   return {
-    /** Records an issued token; it is committed when this resolves. Requests at the same time share BEGIN, audit, events, COMMIT. */
+    /** Records an issued token; it is committed when this resolves. Requests at the same time share one statement. */
     success: async (
       context: RequestContext,
       { sub, audience, scopes, clientId, agent }: AccessTokenGrant,

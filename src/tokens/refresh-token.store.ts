@@ -1,4 +1,5 @@
 // SQL of the refresh tokens. It must never be given a token's text, only its hash.
+import { ADMITTED } from '../database/statement-parts.ts';
 import type { Queryable } from '../database/transaction.ts';
 
 export type NewRefreshToken = {
@@ -13,6 +14,18 @@ export type NewRefreshToken = {
   readonly audience: string;
   readonly jkt?: string | undefined;
 };
+
+const PART = `
+new_refresh_tokens AS (
+  INSERT INTO refresh_tokens
+    (id, tenant_id, family_id, agent_id, key_id, hash, client_id, scopes, audience, jkt, family_expires_at)
+  SELECT id, tenant_id, family_id, agent_id, key_id, hash, client_id, string_to_array(joined, ' '), audience, jkt,
+    now() + make_interval(secs => $12)
+  FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::uuid[], $6::bytea[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[])
+    AS token (id, tenant_id, family_id, agent_id, key_id, hash, client_id, joined, audience, jkt, guard)
+  WHERE guard IN (SELECT guard FROM ${ADMITTED})
+  ON CONFLICT DO NOTHING
+)`;
 
 /** SQL of `refresh_tokens`; every function runs on the caller's connection. */
 export function createRefreshTokenStore() {
@@ -35,6 +48,28 @@ export function createRefreshTokenStore() {
   };
 
   return {
+    /** The insert as part of a larger statement: of the tokens whose guard is admitted. @param familyLifetime as for `insert` */
+    part: (familyLifetime: number) => ({
+      text: PART,
+      valuesOf: (guarded: readonly (readonly [guard: string, token: NewRefreshToken])[]): unknown[] => {
+        const tokens = guarded.map(([, token]) => token);
+        return [
+          tokens.map(({ id }) => id),
+          tokens.map(({ tenantId }) => tenantId),
+          tokens.map(({ familyId }) => familyId),
+          tokens.map(({ agentId }) => agentId),
+          tokens.map(({ keyId }) => keyId),
+          tokens.map(({ hash }) => hash),
+          tokens.map(({ clientId }) => clientId),
+          tokens.map(({ scopes }) => scopes.join(' ')),
+          tokens.map(({ audience }) => audience),
+          tokens.map(({ jkt }) => jkt ?? null),
+          guarded.map(([guard]) => guard),
+          familyLifetime,
+        ];
+      },
+    }),
+
     /** @param familyLifetime seconds from now after which nothing of the family is valid */
     insert: async (unit: Queryable, token: NewRefreshToken, familyLifetime: number): Promise<void> => {
       await unit.query(

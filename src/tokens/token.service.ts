@@ -18,7 +18,9 @@ import {
   readAccessTokenClaims,
 } from './access-token.ts';
 import { parseCompactJws } from './compact-jws.ts';
-import type { RefreshTokenStore } from './refresh-token.store.ts';
+import type { NewRefreshToken, RefreshTokenStore } from './refresh-token.store.ts';
+
+export type { NewRefreshToken as RefreshTokenRecord } from './refresh-token.store.ts';
 
 /** Tokens whose signature was checked, kept by their hash: a client uses its token again and again. */
 const VERIFIED_KEPT = 10_000;
@@ -63,6 +65,13 @@ export function createTokenService({
   // Only the fact that a text carries a good signature is kept, which cannot change; everything else is checked each time.
   const verified = createBoundedCache<AccessTokenClaims>({ limit: VERIFIED_KEPT });
 
+  /** Makes the first refresh token of a new family. @returns its text (256 bits, base64url), for the client only, and what is stored */
+  function prepareRefreshToken(grant: RefreshGrant): { text: string; record: NewRefreshToken } {
+    const text = newSecret();
+    const id = newId();
+    return { text, record: { id, familyId: id, hash: hashSecret(text), ...grant } };
+  }
+
   return {
     /** Signs an access token with the tenant's present key; no round trip, but for the list of keys every 2 s. */
     issueAccessToken: async (tenant: Tenant, grant: AccessTokenGrant): Promise<IssuedAccessToken> => {
@@ -77,16 +86,16 @@ export function createTokenService({
       return { accessToken, tokenId, expiresIn: accessTokenLifetime };
     },
 
-    /** Stores the first refresh token of a new family; one round trip. @returns its text (256 bits, base64url), for the client only */
+    prepareRefreshToken,
+
+    /** The insert of prepared refresh tokens, for a statement that writes more than these (see statement-parts.ts). */
+    refreshTokenPart: refreshTokens.part(refreshTokenLifetime),
+
+    /** Stores the first refresh token of a new family; one round trip. @returns its text, for the client only */
     createRefreshToken: async (unit: Queryable, grant: RefreshGrant): Promise<string> => {
-      const refreshToken = newSecret();
-      const id = newId();
-      await refreshTokens.insert(
-        unit,
-        { id, familyId: id, hash: hashSecret(refreshToken), ...grant },
-        refreshTokenLifetime,
-      );
-      return refreshToken;
+      const { text, record } = prepareRefreshToken(grant);
+      await refreshTokens.insert(unit, record, refreshTokenLifetime);
+      return text;
     },
 
     /** Ends every refresh token of an agent with the caller's transaction. @returns how many were live */

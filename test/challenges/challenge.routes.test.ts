@@ -151,6 +151,17 @@ describe('the failures of both routes', () => {
     expect([answer.status, answer.body.error]).toEqual([status, error]);
   });
 
+  it.each([1, 101, 10_000])('a verification with an unknown algorithm of %d characters', async (length) => {
+    const registered = await register();
+    const { body } = await challengeFor(registered);
+    const answer = await post('/auth/agent/verify', {
+      challenge_id: body.challenge_id,
+      signature: sign(registered, body),
+      algorithm: 'x'.repeat(length),
+    });
+    expect([answer.status, answer.body.error]).toEqual([400, 'invalid_grant']);
+  });
+
   it('another content type', async () => {
     for (const path of ['/auth/agent/challenge', '/auth/agent/verify']) {
       const answer = await post(path, 'a=b', { 'content-type': 'text/plain' });

@@ -35,6 +35,7 @@ const holder: Holder = {
     sunsetAt: null,
     deprecatedAt: null,
     isUseNoted: false,
+    isVerified: false,
   },
   agent: {
     id: '0192f0c1-2345-7000-8000-000000000003',

@@ -128,6 +128,8 @@ describe('a challenge is refused', () => {
 describe('a failure is recorded', () => {
   const failuresOf = async (type: string) =>
     (await readEvents(rooms.database, context.tenant.id)).filter((event) => event.type === type);
+  const auditOf = async (action: string) =>
+    (await readAudit(rooms.database, context.tenant.id)).filter((entry) => entry.action === action);
 
   it('in the audit log each time, and as an event once a minute for each key and reason, with a count', async () => {
     const agent = await createTestAgent(rooms, context);
@@ -182,6 +184,15 @@ describe('a failure is recorded', () => {
       },
     ]);
     expect(await failuresOf('auth.login.failure')).toHaveLength(1);
+    expect(await auditOf('security.suspicious_activity')).toEqual([
+      expect.objectContaining({
+        outcome: 'failure',
+        reason: 'key_revoked',
+        target_id: agent.agent.id,
+        key_id: agent.key.id,
+        data: expect.objectContaining({ kind: 'revoked_key_used', count: 1 }),
+      }),
+    ]);
   });
 
   it('and ten wrong signatures of one key within a minute are told as brute force, once', async () => {
@@ -195,6 +206,15 @@ describe('a failure is recorded', () => {
         data: expect.objectContaining({ key_id: agent.key.id, failures: 10, window_seconds: 60 }),
       },
     ]);
+    expect(await auditOf('security.brute_force.detected')).toEqual([
+      expect.objectContaining({
+        outcome: 'failure',
+        reason: 'invalid_signature',
+        target_id: agent.agent.id,
+        data: expect.objectContaining({ failures: 10, window_seconds: 60 }),
+      }),
+    ]);
+    expect(await auditOf('auth.login.failure')).toHaveLength(12);
   });
 
   it('but not for a fingerprint or a challenge that nobody knows', async () => {
@@ -234,14 +254,22 @@ describe('after too many failures of a key from an address', () => {
     await limited.challenges.verify(stranger, answer(another, agent));
   });
 
-  it("a spent challenge is still told as such: it counts as nobody's guess", async () => {
-    const agent = await createTestAgent(limited, context);
-    const challenge = await ask(limited, context, agent.fingerprint);
-    const input = answer(challenge, agent);
-    await limited.challenges.verify(context, input);
-    for (let n = 0; n < 6; n++)
-      await expect(limited.challenges.verify(context, input)).rejects.toMatchObject({
-        code: 'challenge_used',
+  it.each(['challenge_used', 'challenge_expired'])(
+    'a late answer is still told %s, but not written any more, and never counts as a guess',
+    async (code) => {
+      const agent = await createTestAgent(limited, context);
+      const challenge = await ask(limited, context, agent.fingerprint);
+      const input = answer(challenge, agent);
+      if (code === 'challenge_used') await limited.challenges.verify(context, input);
+      else await expire(challenge.id);
+      for (let n = 0; n < 6; n++)
+        await expect(limited.challenges.verify(context, input)).rejects.toMatchObject({ code });
+      const written = await readAudit(limited.database, context.tenant.id);
+      expect(written.filter(({ reason }) => reason === code)).toHaveLength(3);
+      const another = await ask(limited, context, agent.fingerprint);
+      await expect(limited.challenges.verify(context, forge(another, agent))).rejects.toMatchObject({
+        code: 'invalid_signature',
       });
-  });
+    },
+  );
 });

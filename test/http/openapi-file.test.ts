@@ -7,3 +7,14 @@ it('is what the routes say; after a change of a route: npx countersign openapi >
   const written = JSON.parse(readFileSync('openapi.json', 'utf8'));
   expect(JSON.parse(JSON.stringify(composeOpenApi({})))).toEqual(written);
 });
+
+it('holds only patterns that other dialects of regular expressions know', () => {
+  const patterns = [
+    ...readFileSync('openapi.json', 'utf8').matchAll(/"pattern": ("(?:[^"\\\\]|\\\\.)*")/g),
+  ].map(([, text]) => JSON.parse(text ?? '') as string);
+  expect(patterns.length).toBeGreaterThan(5);
+  for (const pattern of patterns) {
+    expect(() => new RegExp(pattern, 'u'), pattern).not.toThrow();
+    expect(pattern).not.toMatch(/\\[pPkKuc]|\(\?[^:=!]/);
+  }
+});

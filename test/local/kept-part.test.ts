@@ -53,7 +53,7 @@ describe('a part that is kept running', () => {
   });
 
   it('is tried again while it cannot start, ever more slowly up to a bound', async () => {
-    const { part, processes, changes, start, refuse } = scripted();
+    const { part, processes, changes, said, start, refuse } = scripted();
     const waits = vi.spyOn(globalThis, 'setTimeout');
     await part.begin();
     refuse(new Error('No room.'));
@@ -65,6 +65,11 @@ describe('a part that is kept running', () => {
     expect(Math.max(...delays.map(Number).filter((delay) => delay < 50))).toBe(40);
     refuse(undefined);
     await vi.waitFor(() => expect(changes.at(-1)).toBe(2));
+    expect(said).toEqual([
+      'the part (process 1) ended unexpectedly: SIGKILL. Starting the part again.',
+      'No room. Starting the part again.',
+      'the part is up again (process 2).',
+    ]);
     await part.stop();
   });
 

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import pg from 'pg';
@@ -69,6 +69,26 @@ describe('a local stack', () => {
     expect(await exited).toBe(0);
     await stack.gone();
   });
+
+  it.skipIf(!existsSync('/dev/full'))(
+    'outlives a full disk while a part dies, and says so once',
+    async () => {
+      const stack = await createStack();
+      const { child, exited, output } = await stack.startReady();
+      const [pid = 0] = stack.read().worker;
+      // What is written to this device meets a full disk.
+      for (const name of ['parts.json', 'run.json'])
+        symlinkSync('/dev/full', join(stack.dataDir, `${name}.${child.pid}`));
+      process.kill(pid, 'SIGKILL');
+      await expect.poll(() => stack.read().worker[0] ?? pid, { timeout: 30_000 }).not.toBe(pid);
+      stack.processes();
+      expect(output().match(/The disk is full/g)).toHaveLength(1);
+      child.kill('SIGTERM');
+      expect(await exited).toBe(0);
+      await stack.gone();
+      expect(readdirSync(stack.dataDir).filter((name) => /lock|parts|run/.test(name))).toEqual([]);
+    },
+  );
 
   it('ends when its supervisor is killed, also while a request is being answered', async () => {
     const stack = await createStack();

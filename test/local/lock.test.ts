@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { LocalStackError } from '../../src/local/local-stack-error.ts';
@@ -35,6 +35,16 @@ describe('the lock of a data folder', () => {
       .toEqual([`Waiting for the instance before (process ${process.pid}) to stop.`]);
     first.release();
     (await second).release();
+  });
+
+  it('lets a stop go on when that cannot be told', async () => {
+    const folder = temporaryFolder();
+    const lock = await lockDataFolder(folder, quiet);
+    symlinkSync(join(folder, 'nowhere', 'lock'), join(folder, `lock.${process.pid}`));
+    lock.stopping();
+    await expect(lockDataFolder(folder, quiet)).rejects.toThrow(/^Another instance/);
+    lock.release();
+    expect(readdirSync(folder)).toEqual([]);
   });
 
   it.each([

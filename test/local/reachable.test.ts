@@ -6,8 +6,8 @@ const root = (path: string, mode: number) => ({ path, uid: 0, gid: 0, mode: 0o04
 
 describe('whether user postgres can reach a folder', () => {
   it('names the first folder of the way that is closed to others', () => {
-    const way = [root('/', 0o755), root('/root', 0o700), root('/root/clone', 0o700)];
-    expect(firstClosedFolder(way, postgres)).toBe('/root');
+    const way = [root('/', 0o755), root('/private', 0o700), root('/private/clone', 0o700)];
+    expect(firstClosedFolder(way, postgres)).toBe('/private');
   });
 
   it('needs no more than the right to enter', () => {
@@ -33,6 +33,6 @@ describe('whether user postgres can reach a folder', () => {
   });
 
   it('lists the folders of a path from the root down', () => {
-    expect(foldersOf('/home/me/clone')).toEqual(['/', '/home', '/home/me', '/home/me/clone']);
+    expect(foldersOf('/srv/me/clone')).toEqual(['/', '/srv', '/srv/me', '/srv/me/clone']);
   });
 });

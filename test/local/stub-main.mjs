@@ -24,8 +24,8 @@ if (role === 'start') {
     process.exitCode = 1;
   });
 } else {
-  const { announceFailure, announceReady, onStop } = await load('src/local/part-protocol.js');
-  const { listen } = await load('src/local/part-listener.js');
+  const { announceFailure, announceReady, onStop } = await load('src/process/part-protocol.js');
+  const { listen } = await load('src/process/part-listener.js');
   const server = createServer((request, response) => {
     const wait = request.url === '/slow' ? 1_500 : 0;
     setTimeout(() => response.end(String(process.pid)), wait);

@@ -85,7 +85,12 @@ describe('with DELIVERY_WORKFLOWS=retries', () => {
 
   it('goes on when the setting is changed under load', async () => {
     const { id, path } = await engine.subscribe({ delaysMs: [100, 100] });
-    engine.receiver.answer(path, (_, count) => ({ status: count % 4 === 0 ? 500 : 200 }));
+    // Every fourth event is refused at first.
+    engine.receiver.answer(path, ({ body, deliveryId }) => {
+      const refused = JSON.parse(body.toString()).data.n % 4 === 0;
+      const before = engine.receiver.of(path).filter((request) => request.deliveryId === deliveryId);
+      return { status: refused && before.length === 1 ? 500 : 200 };
+    });
     await engine.startProcess({ mode: 'all' });
     const old = await engine.startProcess({ mode: 'retries', worker: false });
     const ids = await engine.publish(id, 30);

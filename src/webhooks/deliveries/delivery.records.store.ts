@@ -31,6 +31,11 @@ const STORED: Readonly<Record<DeliveryStatus, string>> = {
 /** An id begins with the publisher's clock, `created_at` is the database's: their difference must never hide a row. */
 const CLOCK_SKEW = `interval '1 hour'`;
 
+const EXISTS = `
+SELECT 1 FROM deliveries d
+WHERE d.id = $1 AND d.tenant_id = $2 AND ($3::uuid IS NULL OR d.subscription_id = $3 AND EXISTS (
+  SELECT 1 FROM subscriptions s WHERE s.id = $3 AND s.tenant_id = $2 AND s.deleted_at IS NULL))`;
+
 const ATTEMPTS = `
 SELECT n AS number, started_at AS "startedAt", duration_ms AS "durationMs", phases, status_code AS "statusCode",
   error, retry_after_seconds AS "retryAfterSeconds", response_excerpt AS "responseExcerpt"
@@ -104,6 +109,12 @@ export function createDeliveryRecordStore() {
       const { text, values } = listQuery(scope, request);
       const { rows } = await queryable.query<DeliveryRecord>(text, values);
       return toPage(rows, request.limit);
+    },
+
+    /** Whether the delivery is in the scope; one of a deleted subscription is not in that subscription's. One indexed read. */
+    exists: async (queryable: Queryable, scope: DeliveryScope, id: string): Promise<boolean> => {
+      const { rowCount } = await queryable.query(EXISTS, [id, scope.tenantId, scope.subscriptionId ?? null]);
+      return rowCount > 0;
     },
 
     /** @returns undefined when the delivery is not in the scope */

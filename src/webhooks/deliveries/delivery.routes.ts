@@ -101,6 +101,7 @@ export function createDeliveryRoutes({
       scope: 'webhooks:write',
       idempotent: true,
       request: { params: place.oneParams },
+      exists: (context, params) => deliveries.exists(context, params.delivery_id, subscriptionOf(params)),
       responses: { 202: { description: 'The delivery', schema: deliverySchema } },
       errors: ['not_found', 'conflict'],
       handler: async ({ context, params }) => {
@@ -117,6 +118,7 @@ export function createDeliveryRoutes({
       tag: TAG,
       scope: 'webhooks:write',
       request: { params: place.oneParams },
+      exists: (context, params) => deliveries.exists(context, params.delivery_id, subscriptionOf(params)),
       responses: { 202: { description: 'The delivery, canceled', schema: deliverySchema } },
       errors: ['not_found', 'conflict'],
       handler: async ({ context, params }) => {

@@ -1,7 +1,7 @@
 // The shapes of deliveries in requests and answers.
 import { z } from 'zod';
-import { PAGE_LIMIT } from '../../database/page.ts';
 import { parseTimestamp } from '../../events/timestamp.ts';
+import { pageParameters } from '../../http/field-schemas.ts';
 import {
   DELIVERY_STATUSES,
   type DeliveryDetails,
@@ -27,8 +27,7 @@ export const deliveryListQuery = z.object({
   event_type: z.string().min(1).max(128).optional().meta({ description: 'The whole type, exactly.' }),
   since: time.optional().meta({ description: 'Created at this time or later.' }),
   until: time.optional().meta({ description: 'Created before this time.' }),
-  limit: z.coerce.number().int().min(PAGE_LIMIT.least).max(PAGE_LIMIT.most).default(PAGE_LIMIT.usual),
-  cursor: z.string().optional(),
+  ...pageParameters,
 });
 
 export const noParams = z.object({});

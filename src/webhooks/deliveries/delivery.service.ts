@@ -81,6 +81,10 @@ export function createDeliveryService({
       return store.list(queryable, await scopeOf(queryable, context, subscriptionId), request);
     },
 
+    /** Whether this is a delivery of the tenant. One indexed read. */
+    exists: (context: RequestContext, id: string, subscriptionId?: string | undefined): Promise<boolean> =>
+      store.exists(context.transaction ?? database, { tenantId: context.tenant.id, subscriptionId }, id),
+
     /** One delivery with its body and its attempts. @throws ServiceError `not_found` */
     get: async (
       context: RequestContext,

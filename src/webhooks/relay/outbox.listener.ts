@@ -42,6 +42,7 @@ export function createOutboxListener({
       application_name: 'countersign relay',
       connectionTimeoutMillis: 2_000,
       statement_timeout: 5_000,
+      query_timeout: 6_000,
       keepAlive: true,
     });
     client = opened;

@@ -42,6 +42,7 @@ export function createOutboxNotifier({
       application_name: 'countersign notifier',
       connectionTimeoutMillis: 2_000,
       statement_timeout: 5_000,
+      query_timeout: 6_000,
       keepAlive: true,
     });
     opened.on('error', drop);

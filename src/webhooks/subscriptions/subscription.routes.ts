@@ -95,6 +95,7 @@ export function createSubscriptionRoutes({ subscriptions }: { subscriptions: Sub
       tag: TAG,
       scope: 'webhooks:write',
       request: { params: subscriptionParams, body: updateSubscriptionBody },
+      exists: (context, { id }) => subscriptions.exists(context, id),
       responses: { 200: { description: 'The subscription, changed', schema: subscriptionSchema } },
       errors: ['not_found'],
       handler: async ({ context, params, body }) => ({
@@ -130,6 +131,7 @@ export function createSubscriptionRoutes({ subscriptions }: { subscriptions: Sub
       scope: 'webhooks:write',
       idempotent: true,
       request: { params: subscriptionParams },
+      exists: (context, { id }) => subscriptions.exists(context, id),
       responses: {
         202: {
           description: 'The delivery of an event webhook.test to this subscription',

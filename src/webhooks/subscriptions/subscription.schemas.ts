@@ -1,6 +1,6 @@
 // The shapes of subscriptions in requests and answers. An answer may hold a secret only where it was just generated.
 import { z } from 'zod';
-import { PAGE_LIMIT } from '../../database/page.ts';
+import { pageParameters } from '../../http/field-schemas.ts';
 import { RETRY_POLICY_BOUNDS } from '../deliveries/retry-schedule.ts';
 import { MAX_URL_LENGTH } from '../egress/url-rules.ts';
 import type { Subscription } from './subscription.service.ts';
@@ -133,8 +133,7 @@ export const testDeliverySchema = z.object({ delivery_id: z.uuid(), event_id: z.
 export const subscriptionParams = z.object({ id: z.uuid() });
 
 export const subscriptionListQuery = z.object({
-  limit: z.coerce.number().int().min(PAGE_LIMIT.least).max(PAGE_LIMIT.most).default(PAGE_LIMIT.usual),
-  cursor: z.string().optional(),
+  ...pageParameters,
 });
 
 type Body = z.output<typeof createSubscriptionBody>;

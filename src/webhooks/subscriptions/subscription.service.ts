@@ -232,6 +232,10 @@ export function createSubscriptionService({
       });
     },
 
+    /** Whether this is a subscription of the tenant that is not deleted. One indexed read. */
+    exists: (context: RequestContext, id: string): Promise<boolean> =>
+      store.exists(context.transaction ?? database, context.tenant.id, id),
+
     /** @throws ServiceError `not_found` for an id that is no subscription of this tenant, or a deleted one */
     get: async (context: RequestContext, id: string): Promise<Subscription> => {
       const row = await store.find(context.transaction, context.tenant.id, id);

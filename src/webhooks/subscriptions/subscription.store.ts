@@ -40,6 +40,15 @@ export function createSubscriptionStore({ sequelize }: { sequelize: Sequelize })
       return created.get();
     },
 
+    /** Whether the subscription is there. One indexed read. */
+    exists: async (queryable: Queryable, tenantId: string, id: string): Promise<boolean> => {
+      const { rowCount } = await queryable.query(
+        'SELECT 1 FROM subscriptions WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL',
+        [id, tenantId],
+      );
+      return rowCount > 0;
+    },
+
     find: (
       transaction: Transaction | undefined,
       tenantId: string,

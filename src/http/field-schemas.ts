@@ -1,0 +1,39 @@
+// Shapes of fields that requests of several rooms share. Their patterns are written for every dialect of regular expressions: no \p.
+import { z } from 'zod';
+import { PAGE_LIMIT } from '../database/page.ts';
+
+/** What people read in lists: one line with something to see, no control characters (C0, DEL, C1). */
+export const displayName = z
+  .string()
+  .min(1)
+  .max(200)
+  .regex(/^$|\S/, 'must contain a visible character')
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: refusing them is the purpose
+  .regex(/^[^\x00-\x1f\x7f-\x9f]*$/, 'must not contain control characters')
+  .meta({ description: 'Display name.' });
+
+/** The `aud` of tokens: any text without white space or control characters, usually a URL. */
+export const audience = z
+  .string()
+  .min(1)
+  .max(500)
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: refusing them is the purpose
+  .regex(/^[^\s\x00-\x1f\x7f-\x9f]+$/, 'must not hold white space or control characters');
+
+const isLimit = (text: unknown) =>
+  typeof text === 'string' &&
+  /^[1-9]\d{0,2}$/.test(text) &&
+  Number(text) >= PAGE_LIMIT.least &&
+  Number(text) <= PAGE_LIMIT.most;
+
+/** The query parameters of every list: decimal digits only, so that no two spellings ask for the same page. */
+export const pageParameters = {
+  limit: z
+    .custom<string>(isLimit, {
+      error: `must be a whole number from ${PAGE_LIMIT.least} to ${PAGE_LIMIT.most}`,
+    })
+    .meta({ type: 'integer', minimum: PAGE_LIMIT.least, maximum: PAGE_LIMIT.most, default: PAGE_LIMIT.usual })
+    .transform(Number)
+    .default(PAGE_LIMIT.usual),
+  cursor: z.string().optional(),
+};

@@ -1,0 +1,25 @@
+// Answers 404 for a path whose ids are malformed or name nothing, before anything else of the request is looked at.
+import { ServiceError } from '../errors/service-error.ts';
+import { contextOf, type Middleware } from './request-state.ts';
+import type { Route } from './route.ts';
+
+/** Validates the path parameters, asks the route whether what they name exists, and leaves them in `ctx.state.params`. */
+export function findTarget({ request, exists }: Route): Middleware {
+  const schema = request?.params;
+  return async (ctx, next) => {
+    if (schema === undefined) return next();
+    // A path without parameters may not have gone through the router's matching.
+    const result = schema.safeParse(ctx.params ?? {});
+    if (!result.success) throw unknownTarget();
+    // The very schema that the type of the route's `params` comes from.
+    const params = result.data as never;
+    if (exists !== undefined && !(await exists(contextOf(ctx), params))) throw unknownTarget();
+    ctx.state.params = params;
+    return next();
+  };
+}
+
+/** The same for a malformed id, an unknown one and one of another tenant. */
+function unknownTarget(): ServiceError {
+  return new ServiceError('not_found', { detail: 'There is nothing with this id.' });
+}
