@@ -3,18 +3,20 @@ import { z } from 'zod';
 import { audience, pageParameters } from '../http/field-schemas.ts';
 import { AGENT_SCOPES } from '../tokens/scope.ts';
 import { DELEGATION_STATUSES, type Delegation } from './delegation.ts';
-import { isSub, LONGEST, subjectId } from './subject.ts';
+import { LONGEST, subjectId } from './subject.ts';
 
 const issuer = z
   .string()
   .min(1)
   .max(LONGEST.issuer)
+  .regex(/^https?:\/\/[!"$->@-[\]-~]+$/, 'must be a URL without query and fragment')
   .meta({ description: 'Issuer of the tokens of the user: a trusted issuer, or the issuer of this tenant.' });
 const sub = z
   .string()
   .min(1)
   .max(LONGEST.sub)
-  .refine((text) => text === '' || isSub(text), 'must not contain control characters')
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: refusing them is the purpose
+  .regex(/^[^\x00-\x1f\x7f-\x9f]*$/, 'must not contain control characters')
   .meta({ description: 'The user as that issuer names him.' });
 const timestamp = z.iso.datetime();
 
