@@ -48,7 +48,7 @@ export function createSealing(
 
     /** Seals until nothing is left; transactions of other databases of the server hold rows back for moments. */
     sealAll: async () => {
-      for (let tries = 0; tries < 400; tries += 1) {
+      for (let tries = 0; tries < 1_000; tries += 1) {
         await sealer.runOnce();
         const head = await checkpoints.readHead(database);
         if (head !== undefined && (await store.countUnsealed(head.last, undefined)).rows === 0) return;

@@ -1,5 +1,6 @@
 // Everything that a superuser can do to the audit log behind the service's back, and what verification says of it.
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { checkpointStatement } from '../../src/audit/checkpoint.ts';
 import { parseAnchor } from '../../src/audit/verification.ts';
 import type { RequestContext } from '../../src/context.ts';
 import { newId } from '../../src/database/ids.ts';
@@ -266,13 +267,9 @@ describe('a tail that was cut off', () => {
   });
 
   async function anchorsOf(context: RequestContext) {
-    const { statements } = await statementsOf(context);
-    return statements.map((text) => parseAnchor(text)).filter((anchor) => anchor !== undefined);
-  }
-
-  async function statementsOf(context: RequestContext) {
-    const { checkpointStatement } = await import('../../src/audit/checkpoint.ts');
     const { data } = await sealing.reading.listCheckpoints(context, { limit: 50 });
-    return { statements: data.map(checkpointStatement) };
+    return data
+      .map((checkpoint) => parseAnchor(checkpointStatement(checkpoint)))
+      .filter((anchor) => anchor !== undefined);
   }
 });

@@ -5,6 +5,12 @@ export const auditCheckpoints = `
 CREATE INDEX audit_log_by_position ON audit_log (xid, id);
 CREATE INDEX audit_log_by_tenant_position ON audit_log (tenant_id, xid, id);
 
+-- What one request, token, key or actor did: without these a page of a rare one would read the tenant's whole log.
+CREATE INDEX audit_log_by_request ON audit_log (request_id) WHERE request_id IS NOT NULL;
+CREATE INDEX audit_log_by_token ON audit_log (token_id) WHERE token_id IS NOT NULL;
+CREATE INDEX audit_log_by_key ON audit_log (key_id, id) WHERE key_id IS NOT NULL;
+CREATE INDEX audit_log_by_actor ON audit_log (actor_id, id) WHERE actor_id IS NOT NULL;
+
 -- Public halves only; the private ones are derived from the master key. id: RFC 7638 thumbprint.
 CREATE TABLE audit_signing_keys (
   id text PRIMARY KEY,
