@@ -18,6 +18,9 @@ import { createChallengeStore } from './challenges/challenge.store.ts';
 import { type Config, ConfigError, loadConfig } from './config.ts';
 import { createSignatureVerifier } from './crypto/verify-signature.node.ts';
 import { createDatabase } from './database/database.ts';
+import { createDpopService } from './dpop/dpop.service.ts';
+import { createDpopStore } from './dpop/dpop.store.ts';
+import { createProofVerifier } from './dpop/dpop-proof.verifier.ts';
 import { createBacklogGauge } from './events/backlog.gauge.ts';
 import { createEventRoutes } from './events/event.routes.ts';
 import { createEventService } from './events/event.service.ts';
@@ -39,10 +42,24 @@ import { createProvisionService } from './tenants/provision.service.ts';
 import { createTenantRoutes } from './tenants/tenant.routes.ts';
 import { createTenantService } from './tenants/tenant.service.ts';
 import { createTenantStore } from './tenants/tenant.store.ts';
+import { createClientAssertionService } from './tokens/client-assertion.service.ts';
+import { createClientAssertionStore } from './tokens/client-assertion.store.ts';
+import { createClientAuthenticationService } from './tokens/client-authentication.service.ts';
 import { createClientCredentialsService } from './tokens/client-credentials.service.ts';
+import { CLIENT_CREDENTIALS } from './tokens/client-credentials.ts';
+import { createClientRecordService } from './tokens/client-record.service.ts';
+import { createIntrospectionRoutes } from './tokens/introspection.routes.ts';
+import { createIntrospectionService } from './tokens/introspection.service.ts';
+import { createRefreshService } from './tokens/refresh.service.ts';
+import { createRefreshRotationStore } from './tokens/refresh-rotation.store.ts';
+import { createSuccessorDeriver } from './tokens/refresh-successor.deriver.ts';
 import { createRefreshTokenStore } from './tokens/refresh-token.store.ts';
+import { REFRESH_TOKEN } from './tokens/refresh-token.ts';
+import { createRevocationService } from './tokens/revocation.service.ts';
+import { createRevocationStore } from './tokens/revocation.store.ts';
 import { createTokenRoutes } from './tokens/token.routes.ts';
 import { createTokenService } from './tokens/token.service.ts';
+import { createTokenEndpointService } from './tokens/token-endpoint.service.ts';
 import { createAttemptMonitor } from './webhooks/deliveries/attempt.monitor.ts';
 import { createAttemptService } from './webhooks/deliveries/attempt.service.ts';
 import { createAttemptStore } from './webhooks/deliveries/attempt.store.ts';
@@ -100,11 +117,18 @@ export function composeCore(config: Config, { logger, name }: { logger: Logger; 
     audit,
     addresses: config,
   });
+  const revocations = createRevocationService({
+    store: createRevocationStore(),
+    database,
+    onError: (error) =>
+      logger.warn({ reason: reasonOf(error) }, 'revocations could not be read; each check asks the database'),
+  });
   const applications = createApplicationService({
     database,
     store: createApplicationStore({ sequelize, database }),
     secrets: createSecretStore({ database }),
     audit,
+    tokens: revocations,
   });
   const lanes = createLaneService({ store: createLaneStore(), notifier });
   const sealing = createSubscriptionSealing({ masterKeys });
@@ -135,11 +159,13 @@ export function composeCore(config: Config, { logger, name }: { logger: Logger; 
     issuer,
     tenants,
     applications,
+    revocations,
     lanes,
     sealing,
     deliveries,
     subscriptions,
     close: async () => {
+      await revocations.close();
       await notifier.close();
       await database.close();
     },
@@ -162,23 +188,60 @@ export function composeManagement(config: Config, logger: Logger) {
 
 /** Wires the HTTP interface: the services behind it and its route table. */
 export function composeRoutes(config: Config, core: Core, logger: Logger) {
-  const { database, audit, events, eventStore, issuer, tenants, applications, notifier } = core;
+  const { database, audit, events, eventStore, issuer, tenants, applications, notifier, revocations } = core;
   const onError = (error: unknown) =>
     logger.error({ err: error }, 'a record of what happened could not be written');
   const tokens = createTokenService({
     issuer,
     refreshTokens: createRefreshTokenStore(),
+    revocations,
     accessTokenLifetime: config.accessTokenLifetime,
     refreshTokenLifetime: config.refreshTokenLifetime,
   });
-  const clientCredentials = createClientCredentialsService({
+  const clientRecords = createClientRecordService({ database, audit, events, onError });
+  const clientAssertions = createClientAssertionService({
+    store: createClientAssertionStore(),
     database,
+    onError,
+  });
+  const clients = createClientAuthenticationService({
     applications,
+    assertions: clientAssertions,
+    records: clientRecords,
+    failures: limiter(config.rateLimit.clientFailures, 'client'),
+  });
+  const clientCredentials = createClientCredentialsService({ clients, tokens, records: clientRecords });
+  const refreshTokens = createRefreshRotationStore();
+  const refresh = createRefreshService({
+    store: refreshTokens,
+    database,
+    successors: createSuccessorDeriver(config),
     tokens,
     audit,
     events,
-    failures: limiter(config.rateLimit.clientFailures, 'client'),
+  });
+  const dpop = createDpopService({
+    store: createDpopStore(),
+    database,
+    verifier: createProofVerifier(),
+    masterKeys: config.masterKeys,
     onError,
+  });
+  const tokenEndpoint = createTokenEndpointService({
+    grants: new Map([
+      [CLIENT_CREDENTIALS, clientCredentials.grant],
+      [REFRESH_TOKEN, refresh.grant],
+    ]),
+    dpop,
+  });
+  const introspection = createIntrospectionService({
+    database,
+    clients,
+    tokens,
+    refreshTokens,
+    revocations,
+    audit,
+    events,
   });
   const verifier = createSignatureVerifier();
   const keyStore = createKeyStore({ sequelize: database.sequelize });
@@ -220,7 +283,8 @@ export function composeRoutes(config: Config, core: Core, logger: Logger) {
   });
   const routes: Route[] = [
     ...createIssuerRoutes({ issuer }),
-    ...createTokenRoutes({ clientCredentials }),
+    ...createTokenRoutes({ tokenEndpoint }),
+    ...createIntrospectionRoutes({ introspection }),
     ...createChallengeRoutes({ challenges }),
     ...createTenantRoutes({ tenants }),
     ...createApplicationRoutes({ applications }),
@@ -235,7 +299,12 @@ export function composeRoutes(config: Config, core: Core, logger: Logger) {
     tokens,
     /** To be called before the database closes: failures that were counted are written now. */
     close: async () => {
-      await Promise.allSettled([clientCredentials.close(), verifier.close()]);
+      await Promise.allSettled([
+        clientRecords.close(),
+        clientAssertions.close(),
+        dpop.close(),
+        verifier.close(),
+      ]);
     },
   };
 

@@ -48,7 +48,7 @@ export async function runRole(name: keyof typeof ROLES, env: Environment): Promi
 async function runApi(config: Config): Promise<void> {
   const logger = createLogger(config).child({ role: 'api' });
   const core = composeCore(config, { logger, name: 'api' });
-  const { database, tenants } = core;
+  const { database, tenants, revocations } = core;
   await refuseMovedTenants(core);
   const { routes, tokens, close } = composeRoutes(config, core, logger);
   const temporal = createLazyConnection(config.temporal);
@@ -74,6 +74,7 @@ async function runApi(config: Config): Promise<void> {
     await Promise.allSettled([close(), temporal.close()]);
     await core.close();
   });
+  revocations.start();
   listener = await listen(http.server, config);
   logger.info({ port: listener.port }, 'the API is ready');
   announceReady();

@@ -1,4 +1,4 @@
-// The life of agents. Whatever ends an agent's access ends its refresh tokens in the same transaction.
+// The life of agents. Whatever ends an agent's access ends its tokens in the same transaction.
 import type { AuditService } from '../audit/audit.service.ts';
 import type { RequestContext } from '../context.ts';
 import type { Database } from '../database/database.ts';
@@ -40,7 +40,7 @@ const AUDITED: Readonly<Record<Verb, string>> = {
 
 /**
  * Agents of a tenant. Source: Specification, "Agent management", "Agent status".
- * @param tokens ends refresh tokens
+ * @param tokens ends tokens, and accepts new ones again
  * @param releaseKeys removes the unrevoked keys of a deleted agent, so that their owner may register them again
  */
 export function createAgentService({
@@ -55,7 +55,10 @@ export function createAgentService({
   database: Pick<Database, 'transaction' | 'query'>;
   audit: Pick<AuditService, 'append'>;
   events: Pick<EventService, 'emit'>;
-  tokens: { revokeRefreshTokensOfAgent(unit: Unit, agentId: string, reason: string): Promise<unknown> };
+  tokens: {
+    revokeTokensOfAgent(unit: Unit, agent: AgentRecord, reason: string): Promise<unknown>;
+    admitTokensOfAgent(unit: Unit, agent: AgentRecord): Promise<unknown>;
+  };
   releaseKeys: (transaction: Transaction, agentId: string) => Promise<void>;
 }) {
   async function assess(context: RequestContext, agents: readonly AgentRecord[]): Promise<Agent[]> {
@@ -122,7 +125,8 @@ export function createAgentService({
       const found = await lock(transaction, context, id, 'change');
       if (found.status === status) return assessOne({ ...context, transaction }, found);
       const agent = await store.update(transaction, id, { status });
-      if (status === 'suspended') await tokens.revokeRefreshTokensOfAgent(transaction, id, 'agent_suspended');
+      if (status === 'suspended') await tokens.revokeTokensOfAgent(transaction, agent, 'agent_suspended');
+      else await tokens.admitTokensOfAgent(transaction, agent);
       await record(transaction, context, status === 'suspended' ? 'suspended' : 'reactivated', agent);
       return assessOne({ ...context, transaction }, agent);
     });
@@ -186,16 +190,16 @@ export function createAgentService({
       }),
 
     /**
-     * Suspends an agent: it cannot authenticate, and its refresh tokens end. Again: nothing happens.
+     * Suspends an agent: it cannot authenticate, and its tokens end. Again: nothing happens.
      * Emits `admin.agent.suspended`. @throws ServiceError `not_found`
      */
     suspend: (context: RequestContext, id: string): Promise<Agent> => setStatus(context, id, 'suspended'),
 
-    /** Makes a suspended agent active; its refresh tokens stay ended. Emits `admin.agent.reactivated`. @throws ServiceError `not_found` */
+    /** Makes a suspended agent active; its tokens stay ended. Emits `admin.agent.reactivated`. @throws ServiceError `not_found` */
     reactivate: (context: RequestContext, id: string): Promise<Agent> => setStatus(context, id, 'active'),
 
     /**
-     * Deletes an agent: its refresh tokens end, its unrevoked keys are free again, its audit trail stays.
+     * Deletes an agent: its tokens end, its unrevoked keys are free again, its audit trail stays.
      * Emits `admin.agent.deleted`. @throws ServiceError `not_found`
      */
     remove: (context: RequestContext, id: string): Promise<void> =>
@@ -203,7 +207,7 @@ export function createAgentService({
         const agent = await lock(transaction, context, id, 'change');
         await store.markDeleted(transaction, id);
         await releaseKeys(transaction, id);
-        await tokens.revokeRefreshTokensOfAgent(transaction, id, 'agent_deleted');
+        await tokens.revokeTokensOfAgent(transaction, agent, 'agent_deleted');
         await record(transaction, context, 'deleted', agent);
       }),
   };

@@ -17,6 +17,7 @@ export function defineApplicationModel(sequelize: Sequelize): ApplicationModel {
     scopes: { type: DataTypes.ARRAY(DataTypes.TEXT), allowNull: false },
     grantTypes: { type: DataTypes.ARRAY(DataTypes.TEXT), allowNull: false },
     agentId: DataTypes.UUID,
+    jwks: DataTypes.JSONB,
     createdAt: DataTypes.DATE(3),
     updatedAt: DataTypes.DATE(3),
     deletedAt: DataTypes.DATE(3),

@@ -15,6 +15,7 @@ import {
   updateApplicationBody,
 } from './application.schemas.ts';
 import type { ApplicationService } from './application.service.ts';
+import { readApplicationJwks } from './application-jwks.ts';
 
 const TAG = 'Applications';
 const ROOT = '/api/v1/applications';
@@ -64,6 +65,7 @@ export function createApplicationRoutes({ applications }: { applications: Applic
           audience: body.audience,
           grantTypes: body.grant_types,
           agentId: body.agent_id,
+          jwks: body.jwks === undefined ? undefined : readApplicationJwks(body.jwks),
         });
         const { baseUrl } = context.tenant;
         return {
@@ -92,7 +94,7 @@ export function createApplicationRoutes({ applications }: { applications: Applic
       method: 'PATCH',
       path: `${ROOT}/:client_id`,
       operationId: 'updateApplication',
-      summary: 'Change name, audience, scopes or grants',
+      summary: 'Change name, audience, scopes, grants or keys',
       tag: TAG,
       scope: 'applications:write',
       request: { params: applicationParams, body: updateApplicationBody },
@@ -105,6 +107,9 @@ export function createApplicationRoutes({ applications }: { applications: Applic
           ...(body.audience === undefined ? {} : { audience: body.audience }),
           ...(body.scopes === undefined ? {} : { scopes: body.scopes }),
           ...(body.grant_types === undefined ? {} : { grantTypes: body.grant_types }),
+          ...(body.jwks === undefined
+            ? {}
+            : { jwks: body.jwks === null ? null : readApplicationJwks(body.jwks) }),
         });
         return { status: 200, body: presentApplication(updated, context.tenant.baseUrl) };
       },

@@ -4,9 +4,27 @@ import { audience, displayName as name, pageParameters } from '../http/field-sch
 import { APPLICATION_SCOPES } from '../tokens/scope.ts';
 import type { ApplicationWithSecrets, CreatedApplication, CreatedSecret } from './application.service.ts';
 import { GRANT_TYPES } from './application.ts';
+import { MOST_KEYS } from './application-jwks.ts';
 
 const scopes = z.array(z.enum(APPLICATION_SCOPES)).min(1).max(APPLICATION_SCOPES.length);
 const grantTypes = z.array(z.enum(GRANT_TYPES)).max(GRANT_TYPES.length);
+
+const jwks = z
+  .strictObject({ keys: z.array(z.record(z.string(), z.unknown())).min(1).max(MOST_KEYS) })
+  .describe('Public keys on P-256 (ES256) or Ed25519 (EdDSA) for private_key_jwt (RFC 7523)');
+
+const jwksSchema = z.strictObject({
+  keys: z.array(
+    z.strictObject({
+      kty: z.enum(['EC', 'OKP']),
+      crv: z.enum(['P-256', 'Ed25519']),
+      x: z.string(),
+      y: z.string().optional(),
+      alg: z.enum(['ES256', 'EdDSA']),
+      kid: z.string().optional(),
+    }),
+  ),
+});
 
 const secretSchema = z.strictObject({
   id: z.uuid(),
@@ -25,6 +43,7 @@ export const applicationSchema = z
       .uuid()
       .nullable()
       .describe('The agent that it acts for; its scopes are the most that it gets'),
+    jwks: jwksSchema.nullable().describe('Keys with which it may authenticate by private_key_jwt'),
     secrets: z.array(secretSchema).describe('The live secrets, the newest first'),
     created_at: z.iso.datetime(),
     updated_at: z.iso.datetime(),
@@ -54,6 +73,7 @@ export const createApplicationBody = z
     audience: audience.optional(),
     grant_types: grantTypes.optional().describe('client_credentials, unless said'),
     agent_id: z.uuid().optional(),
+    jwks: jwks.optional(),
   })
   .meta({ id: 'NewApplication' });
 
@@ -64,6 +84,7 @@ export const updateApplicationBody = z
     scopes: scopes.optional(),
     audience: audience.nullable().optional(),
     grant_types: grantTypes.optional(),
+    jwks: jwks.nullable().optional(),
   })
   .meta({ id: 'ApplicationPatch' });
 
@@ -82,6 +103,7 @@ export function presentApplication(
     scopes: [...application.scopes],
     grant_types: [...application.grantTypes],
     agent_id: application.agentId,
+    jwks: application.jwks === null ? null : { keys: [...application.jwks.keys] },
     secrets: application.secrets.map(presentSecret),
     created_at: application.createdAt.toISOString(),
     updated_at: application.updatedAt.toISOString(),

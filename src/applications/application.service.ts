@@ -17,6 +17,7 @@ import {
   type GrantType,
   LIVE_SECRETS,
 } from './application.ts';
+import type { ApplicationJwks } from './application-jwks.ts';
 import type { SecretStore } from './secret.store.ts';
 
 export type { Application, ApplicationSecret, Client, LinkedAgent } from './application.ts';
@@ -31,6 +32,7 @@ export type NewApplication = {
   readonly audience?: string | undefined;
   readonly grantTypes?: readonly GrantType[] | undefined;
   readonly agentId?: string | undefined;
+  readonly jwks?: ApplicationJwks | undefined;
 };
 
 export type ApplicationWithSecrets = Application & { readonly secrets: readonly ApplicationSecret[] };
@@ -48,11 +50,14 @@ export function createApplicationService({
   store,
   secrets,
   audit,
+  tokens,
 }: {
   database: Pick<Database, 'transaction'>;
   store: ApplicationStore;
   secrets: SecretStore;
   audit: AuditService;
+  /** Ends the tokens that an application got. */
+  tokens: { endPrincipal(unit: Unit, tenantId: string, principal: string): Promise<void> };
 }) {
   const clients = createCoalescer<ClientKey, Client | undefined>({
     run: store.findClients,
@@ -126,6 +131,7 @@ export function createApplicationService({
           scopes: [...new Set(input.scopes)],
           grantTypes: input.grantTypes ?? ['client_credentials'],
           agentId: input.agentId ?? null,
+          jwks: input.jwks ?? null,
         });
         const { secret, clientSecret } = await makeSecret(transaction, tenant.id, application.id);
         await record(transaction, context, application.id, 'application.created', {
@@ -178,11 +184,12 @@ export function createApplicationService({
       return withSecretsOf(context, updated);
     },
 
-    /** Deletes an application; it can ask for no token from the commit on. @throws ServiceError `not_found` */
+    /** Deletes an application: its tokens end, and it can ask for none from the commit on. @throws ServiceError `not_found` */
     remove: (context: RequestContext, id: string): Promise<void> =>
       database.transaction(context, async (transaction) => {
         const removed = await store.update(transaction, context.tenant.id, id, { deletedAt: 'now' });
         if (removed === undefined) throw notFound();
+        await tokens.endPrincipal(transaction, context.tenant.id, removed.id);
         await record(transaction, context, id, 'application.deleted');
       }),
 

@@ -4,9 +4,12 @@ import { translateDatabaseError } from '../database/errors.ts';
 import type { Queryable, Transaction } from '../database/transaction.ts';
 import { defineApplicationModel } from './application.model.ts';
 import type { Application, Client, LinkedAgent } from './application.ts';
+import type { ApplicationJwks } from './application-jwks.ts';
 
 /** What a change may touch. */
-export type ApplicationChange = Partial<Pick<Application, 'name' | 'audience' | 'scopes' | 'grantTypes'>>;
+export type ApplicationChange = Partial<
+  Pick<Application, 'name' | 'audience' | 'scopes' | 'grantTypes' | 'jwks'>
+>;
 
 /** Which client a token request is about. */
 export type ClientKey = { readonly tenantId: string; readonly clientId: string };
@@ -18,6 +21,7 @@ type ClientRow = {
   audience: string | null;
   scopes: string[];
   grant_types: string[];
+  jwks: ApplicationJwks | null;
   secret_hashes: Buffer[] | null;
   agent_id: string | null;
   agent_name: string;
@@ -27,7 +31,7 @@ type ClientRow = {
 };
 
 const FIND_CLIENTS = `
-SELECT application.tenant_id, application.id, application.name, application.audience, application.scopes, application.grant_types,
+SELECT application.tenant_id, application.id, application.name, application.audience, application.scopes, application.grant_types, application.jwks,
        (SELECT array_agg(secret.hash) FROM application_secrets secret
         WHERE secret.application_id = application.id AND (secret.expires_at IS NULL OR secret.expires_at > now())) AS secret_hashes,
        application.agent_id, agent.name AS agent_name, agent.capabilities AS agent_capabilities, agent.scopes AS agent_scopes,
@@ -156,6 +160,7 @@ function readClient(row: ClientRow): Client {
     scopes: row.scopes,
     grantTypes: row.grant_types,
     secretHashes: row.secret_hashes ?? [],
+    keys: row.jwks?.keys ?? [],
     agent:
       row.agent_id === null
         ? undefined

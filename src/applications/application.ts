@@ -1,6 +1,7 @@
 // What an application (a confidential OAuth client) is, and what it may hold. It must never see a secret, only its hash.
 import { invalidField } from '../errors/service-error.ts';
 import { APPLICATION_SCOPES, isWithin } from '../tokens/scope.ts';
+import type { ApplicationJwk, ApplicationJwks } from './application-jwks.ts';
 
 /** Grants that an application can be allowed. */
 export const GRANT_TYPES = ['client_credentials'] as const;
@@ -18,6 +19,8 @@ export type Application = {
   readonly scopes: readonly string[];
   readonly grantTypes: readonly string[];
   readonly agentId: string | null;
+  /** Keys with which it may authenticate besides its secrets. */
+  readonly jwks: ApplicationJwks | null;
   readonly createdAt: Date;
   readonly updatedAt: Date;
 };
@@ -41,6 +44,7 @@ export type LinkedAgent = {
 /** Everything that deciding a token request needs. `secretHashes`: SHA-256, the live ones only. */
 export type Client = Pick<Application, 'id' | 'name' | 'audience' | 'scopes' | 'grantTypes'> & {
   readonly secretHashes: readonly Uint8Array[];
+  readonly keys: readonly ApplicationJwk[];
   readonly agent?: LinkedAgent | undefined;
 };
 

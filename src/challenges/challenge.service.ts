@@ -122,6 +122,7 @@ export function createChallengeService({
       scopes: challenge.scopes,
       audience,
       clientId: AGENT_CLIENT_ID,
+      accessTokenId: success.token.tokenId,
     });
     const prepare = (description: Description) => ({
       audit: audit.prepare(context, description.audit),

@@ -9,6 +9,7 @@ import { events } from './migrations/0003-events.ts';
 import { auditCheckpoints } from './migrations/0004-audit-checkpoints.ts';
 import { dpop } from './migrations/0005-dpop.ts';
 import { delegations } from './migrations/0006-delegations.ts';
+import { tokens } from './migrations/0007-tokens.ts';
 import { ensurePartitions } from './partitions.ts';
 
 /** In order, for ever: an entry is never edited once it was released. */
@@ -19,6 +20,7 @@ const MIGRATIONS = [
   { name: '0004-audit-checkpoints', sql: auditCheckpoints },
   { name: '0005-dpop', sql: dpop },
   { name: '0006-delegations', sql: delegations },
+  { name: '0007-tokens', sql: tokens },
 ] as const;
 
 /** Any constant: the advisory lock that lets one migration run at a time. */

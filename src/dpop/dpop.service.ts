@@ -122,13 +122,5 @@ export type DpopService = ReturnType<typeof createDpopService>;
 const NONCE_WANTED = 'The proof needs the nonce that the DPoP-Nonce header of this answer holds.';
 
 function withNonce(error: unknown, nonce: string): unknown {
-  if (!(error instanceof ServiceError)) return error;
-  const { code, detail, cause, errors, headers, retryAfterSeconds } = error;
-  return new ServiceError(code, {
-    detail,
-    cause,
-    errors,
-    retryAfterSeconds,
-    headers: { ...headers, 'dpop-nonce': nonce },
-  });
+  return error instanceof ServiceError ? error.withHeaders({ 'dpop-nonce': nonce }) : error;
 }

@@ -46,7 +46,7 @@ export const ERRORS = {
   temporarily_unavailable: { status: 503, title: 'Service Unavailable', retryable: true },
   invalid_dpop_proof: { status: 400, title: 'Invalid DPoP Proof' },
   use_dpop_nonce: { status: 400, title: 'DPoP Nonce Required', retryable: true },
-  invalid_target: { status: 400, title: 'Bad Request', reserved: true },
+  invalid_target: { status: 400, title: 'Bad Request' },
   delegation_expired: { status: 400, title: 'Delegation Expired', reserved: true },
   invalid_redirect_uri: { status: 400, title: 'Bad Request', reserved: true },
   pkce_required: { status: 400, title: 'Bad Request', reserved: true },

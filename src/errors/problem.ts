@@ -26,7 +26,7 @@ export function toProblem(
   options: { errorTypeBase: string; requestId: string; status?: number },
 ): { status: number; headers: Record<string, string>; body: Problem } {
   const entry = describeError(error.code);
-  const status = options.status ?? entry.status;
+  const status = options.status ?? error.status ?? entry.status;
   const detail = error.detail ?? `${entry.title}.`;
   const headers: Record<string, string> = { ...error.headers };
   if (error.retryAfterSeconds !== undefined)

@@ -13,6 +13,8 @@ export type ServiceErrorDetails = {
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Becomes `Retry-After`, whole seconds. */
   readonly retryAfterSeconds?: number | undefined;
+  /** A status other than the catalogue's, where a protocol asks for one. */
+  readonly status?: number | undefined;
 };
 
 /** An expected failure with a stable code; the catalogue gives it its status. Source: Specification, "Errors". */
@@ -23,6 +25,7 @@ export class ServiceError extends Error {
   readonly errors: readonly FieldError[] | undefined;
   readonly headers: Readonly<Record<string, string>>;
   readonly retryAfterSeconds: number | undefined;
+  readonly status: number | undefined;
 
   constructor(code: ErrorCode, details: ServiceErrorDetails = {}) {
     super(details.detail ?? code, details.cause === undefined ? undefined : { cause: details.cause });
@@ -31,6 +34,20 @@ export class ServiceError extends Error {
     this.errors = details.errors;
     this.headers = details.headers ?? {};
     this.retryAfterSeconds = details.retryAfterSeconds;
+    this.status = details.status;
+  }
+
+  /** The same failure with further response headers, which come before its own, and with another status when one is given. */
+  withHeaders(headers: Readonly<Record<string, string>>, status = this.status): ServiceError {
+    const { code, detail, cause, errors, retryAfterSeconds } = this;
+    return new ServiceError(code, {
+      detail,
+      cause,
+      errors,
+      retryAfterSeconds,
+      status,
+      headers: { ...headers, ...this.headers },
+    });
   }
 }
 

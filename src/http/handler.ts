@@ -2,7 +2,7 @@
 import type { RequestContext } from '../context.ts';
 import { ServiceError } from '../errors/service-error.ts';
 import { matchesEtag } from './etag.ts';
-import { type Context, contextOf, type Middleware } from './request-state.ts';
+import { type Context, contextOf, headerValues, type Middleware } from './request-state.ts';
 import type { HandlerResult, Route } from './route.ts';
 
 /** Does a request's work in a given context and gives its result. */
@@ -21,7 +21,14 @@ export function runHandler(route: Route, contract: Contract | undefined): Perfor
     const header = (name: string) => joined(ctx.req.headers[name]);
     try {
       // The guard has validated these values with the very schemas that the handler's type comes from.
-      const result = await route.handler({ context, params, query, body, header } as never);
+      const result = await route.handler({
+        context,
+        params,
+        query,
+        body,
+        header,
+        headerValues: (name: string) => headerValues(ctx, name),
+      } as never);
       contract?.checkResult(result);
       return result;
     } catch (error) {

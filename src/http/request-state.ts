@@ -30,6 +30,12 @@ export function contextOf(ctx: Context): RequestContext {
   return ctx.state.context;
 }
 
+/** Each value of a header as it was sent: Node joins several `dpop` headers into one text. @param name in lower case */
+export function headerValues(ctx: Context, name: string): string[] {
+  const raw = ctx.req.rawHeaders;
+  return raw.filter((_, index) => index % 2 === 1 && raw[index - 1]?.toLowerCase() === name);
+}
+
 /** How often a header was sent: Node keeps only the first of several `authorization` or `content-type` headers. */
 export function countHeader(ctx: Context, name: string): number {
   const raw = ctx.req.rawHeaders;

@@ -38,6 +38,8 @@ export type HandlerInput<S extends Schemas> = Parsed<S> & {
   context: RequestContext;
   /** A request header by its lower-case name. */
   header: (name: string) => string | undefined;
+  /** Each value of a request header as it was sent, by its lower-case name. */
+  headerValues: (name: string) => string[];
 };
 
 export type HandlerResult = {

@@ -1,4 +1,4 @@
-// The life of agents' keys: registered, verified, deprecated, revoked. A revocation ends the key's refresh tokens in the same transaction.
+// The life of agents' keys: registered, verified, deprecated, revoked. A revocation ends the tokens that came of it in the same transaction.
 import type { AgentService } from '../agents/agent.service.ts';
 import type { AuditEntry, AuditService } from '../audit/audit.service.ts';
 import type { RequestContext } from '../context.ts';
@@ -34,7 +34,7 @@ export type NewKey = {
 
 type Verb = 'registered' | 'verified' | 'deprecated' | 'revoked';
 
-/** Keys of a tenant's agents. Source: Specification, "Agent key", "Key state". @param tokens ends refresh tokens */
+/** Keys of a tenant's agents. Source: Specification, "Agent key", "Key state". @param tokens ends tokens */
 export function createKeyService({
   store,
   database,
@@ -50,7 +50,7 @@ export function createKeyService({
   verifier: Pick<SignatureVerifier, 'verifySignature'>;
   audit: Pick<AuditService, 'append'>;
   events: Pick<EventService, 'emit'>;
-  tokens: { revokeRefreshTokensOfKey(unit: Unit, keyId: string, reason: string): Promise<unknown> };
+  tokens: { revokeTokensOfKey(unit: Unit, keyId: string, reason: string): Promise<unknown> };
 }) {
   const nameOf = (context: RequestContext, agentId: string, id: string): KeyName => ({
     tenantId: context.tenant.id,
@@ -197,7 +197,7 @@ export function createKeyService({
       }),
 
     /**
-     * Revokes a key for good; its refresh tokens end. Again: nothing happens. Emits `admin.agent.key.revoked`.
+     * Revokes a key for good; its tokens end. Again: nothing happens. Emits `admin.agent.key.revoked`.
      * @param reason for the audit log
      * @throws ServiceError `not_found`
      */
@@ -208,7 +208,7 @@ export function createKeyService({
         const key = await lock(transaction, name);
         if (key.state === 'revoked') return present(key);
         await store.revoke(transaction, id, reason ?? null);
-        await tokens.revokeRefreshTokensOfKey(transaction, id, 'key_revoked');
+        await tokens.revokeTokensOfKey(transaction, id, 'key_revoked');
         await record(transaction, context, key, [{ verb: 'revoked', data: { reason: reason ?? null } }]);
         return reread(transaction, name);
       }),

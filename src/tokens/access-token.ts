@@ -70,18 +70,26 @@ export function readAccessTokenClaims(payload: unknown): AccessTokenClaims | und
 }
 
 /**
- * Decides whether verified claims are good for the service's own routes, as a plain bearer token. `exp` has no leeway.
+ * Decides whether verified claims are of a living token of this tenant. `exp` has no leeway.
  * @param now milliseconds since 1970
- * @throws ServiceError `invalid_token` for another issuer, tenant or kind of subject, or a sender-constrained token;
- *   `token_expired`; `insufficient_scope` for another audience than the tenant's base URL or audience
+ * @throws ServiceError `invalid_token` for another issuer, tenant or kind of subject; `token_expired`
  */
-export function checkAccessToken(claims: AccessTokenClaims, tenant: Tenant, now: number): void {
+export function checkIssued(claims: AccessTokenClaims, tenant: Tenant, now: number): void {
   if (claims.iss !== tenant.issuerUrl || claims.tenant_id !== tenant.id || claims.subject_type !== 'agent') {
     throw new ServiceError('invalid_token', { detail: 'The access token is not one of this tenant.' });
   }
   if (claims.exp * 1000 <= now) {
     throw new ServiceError('token_expired', { detail: 'The access token has expired.' });
   }
+}
+
+/**
+ * Decides whether verified claims are good for the service's own routes, as a plain bearer token.
+ * @throws ServiceError as `checkIssued`; `invalid_token` for a sender-constrained token; `insufficient_scope` for another audience
+ *   than the tenant's base URL or audience
+ */
+export function checkAccessToken(claims: AccessTokenClaims, tenant: Tenant, now: number): void {
+  checkIssued(claims, tenant, now);
   if (claims.cnf !== undefined) {
     throw new ServiceError('invalid_token', {
       detail: 'The access token is bound to a key and must not be used as a plain bearer token.',

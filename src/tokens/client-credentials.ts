@@ -3,36 +3,17 @@ import type { Client } from '../applications/application.ts';
 import { ServiceError } from '../errors/service-error.ts';
 import type { AccessTokenGrant } from './access-token.ts';
 import { grantScopes, intersectScopes } from './scope.ts';
+import type { TokenParameters } from './token-answer.ts';
 
 export const CLIENT_CREDENTIALS = 'client_credentials';
 
-/** Parameters of a token request by name; a parameter without a value is not there. */
-export type TokenParameters = Readonly<Record<string, string | undefined>>;
-
-/** Ways of authenticating by the body, none of which this service takes. */
-const BODY_CREDENTIALS = ['client_secret', 'client_assertion', 'client_assertion_type'] as const;
-
-/**
- * Checks what a token request sent, apart from its credentials.
- * @param hasBasic whether credentials came by HTTP Basic
- * @throws ServiceError `invalid_request` with an `audience`, or with a second way of authenticating (RFC 6749 §2.3);
- *   `invalid_client` with credentials in the body only; `unsupported_grant_type`
- */
-export function checkTokenRequest(parameters: TokenParameters, hasBasic: boolean): void {
-  if (parameters.audience !== undefined) {
-    throw refuse(
-      'invalid_request',
-      "The audience comes from the application's configuration: do not send one.",
-    );
-  }
-  if (BODY_CREDENTIALS.some((name) => parameters[name] !== undefined)) {
-    throw hasBasic
-      ? refuse('invalid_request', 'Use one way of authenticating the client: HTTP Basic.')
-      : refuse('invalid_client', 'The client must authenticate with HTTP Basic.');
-  }
-  if (parameters.grant_type !== CLIENT_CREDENTIALS) {
-    throw refuse('unsupported_grant_type', `The grant_type must be ${CLIENT_CREDENTIALS}.`);
-  }
+/** @throws ServiceError `invalid_request` with an `audience` (Specification, "Client credentials rules") */
+export function checkTokenRequest(parameters: TokenParameters): void {
+  if (parameters.audience === undefined) return;
+  throw refuse(
+    'invalid_request',
+    "The audience comes from the application's configuration: do not send one.",
+  );
 }
 
 /**
@@ -66,12 +47,7 @@ export function clientRefused(): ServiceError {
 }
 
 function refuse(
-  code:
-    | 'invalid_request'
-    | 'invalid_client'
-    | 'unauthorized_client'
-    | 'unsupported_grant_type'
-    | 'policy_denied',
+  code: 'invalid_request' | 'invalid_client' | 'unauthorized_client' | 'policy_denied',
   detail: string,
 ): ServiceError {
   return new ServiceError(code, { detail });

@@ -119,3 +119,5 @@ export function createClientRecordService({
     },
   };
 }
+
+export type ClientRecordService = ReturnType<typeof createClientRecordService>;

@@ -13,16 +13,22 @@ export type NewRefreshToken = {
   readonly scopes: readonly string[];
   readonly audience: string;
   readonly jkt?: string | undefined;
+  /** `jti` of the access token that is issued with it. */
+  readonly accessTokenId?: string | undefined;
 };
+
+/** A refresh token that was live until now. */
+export type EndedRefreshToken = { readonly tenantId: string; readonly accessTokenIds: readonly string[] };
 
 const PART = `
 new_refresh_tokens AS (
   INSERT INTO refresh_tokens
-    (id, tenant_id, family_id, agent_id, key_id, hash, client_id, scopes, audience, jkt, family_expires_at)
+    (id, tenant_id, family_id, agent_id, key_id, hash, client_id, scopes, audience, jkt, family_expires_at, access_token_ids)
   SELECT id, tenant_id, family_id, agent_id, key_id, hash, client_id, string_to_array(joined, ' '), audience, jkt,
-    now() + make_interval(secs => $12)
-  FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::uuid[], $6::bytea[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[])
-    AS token (id, tenant_id, family_id, agent_id, key_id, hash, client_id, joined, audience, jkt, guard)
+    now() + make_interval(secs => $12), array_remove(ARRAY[access_token_id], NULL)
+  FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::uuid[], $6::bytea[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[],
+      $13::uuid[])
+    AS token (id, tenant_id, family_id, agent_id, key_id, hash, client_id, joined, audience, jkt, guard, access_token_id)
   WHERE guard IN (SELECT guard FROM ${ADMITTED})
   ON CONFLICT DO NOTHING
 )`;
@@ -35,16 +41,16 @@ export function createRefreshTokenStore() {
     column: 'agent_id' | 'key_id',
     id: string,
     reason: string,
-  ): Promise<number> => {
-    const { rows } = await unit.query<{ id: string }>(
+  ): Promise<EndedRefreshToken[]> => {
+    const { rows } = await unit.query<{ tenant_id: string; access_token_ids: string[] }>(
       `WITH live AS (
          SELECT id FROM refresh_tokens WHERE ${column} = $1 AND revoked_at IS NULL ORDER BY id FOR UPDATE
        )
        UPDATE refresh_tokens SET revoked_at = now(), revoked_reason = $2
-       FROM live WHERE refresh_tokens.id = live.id RETURNING refresh_tokens.id`,
+       FROM live WHERE refresh_tokens.id = live.id RETURNING tenant_id, access_token_ids`,
       [id, reason],
     );
-    return rows.length;
+    return rows.map((row) => ({ tenantId: row.tenant_id, accessTokenIds: row.access_token_ids }));
   };
 
   return {
@@ -66,6 +72,7 @@ export function createRefreshTokenStore() {
           tokens.map(({ jkt }) => jkt ?? null),
           guarded.map(([guard]) => guard),
           familyLifetime,
+          tokens.map(({ accessTokenId }) => accessTokenId ?? null),
         ];
       },
     }),
@@ -74,8 +81,9 @@ export function createRefreshTokenStore() {
     insert: async (unit: Queryable, token: NewRefreshToken, familyLifetime: number): Promise<void> => {
       await unit.query(
         `INSERT INTO refresh_tokens
-           (id, tenant_id, family_id, agent_id, key_id, hash, client_id, scopes, audience, jkt, family_expires_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, now() + make_interval(secs => $11))`,
+           (id, tenant_id, family_id, agent_id, key_id, hash, client_id, scopes, audience, jkt, family_expires_at,
+            access_token_ids)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, now() + make_interval(secs => $11), array_remove(ARRAY[$12::uuid], NULL))`,
         [
           token.id,
           token.tenantId,
@@ -88,15 +96,16 @@ export function createRefreshTokenStore() {
           token.audience,
           token.jkt ?? null,
           familyLifetime,
+          token.accessTokenId ?? null,
         ],
       );
     },
 
-    /** @returns how many were live */
+    /** @returns those that were live */
     revokeOfAgent: (unit: Queryable, agentId: string, reason: string) =>
       revoke(unit, 'agent_id', agentId, reason),
 
-    /** @returns how many were live */
+    /** @returns those that were live */
     revokeOfKey: (unit: Queryable, keyId: string, reason: string) => revoke(unit, 'key_id', keyId, reason),
   };
 }

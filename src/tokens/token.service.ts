@@ -4,7 +4,7 @@ import type { Principal, Tenant } from '../context.ts';
 import { createBoundedCache } from '../crypto/bounded-cache.ts';
 import { hashSecret, newSecret } from '../crypto/opaque-secret.node.ts';
 import { newId } from '../database/ids.ts';
-import type { Queryable } from '../database/transaction.ts';
+import type { Queryable, Unit } from '../database/transaction.ts';
 import { ServiceError } from '../errors/service-error.ts';
 import type { IssuerService } from '../issuer/issuer.service.ts';
 import { verifyJws } from '../issuer/jws.verifier.ts';
@@ -14,16 +14,22 @@ import {
   type AccessTokenGrant,
   buildAccessTokenClaims,
   checkAccessToken,
+  checkIssued,
   principalOf,
   readAccessTokenClaims,
 } from './access-token.ts';
 import { parseCompactJws } from './compact-jws.ts';
-import type { NewRefreshToken, RefreshTokenStore } from './refresh-token.store.ts';
+import type { EndedRefreshToken, NewRefreshToken, RefreshTokenStore } from './refresh-token.store.ts';
+import type { RevocationService } from './revocation.service.ts';
+import { madeAt } from './revocation.ts';
 
 export type { NewRefreshToken as RefreshTokenRecord } from './refresh-token.store.ts';
 
 /** Tokens whose signature was checked, kept by their hash: a client uses its token again and again. */
 const VERIFIED_KEPT = 10_000;
+
+/** Milliseconds: no setting lets an access token live longer than a day. */
+const LONGEST_LIFE = 86_400_000;
 
 export type IssuedAccessToken = {
   readonly accessToken: string;
@@ -42,6 +48,8 @@ export type RefreshGrant = {
   readonly audience: string;
   readonly clientId: string;
   readonly jkt?: string | undefined;
+  /** `jti` of the access token that is issued with it, and ends with it. */
+  readonly accessTokenId?: string | undefined;
 };
 
 /**
@@ -52,12 +60,14 @@ export type RefreshGrant = {
 export function createTokenService({
   issuer,
   refreshTokens,
+  revocations,
   accessTokenLifetime,
   refreshTokenLifetime,
   now = Date.now,
 }: {
   issuer: Pick<IssuerService, 'sign' | 'verificationKey'>;
   refreshTokens: RefreshTokenStore;
+  revocations: Pick<RevocationService, 'endTokens' | 'endPrincipal' | 'admitPrincipal' | 'check'>;
   accessTokenLifetime: number;
   refreshTokenLifetime: number;
   now?: (() => number) | undefined;
@@ -70,6 +80,45 @@ export function createTokenService({
     const text = newSecret();
     const id = newId();
     return { text, record: { id, familyId: id, hash: hashSecret(text), ...grant } };
+  }
+
+  /** The claims of a text that the tenant's issuer has signed as an access token. */
+  async function readSigned(tenant: Tenant, token: string): Promise<AccessTokenClaims> {
+    const jws = parseCompactJws(token);
+    if (jws === null) throw invalidToken();
+    const { alg, typ, kid, crit } = jws.header;
+    if (typ !== ACCESS_TOKEN_TYPE || crit !== undefined || typeof kid !== 'string') throw invalidToken();
+    const key = await issuer.verificationKey(tenant, kid);
+    if (key === undefined || key.algorithm !== alg) throw invalidToken();
+    return verified.get(createHash('sha256').update(token).digest('base64'), () => {
+      const read = verifyJws(key, jws.signed, jws.signature) ? readAccessTokenClaims(jws.payload) : undefined;
+      if (read === undefined) throw invalidToken();
+      return read;
+    });
+  }
+
+  /**
+   * Reads an access token of this tenant that is good somewhere, whatever its audience and key.
+   * @throws ServiceError `invalid_token`, `token_expired`, `token_revoked`
+   */
+  async function verifyAccessToken(tenant: Tenant, token: string): Promise<AccessTokenClaims> {
+    const claims = await readSigned(tenant, token);
+    checkIssued(claims, tenant, now());
+    await revocations.check(claims);
+    return claims;
+  }
+
+  /** Ends the access tokens that were issued with these refresh tokens of one tenant and may live still. */
+  async function endAccessTokensOf(unit: Unit, ended: readonly EndedRefreshToken[]): Promise<void> {
+    const [first] = ended;
+    if (first === undefined) return;
+    const oldest = Date.now() - LONGEST_LIFE;
+    const ids = ended.flatMap(({ accessTokenIds }) => accessTokenIds);
+    await revocations.endTokens(
+      unit,
+      first.tenantId,
+      ids.filter((id) => (madeAt(id) ?? oldest) >= oldest),
+    );
   }
 
   return {
@@ -98,34 +147,41 @@ export function createTokenService({
       return text;
     },
 
-    /** Ends every refresh token of an agent with the caller's transaction. @returns how many were live */
-    revokeRefreshTokensOfAgent: (unit: Queryable, agentId: string, reason: string): Promise<number> =>
-      refreshTokens.revokeOfAgent(unit, agentId, reason),
+    /** Ends every token of an agent with the caller's transaction. @returns how many refresh tokens were live */
+    revokeTokensOfAgent: async (
+      unit: Unit,
+      agent: { readonly tenantId: string; readonly id: string },
+      reason: string,
+    ): Promise<number> => {
+      await revocations.endPrincipal(unit, agent.tenantId, agent.id);
+      return (await refreshTokens.revokeOfAgent(unit, agent.id, reason)).length;
+    },
 
-    /** Ends every refresh token that came of one key with the caller's transaction. @returns how many were live */
-    revokeRefreshTokensOfKey: (unit: Queryable, keyId: string, reason: string): Promise<number> =>
-      refreshTokens.revokeOfKey(unit, keyId, reason),
+    /** Accepts tokens that a suspended agent gets from now on. Those that were ended stay ended. */
+    admitTokensOfAgent: (
+      unit: Unit,
+      agent: { readonly tenantId: string; readonly id: string },
+    ): Promise<void> => revocations.admitPrincipal(unit, agent.tenantId, agent.id),
+
+    /** Ends every token that came of one key with the caller's transaction. @returns how many refresh tokens were live */
+    revokeTokensOfKey: async (unit: Unit, keyId: string, reason: string): Promise<number> => {
+      const ended = await refreshTokens.revokeOfKey(unit, keyId, reason);
+      await endAccessTokensOf(unit, ended);
+      return ended.length;
+    },
+
+    verifyAccessToken,
+    endAccessTokensOf,
 
     /**
      * Authenticates a bearer token for the service's own routes. No round trip, but for the list of keys every 2 s.
      * @throws ServiceError `invalid_token` (malformed, longer than 8 KiB, another `typ`, a `crit`, an unknown key, a bad
-     *   signature, another issuer or tenant), `token_expired`, `insufficient_scope` (another audience)
+     *   signature, another issuer or tenant, bound to a key), `token_expired`, `token_revoked`, `insufficient_scope` (another audience)
      */
     authenticate: async (tenant: Tenant, token: string): Promise<Principal> => {
-      const jws = parseCompactJws(token);
-      if (jws === null) throw invalidToken();
-      const { alg, typ, kid, crit } = jws.header;
-      if (typ !== ACCESS_TOKEN_TYPE || crit !== undefined || typeof kid !== 'string') throw invalidToken();
-      const key = await issuer.verificationKey(tenant, kid);
-      if (key === undefined || key.algorithm !== alg) throw invalidToken();
-      const claims = verified.get(createHash('sha256').update(token).digest('base64'), () => {
-        const read = verifyJws(key, jws.signed, jws.signature)
-          ? readAccessTokenClaims(jws.payload)
-          : undefined;
-        if (read === undefined) throw invalidToken();
-        return read;
-      });
+      const claims = await readSigned(tenant, token);
       checkAccessToken(claims, tenant, now());
+      await revocations.check(claims);
       return principalOf(claims);
     },
   };

@@ -8,6 +8,7 @@ import { createHttpServer } from '../../src/http/server.ts';
 import { createIssuerRoutes } from '../../src/issuer/issuer.routes.ts';
 import { findFreePort } from '../../src/local/ports.ts';
 import { createTenantRoutes } from '../../src/tenants/tenant.routes.ts';
+import { createIntrospectionRoutes } from '../../src/tokens/introspection.routes.ts';
 import { createTokenRoutes } from '../../src/tokens/token.routes.ts';
 import { createAccounts } from './accounts.ts';
 
@@ -25,6 +26,7 @@ export async function startAccountsServer(
   const app = createApp({
     routes: [
       ...createTokenRoutes(accounts),
+      ...createIntrospectionRoutes(accounts),
       ...createIssuerRoutes(accounts),
       ...createTenantRoutes(accounts),
       ...createApplicationRoutes(accounts),

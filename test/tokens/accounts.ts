@@ -7,8 +7,12 @@ import { createSecretStore } from '../../src/applications/secret.store.ts';
 import { createAuditService } from '../../src/audit/audit.service.ts';
 import { createAuditStore } from '../../src/audit/audit.store.ts';
 import type { RequestContext, Tenant } from '../../src/context.ts';
+import type { MasterKey } from '../../src/crypto/secret-box.node.ts';
 import type { Database } from '../../src/database/database.ts';
 import { newId } from '../../src/database/ids.ts';
+import { createDpopService } from '../../src/dpop/dpop.service.ts';
+import { createDpopStore } from '../../src/dpop/dpop.store.ts';
+import { createProofVerifier } from '../../src/dpop/dpop-proof.verifier.ts';
 import { createEventService } from '../../src/events/event.service.ts';
 import { createEventStore } from '../../src/events/event.store.ts';
 import { createFailureLimiter } from '../../src/http/failure-limiter.ts';
@@ -18,9 +22,22 @@ import { createProvisionService } from '../../src/tenants/provision.service.ts';
 import { createTenantService } from '../../src/tenants/tenant.service.ts';
 import { createTenantStore } from '../../src/tenants/tenant.store.ts';
 import type { AddressRules } from '../../src/tenants/tenant.ts';
+import { createClientAssertionService } from '../../src/tokens/client-assertion.service.ts';
+import { createClientAssertionStore } from '../../src/tokens/client-assertion.store.ts';
+import { createClientAuthenticationService } from '../../src/tokens/client-authentication.service.ts';
 import { createClientCredentialsService } from '../../src/tokens/client-credentials.service.ts';
+import { CLIENT_CREDENTIALS } from '../../src/tokens/client-credentials.ts';
+import { createClientRecordService } from '../../src/tokens/client-record.service.ts';
+import { createIntrospectionService } from '../../src/tokens/introspection.service.ts';
+import { createRefreshService } from '../../src/tokens/refresh.service.ts';
+import { createRefreshRotationStore } from '../../src/tokens/refresh-rotation.store.ts';
+import { createSuccessorDeriver } from '../../src/tokens/refresh-successor.deriver.ts';
 import { createRefreshTokenStore } from '../../src/tokens/refresh-token.store.ts';
+import { REFRESH_TOKEN } from '../../src/tokens/refresh-token.ts';
+import { createRevocationService } from '../../src/tokens/revocation.service.ts';
+import { createRevocationStore } from '../../src/tokens/revocation.store.ts';
 import { createTokenService } from '../../src/tokens/token.service.ts';
+import { createTokenEndpointService } from '../../src/tokens/token-endpoint.service.ts';
 
 const ADDRESSES: AddressRules = {
   publicUrl: 'http://localhost:8080',
@@ -33,12 +50,19 @@ export type Accounts = ReturnType<typeof createAccounts>;
 /** Wires the rooms. @param options.clientFailures wrong secrets allowed a minute; 0 turns the limit off */
 export function createAccounts(
   database: Database,
-  options: { addresses?: AddressRules; now?: () => number; clientFailures?: number } = {},
+  options: {
+    addresses?: AddressRules;
+    now?: () => number;
+    clientFailures?: number;
+    masterKeys?: MasterKey[];
+  } = {},
 ) {
   const audit = createAuditService({ store: createAuditStore() });
+  const masterKeys = options.masterKeys ?? [{ id: 'test', key: randomBytes(32) }];
+  const revocations = createRevocationService({ store: createRevocationStore(), database });
   const issuer = createIssuerService({
     store: createIssuerStore({ database }),
-    masterKeys: [{ id: 'test', key: randomBytes(32) }],
+    masterKeys,
   });
   const tenants = createTenantService({
     database,
@@ -52,20 +76,31 @@ export function createAccounts(
     store: createApplicationStore({ database, sequelize: database.sequelize }),
     secrets: createSecretStore({ database }),
     audit,
+    tokens: revocations,
   });
   const tokens = createTokenService({
     issuer,
     refreshTokens: createRefreshTokenStore(),
+    revocations,
     accessTokenLifetime: 300,
     refreshTokenLifetime: 3_600,
     now: options.now,
   });
-  const clientCredentials = createClientCredentialsService({
+  const events = createEventService({ store: createEventStore(), notifier: { poke: () => undefined } });
+  const onError = (error: unknown) => {
+    throw error;
+  };
+  const clientRecords = createClientRecordService({ database, audit, events, onError });
+  const clientAssertions = createClientAssertionService({
+    store: createClientAssertionStore(),
     database,
+    onError,
+    now: options.now,
+  });
+  const clients = createClientAuthenticationService({
     applications,
-    tokens,
-    audit,
-    events: createEventService({ store: createEventStore(), notifier: { poke: () => undefined } }),
+    assertions: clientAssertions,
+    records: clientRecords,
     failures: createFailureLimiter({
       pool: database.pool,
       points: options.clientFailures ?? 0,
@@ -73,12 +108,59 @@ export function createAccounts(
       prefix: 'client',
       logger: pino({ level: 'silent' }),
     }),
-    onError: (error) => {
-      throw error;
-    },
+  });
+  const clientCredentials = createClientCredentialsService({ clients, tokens, records: clientRecords });
+  const refreshTokens = createRefreshRotationStore();
+  const refresh = createRefreshService({
+    store: refreshTokens,
+    database,
+    successors: createSuccessorDeriver({ masterKeys }),
+    tokens,
+    audit,
+    events,
+  });
+  const dpop = createDpopService({
+    store: createDpopStore(),
+    database,
+    verifier: createProofVerifier(),
+    masterKeys,
+    onError,
+    now: options.now,
+  });
+  const tokenEndpoint = createTokenEndpointService({
+    grants: new Map([
+      [CLIENT_CREDENTIALS, clientCredentials.grant],
+      [REFRESH_TOKEN, refresh.grant],
+    ]),
+    dpop,
+  });
+  const introspection = createIntrospectionService({
+    database,
+    clients,
+    tokens,
+    refreshTokens,
+    revocations,
+    audit,
+    events,
   });
   const provisioning = createProvisionService({ database, tenants, applications });
-  return { database, audit, issuer, tenants, applications, tokens, clientCredentials, provisioning };
+  return {
+    database,
+    audit,
+    events,
+    issuer,
+    tenants,
+    applications,
+    revocations,
+    tokens,
+    clients,
+    clientRecords,
+    dpop,
+    tokenEndpoint,
+    introspection,
+    provisioning,
+    masterKeys,
+  };
 }
 
 /** A request to this tenant, from an address of its own unless told. */

@@ -23,13 +23,13 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  await accounts?.clientCredentials.close();
+  await accounts?.clientRecords.close();
   await test?.drop();
 });
 
 const parameters = { grant_type: 'client_credentials', scope: 'openid' };
 const ask = (authorization: string, address: string, service: Accounts = accounts) =>
-  service.clientCredentials.requestToken(requestTo(demo.tenant, address), { authorization, parameters });
+  service.tokenEndpoint.requestToken(requestTo(demo.tenant, address), { authorization, parameters });
 const fail = (address: string) =>
   ask(basic(demo.credentials.client_id, 'wrong'), address).then(
     () => 'accepted',
@@ -68,7 +68,9 @@ describe('the record of a token request', () => {
       actor_kind: 'application',
     });
     expect(issued).toMatchObject({ action: 'auth.token.issued', actor_id: client_id, target_id: client_id });
-    const claims = JSON.parse(Buffer.from(answer.access_token.split('.')[1] ?? '', 'base64url').toString());
+    const claims = JSON.parse(
+      Buffer.from(answer.answer.access_token.split('.')[1] ?? '', 'base64url').toString(),
+    );
     expect(issued?.token_id).toBe(claims.jti);
     expect(await events()).toEqual([
       {
@@ -93,7 +95,7 @@ describe('the record of a token request', () => {
   it('holds neither the token nor the secret', async () => {
     const answer = await ask(demo.authorization, '192.0.2.11');
     const record = JSON.stringify([await audited('192.0.2.11'), await events()]);
-    expect(record).not.toContain(answer.access_token.split('.')[2]);
+    expect(record).not.toContain(answer.answer.access_token.split('.')[2]);
     expect(record).not.toContain(demo.credentials.client_secret);
   });
 
@@ -119,8 +121,7 @@ describe('the record of a token request', () => {
     };
     const wired = createAccounts(counting);
     const { tenant, authorization } = await provisionTenant(wired, 'counted');
-    const request = () =>
-      wired.clientCredentials.requestToken(requestTo(tenant), { authorization, parameters });
+    const request = () => wired.tokenEndpoint.requestToken(requestTo(tenant), { authorization, parameters });
     await request(); // reads the list of issuer keys, which then serves for seconds
     count = 0;
     await request();
@@ -152,7 +153,7 @@ describe('the record of a token request', () => {
     });
     const { tenant, authorization } = await provisionTenant(losing, 'lossy');
     const request = requestTo(tenant, '192.0.2.90');
-    await losing.clientCredentials.requestToken(request, { authorization, parameters });
+    await losing.tokenEndpoint.requestToken(request, { authorization, parameters });
     expect(isLost).toBe(true);
     expect(await audited('192.0.2.90')).toHaveLength(2);
   });
@@ -166,7 +167,7 @@ describe('the record of a token request', () => {
           : test.database.query<Row>(text, values),
     });
     const { tenant, authorization } = await provisionTenant(broken, 'broken');
-    const request = broken.clientCredentials.requestToken(requestTo(tenant), { authorization, parameters });
+    const request = broken.tokenEndpoint.requestToken(requestTo(tenant), { authorization, parameters });
     await expect(request).rejects.toThrow('no disk');
   });
 });
@@ -174,10 +175,10 @@ describe('the record of a token request', () => {
 describe('failures of a client', () => {
   it('are told of at once, then by number, without the secret that was tried', async () => {
     await fail('192.0.2.20');
-    await accounts.clientCredentials.settled();
+    await accounts.clientRecords.settled();
     await fail('192.0.2.20');
     await fail('192.0.2.20');
-    await accounts.clientCredentials.settled();
+    await accounts.clientRecords.settled();
     const failures = {
       outcome: 'failure',
       reason: 'invalid_client',
@@ -197,7 +198,7 @@ describe('failures of a client', () => {
         },
       },
     ]);
-    await accounts.clientCredentials.close();
+    await accounts.clientRecords.close();
     expect((await audited('192.0.2.20')).map((row) => row.data.count)).toEqual([1, 2]);
   });
 
@@ -208,7 +209,7 @@ describe('failures of a client', () => {
     const refused = await fail('192.0.2.30');
     expect(refused).toMatchObject({ code: 'rate_limited', retryAfterSeconds: expect.any(Number) });
     expect(await fail('192.0.2.31')).toMatchObject({ code: 'invalid_client' });
-    expect(await ask(demo.authorization, '192.0.2.30')).toMatchObject({ token_type: 'Bearer' });
+    expect(await ask(demo.authorization, '192.0.2.30')).toMatchObject({ answer: { token_type: 'Bearer' } });
   });
 
   it('that go on are told of as a brute force attack, once', async () => {
@@ -217,11 +218,11 @@ describe('failures of a client', () => {
     for (let count = 0; count < 12; count += 1) {
       await expect(ask(wrong, '192.0.2.50', lenient)).rejects.toMatchObject({ code: 'invalid_client' });
     }
-    await lenient.clientCredentials.settled();
+    await lenient.clientRecords.settled();
     const actions = (await audited('192.0.2.50')).map(({ action }) => action);
     expect(actions.filter((action) => action === 'security.brute_force.detected')).toHaveLength(1);
     expect((await events()).map(({ type }) => type)).toContain('security.brute_force.detected');
-    await lenient.clientCredentials.close();
+    await lenient.clientRecords.close();
   });
 
   it('of an unknown client leave no record, and are limited all the same', async () => {
@@ -234,7 +235,7 @@ describe('failures of a client', () => {
           .then(String),
       );
     }
-    await accounts.clientCredentials.settled();
+    await accounts.clientRecords.settled();
     expect(codes).toEqual(['invalid_client', 'invalid_client', 'invalid_client', 'rate_limited']);
     expect(await audited('192.0.2.40')).toEqual([]);
   });

@@ -74,12 +74,13 @@ describe('a refresh token', () => {
       await create(otherAgent, key),
     ];
     await test.database.hot(async (unit) => {
-      expect(await accounts.tokens.revokeRefreshTokensOfKey(unit, otherKey, 'key_revoked')).toBe(1);
+      expect(await accounts.tokens.revokeTokensOfKey(unit, otherKey, 'key_revoked')).toBe(1);
     });
     await test.database.transaction({}, async (transaction) => {
-      expect(await accounts.tokens.revokeRefreshTokensOfAgent(transaction, agent, 'agent_deleted')).toBe(1);
+      const owner = { tenantId: newId(), id: agent };
+      expect(await accounts.tokens.revokeTokensOfAgent(transaction, owner, 'agent_deleted')).toBe(1);
+      expect(await accounts.tokens.revokeTokensOfAgent(transaction, owner, 'again')).toBe(0);
     });
-    expect(await accounts.tokens.revokeRefreshTokensOfAgent(test.database, agent, 'again')).toBe(0);
     expect(await read(one)).toMatchObject({ revoked_reason: 'agent_deleted', revoked_at: expect.any(Date) });
     expect(await read(two)).toMatchObject({ revoked_reason: 'key_revoked' });
     expect(await read(three)).toMatchObject({ revoked_at: null });

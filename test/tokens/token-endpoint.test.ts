@@ -21,7 +21,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await server?.close();
-  await server?.accounts.clientCredentials.close();
+  await server?.accounts.clientRecords.close();
   await test?.drop();
 });
 

@@ -1,0 +1,69 @@
+// Verifies client assertions (RFC 7523). One is worth one request, whatever the number of processes.
+import { createHash, createPublicKey } from 'node:crypto';
+import type { Client } from '../applications/application.service.ts';
+import type { RequestContext } from '../context.ts';
+import type { Database } from '../database/database.ts';
+import { verifyJws } from '../issuer/jws.verifier.ts';
+import type { ClientAssertionStore } from './client-assertion.store.ts';
+import { type ClientAssertion, checkAssertion, parseAssertion, refused } from './client-assertion.ts';
+
+/** Milliseconds between two purges of one process, and rows that one statement of a purge deletes. */
+const PURGE_INTERVAL = 60_000;
+const PURGE_BATCH = 1_000;
+
+/** Signed assertions of applications. @param now milliseconds since 1970 @param onError told when a purge failed; nobody else is */
+export function createClientAssertionService({
+  store,
+  database,
+  onError,
+  now = Date.now,
+}: {
+  store: ClientAssertionStore;
+  database: Pick<Database, 'query'>;
+  onError: (error: unknown) => void;
+  now?: (() => number) | undefined;
+}) {
+  let purgedAt = now();
+  let purging: Promise<void> = Promise.resolve();
+
+  async function purge(): Promise<void> {
+    let count = PURGE_BATCH;
+    while (count === PURGE_BATCH) count = await store.purge(database, PURGE_BATCH);
+  }
+
+  return {
+    /** Takes an assertion apart. @throws ServiceError `invalid_client` */
+    read: (text: string): ClientAssertion => parseAssertion(text),
+
+    /**
+     * Verifies an assertion of this client and uses it up. In order: audience and times, signature by one of the client's keys (that of
+     * its `kid`, when it has one), `jti`. One round trip, after all other checks.
+     * @throws ServiceError `invalid_client`
+     */
+    verify: async (context: RequestContext, client: Client, assertion: ClientAssertion): Promise<void> => {
+      checkAssertion(assertion, context.tenant.issuerUrl, now());
+      const { algorithm, kid, signed, signature, jti } = assertion;
+      const keys = client.keys.filter(
+        (key) => key.alg === algorithm && (kid === undefined || key.kid === undefined || key.kid === kid),
+      );
+      const isSigned = keys.some(({ alg, kid: _, ...jwk }) =>
+        verifyJws({ algorithm: alg, key: createPublicKey({ key: jwk, format: 'jwk' }) }, signed, signature),
+      );
+      if (!isSigned) throw refused('is not signed with a key of this client');
+      const use = {
+        clientId: client.id,
+        jtiHash: createHash('sha256').update(jti).digest(),
+        expiresAt: assertion.expiresAt,
+      };
+      if (!(await store.insert(database, use))) throw refused('was used before');
+      if (now() - purgedAt < PURGE_INTERVAL) return;
+      purgedAt = now();
+      purging = purge().catch(onError);
+    },
+
+    /** Waits for a purge that is under way; to be called before the database closes. */
+    close: (): Promise<void> => purging,
+  };
+}
+
+export type ClientAssertionService = ReturnType<typeof createClientAssertionService>;

@@ -1,0 +1,125 @@
+// Authenticates applications at every route that they call as clients. Unknown client and wrong secret must never differ in answer or in work.
+import type { ApplicationService, Client } from '../applications/application.service.ts';
+import type { RequestContext } from '../context.ts';
+import { hashesEqual, hashSecret } from '../crypto/opaque-secret.node.ts';
+import { ServiceError } from '../errors/service-error.ts';
+import { type ClientCredentials, parseBasicCredentials } from './basic-credentials.ts';
+import type { ClientAssertionService } from './client-assertion.service.ts';
+import { clientRefused } from './client-credentials.ts';
+import { chooseMethod } from './client-method.ts';
+import type { ClientRecordService } from './client-record.service.ts';
+import type { GrantRequest } from './token-answer.ts';
+
+/** Counts failures of a key; `blocked` from the one after the last that is allowed. */
+export type FailureCounter = {
+  failed(key: string): Promise<{ failures: number; blocked: { retryAfterSeconds: number } | undefined }>;
+};
+
+const NO_SECRET = Buffer.alloc(32);
+
+/** Wrong secrets of one client from one address within the limiter's window that are told of as a brute force attack. */
+const BRUTE_FORCE = 10;
+
+const CLIENT_ID = /^[0-9a-f-]{36}$/i;
+
+/**
+ * Client authentication: HTTP Basic (RFC 6749 §2.3.1) or a signed assertion (RFC 7523), one of them a request.
+ * @param failures counts wrong credentials by client and address
+ */
+export function createClientAuthenticationService({
+  applications,
+  assertions,
+  records,
+  failures,
+}: {
+  applications: Pick<ApplicationService, 'findClient'>;
+  assertions: Pick<ClientAssertionService, 'read' | 'verify'>;
+  records: Pick<ClientRecordService, 'failure' | 'bruteForce'>;
+  failures: FailureCounter;
+}) {
+  /** Compares the secret with each live one. An unknown client costs the same. */
+  async function authenticateBySecret(
+    context: RequestContext,
+    { clientId, clientSecret }: ClientCredentials,
+  ): Promise<Client> {
+    const client = await applications.findClient(context.tenant.id, clientId);
+    const hash = hashSecret(clientSecret);
+    const stored = client?.secretHashes.length ? client.secretHashes : [NO_SECRET];
+    const isRight = stored.map((candidate) => hashesEqual(candidate, hash)).includes(true);
+    if (client !== undefined && isRight) return client;
+    throw await refuse(context, clientId, client);
+  }
+
+  async function authenticateByAssertion(context: RequestContext, text: string): Promise<Client> {
+    const assertion = assertions.read(text);
+    const client = await applications.findClient(context.tenant.id, assertion.clientId);
+    try {
+      if (client === undefined) throw clientRefused();
+      await assertions.verify(context, client, assertion);
+      return client;
+    } catch (error) {
+      if (!(error instanceof ServiceError) || error.code !== 'invalid_client') throw error;
+      throw await refuse(context, assertion.clientId, client, error);
+    }
+  }
+
+  /** Counts a failure. @returns the error for it; `rate_limited` after too many */
+  async function refuse(
+    context: RequestContext,
+    clientId: string,
+    client: Client | undefined,
+    error = clientRefused(),
+  ): Promise<ServiceError> {
+    const { failures: count, blocked } = await failures.failed(failureKey(context, clientId));
+    if (client !== undefined) {
+      records.failure(context, client.id, error.code);
+      if (count === BRUTE_FORCE && blocked === undefined) records.bruteForce(context, client.id);
+    }
+    if (blocked === undefined) return error;
+    return new ServiceError('rate_limited', {
+      detail: 'Too many failures of this client from this address.',
+      retryAfterSeconds: blocked.retryAfterSeconds,
+    });
+  }
+
+  return {
+    /**
+     * Authenticates the client of a request. One round trip to read the client, which requests at the same time share; one more for an
+     * assertion, to use it up.
+     * @throws ServiceError `invalid_request` (malformed header, two methods, another `client_id`), `invalid_client`, or `rate_limited`
+     *   instead after too many failures; right credentials are never refused for failures before them
+     */
+    authenticate: async (
+      context: RequestContext,
+      { authorization, parameters }: Pick<GrantRequest, 'authorization' | 'parameters'>,
+    ): Promise<Client> => {
+      const credentials = parseBasicCredentials(authorization);
+      if (credentials === 'malformed') {
+        throw new ServiceError('invalid_request', { detail: 'The Authorization header is malformed.' });
+      }
+      const method = chooseMethod(parameters, credentials);
+      const client =
+        'assertion' in method
+          ? await authenticateByAssertion(context, method.assertion)
+          : await authenticateBySecret(context, checkClientId(parameters.client_id, method.credentials));
+      if ('assertion' in method) checkClientId(parameters.client_id, { clientId: client.id });
+      return client;
+    },
+  };
+}
+
+export type ClientAuthenticationService = ReturnType<typeof createClientAuthenticationService>;
+
+/** A `client_id` beside the credentials must be theirs. */
+function checkClientId<T extends { readonly clientId: string }>(sent: string | undefined, credentials: T): T {
+  if (sent !== undefined && sent !== credentials.clientId) {
+    throw new ServiceError('invalid_request', { detail: 'The client_id is not the authenticated client.' });
+  }
+  return credentials;
+}
+
+/** What counts as one guesser: a client id (ids that no client can have are one) at an address. */
+function failureKey({ tenant, address }: RequestContext, clientId: string): string {
+  const id = CLIENT_ID.test(clientId) ? clientId.toLowerCase() : 'malformed';
+  return `${tenant.id}:${id}:${address}`;
+}

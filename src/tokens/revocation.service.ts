@@ -1,0 +1,134 @@
+// The revocation feed: what ends tokens before their time reaches every process within a second. It must never accept a token while it
+// does not know the decisions up to a moment ago: then the database is asked, and without it nothing is accepted.
+import type { Database } from '../database/database.ts';
+import type { Unit } from '../database/transaction.ts';
+import { ServiceError } from '../errors/service-error.ts';
+import type { RevocationStore } from './revocation.store.ts';
+import { createRevocationBook, type RevocableClaims, type Revocation } from './revocation.ts';
+
+/** Milliseconds between two readings. */
+const POLL_INTERVAL = 250;
+
+/** Milliseconds after which the last good reading is too old to decide by. */
+const STALE_AFTER = 700;
+
+/** Milliseconds between two purges of one process, and rows that one statement of a purge deletes. */
+const PURGE_INTERVAL = 60_000;
+const PURGE_BATCH = 1_000;
+
+/**
+ * Tells of tokens that were revoked. A process that accepts tokens calls `start`; until the first reading, and whenever readings fail, each
+ * check asks the database.
+ * @param listen opens a listener for notifications; an accelerator only: without it, or when it is deaf, polling does the same later
+ * @param notifier tells the other processes after a commit
+ * @param onError told of readings that failed @param now a monotonic clock in milliseconds
+ */
+export function createRevocationService({
+  store,
+  database,
+  listen = () => undefined,
+  notifier,
+  onError = () => undefined,
+  now = () => performance.now(),
+}: {
+  store: RevocationStore;
+  database: Pick<Database, 'query'>;
+  listen?: ((onNotice: () => void) => { close(): Promise<void> } | undefined) | undefined;
+  notifier?: { poke(): void } | undefined;
+  onError?: ((error: unknown) => void) | undefined;
+  now?: (() => number) | undefined;
+}) {
+  const book = createRevocationBook();
+  let since = '0';
+  let readAt = Number.NEGATIVE_INFINITY;
+  let purgedAt = now();
+  let timer: NodeJS.Timeout | undefined;
+  let reading: Promise<void> | undefined;
+  let isAskedAgain = false;
+  let isStarted = false;
+  let listener: { close(): Promise<void> } | undefined;
+
+  /** Reads what is new. What counts is when the question was asked, not when the answer came. */
+  async function poll(): Promise<void> {
+    const askedAt = now();
+    const { horizon, revocations } = await store.readSince(database, since);
+    book.add(revocations);
+    // A database that was replaced may count its transactions anew: then everything is read again.
+    since = BigInt(horizon) < BigInt(since) ? '0' : horizon;
+    readAt = askedAt;
+    if (askedAt - purgedAt < PURGE_INTERVAL) return;
+    purgedAt = askedAt;
+    book.forget(Date.now());
+    while ((await store.purge(database, PURGE_BATCH)) === PURGE_BATCH);
+  }
+
+  function pollNow(): void {
+    clearTimeout(timer);
+    if (!isStarted) return;
+    isAskedAgain = reading !== undefined;
+    if (isAskedAgain) return;
+    const startedAt = now();
+    reading = poll()
+      .catch(onError)
+      .finally(() => {
+        reading = undefined;
+        const pause = isAskedAgain ? 0 : Math.max(0, POLL_INTERVAL - (now() - startedAt));
+        if (isStarted) timer = setTimeout(pollNow, pause);
+      });
+  }
+
+  /** This process knows its own decisions as soon as they are committed. */
+  function announce(unit: Unit, revocations: readonly Revocation[]): void {
+    unit.afterCommit(() => {
+      book.add(revocations);
+      notifier?.poke();
+    });
+  }
+
+  async function isRevoked(claims: RevocableClaims): Promise<boolean> {
+    if (now() - readAt <= STALE_AFTER) return book.isRevoked(claims);
+    const asked = createRevocationBook();
+    asked.add(await store.readOf(database, claims));
+    return asked.isRevoked(claims);
+  }
+
+  return {
+    /** Ends single tokens with the caller's transaction. @param tokenIds their `jti` */
+    endTokens: async (unit: Unit, tenantId: string, tokenIds: readonly string[]): Promise<void> => {
+      if (tokenIds.length > 0) announce(unit, await store.insertTokens(unit, tenantId, tokenIds));
+    },
+
+    /** Ends all tokens of an agent or application, also such as are being issued now, until `admitPrincipal`. */
+    endPrincipal: async (unit: Unit, tenantId: string, principal: string): Promise<void> =>
+      announce(unit, await store.insertPrincipal(unit, tenantId, principal, 'ever')),
+
+    /** Accepts tokens that are issued from now on; what was ended before stays ended. */
+    admitPrincipal: async (unit: Unit, tenantId: string, principal: string): Promise<void> =>
+      announce(unit, await store.insertPrincipal(unit, tenantId, principal, 'now')),
+
+    /** Whether the token ended before its time. No round trip while readings succeed. @throws ServiceError `temporarily_unavailable` */
+    isRevoked,
+
+    /** @throws ServiceError `token_revoked`; `temporarily_unavailable` when nobody can tell */
+    check: async (claims: RevocableClaims): Promise<void> => {
+      if (await isRevoked(claims))
+        throw new ServiceError('token_revoked', { detail: 'The access token was revoked.' });
+    },
+
+    /** Begins to read every 250 ms. */
+    start: (): void => {
+      isStarted = true;
+      listener = listen(pollNow);
+      pollNow();
+    },
+
+    /** Stops reading; to be called before the database closes. */
+    close: async (): Promise<void> => {
+      isStarted = false;
+      clearTimeout(timer);
+      await Promise.all([reading, listener?.close()]);
+    },
+  };
+}
+
+export type RevocationService = ReturnType<typeof createRevocationService>;
