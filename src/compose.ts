@@ -60,6 +60,8 @@ import { createRevocationStore } from './tokens/revocation.store.ts';
 import { createTokenRoutes } from './tokens/token.routes.ts';
 import { createTokenService } from './tokens/token.service.ts';
 import { createTokenEndpointService } from './tokens/token-endpoint.service.ts';
+import { createUserinfoRoutes } from './tokens/userinfo.routes.ts';
+import { createUserinfoService } from './tokens/userinfo.service.ts';
 import { createAttemptMonitor } from './webhooks/deliveries/attempt.monitor.ts';
 import { createAttemptService } from './webhooks/deliveries/attempt.service.ts';
 import { createAttemptStore } from './webhooks/deliveries/attempt.store.ts';
@@ -285,7 +287,8 @@ export function composeRoutes(config: Config, core: Core, logger: Logger) {
     ...createIssuerRoutes({ issuer }),
     ...createTokenRoutes({ tokenEndpoint }),
     ...createIntrospectionRoutes({ introspection }),
-    ...createChallengeRoutes({ challenges }),
+    ...createUserinfoRoutes({ userinfo: createUserinfoService({ agents, applications }) }),
+    ...createChallengeRoutes({ challenges, dpop }),
     ...createTenantRoutes({ tenants }),
     ...createApplicationRoutes({ applications }),
     ...createAgentRoutes({ agents }),
@@ -297,6 +300,7 @@ export function composeRoutes(config: Config, core: Core, logger: Logger) {
   return {
     routes,
     tokens,
+    dpop,
     /** To be called before the database closes: failures that were counted are written now. */
     close: async () => {
       await Promise.allSettled([

@@ -24,6 +24,8 @@ export type Principal = {
   readonly agentId?: string | undefined;
   readonly tokenId: string;
   readonly scopes: readonly string[];
+  /** Thumbprint of the key that the token is bound to (RFC 9449 §6.1). */
+  readonly jkt?: string | undefined;
 };
 
 export type RequestContext = {

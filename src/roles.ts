@@ -50,7 +50,7 @@ async function runApi(config: Config): Promise<void> {
   const core = composeCore(config, { logger, name: 'api' });
   const { database, tenants, revocations } = core;
   await refuseMovedTenants(core);
-  const { routes, tokens, close } = composeRoutes(config, core, logger);
+  const { routes, tokens, dpop, close } = composeRoutes(config, core, logger);
   const temporal = createLazyConnection(config.temporal);
   const health = createHealth({
     ping: () => database.query('SELECT 1'),
@@ -61,6 +61,7 @@ async function runApi(config: Config): Promise<void> {
     routes,
     tenants,
     authenticate: tokens.authenticate,
+    dpop,
     database,
     health,
     config,

@@ -1,4 +1,5 @@
 // The challenge and verify routes. They take no bearer token, and no answer of theirs may be stored.
+import type { DpopService } from '../dpop/dpop.service.ts';
 import type { ErrorCode } from '../errors/catalogue.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import {
@@ -10,13 +11,20 @@ import {
 } from './challenge.schemas.ts';
 import type { ChallengeService } from './challenge.service.ts';
 
+const VERIFY_PATH = '/auth/agent/verify';
 const TAG = 'Agent authentication';
 const NO_STORE = { 'cache-control': 'no-store' } as const;
 const WARNINGS = ['warning', 'deprecation', 'sunset'] as const;
 const ERRORS: readonly ErrorCode[] = ['key_not_found', 'key_revoked', 'policy_denied', 'invalid_scope'];
 
 /** Source: Specification, "Agent authentication routes". */
-export function createChallengeRoutes({ challenges }: { challenges: ChallengeService }): Route[] {
+export function createChallengeRoutes({
+  challenges,
+  dpop,
+}: {
+  challenges: ChallengeService;
+  dpop: Pick<DpopService, 'verifyProof'>;
+}): Route[] {
   return [
     defineRoute({
       method: 'POST',
@@ -38,27 +46,42 @@ export function createChallengeRoutes({ challenges }: { challenges: ChallengeSer
     }),
     defineRoute({
       method: 'POST',
-      path: '/auth/agent/verify',
+      path: VERIFY_PATH,
       operationId: 'verifyChallenge',
       summary: 'Exchange a signed challenge for tokens',
       tag: TAG,
       scope: null,
       request: { body: verifyBody },
-      responses: { 200: { description: 'Tokens', schema: agentTokenSchema, headers: WARNINGS } },
-      errors: [...ERRORS, 'invalid_grant', 'challenge_expired', 'challenge_used', 'invalid_signature'],
-      handler: async ({ context, body }) => {
+      responses: {
+        200: { description: 'Tokens', schema: agentTokenSchema, headers: [...WARNINGS, 'dpop-nonce'] },
+      },
+      errors: [
+        ...ERRORS,
+        'invalid_grant',
+        'challenge_expired',
+        'challenge_used',
+        'invalid_signature',
+        'invalid_dpop_proof',
+        'use_dpop_nonce',
+      ],
+      handler: async ({ context, body, headerValues }) => {
+        const proofs = headerValues('dpop');
+        const use = { proofs, method: 'POST', path: VERIFY_PATH, requireNonce: true };
+        const proof = proofs.length === 0 ? undefined : await dpop.verifyProof(context, use);
         const granted = await challenges.verify(context, {
           challengeId: body.challenge_id,
           signature: body.signature,
           algorithm: body.algorithm,
+          jkt: proof?.jkt,
         });
+        const nonce = proof === undefined ? {} : { 'dpop-nonce': proof.nonce };
         return {
           status: 200,
-          headers: { ...NO_STORE, ...granted.warnings },
+          headers: { ...NO_STORE, ...granted.warnings, ...nonce },
           body: {
             access_token: granted.accessToken,
             refresh_token: granted.refreshToken,
-            token_type: 'Bearer',
+            token_type: proof === undefined ? 'Bearer' : 'DPoP',
             expires_in: granted.expiresIn,
             scope: granted.scopes.join(' '),
           },

@@ -42,7 +42,7 @@ export const agentTokenSchema = z
   .object({
     access_token: z.string(),
     refresh_token: z.string(),
-    token_type: z.literal('Bearer'),
+    token_type: z.enum(['Bearer', 'DPoP']).meta({ description: '`DPoP` when the request had a proof.' }),
     expires_in: z.int(),
     scope: z.string(),
   })

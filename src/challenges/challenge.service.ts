@@ -42,6 +42,8 @@ export type VerifyInput = {
   /** Base64. */
   readonly signature: string;
   readonly algorithm: string;
+  /** Thumbprint of the key that the request proved to possess; the tokens are bound to it (RFC 9449 §5). */
+  readonly jkt?: string | undefined;
 };
 
 /** What a verified agent gets; `expiresIn` in seconds, `scopes` sorted. `warnings` are headers that tell of a deprecated key. */
@@ -113,7 +115,11 @@ export function createChallengeService({
   }
 
   /** Consumes the challenge and writes all that follows from it. @returns the refresh token; null when somebody or something came first */
-  async function redeem(context: RequestContext, success: Success): Promise<string | null> {
+  async function redeem(
+    context: RequestContext,
+    success: Success,
+    jkt: string | undefined,
+  ): Promise<string | null> {
     const { challenge, holder, audience } = success;
     const refreshToken = tokens.prepareRefreshToken({
       tenantId: context.tenant.id,
@@ -123,6 +129,7 @@ export function createChallengeService({
       audience,
       clientId: AGENT_CLIENT_ID,
       accessTokenId: success.token.tokenId,
+      jkt,
     });
     const prepare = (description: Description) => ({
       audit: audit.prepare(context, description.audit),
@@ -198,8 +205,13 @@ export function createChallengeService({
         scopes: challenge.scopes,
         clientId: AGENT_CLIENT_ID,
         agent: { name: holder.agent.name, capabilities: holder.agent.capabilities },
+        jkt: input.jkt,
       });
-      const refreshToken = await redeem(context, { ...judged, audience, token, address: context.address });
+      const refreshToken = await redeem(
+        context,
+        { ...judged, audience, token, address: context.address },
+        input.jkt,
+      );
       if (refreshToken === null) {
         await judge(context, input);
         // Whatever was in the way is gone again, for example a suspension that was lifted.

@@ -5,7 +5,7 @@ import type { Config } from '../config.ts';
 import type { Tenant } from '../context.ts';
 import type { Database } from '../database/database.ts';
 import { logRequests } from './access-log.ts';
-import { type Authenticate, authorize } from './bearer.ts';
+import { type Authenticate, authorize, type Proofs } from './bearer.ts';
 import { createAddressReader } from './client-address.ts';
 import { createContract } from './contract.ts';
 import { allowAnyOrigin } from './cors.ts';
@@ -38,6 +38,8 @@ export type AppDependencies = {
   readonly tenants: { bySlug(slug: string): Promise<Tenant | undefined> };
   /** Gives the principal of a bearer token, or throws (see bearer.ts). */
   readonly authenticate: Authenticate;
+  /** Verifies DPoP proofs; without it only plain bearer tokens are taken. */
+  readonly dpop?: Proofs | undefined;
   readonly database: Pick<Database, 'transaction'>;
   readonly health: Health;
   readonly config: AppConfig;
@@ -48,7 +50,7 @@ export type AppDependencies = {
 
 /** @returns a Koa application; createHttpServer (server.ts) serves it */
 export function createApp(dependencies: AppDependencies): Koa<RequestState> {
-  const { routes, tenants, authenticate, health, config, logger } = dependencies;
+  const { routes, tenants, authenticate, dpop, health, config, logger } = dependencies;
   const limits = dependencies.rateLimits ?? createRateLimits(config.rateLimit);
   const perform = createPerform(dependencies);
   const order: Middleware[] = [
@@ -67,7 +69,7 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
     limitTenant(limits),
     ...createRouter(routes, (route) => [
       allowAnyOrigin(route),
-      authorize(route, authenticate), // 401, 403
+      authorize(route, authenticate, dpop), // 401, 403
       findTarget(route), // 404
       guardRequest(route), // 415, 413, 400
       respond(route, perform(route)), // idempotency: 422, 409; then the handler

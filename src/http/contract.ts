@@ -17,7 +17,15 @@ export function errorsOf(route: Route): ErrorCode[] {
   const { params, query, body, bodyType } = route.request ?? {};
   const codes: ErrorCode[] = [];
   if (route.scope !== null)
-    codes.push('invalid_request', 'invalid_token', 'token_expired', 'token_revoked', 'insufficient_scope');
+    codes.push(
+      'invalid_request',
+      'invalid_token',
+      'token_expired',
+      'token_revoked',
+      'insufficient_scope',
+      'invalid_dpop_proof',
+      'use_dpop_nonce',
+    );
   if (params !== undefined) codes.push('not_found');
   if (query !== undefined || body !== undefined || bodyType !== undefined) codes.push('invalid_request');
   if (body !== undefined) codes.push('payload_too_large', 'unsupported_media_type');

@@ -20,7 +20,10 @@ export function allowAnyOrigin(route: Route): Middleware {
 
 export function setAnyOrigin(response: ServerResponse): void {
   response.setHeader('access-control-allow-origin', '*');
-  response.setHeader('access-control-expose-headers', 'x-request-id, etag, retry-after');
+  response.setHeader(
+    'access-control-expose-headers',
+    'x-request-id, etag, retry-after, www-authenticate, dpop-nonce',
+  );
 }
 
 /** Answers a preflight: any header, these methods, for a day. */

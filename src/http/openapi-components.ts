@@ -29,6 +29,12 @@ export const SECURITY_SCHEMES: JsonSchema = {
     bearerFormat: 'JWT',
     description: 'An access token of the tenant that holds the scope',
   },
+  dpop: {
+    type: 'http',
+    scheme: 'dpop',
+    description:
+      'An access token that is bound to a key, with a proof by that key in the DPoP header (RFC 9449 §7)',
+  },
   basic: {
     type: 'http',
     scheme: 'basic',
@@ -59,6 +65,7 @@ const HEADERS: Readonly<Record<string, string>> = {
   'retry-after': 'Seconds to wait before the next attempt',
   'www-authenticate': 'How to authenticate (RFC 6750, RFC 7617)',
   allow: 'The methods of this address',
+  'dpop-nonce': 'The nonce that the next DPoP proof needs (RFC 9449 §8)',
   'idempotency-replayed': '`true` when this is the kept answer of an earlier request',
 };
 

@@ -37,7 +37,7 @@ export function describePath(path: string): string {
 }
 
 function describeSecurity({ scope, clientAuthentication }: Route): JsonSchema[] {
-  if (scope !== null) return [{ bearer: [scope] }];
+  if (scope !== null) return [{ bearer: [scope] }, { dpop: [scope] }];
   return clientAuthentication ? [{ basic: [] }] : [];
 }
 
@@ -99,10 +99,16 @@ function describeAnswers(route: Route, schemas: Schemas): Record<string, JsonSch
 function describeErrors(route: Route): Record<string, JsonSchema> {
   const byStatus = new Map<number, ErrorCode[]>();
   for (const code of errorsOf(route)) {
-    const { status } = describeError(code);
+    const status = statusOf(code, route);
     byStatus.set(status, [...(byStatus.get(status) ?? []), code]);
   }
   return Object.fromEntries([...byStatus].map(([status, codes]) => [status, describeProblem(status, codes)]));
+}
+
+/** A resource answers 401 to a proof that is no good, the routes that issue tokens 400 (RFC 9449 §5, §7.1). */
+function statusOf(code: ErrorCode, { scope }: Route): number {
+  const isOfProof = code === 'invalid_dpop_proof' || code === 'use_dpop_nonce';
+  return isOfProof && scope !== null ? 401 : describeError(code).status;
 }
 
 /** One error answer with an example for each of its codes. */
@@ -113,7 +119,11 @@ export function describeProblem(status: number, codes: readonly ErrorCode[]): Js
   };
   return {
     description: codes.map((code) => `\`${code}\``).join(', '),
-    headers: headersOf([...EVERY_ANSWER, ...(ERROR_HEADERS[status] ?? [])]),
+    headers: headersOf([
+      ...EVERY_ANSWER,
+      ...(ERROR_HEADERS[status] ?? []),
+      ...(codes.includes('use_dpop_nonce') ? ['dpop-nonce'] : []),
+    ]),
     content: { 'application/problem+json': media, 'application/json': media },
   };
 }

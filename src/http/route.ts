@@ -57,7 +57,9 @@ export type RouteDefinition<S extends Schemas> = {
   readonly summary: string;
   readonly tag: string;
   /** Scope that the bearer token must hold; null for a route that takes none. */
-  readonly scope: ManagementScope | null;
+  readonly scope: ManagementScope | 'openid' | null;
+  /** Takes a token for any audience, as long as it is of this issuer; unless said, it must be for the tenant. */
+  readonly anyAudience?: true;
   /** Accepts an `idempotency-key`. */
   readonly idempotent?: true;
   /** Top-level fields of the answer that are shown once: they are not kept for a replay of the same `idempotency-key`. */

@@ -1,4 +1,6 @@
 // The issuer's metadata document. It must never name what the service does not do.
+import { PROOF_ALGORITHMS } from '../dpop/proof-key.ts';
+import { ASSERTION_ALGORITHMS, CLIENT_METHODS } from '../tokens/client-method.ts';
 import { APPLICATION_SCOPES } from '../tokens/scope.ts';
 
 /** Authorization server metadata (RFC 8414 §2). */
@@ -10,6 +12,15 @@ export type IssuerMetadata = {
   response_types_supported: string[];
   grant_types_supported: string[];
   token_endpoint_auth_methods_supported: string[];
+  token_endpoint_auth_signing_alg_values_supported: string[];
+  introspection_endpoint: string;
+  introspection_endpoint_auth_methods_supported: string[];
+  introspection_endpoint_auth_signing_alg_values_supported: string[];
+  revocation_endpoint: string;
+  revocation_endpoint_auth_methods_supported: string[];
+  revocation_endpoint_auth_signing_alg_values_supported: string[];
+  userinfo_endpoint: string;
+  dpop_signing_alg_values_supported: string[];
 };
 
 /**
@@ -24,7 +35,17 @@ export function describeIssuer(issuerUrl: string): IssuerMetadata {
     scopes_supported: [...APPLICATION_SCOPES],
     // Required by RFC 8414 §2; there is no authorization endpoint, so no response type is supported.
     response_types_supported: [],
-    grant_types_supported: ['client_credentials'],
-    token_endpoint_auth_methods_supported: ['client_secret_basic'],
+    grant_types_supported: ['client_credentials', 'refresh_token'],
+    // `none`: an agent's refresh token is exchanged without client authentication.
+    token_endpoint_auth_methods_supported: [...CLIENT_METHODS, 'none'],
+    token_endpoint_auth_signing_alg_values_supported: [...ASSERTION_ALGORITHMS],
+    introspection_endpoint: `${issuerUrl}/oauth/introspect`,
+    introspection_endpoint_auth_methods_supported: [...CLIENT_METHODS],
+    introspection_endpoint_auth_signing_alg_values_supported: [...ASSERTION_ALGORITHMS],
+    revocation_endpoint: `${issuerUrl}/oauth/revoke`,
+    revocation_endpoint_auth_methods_supported: [...CLIENT_METHODS],
+    revocation_endpoint_auth_signing_alg_values_supported: [...ASSERTION_ALGORITHMS],
+    userinfo_endpoint: `${issuerUrl}/userinfo`,
+    dpop_signing_alg_values_supported: [...PROOF_ALGORITHMS],
   };
 }

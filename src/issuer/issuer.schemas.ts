@@ -28,5 +28,14 @@ export const issuerMetadataSchema = z
     response_types_supported: z.array(z.string()),
     grant_types_supported: z.array(z.string()),
     token_endpoint_auth_methods_supported: z.array(z.string()),
+    token_endpoint_auth_signing_alg_values_supported: z.array(z.string()),
+    introspection_endpoint: z.url(),
+    introspection_endpoint_auth_methods_supported: z.array(z.string()),
+    introspection_endpoint_auth_signing_alg_values_supported: z.array(z.string()),
+    revocation_endpoint: z.url(),
+    revocation_endpoint_auth_methods_supported: z.array(z.string()),
+    revocation_endpoint_auth_signing_alg_values_supported: z.array(z.string()),
+    userinfo_endpoint: z.url(),
+    dpop_signing_alg_values_supported: z.array(z.string()),
   })
   .meta({ id: 'IssuerMetadata' });

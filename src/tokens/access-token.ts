@@ -83,19 +83,33 @@ export function checkIssued(claims: AccessTokenClaims, tenant: Tenant, now: numb
   }
 }
 
+/** How a token is presented: `dpop` with a proof of its key; `anyAudience` where it only has to be of this issuer. */
+export type Presentation = {
+  readonly scheme?: 'bearer' | 'dpop' | undefined;
+  readonly anyAudience?: boolean | undefined;
+};
+
 /**
- * Decides whether verified claims are good for the service's own routes, as a plain bearer token.
- * @throws ServiceError as `checkIssued`; `invalid_token` for a sender-constrained token; `insufficient_scope` for another audience
+ * Decides whether verified claims are good for the service's own routes. With the scheme `dpop` the proof is still to be verified.
+ * @throws ServiceError as `checkIssued`; `invalid_token` for a sender-constrained token as plain bearer, and for another with a proof; `insufficient_scope` for another audience
  *   than the tenant's base URL or audience
  */
-export function checkAccessToken(claims: AccessTokenClaims, tenant: Tenant, now: number): void {
+export function checkAccessToken(
+  claims: AccessTokenClaims,
+  tenant: Tenant,
+  now: number,
+  { scheme = 'bearer', anyAudience = false }: Presentation = {},
+): void {
   checkIssued(claims, tenant, now);
-  if (claims.cnf !== undefined) {
+  if (claims.cnf !== undefined && scheme === 'bearer') {
     throw new ServiceError('invalid_token', {
       detail: 'The access token is bound to a key and must not be used as a plain bearer token.',
     });
   }
-  if (claims.aud !== tenant.baseUrl && claims.aud !== tenant.audience) {
+  if (claims.cnf === undefined && scheme === 'dpop') {
+    throw new ServiceError('invalid_token', { detail: 'The access token is not bound to a key.' });
+  }
+  if (!anyAudience && claims.aud !== tenant.baseUrl && claims.aud !== tenant.audience) {
     throw new ServiceError('insufficient_scope', {
       detail: 'The access token is meant for another audience.',
     });
@@ -112,5 +126,6 @@ export function principalOf(claims: AccessTokenClaims): Principal {
     agentId: isAgent ? claims.sub : undefined,
     tokenId: claims.jti,
     scopes: claims.scope.split(' ').filter((scope) => scope !== ''),
+    ...(claims.cnf === undefined ? {} : { jkt: claims.cnf.jkt }),
   };
 }

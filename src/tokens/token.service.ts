@@ -15,6 +15,7 @@ import {
   buildAccessTokenClaims,
   checkAccessToken,
   checkIssued,
+  type Presentation,
   principalOf,
   readAccessTokenClaims,
 } from './access-token.ts';
@@ -178,9 +179,13 @@ export function createTokenService({
      * @throws ServiceError `invalid_token` (malformed, longer than 8 KiB, another `typ`, a `crit`, an unknown key, a bad
      *   signature, another issuer or tenant, bound to a key), `token_expired`, `token_revoked`, `insufficient_scope` (another audience)
      */
-    authenticate: async (tenant: Tenant, token: string): Promise<Principal> => {
+    authenticate: async (
+      tenant: Tenant,
+      token: string,
+      presentation?: Presentation | undefined,
+    ): Promise<Principal> => {
       const claims = await readSigned(tenant, token);
-      checkAccessToken(claims, tenant, now());
+      checkAccessToken(claims, tenant, now(), presentation);
       await revocations.check(claims);
       return principalOf(claims);
     },

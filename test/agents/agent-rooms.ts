@@ -76,7 +76,7 @@ export function createRooms(
   const routes = [
     ...createAgentRoutes({ agents }),
     ...createKeyRoutes({ keys }),
-    ...createChallengeRoutes({ challenges }),
+    ...createChallengeRoutes({ challenges, dpop: accounts.dpop }),
   ];
   return { ...accounts, agents, keys, challenges, verifier, routes };
 }

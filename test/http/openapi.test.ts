@@ -72,7 +72,8 @@ describe('the route table', () => {
   it('is found, and every route in it is complete', () => {
     expect(routes.length).toBeGreaterThan(20);
     for (const route of routes) {
-      expect(route.scope === null || MANAGEMENT_SCOPES.includes(route.scope), route.operationId).toBe(true);
+      const scopes: readonly (string | null)[] = [null, 'openid', ...MANAGEMENT_SCOPES];
+      expect(scopes, route.operationId).toContain(route.scope);
       expect(Object.keys(route.responses).length, route.operationId).toBeGreaterThan(0);
       expect(route.summary.length, route.operationId).toBeGreaterThan(3);
       for (const code of route.errors) expect(ERRORS, route.operationId).toHaveProperty(code);
@@ -150,7 +151,9 @@ describe('openapi.json', () => {
     for (const route of routes) {
       const described = operations().find(({ operationId }) => operationId === route.operationId);
       for (const code of errorsOf(route)) {
-        const content = described?.responses[ERRORS[code].status]?.content;
+        // A resource answers 401 to a proof that is no good (RFC 9449 §7.1).
+        const isOfProof = route.scope !== null && code.includes('dpop');
+        const content = described?.responses[isOfProof ? 401 : ERRORS[code].status]?.content;
         expect(content?.['application/problem+json']?.examples, route.operationId).toHaveProperty(code);
         expect(content?.['application/json']?.examples, route.operationId).toHaveProperty(code);
       }
@@ -161,7 +164,7 @@ describe('openapi.json', () => {
     const security = Object.fromEntries(operations().map((one) => [one.operationId, one.security]));
     expect(security.requestToken).toEqual([{ basic: [] }]);
     expect(security.getJwks).toEqual([]);
-    expect(security.createAgent).toEqual([{ bearer: ['agents:write'] }]);
+    expect(security.createAgent).toEqual([{ bearer: ['agents:write'] }, { dpop: ['agents:write'] }]);
   });
 
   it('names the tenant in the server address, and offers the default tenant only where there is one', () => {

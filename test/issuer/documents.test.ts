@@ -62,15 +62,20 @@ describe('the metadata', () => {
     for (const [name, value] of Object.entries(metadata)) {
       if (!name.endsWith('_endpoint') && !name.endsWith('_uri')) continue;
       const { status } = await fetch(String(value));
-      expect([200, 405], name).toContain(status);
+      expect([200, 401, 405], name).toContain(status);
     }
     const { credentials, authorization } = await provisionTenant(server.accounts, 'truth');
     for (const grant of metadata.grant_types_supported) {
       const form = `grant_type=${grant}&scope=${metadata.scopes_supported.join('+')}`;
       const response = await server.requestToken(credentials.issuer_url, form, { authorization });
-      expect(response.status).toBe(200);
+      expect((await response.json()).error).toBe(
+        { client_credentials: undefined, refresh_token: 'invalid_client' }[String(grant)],
+      );
     }
-    expect(metadata.token_endpoint_auth_methods_supported).toEqual(['client_secret_basic']);
+    const methods = ['client_secret_basic', 'private_key_jwt'];
+    expect(metadata.token_endpoint_auth_methods_supported).toEqual([...methods, 'none']);
+    for (const endpoint of ['introspection', 'revocation'])
+      expect(metadata[`${endpoint}_endpoint_auth_methods_supported`]).toEqual(methods);
     expect(metadata.response_types_supported).toEqual([]);
   });
 });

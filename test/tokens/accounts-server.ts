@@ -10,6 +10,9 @@ import { findFreePort } from '../../src/local/ports.ts';
 import { createTenantRoutes } from '../../src/tenants/tenant.routes.ts';
 import { createIntrospectionRoutes } from '../../src/tokens/introspection.routes.ts';
 import { createTokenRoutes } from '../../src/tokens/token.routes.ts';
+import { createUserinfoRoutes } from '../../src/tokens/userinfo.routes.ts';
+import { createUserinfoService } from '../../src/tokens/userinfo.service.ts';
+import { createRooms } from '../agents/agent-rooms.ts';
 import { createAccounts } from './accounts.ts';
 
 const ERROR_TYPE_BASE = 'https://errors.example';
@@ -17,12 +20,16 @@ const ERROR_TYPE_BASE = 'https://errors.example';
 /** Starts it. The tenant `demo` lives at the root, all others at `/t/<slug>`. */
 export async function startAccountsServer(
   database: Database,
-  options: { now?: () => number; clientFailures?: number } = {},
+  options: {
+    now?: () => number;
+    clientFailures?: number;
+  } = {},
 ) {
   const port = await findFreePort();
   const origin = `http://localhost:${port}`;
   const addresses = { publicUrl: origin, defaultTenant: 'demo', tenantUrl: `${origin}/t/{tenant}` };
   const accounts = createAccounts(database, { ...options, addresses });
+  const rooms = createRooms(database, { accounts });
   const app = createApp({
     routes: [
       ...createTokenRoutes(accounts),
@@ -30,9 +37,12 @@ export async function startAccountsServer(
       ...createIssuerRoutes(accounts),
       ...createTenantRoutes(accounts),
       ...createApplicationRoutes(accounts),
+      ...createUserinfoRoutes({ userinfo: createUserinfoService(rooms) }),
+      ...rooms.routes,
     ],
     tenants: accounts.tenants,
     authenticate: accounts.tokens.authenticate,
+    dpop: accounts.dpop,
     database,
     health: createHealth({
       ping: async () => undefined,
@@ -52,6 +62,8 @@ export async function startAccountsServer(
   await http.listen({ port, host: 'localhost' });
   return {
     accounts,
+    /** Agents, keys and challenges over the same accounts. */
+    rooms,
     origin,
     /** Posts a form to a token endpoint. @param issuerUrl the tenant's */
     requestToken: (issuerUrl: string, form: string, headers: Record<string, string> = {}) =>
