@@ -55,7 +55,7 @@ import { createRefreshRotationStore } from './tokens/refresh-rotation.store.ts';
 import { createSuccessorDeriver } from './tokens/refresh-successor.deriver.ts';
 import { createRefreshTokenStore } from './tokens/refresh-token.store.ts';
 import { REFRESH_TOKEN } from './tokens/refresh-token.ts';
-import { createRevocationService } from './tokens/revocation.service.ts';
+import { createRevocationService, REVOCATION_CHANNEL } from './tokens/revocation.service.ts';
 import { createRevocationStore } from './tokens/revocation.store.ts';
 import { createTokenRoutes } from './tokens/token.routes.ts';
 import { createTokenService } from './tokens/token.service.ts';
@@ -119,9 +119,13 @@ export function composeCore(config: Config, { logger, name }: { logger: Logger; 
     audit,
     addresses: config,
   });
+  const revocationNotifier = createOutboxNotifier({ url, channel: REVOCATION_CHANNEL, onError });
   const revocations = createRevocationService({
     store: createRevocationStore(),
     database,
+    notifier: revocationNotifier,
+    listen: (onNotice) =>
+      createOutboxListener({ url, channel: REVOCATION_CHANNEL, onWork: onNotice, onError }),
     onError: (error) =>
       logger.warn({ reason: reasonOf(error) }, 'revocations could not be read; each check asks the database'),
   });
@@ -168,7 +172,7 @@ export function composeCore(config: Config, { logger, name }: { logger: Logger; 
     subscriptions,
     close: async () => {
       await revocations.close();
-      await notifier.close();
+      await Promise.all([notifier.close(), revocationNotifier.close()]);
       await database.close();
     },
   };

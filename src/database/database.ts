@@ -88,9 +88,12 @@ export function createDatabase({ url, pool: size, applicationName, onError, limi
 
 export type Database = ReturnType<typeof createDatabase>;
 
+/** Connections besides the pools: two that notify and one that listens. */
+const OTHERS = 3;
+
 /** Connections that one process may open, for the budget that is checked at start. */
 export function connectionBudget(pool: number): number {
-  return pool + Math.max(2, Math.ceil(pool / 2)) + 1;
+  return pool + Math.max(2, Math.ceil(pool / 2)) + OTHERS;
 }
 
 type Callback = (error: Error | null, result?: unknown) => void;

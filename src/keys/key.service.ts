@@ -50,7 +50,9 @@ export function createKeyService({
   verifier: Pick<SignatureVerifier, 'verifySignature'>;
   audit: Pick<AuditService, 'append'>;
   events: Pick<EventService, 'emit'>;
-  tokens: { revokeTokensOfKey(unit: Unit, keyId: string, reason: string): Promise<unknown> };
+  tokens: {
+    revokeTokensOfKey(unit: Unit, key: Pick<AgentKey, 'id' | 'agentId'>, reason: string): Promise<unknown>;
+  };
 }) {
   const nameOf = (context: RequestContext, agentId: string, id: string): KeyName => ({
     tenantId: context.tenant.id,
@@ -208,7 +210,7 @@ export function createKeyService({
         const key = await lock(transaction, name);
         if (key.state === 'revoked') return present(key);
         await store.revoke(transaction, id, reason ?? null);
-        await tokens.revokeTokensOfKey(transaction, id, 'key_revoked');
+        await tokens.revokeTokensOfKey(transaction, key, 'key_revoked');
         await record(transaction, context, key, [{ verb: 'revoked', data: { reason: reason ?? null } }]);
         return reread(transaction, name);
       }),

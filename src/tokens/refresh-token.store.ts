@@ -38,17 +38,18 @@ export function createRefreshTokenStore() {
   // Rows are locked in id order, so that two revocations that meet cannot deadlock.
   const revoke = async (
     unit: Queryable,
-    column: 'agent_id' | 'key_id',
-    id: string,
+    agentId: string,
+    keyId: string | null,
     reason: string,
   ): Promise<EndedRefreshToken[]> => {
     const { rows } = await unit.query<{ tenant_id: string; access_token_ids: string[] }>(
       `WITH live AS (
-         SELECT id FROM refresh_tokens WHERE ${column} = $1 AND revoked_at IS NULL ORDER BY id FOR UPDATE
+         SELECT id FROM refresh_tokens
+         WHERE agent_id = $1 AND ($2::uuid IS NULL OR key_id = $2) AND revoked_at IS NULL ORDER BY id FOR UPDATE
        )
-       UPDATE refresh_tokens SET revoked_at = now(), revoked_reason = $2
+       UPDATE refresh_tokens SET revoked_at = now(), revoked_reason = $3
        FROM live WHERE refresh_tokens.id = live.id RETURNING tenant_id, access_token_ids`,
-      [id, reason],
+      [agentId, keyId, reason],
     );
     return rows.map((row) => ({ tenantId: row.tenant_id, accessTokenIds: row.access_token_ids }));
   };
@@ -102,11 +103,11 @@ export function createRefreshTokenStore() {
     },
 
     /** @returns those that were live */
-    revokeOfAgent: (unit: Queryable, agentId: string, reason: string) =>
-      revoke(unit, 'agent_id', agentId, reason),
+    revokeOfAgent: (unit: Queryable, agentId: string, reason: string) => revoke(unit, agentId, null, reason),
 
     /** @returns those that were live */
-    revokeOfKey: (unit: Queryable, keyId: string, reason: string) => revoke(unit, 'key_id', keyId, reason),
+    revokeOfKey: (unit: Queryable, key: { readonly id: string; readonly agentId: string }, reason: string) =>
+      revoke(unit, key.agentId, key.id, reason),
   };
 }
 

@@ -6,6 +6,9 @@ import { ServiceError } from '../errors/service-error.ts';
 import type { RevocationStore } from './revocation.store.ts';
 import { createRevocationBook, type RevocableClaims, type Revocation } from './revocation.ts';
 
+/** The channel of notifications that there is something to read. */
+export const REVOCATION_CHANNEL = 'countersign_revocations';
+
 /** Milliseconds between two readings. */
 const POLL_INTERVAL = 250;
 

@@ -165,8 +165,12 @@ export function createTokenService({
     ): Promise<void> => revocations.admitPrincipal(unit, agent.tenantId, agent.id),
 
     /** Ends every token that came of one key with the caller's transaction. @returns how many refresh tokens were live */
-    revokeTokensOfKey: async (unit: Unit, keyId: string, reason: string): Promise<number> => {
-      const ended = await refreshTokens.revokeOfKey(unit, keyId, reason);
+    revokeTokensOfKey: async (
+      unit: Unit,
+      key: { readonly id: string; readonly agentId: string },
+      reason: string,
+    ): Promise<number> => {
+      const ended = await refreshTokens.revokeOfKey(unit, key, reason);
       await endAccessTokensOf(unit, ended);
       return ended.length;
     },

@@ -74,7 +74,8 @@ describe('a refresh token', () => {
       await create(otherAgent, key),
     ];
     await test.database.hot(async (unit) => {
-      expect(await accounts.tokens.revokeTokensOfKey(unit, otherKey, 'key_revoked')).toBe(1);
+      const ended = { id: otherKey, agentId: agent };
+      expect(await accounts.tokens.revokeTokensOfKey(unit, ended, 'key_revoked')).toBe(1);
     });
     await test.database.transaction({}, async (transaction) => {
       const owner = { tenantId: newId(), id: agent };

@@ -7,16 +7,19 @@ const PAUSE_MS = 1_000;
 
 /**
  * @param options.url connection string of the database
+ * @param options.channel another one than the relays'
  * @param options.onWork called for each notification, and once after each connect, for what was missed
  * @param options.onError told when the connection broke
  * @returns `close`
  */
 export function createOutboxListener({
   url,
+  channel = OUTBOX_CHANNEL,
   onWork,
   onError,
 }: {
   url: string;
+  channel?: string | undefined;
   onWork: () => void;
   onError?: ((error: Error) => void) | undefined;
 }) {
@@ -39,7 +42,7 @@ export function createOutboxListener({
   const open = async (): Promise<void> => {
     const opened = new pg.Client({
       connectionString: url,
-      application_name: 'countersign relay',
+      application_name: `countersign listener ${channel}`,
       connectionTimeoutMillis: 2_000,
       statement_timeout: 5_000,
       query_timeout: 6_000,
@@ -51,7 +54,7 @@ export function createOutboxListener({
     opened.on('notification', onWork);
     try {
       await opened.connect();
-      await opened.query(`LISTEN ${OUTBOX_CHANNEL}`);
+      await opened.query(`LISTEN ${channel}`);
       onWork();
     } catch (error) {
       again(error instanceof Error ? error : new Error(String(error)));

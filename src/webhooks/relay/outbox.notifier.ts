@@ -13,14 +13,17 @@ const PAUSE_MS = 1_000;
 
 /**
  * @param options.url connection string of the database
+ * @param options.channel another one than the relays'
  * @param options.onError told when the connection broke; the next `poke` opens another
  * @returns `poke`, to be called after a commit (returns at once, never throws), and `close`
  */
 export function createOutboxNotifier({
   url,
+  channel = OUTBOX_CHANNEL,
   onError,
 }: {
   url: string;
+  channel?: string | undefined;
   onError?: ((error: Error) => void) | undefined;
 }) {
   let client: Promise<pg.Client> | undefined;
@@ -55,7 +58,7 @@ export function createOutboxNotifier({
     try {
       client ??= connect();
       const open = await client;
-      await open.query(`NOTIFY ${OUTBOX_CHANNEL}`);
+      await open.query(`NOTIFY ${channel}`);
     } catch (error) {
       drop(error instanceof Error ? error : new Error(String(error)));
     }
