@@ -24,7 +24,7 @@ const PURGE_BATCH = 1_000;
  * check asks the database.
  * @param listen opens a listener for notifications; an accelerator only: without it, or when it is deaf, polling does the same later
  * @param notifier tells the other processes after a commit
- * @param onError told of readings that failed @param now a monotonic clock in milliseconds
+ * @param onError told of the first of several readings that fail @param now a monotonic clock in milliseconds
  */
 export function createRevocationService({
   store,
@@ -49,6 +49,7 @@ export function createRevocationService({
   let reading: Promise<void> | undefined;
   let isAskedAgain = false;
   let isStarted = false;
+  let isFailing = false;
   let listener: { close(): Promise<void> } | undefined;
 
   /** Reads what is new. What counts is when the question was asked, not when the answer came. */
@@ -59,6 +60,7 @@ export function createRevocationService({
     // A database that was replaced may count its transactions anew: then everything is read again.
     since = BigInt(horizon) < BigInt(since) ? '0' : horizon;
     readAt = askedAt;
+    isFailing = false;
     if (askedAt - purgedAt < PURGE_INTERVAL) return;
     purgedAt = askedAt;
     book.forget(Date.now());
@@ -72,7 +74,10 @@ export function createRevocationService({
     if (isAskedAgain) return;
     const startedAt = now();
     reading = poll()
-      .catch(onError)
+      .catch((error: unknown) => {
+        if (!isFailing) onError(error);
+        isFailing = true;
+      })
       .finally(() => {
         reading = undefined;
         const pause = isAskedAgain ? 0 : Math.max(0, POLL_INTERVAL - (now() - startedAt));
@@ -104,6 +109,10 @@ export function createRevocationService({
     /** Ends all tokens of an agent or application, also such as are being issued now, until `admitPrincipal`. */
     endPrincipal: async (unit: Unit, tenantId: string, principal: string): Promise<void> =>
       announce(unit, await store.insertPrincipal(unit, tenantId, principal, 'ever')),
+
+    /** Ends all tokens of a tenant that were issued so far. */
+    endTenant: async (unit: Unit, tenantId: string): Promise<void> =>
+      announce(unit, await store.insertPrincipal(unit, tenantId, tenantId, 'now')),
 
     /** Accepts tokens that are issued from now on; what was ended before stays ended. */
     admitPrincipal: async (unit: Unit, tenantId: string, principal: string): Promise<void> =>

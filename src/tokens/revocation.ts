@@ -15,11 +15,11 @@ export type Revocation = {
 };
 
 /** What of a token's claims decides whether it was revoked. */
-export type RevocableClaims = Pick<AccessTokenClaims, 'jti' | 'sub' | 'client_id' | 'iat'>;
+export type RevocableClaims = Pick<AccessTokenClaims, 'jti' | 'sub' | 'client_id' | 'tenant_id' | 'iat'>;
 
-/** Ids of everybody whose revocation ends the token: its subject, and the application that got it. */
-export function principalsOf({ sub, client_id }: RevocableClaims): string[] {
-  return sub === client_id ? [sub] : [sub, client_id];
+/** Ids of everybody whose revocation ends the token: its subject, the application that got it, the tenant. */
+export function principalsOf({ sub, client_id, tenant_id }: RevocableClaims): string[] {
+  return sub === client_id ? [sub, tenant_id] : [sub, client_id, tenant_id];
 }
 
 /** Creates an empty memory of decisions. */

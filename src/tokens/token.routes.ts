@@ -1,14 +1,14 @@
 // The token endpoint. It must never read credentials itself: the header goes to the service as it is.
 import { defineRoute, type Route } from '../http/route.ts';
 import { tokenAnswerSchema, tokenRequestSchema } from './token.schemas.ts';
-import type { TokenEndpointService } from './token-endpoint.service.ts';
+import { TOKEN_PATH, type TokenEndpointService } from './token-endpoint.service.ts';
 
 /** Routes that hand out tokens. Source: Specification, "Agent authentication routes". */
 export function createTokenRoutes({ tokenEndpoint }: { tokenEndpoint: TokenEndpointService }): Route[] {
   return [
     defineRoute({
       method: 'POST',
-      path: '/oauth/token',
+      path: TOKEN_PATH,
       operationId: 'requestToken',
       summary: 'Get an access token with client credentials, or exchange a refresh token',
       tag: 'Tokens',

@@ -151,9 +151,22 @@ describe('after a reactivation', () => {
   });
 });
 
+describe('the tokens of a tenant', () => {
+  it('can be ended all at once; new ones are accepted, and other tenants keep theirs', async () => {
+    const [mine, other] = [await createHolder(one), await createHolder(one)];
+    const { id } = mine.context.tenant;
+    await processes.database.hot((unit) => one.revocations.endTenant(unit, id));
+    await pause(5);
+    const after = await issueFirst(one, mine.context, { agentId: mine.agent.id, keyId: mine.key.id });
+    expect(await check(two, mine.context, mine.accessToken)).toBe('token_revoked');
+    expect(await check(two, mine.context, after.accessToken)).toBe('accepted');
+    expect(await check(two, other.context, other.accessToken)).toBe('accepted');
+  });
+});
+
 describe('the memory of decisions', () => {
   const decision = { id: 1, tokenId: null, principal: null, notBefore: Infinity, expiresAt: 100 };
-  const claims = { jti: 'not-a-uuid', sub: 'agent', client_id: 'app', iat: 10 };
+  const claims = { jti: 'not-a-uuid', sub: 'agent', client_id: 'app', tenant_id: 'tenant', iat: 10 };
 
   it('takes them in any order: the latest of a principal counts', () => {
     const book = createRevocationBook();
@@ -165,7 +178,12 @@ describe('the memory of decisions', () => {
   });
 
   it('knows a token by its id, its subject or its client, until it could not live any more', () => {
-    for (const ended of [{ tokenId: 'not-a-uuid' }, { principal: 'agent' }, { principal: 'app' }]) {
+    for (const ended of [
+      { tokenId: 'not-a-uuid' },
+      { principal: 'agent' },
+      { principal: 'app' },
+      { principal: 'tenant' },
+    ]) {
       const book = createRevocationBook();
       book.add([{ ...decision, ...ended }]);
       book.forget(100);

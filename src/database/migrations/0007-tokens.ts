@@ -7,7 +7,7 @@ ALTER TABLE refresh_tokens
   ADD COLUMN access_token_ids uuid[] NOT NULL DEFAULT '{}',
   ADD COLUMN used_request bytea;
 
--- One row a decision: one token (token_id), or all tokens of a principal (an agent, an application) that were issued up to not_before,
+-- One row a decision: one token (token_id), or all tokens of a principal (an agent, an application, the tenant itself) that were issued up to not_before,
 -- which is infinity while the principal is suspended or deleted; of a principal's rows the one with the greatest id counts.
 -- xid lets a reader ask for all that it could not see before, however late it was committed.
 CREATE TABLE revocations (
