@@ -92,7 +92,7 @@ export function createApplicationRoutes({ applications }: { applications: Applic
       method: 'PATCH',
       path: `${ROOT}/:client_id`,
       operationId: 'updateApplication',
-      summary: 'Change name, audience, scopes or grants',
+      summary: 'Change name, audience, scopes, grants or the linked agent',
       tag: TAG,
       scope: 'applications:write',
       request: { params: applicationParams, body: updateApplicationBody },
@@ -105,6 +105,7 @@ export function createApplicationRoutes({ applications }: { applications: Applic
           ...(body.audience === undefined ? {} : { audience: body.audience }),
           ...(body.scopes === undefined ? {} : { scopes: body.scopes }),
           ...(body.grant_types === undefined ? {} : { grantTypes: body.grant_types }),
+          ...(body.agent_id === undefined ? {} : { agentId: body.agent_id }),
         });
         return { status: 200, body: presentApplication(updated, context.tenant.baseUrl) };
       },

@@ -156,20 +156,21 @@ export function createApplicationService({
     get: async (context: RequestContext, id: string): Promise<ApplicationWithSecrets> =>
       withSecretsOf(context, await find(context, id)),
 
-    /** Changes the given fields. @throws ServiceError `not_found`, `invalid_request` */
+    /**
+     * Changes the given fields; `agentId: null` unlinks the agent.
+     * @throws ServiceError `not_found`; `invalid_request` when the scopes are beyond the linked agent's, or it is not there
+     */
     update: async (
       context: RequestContext,
       id: string,
       change: ApplicationChange,
     ): Promise<ApplicationWithSecrets> => {
-      const { agentId } = await find(context, id);
       const updated = await database.transaction(context, async (transaction) => {
-        if (change.scopes !== undefined) {
-          checkApplicationScopes(
-            change.scopes,
-            await readAgentScopes(transaction, context.tenant.id, agentId),
-          );
-        }
+        const before = await store.lock(transaction, context.tenant.id, id);
+        if (before === undefined) throw notFound();
+        const { scopes, agentId } = { ...before, ...change };
+        if (change.scopes !== undefined || agentId !== before.agentId)
+          checkApplicationScopes(scopes, await readAgentScopes(transaction, context.tenant.id, agentId));
         const application = await store.update(transaction, context.tenant.id, id, change);
         if (application === undefined) throw notFound();
         await record(transaction, context, id, 'application.updated', { fields: Object.keys(change) });

@@ -6,7 +6,9 @@ import { defineApplicationModel } from './application.model.ts';
 import type { Application, Client, LinkedAgent } from './application.ts';
 
 /** What a change may touch. */
-export type ApplicationChange = Partial<Pick<Application, 'name' | 'audience' | 'scopes' | 'grantTypes'>>;
+export type ApplicationChange = Partial<
+  Pick<Application, 'name' | 'audience' | 'scopes' | 'grantTypes' | 'agentId'>
+>;
 
 /** Which client a token request is about. */
 export type ClientKey = { readonly tenantId: string; readonly clientId: string };
@@ -88,6 +90,20 @@ export function createApplicationStore({
 
     find: async (tenantId: string, id: string): Promise<Application | undefined> => {
       const row = await model.findOne({ where: { id, tenantId, ...present } }).catch(translate);
+      return row?.get({ plain: true });
+    },
+
+    /** Reads an application and keeps everybody else from changing it until the transaction ends. */
+    lock: async (
+      transaction: Transaction,
+      tenantId: string,
+      id: string,
+    ): Promise<Application | undefined> => {
+      const row = await model.findOne({
+        where: { id, tenantId, ...present },
+        transaction: transaction.sequelize,
+        lock: transaction.sequelize.LOCK.NO_KEY_UPDATE,
+      });
       return row?.get({ plain: true });
     },
 

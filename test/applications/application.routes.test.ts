@@ -101,6 +101,31 @@ describe('an application', () => {
     expect((await send('PATCH', `/${linked.client_id}`, { scopes: ['email'] })).status).toBe(400);
   });
 
+  it('is linked to an agent and unlinked by a change, its scopes within the agent’s', async () => {
+    const agentId = await insertAgent(test.database, demo.tenant.id, ['openid']);
+    const foreign = await provisionTenant(server.accounts, 'umbrella');
+    const foreignAgent = await insertAgent(test.database, foreign.tenant.id, ['openid']);
+    const { client_id, client_secret } = await create({ scopes: ['openid', 'email'] });
+    const subject = async () => {
+      const headers = { authorization: basic(client_id, client_secret) };
+      const { access_token } = await (await server.requestToken(server.origin, GRANT, headers)).json();
+      return JSON.parse(Buffer.from(access_token.split('.')[1], 'base64url').toString()).sub;
+    };
+    const change = async (fields: object) => {
+      const { status, body } = await send('PATCH', `/${client_id}`, fields);
+      return [status, body.agent_id, body.scopes];
+    };
+    expect((await change({ agent_id: agentId }))[0]).toBe(400);
+    expect((await change({ agent_id: foreignAgent, scopes: ['openid'] }))[0]).toBe(400);
+    expect((await change({ agent_id: 'nonsense' }))[0]).toBe(400);
+    expect(await change({ agent_id: agentId, scopes: ['openid'] })).toEqual([200, agentId, ['openid']]);
+    expect(await subject()).toBe(agentId);
+    expect((await change({ scopes: ['email'] }))[0]).toBe(400);
+    expect(await change({ agent_id: null })).toEqual([200, null, ['openid']]);
+    expect(await subject()).toBe(client_id);
+    expect(await change({ scopes: ['email'] })).toEqual([200, null, ['email']]);
+  });
+
   it('is changed field by field; its audience goes into its tokens', async () => {
     const { client_id, client_secret } = await create();
     const changed = await send('PATCH', `/${client_id}`, {
