@@ -44,8 +44,17 @@ export function authorize(route: Route, authenticate: Authenticate): Middleware 
         scope,
       );
     ctx.state.context = { ...context, principal };
-    return next();
+    try {
+      await next();
+    } catch (error) {
+      throw isLateRefusal(error) ? withChallenge(error, challenge) : error;
+    }
   };
+}
+
+/** What a service finds lacking is refused as the shell refuses it. */
+function isLateRefusal(error: unknown): boolean {
+  return error instanceof ServiceError && error.code === 'insufficient_scope';
 }
 
 /** Client authentication is the service's; which of two headers it would see is Node's choice. */
@@ -69,12 +78,12 @@ function refused(code: 'invalid_request' | 'invalid_token', detail: string, chal
 }
 
 /** Adds the challenge of RFC 6750 §3. The header says `invalid_token` for every bad token; only the body tells which. */
-function withChallenge(error: unknown, challenge: string, scope: string): unknown {
+function withChallenge(error: unknown, challenge: string, scope?: string): unknown {
   if (!(error instanceof ServiceError)) return error;
   const attributes = INVALID.has(error.code)
     ? ', error="invalid_token"'
     : error.code === 'insufficient_scope'
-      ? `, error="insufficient_scope", scope="${scope}"`
+      ? `, error="insufficient_scope"${scope === undefined ? '' : `, scope="${scope}"`}`
       : undefined;
   if (attributes === undefined) return error;
   return new ServiceError(error.code, {

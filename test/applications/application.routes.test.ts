@@ -202,6 +202,57 @@ describe('an application', () => {
   });
 });
 
+describe('whoever lacks a scope', () => {
+  const DENIED = [403, 'insufficient_scope'];
+  let lesser: string;
+  const as = async (method: string, path: string, body?: unknown) => {
+    const answer = await send(method, path, body, lesser);
+    return [answer.status, answer.body?.error];
+  };
+
+  beforeAll(async () => {
+    const { client_id, client_secret } = await create({ scopes: ['applications:write', 'openid'] });
+    const headers = { authorization: basic(client_id, client_secret) };
+    lesser = (await (await server.requestToken(server.origin, GRANT, headers)).json()).access_token;
+  });
+
+  it('creates no application that holds it', async () => {
+    const answer = await send('POST', '', { name: 'x', scopes: ['openid', 'tenant:write'] }, lesser);
+    expect([answer.status, answer.body.error]).toEqual(DENIED);
+    expect(answer.body.detail).toContain('tenant:write');
+    expect(answer.headers.get('www-authenticate')).toContain('error="insufficient_scope"');
+    expect(await as('POST', '', { name: 'x', scopes: ['openid', 'applications:write'] })).toEqual([
+      201,
+      undefined,
+    ]);
+  });
+
+  it('adds it to no application, but may take another away', async () => {
+    const { client_id } = await create({ scopes: ['openid', 'agents:read', 'email'] });
+    expect(await as('PATCH', `/${client_id}`, { scopes: ['openid', 'tenant:write'] })).toEqual(DENIED);
+    expect((await send('GET', `/${client_id}`)).body.scopes).toEqual(['openid', 'agents:read', 'email']);
+    expect((await as('PATCH', `/${client_id}`, { scopes: ['openid', 'agents:read'] }))[0]).toBe(200);
+    expect((await as('PATCH', `/${client_id}`, { name: 'x' }))[0]).toBe(200);
+  });
+
+  it('gives no application that holds it another agent', async () => {
+    const agentId = await insertAgent(test.database, demo.tenant.id, ['openid', 'email']);
+    const { client_id } = await create({ scopes: ['email'] });
+    expect(await as('PATCH', `/${client_id}`, { agent_id: agentId })).toEqual(DENIED);
+    expect((await send('PATCH', `/${client_id}`, { agent_id: agentId })).status).toBe(200);
+    expect(await as('PATCH', `/${client_id}`, { agent_id: null })).toEqual(DENIED);
+  });
+
+  it('gets no secret of an application that holds it, but may end one', async () => {
+    const { client_id, secrets } = await create({ scopes: ['openid', 'tenant:write'] });
+    expect(await as('POST', `/${client_id}/secrets`)).toEqual(DENIED);
+    expect((await send('GET', `/${client_id}`)).body.secrets).toEqual(secrets);
+    expect((await as('DELETE', `/${client_id}/secrets/${secrets[0].id}`))[0]).toBe(204);
+    const { client_id: own } = await create({ scopes: ['openid'] });
+    expect((await as('POST', `/${own}/secrets`))[0]).toBe(201);
+  });
+});
+
 describe('rotating a secret', () => {
   const rotate = (id: string, overlap?: number) =>
     server.accounts.applications.rotateSecret(requestTo(demo.tenant), id, overlap);
