@@ -14,6 +14,7 @@ import { requirePort } from './ports.ts';
 import { createRunFile } from './run-file.ts';
 import { createStateFiles } from './state-file.ts';
 import { createSupervisor, type Supervisor } from './supervisor.ts';
+import { useExternalTemporal } from './temporal-external.ts';
 import { obtainTemporal } from './temporal-program.ts';
 
 export type LocalStackOptions = {
@@ -119,11 +120,17 @@ async function bringUp(
     seconds: (performance.now() - began) / 1_000,
     publicUrl: config.publicUrl,
     consolePath: options.consolePath,
-    temporalUi: `${config.temporal.uiUrl}/namespaces/${config.temporal.namespace}/workflows`,
+    temporalUi: temporalUiOf(config),
     credentials: here(join(config.dataDir, 'demo-tenant.json')),
     dataDir: here(config.dataDir),
   });
   for (const line of lines) say(line);
+}
+
+/** The Web UI of a server that is not ours is somewhere only if the settings say where. */
+function temporalUiOf({ temporal: { address, uiUrl, namespace, variables } }: Config): string | null {
+  if (address !== undefined && variables.TEMPORAL_UI_URL === undefined) return null;
+  return `${uiUrl}/namespaces/${namespace}/workflows`;
 }
 
 /** Known to be free before anything is started. */
@@ -147,10 +154,8 @@ async function runTemporal(
   keeper: Keeper,
   signal: AbortSignal,
 ): Promise<string> {
-  if (config.temporal.address !== undefined) {
-    say(`Temporal: ${config.temporal.address}, from TEMPORAL_ADDRESS; nothing is started.`);
-    return config.temporal.address;
-  }
+  if (config.temporal.address !== undefined)
+    return await useExternalTemporal({ temporal: config.temporal, say, signal });
   const binFolder = join(config.dataDir, 'bin');
   const program = await obtainTemporal({ binFolder, path: environment.PATH ?? '', say, keeper, signal });
   signal.throwIfAborted();
