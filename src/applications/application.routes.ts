@@ -132,6 +132,8 @@ export function createApplicationRoutes({ applications }: { applications: Applic
       summary: 'Add a second secret; its text is shown once',
       tag: TAG,
       scope: 'applications:write',
+      idempotent: true,
+      secretFields: ['client_secret'],
       request: { params: applicationParams },
       exists: (context, params) => applications.exists(context, params.client_id),
       responses: { 201: { description: 'The secret', schema: createdSecretSchema } },

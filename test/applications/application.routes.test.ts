@@ -156,6 +156,22 @@ describe('an application', () => {
     expect((await send('DELETE', `/${client_id}/secrets/${secrets[1].id}`)).status).toBe(404);
   });
 
+  it('gets one secret from two requests with one idempotency key, and its text once', async () => {
+    const { client_id } = await create();
+    const post = () =>
+      fetch(`${server.origin}/api/v1/applications/${client_id}/secrets`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${token}`, 'idempotency-key': 'one-secret' },
+      });
+    const first = await post();
+    const { client_secret, ...shown } = await first.json();
+    expect(client_secret).toMatch(/^[\w-]{43}$/);
+    const again = await post();
+    expect([again.status, again.headers.get('idempotency-replayed')]).toEqual([201, 'true']);
+    expect(await again.json()).toEqual(shown);
+    expect((await send('GET', `/${client_id}`)).body.secrets).toHaveLength(2);
+  });
+
   it('is gone after it was deleted, with its secrets', async () => {
     const { client_id, client_secret } = await create();
     expect((await send('DELETE', `/${client_id}`)).status).toBe(204);
