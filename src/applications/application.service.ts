@@ -176,7 +176,7 @@ export function createApplicationService({
       withSecretsOf(context, await find(context, id)),
 
     /**
-     * Changes the given fields; `agentId: null` unlinks the agent.
+     * Changes the given fields; without any, nothing happens. `agentId: null` unlinks the agent.
      * @throws ServiceError `not_found`; `invalid_request` when the scopes are beyond the linked agent's, or it is not there;
      *   `insufficient_scope` when the principal lacks a scope that is added, or any that another agent's client would hold
      */
@@ -187,6 +187,8 @@ export function createApplicationService({
     ): Promise<ApplicationWithSecrets> => {
       const updated = await database.transaction(context, async (transaction) => {
         const before = await lock(transaction, context, id);
+        const fields = Object.keys(change);
+        if (fields.length === 0) return before;
         const { scopes, agentId } = { ...before, ...change };
         const kept = agentId === before.agentId ? before.scopes : [];
         checkGrantor(
@@ -197,7 +199,7 @@ export function createApplicationService({
           checkApplicationScopes(scopes, await readAgentScopes(transaction, context.tenant.id, agentId));
         const application = await store.update(transaction, context.tenant.id, id, change);
         if (application === undefined) throw notFound();
-        await record(transaction, context, id, 'application.updated', { fields: Object.keys(change) });
+        await record(transaction, context, id, 'application.updated', { fields });
         return application;
       });
       return withSecretsOf(context, updated);

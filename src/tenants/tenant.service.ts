@@ -153,16 +153,19 @@ export function createTenantService({
     /** The request's own tenant as it is stored now. */
     get: async ({ tenant }: RequestContext): Promise<TenantRecord> => findExisting(tenant.slug),
 
-    /** Changes the request's own tenant; a new signing algorithm takes effect after its key has been published for a while. */
+    /** Changes the request's own tenant; without any field, nothing happens. A new signing algorithm takes effect after its key has been published for a while. */
     update: (context: RequestContext, patch: TenantPatch): Promise<TenantRecord> =>
       database.transaction(context, async (transaction) => {
         const { id } = context.tenant;
         const { name, audience, signingAlgorithm } = patch;
-        const updated = await store.update(transaction, id, {
+        const change = {
           ...(name === undefined ? {} : { name }),
           ...(audience === undefined ? {} : { audience }),
           ...(signingAlgorithm === undefined ? {} : { signingAlgorithm }),
-        });
+        };
+        const fields = Object.keys(change);
+        if (fields.length === 0) return findExisting(context.tenant.slug);
+        const updated = await store.update(transaction, id, change);
         if (updated === undefined) throw new ServiceError('not_found');
         if (signingAlgorithm !== undefined)
           await issuer.changeAlgorithm(transaction, updated, signingAlgorithm);
@@ -171,7 +174,7 @@ export function createTenantService({
             action: 'tenant.updated',
             outcome: 'success',
             target: { type: 'tenant', id },
-            data: { fields: Object.keys(patch) },
+            data: { fields },
           },
         ]);
         transaction.afterCommit(() => forget(updated));

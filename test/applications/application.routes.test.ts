@@ -101,6 +101,16 @@ describe('an application', () => {
     expect((await send('PATCH', `/${linked.client_id}`, { scopes: ['email'] })).status).toBe(400);
   });
 
+  it('is left alone by a change that names no field', async () => {
+    const { client_secret: _secret, ...before } = await create();
+    const { status, body } = await send('PATCH', `/${before.client_id}`, {});
+    expect([status, body]).toEqual([200, before]);
+    const { rows } = await test.database.query('SELECT action FROM audit_log WHERE target_id = $1', [
+      before.client_id,
+    ]);
+    expect(rows).toEqual([{ action: 'application.created' }]);
+  });
+
   it('is linked to an agent and unlinked by a change, its scopes within the agent’s', async () => {
     const agentId = await insertAgent(test.database, demo.tenant.id, ['openid']);
     const foreign = await provisionTenant(server.accounts, 'umbrella');

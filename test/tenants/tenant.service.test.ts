@@ -111,6 +111,18 @@ describe('the tenant’s own routes', () => {
     expect(reset.body).toMatchObject({ name: 'Routes Ltd', audience: tenant.baseUrl, slug: 'routes' });
   });
 
+  it('do nothing when no field is named', async () => {
+    const { accessToken, url, tenant } = await token('untouched', 'tenant:write');
+    const { body: before } = await server.send('GET', url, accessToken);
+    const { status, body } = await server.send('PATCH', url, accessToken, {});
+    expect([status, body]).toEqual([200, before]);
+    const { rows } = await test.database.query(
+      "SELECT 1 FROM audit_log WHERE tenant_id = $1 AND action = 'tenant.updated'",
+      [tenant.id],
+    );
+    expect(rows).toEqual([]);
+  });
+
   it.each([
     [{ nickname: 'x' }, 'body.nickname'],
     [{ name: '' }, 'body.name'],

@@ -250,13 +250,15 @@ export function createSubscriptionService({
     },
 
     /**
-     * Changes the given fields. Deactivating closes the lane, activating opens it (after canceling what was held, when
+     * Changes the given fields; without any, nothing happens. Deactivating closes the lane, activating opens it (after canceling what was held, when
      * `held` is `discard`), another URL ends a hold. Emits `webhook.endpoint.activated`, `deactivated` or `updated`.
      * @throws ServiceError `not_found`, `invalid_request`
      */
     update: async (context: RequestContext, id: string, patch: SubscriptionPatch): Promise<Subscription> => {
       const found = await store.find(context.transaction, context.tenant.id, id);
       if (found === null) throw unknownSubscription();
+      const fields = Object.entries(patch).flatMap(([name, value]) => (value === undefined ? [] : [name]));
+      if (fields.length === 0) return showOne(context, found);
       toChanges(found, patch);
       // Most of them before the transaction: the lane is closed, so nothing goes out meanwhile, however many there are.
       if (patch.held === 'discard')
@@ -273,8 +275,7 @@ export function createSubscriptionService({
           await deliveries.cancelUntried(transaction, id, { onlyWhileClosed: false });
         if (row.url !== before.url) await lanes.endHold(transaction, id);
         const verb = !flag.changed ? 'updated' : patch.active ? 'activated' : 'deactivated';
-        const fields = Object.entries(patch).flatMap(([name, value]) => (value === undefined ? [] : [name]));
-        if (fields.length > 0) await record(transaction, context, verb, row, { fields });
+        await record(transaction, context, verb, row, { fields });
         return showOne({ ...context, transaction }, row);
       });
     },
