@@ -93,7 +93,9 @@ export function createAgentService({
     agent: AgentRecord,
     fields?: readonly string[],
   ): Promise<void> {
-    const { id, name, status } = agent;
+    const { id, name } = agent;
+    // A receiver that keeps each agent's latest status must not keep one that is gone as active.
+    const status = verb === 'deleted' ? 'deleted' : agent.status;
     await audit.append(transaction, context, [
       {
         action: AUDITED[verb],
