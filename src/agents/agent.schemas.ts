@@ -65,7 +65,10 @@ export const agentSchema = z
         complete: z.boolean(),
         active: z.boolean(),
         verified: z.boolean(),
-        scoped: z.boolean(),
+        scoped: z.boolean().meta({
+          description:
+            'Whether its scopes are limited to its job: true for some of those that agents may have, false for all of them, the default.',
+        }),
         audited: z.boolean(),
       })
       .meta({ description: 'Whether the agent is correctly registered, and each part of the answer.' }),
