@@ -113,13 +113,15 @@ export function createKeyService({
     /**
      * Registers a key for an agent: active, and verified at once when `proof` holds. Emits `admin.agent.key.registered`, then
      * `admin.agent.key.verified`.
-     * @throws ServiceError `not_found` (agent), `invalid_request` naming the field, `key_exists`
+     * @throws ServiceError `invalid_request` naming the field, `not_found` (agent), `key_exists`
      */
-    register: (context: RequestContext, agentId: string, input: NewKey): Promise<AgentKey> =>
-      database.transaction(context, async (transaction) => {
+    register: async (context: RequestContext, agentId: string, input: NewKey): Promise<AgentKey> => {
+      const key = readPublicKey(input);
+      // Before anything is locked: a signature can take its time.
+      const isVerified = input.proof !== undefined;
+      if (input.proof !== undefined) await checkProof(context, agentId.toLowerCase(), key, input.proof);
+      return database.transaction(context, async (transaction) => {
         const agent = await agents.hold(transaction, context, agentId);
-        const key = readPublicKey(input);
-        if (input.proof !== undefined) await checkProof(context, agent.id, key, input.proof);
         const row = {
           id: newId(),
           tenantId: context.tenant.id,
@@ -132,14 +134,15 @@ export function createKeyService({
           label: input.label ?? null,
         };
         await store.insert(transaction, row);
-        if (input.proof !== undefined) await store.markVerified(transaction, row.id);
+        if (isVerified) await store.markVerified(transaction, row.id);
         const verified = { verb: 'verified', data: { method: 'proof' } } as const;
         await record(transaction, context, row, [
           { verb: 'registered', data: { label: row.label } },
-          ...(input.proof === undefined ? [] : [verified]),
+          ...(isVerified ? [verified] : []),
         ]);
         return reread(transaction, nameOf(context, agent.id, row.id));
-      }),
+      });
+    },
 
     /** Whether keys can be registered for this agent: it is one of the tenant's. */
     hasAgent: (context: RequestContext, agentId: string): Promise<boolean> => agents.exists(context, agentId),
