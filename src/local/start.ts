@@ -134,10 +134,16 @@ function temporalUiOf({ temporal: { address, uiUrl, namespace, variables } }: Co
 }
 
 /** Known to be free before anything is started. */
-async function requirePorts({ host, port, metricsPort, temporal }: Config): Promise<void> {
+async function requirePorts({ host, port, metricsPort, workerProcesses, temporal }: Config): Promise<void> {
   await requirePort({ host, port, variable: 'PORT', part: 'the API' });
   const host4 = '127.0.0.1';
-  await requirePort({ host: host4, port: metricsPort, variable: 'METRICS_PORT', part: 'the worker' });
+  for (let index = 0; metricsPort > 0 && index < workerProcesses; index += 1)
+    await requirePort({
+      host: host4,
+      port: metricsPort + index,
+      variable: 'METRICS_PORT',
+      part: 'the worker',
+    });
   if (temporal.address !== undefined) return;
   await requirePort({ host: host4, port: temporal.port, variable: 'TEMPORAL_PORT', part: 'Temporal' });
   await requirePort({
