@@ -4,10 +4,11 @@ import type { RequestContext } from '../context.ts';
 import type { Database } from '../database/database.ts';
 import { newId } from '../database/ids.ts';
 import type { Page, PageRequest } from '../database/page.ts';
-import type { Transaction, Unit } from '../database/transaction.ts';
+import type { Transaction } from '../database/transaction.ts';
 import { ServiceError } from '../errors/service-error.ts';
 import type { EventService } from '../events/event.service.ts';
 import { AGENT_SCOPES } from '../tokens/scope.ts';
+import type { TokenService } from '../tokens/token.service.ts';
 import type { AgentChanges, AgentFilters, AgentStore } from './agent.store.ts';
 import { type Agent, type AgentRecord, type AgentStatus, assessRegistration } from './agent.ts';
 
@@ -55,7 +56,7 @@ export function createAgentService({
   database: Pick<Database, 'transaction' | 'query'>;
   audit: Pick<AuditService, 'append'>;
   events: Pick<EventService, 'emit'>;
-  tokens: { revokeRefreshTokensOfAgent(unit: Unit, agentId: string, reason: string): Promise<unknown> };
+  tokens: Pick<TokenService, 'revokeRefreshTokensOfAgent'>;
   releaseKeys: (transaction: Transaction, agentId: string) => Promise<void>;
 }) {
   async function assess(context: RequestContext, agents: readonly AgentRecord[]): Promise<Agent[]> {
@@ -124,7 +125,8 @@ export function createAgentService({
       const found = await lock(transaction, context, id, 'change');
       if (found.status === status) return assessOne({ ...context, transaction }, found);
       const agent = await store.update(transaction, id, { status });
-      if (status === 'suspended') await tokens.revokeRefreshTokensOfAgent(transaction, id, 'agent_suspended');
+      if (status === 'suspended')
+        await tokens.revokeRefreshTokensOfAgent(transaction, agent, 'agent_suspended');
       await record(transaction, context, status === 'suspended' ? 'suspended' : 'reactivated', agent);
       return assessOne({ ...context, transaction }, agent);
     });
@@ -205,7 +207,7 @@ export function createAgentService({
         const agent = await lock(transaction, context, id, 'change');
         await store.markDeleted(transaction, id);
         await releaseKeys(transaction, id);
-        await tokens.revokeRefreshTokensOfAgent(transaction, id, 'agent_deleted');
+        await tokens.revokeRefreshTokensOfAgent(transaction, agent, 'agent_deleted');
         await record(transaction, context, 'deleted', agent);
       }),
   };

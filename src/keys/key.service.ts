@@ -15,9 +15,10 @@ import type { SignatureVerifier } from '../crypto/verify-signature.node.ts';
 import type { Database } from '../database/database.ts';
 import { newId } from '../database/ids.ts';
 import type { Page, PageRequest } from '../database/page.ts';
-import type { Transaction, Unit } from '../database/transaction.ts';
+import type { Transaction } from '../database/transaction.ts';
 import { invalidField, ServiceError } from '../errors/service-error.ts';
 import type { EventService, JsonObject } from '../events/event.service.ts';
+import type { TokenService } from '../tokens/token.service.ts';
 import type { KeyName, KeyStore, StoredKey } from './key.store.ts';
 import { type AgentKey, type KeyState, mayDeprecate, resolveSunset, stateAt } from './key.ts';
 import { buildKeyProofPayload } from './key-proof.ts';
@@ -50,7 +51,7 @@ export function createKeyService({
   verifier: Pick<SignatureVerifier, 'verifySignature'>;
   audit: Pick<AuditService, 'append'>;
   events: Pick<EventService, 'emit'>;
-  tokens: { revokeRefreshTokensOfKey(unit: Unit, keyId: string, reason: string): Promise<unknown> };
+  tokens: Pick<TokenService, 'revokeRefreshTokensOfKey'>;
 }) {
   const nameOf = (context: RequestContext, agentId: string, id: string): KeyName => ({
     tenantId: context.tenant.id,
@@ -211,7 +212,7 @@ export function createKeyService({
         const key = await lock(transaction, name);
         if (key.state === 'revoked') return present(key);
         await store.revoke(transaction, id, reason ?? null);
-        await tokens.revokeRefreshTokensOfKey(transaction, id, 'key_revoked');
+        await tokens.revokeRefreshTokensOfKey(transaction, key, 'key_revoked');
         await record(transaction, context, key, [{ verb: 'revoked', data: { reason: reason ?? null } }]);
         return reread(transaction, name);
       }),

@@ -29,20 +29,21 @@ new_refresh_tokens AS (
 
 /** SQL of `refresh_tokens`; every function runs on the caller's connection. */
 export function createRefreshTokenStore() {
-  // Rows are locked in id order, so that two revocations that meet cannot deadlock.
+  // Rows are locked in id order, so that two revocations that meet cannot deadlock. There is an index by agent, none by key.
   const revoke = async (
     unit: Queryable,
-    column: 'agent_id' | 'key_id',
-    id: string,
+    owner: { tenantId: string; agentId: string; keyId: string | null },
     reason: string,
   ): Promise<number> => {
     const { rows } = await unit.query<{ id: string }>(
       `WITH live AS (
-         SELECT id FROM refresh_tokens WHERE ${column} = $1 AND revoked_at IS NULL ORDER BY id FOR UPDATE
+         SELECT id FROM refresh_tokens
+         WHERE tenant_id = $1 AND agent_id = $2 AND ($3::uuid IS NULL OR key_id = $3) AND revoked_at IS NULL
+         ORDER BY id FOR UPDATE
        )
-       UPDATE refresh_tokens SET revoked_at = now(), revoked_reason = $2
+       UPDATE refresh_tokens SET revoked_at = now(), revoked_reason = $4
        FROM live WHERE refresh_tokens.id = live.id RETURNING refresh_tokens.id`,
-      [id, reason],
+      [owner.tenantId, owner.agentId, owner.keyId, reason],
     );
     return rows.length;
   };
@@ -93,11 +94,12 @@ export function createRefreshTokenStore() {
     },
 
     /** @returns how many were live */
-    revokeOfAgent: (unit: Queryable, agentId: string, reason: string) =>
-      revoke(unit, 'agent_id', agentId, reason),
+    revokeOfAgent: (unit: Queryable, agent: { tenantId: string; id: string }, reason: string) =>
+      revoke(unit, { tenantId: agent.tenantId, agentId: agent.id, keyId: null }, reason),
 
     /** @returns how many were live */
-    revokeOfKey: (unit: Queryable, keyId: string, reason: string) => revoke(unit, 'key_id', keyId, reason),
+    revokeOfKey: (unit: Queryable, key: { tenantId: string; agentId: string; id: string }, reason: string) =>
+      revoke(unit, { tenantId: key.tenantId, agentId: key.agentId, keyId: key.id }, reason),
   };
 }
 

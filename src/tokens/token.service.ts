@@ -99,12 +99,18 @@ export function createTokenService({
     },
 
     /** Ends every refresh token of an agent with the caller's transaction. @returns how many were live */
-    revokeRefreshTokensOfAgent: (unit: Queryable, agentId: string, reason: string): Promise<number> =>
-      refreshTokens.revokeOfAgent(unit, agentId, reason),
+    revokeRefreshTokensOfAgent: (
+      unit: Queryable,
+      agent: { readonly tenantId: string; readonly id: string },
+      reason: string,
+    ): Promise<number> => refreshTokens.revokeOfAgent(unit, agent, reason),
 
     /** Ends every refresh token that came of one key with the caller's transaction. @returns how many were live */
-    revokeRefreshTokensOfKey: (unit: Queryable, keyId: string, reason: string): Promise<number> =>
-      refreshTokens.revokeOfKey(unit, keyId, reason),
+    revokeRefreshTokensOfKey: (
+      unit: Queryable,
+      key: { readonly tenantId: string; readonly agentId: string; readonly id: string },
+      reason: string,
+    ): Promise<number> => refreshTokens.revokeOfKey(unit, key, reason),
 
     /**
      * Authenticates a bearer token for the service's own routes. No round trip, but for the list of keys every 2 s.

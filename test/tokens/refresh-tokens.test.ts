@@ -15,8 +15,10 @@ beforeAll(async () => {
 
 afterAll(() => test?.drop());
 
+const tenantId = newId();
+
 const grant = (agentId: string, keyId: string) => ({
-  tenantId: newId(),
+  tenantId,
   agentId,
   keyId,
   scopes: ['email', 'openid'],
@@ -64,6 +66,18 @@ describe('a refresh token', () => {
     expect(await read(token)).toBeUndefined();
   });
 
+  it('of another tenant stays, whatever the ids', async () => {
+    const { tokens } = accounts;
+    const [agent, key] = [newId(), newId()];
+    const token = await tokens.createRefreshToken(test.database, grant(agent, key));
+    const elsewhere = { tenantId: newId() };
+    expect(await tokens.revokeRefreshTokensOfAgent(test.database, { ...elsewhere, id: agent }, 'x')).toBe(0);
+    expect(
+      await tokens.revokeRefreshTokensOfKey(test.database, { ...elsewhere, agentId: agent, id: key }, 'x'),
+    ).toBe(0);
+    expect(await read(token)).toMatchObject({ revoked_at: null });
+  });
+
   it('ends with its agent or its key, once, with the reason, in either kind of transaction', async () => {
     const [agent, otherAgent, key, otherKey] = [newId(), newId(), newId(), newId()];
     const create = (agentId: string, keyId: string) =>
@@ -73,13 +87,16 @@ describe('a refresh token', () => {
       await create(agent, otherKey),
       await create(otherAgent, key),
     ];
+    const { revokeRefreshTokensOfAgent, revokeRefreshTokensOfKey } = accounts.tokens;
     await test.database.hot(async (unit) => {
-      expect(await accounts.tokens.revokeRefreshTokensOfKey(unit, otherKey, 'key_revoked')).toBe(1);
+      expect(
+        await revokeRefreshTokensOfKey(unit, { tenantId, agentId: agent, id: otherKey }, 'key_revoked'),
+      ).toBe(1);
     });
     await test.database.transaction({}, async (transaction) => {
-      expect(await accounts.tokens.revokeRefreshTokensOfAgent(transaction, agent, 'agent_deleted')).toBe(1);
+      expect(await revokeRefreshTokensOfAgent(transaction, { tenantId, id: agent }, 'agent_deleted')).toBe(1);
     });
-    expect(await accounts.tokens.revokeRefreshTokensOfAgent(test.database, agent, 'again')).toBe(0);
+    expect(await revokeRefreshTokensOfAgent(test.database, { tenantId, id: agent }, 'again')).toBe(0);
     expect(await read(one)).toMatchObject({ revoked_reason: 'agent_deleted', revoked_at: expect.any(Date) });
     expect(await read(two)).toMatchObject({ revoked_reason: 'key_revoked' });
     expect(await read(three)).toMatchObject({ revoked_at: null });
