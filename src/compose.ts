@@ -15,7 +15,7 @@ import { createAuthenticationFailureStore } from './challenges/authentication-fa
 import { createChallengeRoutes } from './challenges/challenge.routes.ts';
 import { createChallengeService } from './challenges/challenge.service.ts';
 import { createChallengeStore } from './challenges/challenge.store.ts';
-import { type Config, ConfigError, loadConfig } from './config.ts';
+import { type Config, databaseMissing, loadConfig } from './config.ts';
 import { createSignatureVerifier } from './crypto/verify-signature.node.ts';
 import { createDatabase } from './database/database.ts';
 import { createBacklogGauge } from './events/backlog.gauge.ts';
@@ -151,8 +151,9 @@ export type Core = ReturnType<typeof composeCore>;
 /** Wires the management commands. */
 export function composeManagement(config: Config, logger: Logger) {
   const core = composeCore(config, { logger, name: 'command' });
-  const { database, tenants, applications, close } = core;
+  const { database, issuer, tenants, applications, close } = core;
   return {
+    issuer,
     tenants,
     applications,
     provisioning: createProvisionService({ database, tenants, applications }),
@@ -310,7 +311,6 @@ function reasonOf(error: unknown): string {
 }
 
 function requireDatabase({ databaseUrl }: Config): string {
-  if (databaseUrl === undefined)
-    throw new ConfigError('DATABASE_URL', 'is required (in a clone where nothing runs: npm start first)');
+  if (databaseUrl === undefined) throw databaseMissing();
   return databaseUrl;
 }

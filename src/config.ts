@@ -111,6 +111,8 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>, op
       'NODE_ENV',
       'countersign start is for development; run the roles api, worker and migrate in production',
     );
+  if (values.MASTER_KEY === undefined && needsMasterKey(options.role) && values.DATABASE_URL === undefined)
+    throw databaseMissing();
   if (values.MASTER_KEY === undefined && needsMasterKey(options.role))
     throw new ConfigError('MASTER_KEY', production ? 'is required when NODE_ENV=production' : 'is required');
   if (values.WEBHOOK_CA_FILE !== undefined && ['start', 'api', 'worker'].includes(options.role))
@@ -182,6 +184,11 @@ function refuseAnyPort(values: z.infer<typeof schema>): void {
     if (values[variable] === 0)
       throw new ConfigError(variable, 'must not be 0 under countersign start: choose a port from 1 to 65535');
   }
+}
+
+/** What an operator is told where a database is needed and none is named. */
+export function databaseMissing(): ConfigError {
+  return new ConfigError('DATABASE_URL', 'is required (in a clone where nothing runs: npm start first)');
 }
 
 function needsMasterKey(role: Role): boolean {

@@ -5,7 +5,7 @@ import { join, relative } from 'node:path';
 import type { Config } from '../config.ts';
 import { requireRoom } from './disk-space.ts';
 import { listenForEnd } from './halt.ts';
-import { invite } from './invitation.ts';
+import { describeStack, type Invitation, invite } from './invitation.ts';
 import { createKeeper, endLeftovers, type Keeper } from './keeper.ts';
 import { asDiskFull } from './local-stack-error.ts';
 import { type DataFolderLock, lockDataFolder } from './lock.ts';
@@ -30,6 +30,8 @@ export type LocalStackOptions = {
   /** Path of the console, when there is one. */
   readonly consolePath?: string | undefined;
   readonly say: (line: string) => void;
+  /** Told when the stack is ready, instead of the lines for a terminal. */
+  readonly onReady?: ((stack: ReturnType<typeof describeStack>) => void) | undefined;
 };
 
 /**
@@ -116,15 +118,16 @@ async function bringUp(
     const short = relative(process.cwd(), path);
     return short.startsWith('..') ? path : short;
   };
-  const lines = invite({
+  const stack: Invitation = {
     seconds: (performance.now() - began) / 1_000,
     publicUrl: config.publicUrl,
     consolePath: options.consolePath,
     temporalUi: temporalUiOf(config),
     credentials: here(join(config.dataDir, 'demo-tenant.json')),
     dataDir: here(config.dataDir),
-  });
-  for (const line of lines) say(line);
+  };
+  if (options.onReady === undefined) for (const line of invite(stack)) say(line);
+  else options.onReady(describeStack(stack));
 }
 
 /** The Web UI of a server that is not ours is somewhere only if the settings say where. */

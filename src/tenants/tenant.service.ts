@@ -16,6 +16,7 @@ import {
   addressOf,
   findMismatches,
   isSlug,
+  orderMoves,
   type TenantRecord,
   toTenant,
 } from './tenant.ts';
@@ -191,12 +192,14 @@ export function createTenantService({
      */
     move: async (slug: string): Promise<TenantRecord> => moveTo(await findExisting(slug)),
 
-    /** Moves a tenant only if its address differs. @returns whether it was moved; false also when there is no such tenant */
-    ensureAddress: async (slug: string): Promise<boolean> => {
-      const tenant = await store.find({ slug });
-      if (tenant === undefined || findMismatches([tenant], addresses).length === 0) return false;
-      await moveTo(tenant);
-      return true;
+    /**
+     * Moves every tenant whose address is not the one that the settings give it.
+     * @returns those that were moved, in that order: one whose present address another needs goes first
+     */
+    moveAll: async (): Promise<AddressMismatch[]> => {
+      const moves = orderMoves(findMismatches(await store.list(), addresses));
+      for (const { slug } of moves) await moveTo(await findExisting(slug));
+      return moves;
     },
   };
 }

@@ -64,8 +64,10 @@ describe('a wrong setting', () => {
 
 describe('MASTER_KEY', () => {
   it.each(['api', 'worker', 'command'] as const)('is required for %s', (role) => {
-    expect(refusal({ MASTER_KEY: '' }, role)).toBe('MASTER_KEY: is required');
-    expect(refusal({ MASTER_KEY: '', NODE_ENV: 'production' }, role)).toBe(
+    const database = { DATABASE_URL: 'postgres://localhost/x' };
+    expect(refusal({ MASTER_KEY: '', ...database }, role)).toBe('MASTER_KEY: is required');
+    expect(refusal({ MASTER_KEY: '' }, role)).toMatch(/^DATABASE_URL: is required/);
+    expect(refusal({ MASTER_KEY: '', NODE_ENV: 'production', ...database }, role)).toBe(
       'MASTER_KEY: is required when NODE_ENV=production',
     );
   });
