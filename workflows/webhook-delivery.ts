@@ -22,6 +22,7 @@ import type {
   DeliveryResult,
   DeliveryState,
 } from '../src/webhooks/deliveries/delivery-input.ts';
+import { isSlow } from '../src/webhooks/lanes/lane-speed.ts';
 
 /** A person wants the next attempt now. */
 const retryNow = defineSignal(DELIVERY_SIGNALS.retryNow);
@@ -51,6 +52,7 @@ export async function webhookDelivery(input: DeliveryInput): Promise<DeliveryRes
   const { deliveryId, generation } = input;
   let { n, last, waiting } = input;
   let inTask = input.local;
+  let slow = input.slow === true;
   let woken = input.woken ?? -1;
   let nudged = false;
   let doing: DeliveryState['doing'] = 'sending';
@@ -97,7 +99,7 @@ export async function webhookDelivery(input: DeliveryInput): Promise<DeliveryRes
         });
       }
     }
-    return remote.sendDelivery.executeWithOptions({ ...sendOptions(input, n), summary }, [request]);
+    return remote.sendDelivery.executeWithOptions({ ...sendOptions(input, n, slow), summary }, [request]);
   };
 
   const show = (status: string, outcome: string): void => {
@@ -127,9 +129,11 @@ export async function webhookDelivery(input: DeliveryInput): Promise<DeliveryRes
       doing = 'recording';
       setCurrentDetails(`Attempt ${settled.report.n} was made; its record waits for the database.`);
       const { report } = settled;
-      settled = { kind: 'settled', ...(await remote.recordAttempt(report)) };
+      const recorded = await remote.recordAttempt(report);
+      settled = { kind: 'settled', ...recorded, slow: isSlow(report.durationMs) };
     }
     last = settled.last ?? last;
+    slow = settled.slow ?? slow;
     n = Math.max(n, (last?.n ?? 0) + 1);
     waiting = settled.step;
     if (waiting.kind === 'ended') {
@@ -144,6 +148,7 @@ export async function webhookDelivery(input: DeliveryInput): Promise<DeliveryRes
       return continueAsNew<typeof webhookDelivery>({
         ...input,
         local: false,
+        slow,
         n,
         last,
         woken,
@@ -153,10 +158,14 @@ export async function webhookDelivery(input: DeliveryInput): Promise<DeliveryRes
   }
 }
 
-function sendOptions({ attemptsQueue, generation, tenantId }: DeliveryInput, n: number) {
+function sendOptions(
+  { attemptsQueue, slowQueue, generation, tenantId }: DeliveryInput,
+  n: number,
+  slow: boolean,
+) {
   const { first, retry, replay } = ATTEMPT_PRIORITY;
   return {
-    taskQueue: attemptsQueue,
+    taskQueue: slow ? slowQueue : attemptsQueue,
     // The send's own deadline is 15 s, and it reads and writes the database before and after.
     startToCloseTimeout: '60s',
     heartbeatTimeout: '6s',

@@ -1,4 +1,4 @@
-// The worker's two task queues: workflows with quick attempts in one, attempts that may take long in another with slots of its own.
+// The worker's task queues: workflows with quick attempts in one, other attempts in two more, those of slow receivers apart.
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Priority } from '@temporalio/common';
@@ -18,6 +18,7 @@ export const WORKER_LIMITS = {
   workflowTasks: 256,
   localAttempts: 64,
   attempts: 200,
+  slowAttempts: 200,
   cachedWorkflows: 2_000,
 } as const;
 
@@ -83,7 +84,12 @@ export async function createDeliveryWorker({
     taskQueue: taskQueues.attempts,
     maxConcurrentActivityTaskExecutions: limits.attempts,
   });
-  const workers = [main, attempts];
+  const slow = await Worker.create({
+    ...shared,
+    taskQueue: taskQueues.slow,
+    maxConcurrentActivityTaskExecutions: limits.slowAttempts,
+  });
+  const workers = [main, attempts, slow];
   return {
     run: async (): Promise<void> => {
       const runs = workers.map((worker) => worker.run());

@@ -72,7 +72,7 @@ export async function createEngine(defaultMode: 'all' | 'retries' = 'all') {
   const namespace = inject('temporalNamespace');
   const client = createTemporalClient(connection, { namespace });
   const queue = `test-${randomUUID()}`;
-  const taskQueues: TaskQueues = { main: queue, attempts: `${queue}-attempts` };
+  const taskQueues: TaskQueues = { main: queue, attempts: `${queue}-attempts`, slow: `${queue}-slow` };
   const agent = createGuardedAgent({ allowedNetworks: ['127.0.0.0/8'] });
   const notifier = createOutboxNotifier({ url });
   const services = wire();
@@ -187,19 +187,21 @@ export async function createEngine(defaultMode: 'all' | 'retries' = 'all') {
     /** A subscription whose retries come after the given milliseconds. */
     subscribe: async ({
       path = `/${randomUUID()}`,
+      url = `${receiver.url}${path}`,
       delaysMs = [50, 50, 50],
       active = true,
       tenant = context,
       eventTypes = ['wallet.tx.signed'],
     }: {
       path?: string;
+      url?: string;
       delaysMs?: number[];
       active?: boolean;
-      tenant?: RequestContext;
+      tenant?: RequestContext | undefined;
       eventTypes?: string[];
     } = {}) => {
       const { subscription } = await services.subscriptions.create(tenant, {
-        url: `${receiver.url}${path}`,
+        url,
         eventTypes,
         retryPolicy: { delaysMs },
         active,

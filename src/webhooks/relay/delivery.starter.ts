@@ -19,7 +19,7 @@ const DEGRADED_MS = 60_000;
 
 const INVALID_ARGUMENT = 3;
 
-export type StartRequest = Omit<DeliveryInput, 'attemptsQueue' | 'indexed' | 'woken'>;
+export type StartRequest = Omit<DeliveryInput, 'attemptsQueue' | 'slowQueue' | 'indexed' | 'woken'>;
 
 /** `eager`: the first task runs in this process, without a poll. `exists`: it was started before. */
 export type StartOutcome = 'eager' | 'started' | 'exists';
@@ -41,7 +41,12 @@ export function createDeliveryStarter({
 
   const start = async (request: StartRequest, indexed: boolean): Promise<StartOutcome> => {
     const { deliveryId, generation, tenantId, eventType, host } = request;
-    const input: DeliveryInput = { ...request, indexed, attemptsQueue: taskQueues.attempts };
+    const input: DeliveryInput = {
+      ...request,
+      indexed,
+      attemptsQueue: taskQueues.attempts,
+      slowQueue: taskQueues.slow,
+    };
     try {
       const handle = await client.withDeadline(Date.now() + CALL_TIMEOUT, () =>
         client.workflow.start(DELIVERY_WORKFLOW, {

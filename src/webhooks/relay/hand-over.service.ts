@@ -26,6 +26,9 @@ export type Settlement = {
   release(work: Work): void;
 };
 
+/** `local`: the first attempt may run inside the workflow task. `slow`: the receiver is known to be slow. */
+export type Manner = { readonly local: boolean; readonly slow: boolean };
+
 /**
  * @param options.firstAttempts makes first attempts here; without it every delivery is a workflow from its first attempt
  * @param options.isAlive whether this relay's claims are surely its own
@@ -82,7 +85,7 @@ export function createHandOver({
   /** @param made the attempt that was made here, and how long the workflow waits after it */
   const start = async (
     work: Work,
-    local: boolean,
+    { local, slow }: Manner,
     made?: { last: LastAttempt; waiting: Step },
   ): Promise<void> => {
     const permit = await window.acquire();
@@ -97,6 +100,7 @@ export function createHandOver({
         eventType: work.event_type,
         host: work.host,
         local,
+        slow,
         n: (made?.last.n ?? work.attempt_count) + 1,
         last: made?.last,
         waiting: made?.waiting,
@@ -117,7 +121,7 @@ export function createHandOver({
     if (first.kind === 'release') return giveBack(work);
     if (first.kind === 'done') return settlement.done(work, false);
     // The outbox row stays until the workflow is started: whoever claims it next sees the attempt, and starts one.
-    await start(work, false, first);
+    await start(work, { local: false, slow: first.slow }, first);
   };
 
   const signal = async (work: Work): Promise<void> => {
@@ -140,7 +144,7 @@ export function createHandOver({
     settlement.release(work);
   };
 
-  const perform = async (work: Work, local: boolean): Promise<void> => {
+  const perform = async (work: Work, manner: Manner): Promise<void> => {
     try {
       if (work.kind !== 'command' && !isWanted(work)) {
         slots.remove(work.delivery_id);
@@ -148,7 +152,7 @@ export function createHandOver({
       } else if (work.kind === 'first' && work.attempt_count === 0 && firstAttempts !== undefined) {
         await attempt(work, firstAttempts);
       } else if (work.kind === 'first' || work.kind === 'start') {
-        await start(work, local);
+        await start(work, manner);
       } else {
         await signal(work);
       }
@@ -162,9 +166,9 @@ export function createHandOver({
   };
 
   return {
-    /** Hands a claimed row over, in the background; never throws. `local`: its first attempt may run inside the workflow task. */
-    begin: (work: Work, local: boolean): void => {
-      const run: Promise<void> = perform(work, local).finally(() => running.delete(run));
+    /** Hands a claimed row over, in the background; never throws. */
+    begin: (work: Work, manner: Manner): void => {
+      const run: Promise<void> = perform(work, manner).finally(() => running.delete(run));
       running.add(run);
     },
 
