@@ -97,10 +97,8 @@ export const createAgentBody = z.strictObject({
   scopes: scopes.optional(),
   metadata: metadata.optional(),
 });
-export type CreateAgentBody = z.output<typeof createAgentBody>;
 
 export const updateAgentBody = createAgentBody.partial();
-export type UpdateAgentBody = z.output<typeof updateAgentBody>;
 
 /** Suspension and reactivation take no field. */
 export const agentStatusBody = z.strictObject({});

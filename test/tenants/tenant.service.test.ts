@@ -67,6 +67,17 @@ describe('a new tenant', () => {
     expect([await count('tenants'), await count('issuer_keys'), await count('applications')]).toEqual(before);
   });
 
+  it('that breaks a rule of the table which is nobody’s fault is no conflict', async () => {
+    await test.database.query('CREATE UNIQUE INDEX surprise ON tenants (name)');
+    try {
+      await expect(accounts.tenants.create({ slug: 'other', name: 'acme' })).rejects.not.toMatchObject({
+        code: 'conflict',
+      });
+    } finally {
+      await test.database.query('DROP INDEX surprise');
+    }
+  });
+
   it('is there for every process at once, although a moment ago it was not', async () => {
     const other = createAccounts(test.database);
     expect(await other.tenants.bySlug('later')).toBeUndefined();
