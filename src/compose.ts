@@ -259,7 +259,7 @@ export function composeDelivery(
   core: Core,
   { client, logger }: { client: Client; logger: Logger },
 ) {
-  const { database, events, subscriptions, sealing, lanes, url } = core;
+  const { database, audit, events, subscriptions, sealing, lanes, url } = core;
   const agent = createGuardedAgent({
     allowedNetworks: config.webhookAllowedNetworks,
     caFile: config.webhookCaFile,
@@ -267,7 +267,7 @@ export function composeDelivery(
   });
   const monitor = createAttemptMonitor();
   const store = createAttemptStore();
-  const records = createAttemptRecordService({ database, store, events, subscriptions });
+  const records = createAttemptRecordService({ database, store, audit, events, subscriptions });
   const attempts = createAttemptService({
     database,
     store,

@@ -108,8 +108,8 @@ export async function createEngine(defaultMode: 'all' | 'retries' = 'all') {
   function createAttempts({ store: wrap }: EngineOptions) {
     const monitor = createAttemptMonitor();
     const store = (wrap ?? ((same) => same))(createAttemptStore());
-    const { events, subscriptions, sealing } = services;
-    const records = createAttemptRecordService({ database, store, events, subscriptions });
+    const { audit, events, subscriptions, sealing } = services;
+    const records = createAttemptRecordService({ database, store, audit, events, subscriptions });
     const sender = createDeliverySender({ agent });
     const attempts = createAttemptService({ database, store, sender, sealing, records, monitor });
     return { monitor, attempts, records };

@@ -87,6 +87,18 @@ describe.each(['all', 'retries'] as const)('a delivery, with DELIVERY_WORKFLOWS=
       attempt_count: 2,
     });
     expect(engine.receiver.of(path)).toHaveLength(2);
+    const { rows } = await engine.database.query(
+      'SELECT action, outcome, actor_kind, data FROM audit_log WHERE target_id = $1',
+      [delivery],
+    );
+    expect(rows).toEqual([
+      {
+        action: 'webhook.delivery.failed',
+        outcome: 'failure',
+        actor_kind: 'service',
+        data: expect.objectContaining({ subscription_id: id, reason: 'exhausted', attempt_count: 2 }),
+      },
+    ]);
   });
 
   it('emits nothing when the failed delivery was itself about webhooks', async () => {

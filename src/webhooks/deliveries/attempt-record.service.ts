@@ -1,6 +1,9 @@
 // Records attempts and decides, under the delivery's lock, what follows. Safe to repeat: an attempt counts once, and a 2xx wins.
+import type { AuditService } from '../../audit/audit.service.ts';
+import { serviceContext } from '../../audit/audit.ts';
 import type { Tenant } from '../../context.ts';
 import type { Database } from '../../database/database.ts';
+import { newId } from '../../database/ids.ts';
 import type { Unit } from '../../database/transaction.ts';
 import type { EmittedEvent } from '../../events/event.ts';
 import type { AttemptStore, LoadedDelivery, LockedDelivery, StoredStatus } from './attempt.store.ts';
@@ -32,12 +35,14 @@ export type RecordOptions = { readonly workflow: boolean; readonly owner?: Owner
 export function createAttemptRecordService({
   database,
   store,
+  audit,
   events,
   subscriptions,
   random = Math.random,
 }: {
   database: Pick<Database, 'query' | 'hot'>;
   store: AttemptStore;
+  audit: Pick<AuditService, 'append'>;
   events: EventEmitter;
   subscriptions: SubscriptionDeactivation;
   random?: (() => number) | undefined;
@@ -131,9 +136,13 @@ export function createAttemptRecordService({
       last_status_code: report.outcome.statusCode,
       last_error: outcomeCode(report.outcome),
     };
-    await events.emit(unit, { tenant: { id: row.tenant_id } }, [
-      { type: 'webhook.delivery.failed', data, exceptSubscription: row.subscription_id },
+    const type = 'webhook.delivery.failed';
+    const context = serviceContext({ id: row.tenant_id }, newId());
+    const { delivery_id: id, ...facts } = data;
+    await audit.append(unit, context, [
+      { action: type, outcome: 'failure', target: { type: 'delivery', id }, data: facts },
     ]);
+    await events.emit(unit, context, [{ type, data, exceptSubscription: row.subscription_id }]);
   };
 
   return {

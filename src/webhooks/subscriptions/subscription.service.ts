@@ -1,5 +1,6 @@
 // The life of subscriptions. A change, its audit entry and its event are one transaction; no event goes to its own subscription.
 import type { AuditContext, AuditService } from '../../audit/audit.service.ts';
+import { serviceContext } from '../../audit/audit.ts';
 import type { RequestContext } from '../../context.ts';
 import { newSecret } from '../../crypto/opaque-secret.node.ts';
 import type { Database } from '../../database/database.ts';
@@ -66,9 +67,6 @@ export type SubscriptionPatch = Partial<SubscriptionInput> & {
   /** What becomes of held deliveries when the subscription is made active. */
   readonly held?: 'deliver' | 'discard' | undefined;
 };
-
-/** Who acts when no request does. */
-const SERVICE = { kind: 'service' } as const;
 
 type Verb = 'created' | 'updated' | 'activated' | 'deactivated' | 'deleted';
 
@@ -329,7 +327,7 @@ export function createSubscriptionService({
       const row = await store.disable(unit, tenantId, subscriptionId, reason);
       if (row === undefined) return;
       await lanes.setActive(unit, subscriptionId, false);
-      const context = { requestId: newId(), address: 'local', tenant: { id: tenantId }, actor: SERVICE };
+      const context = serviceContext({ id: tenantId }, newId());
       const { host, event_types: eventTypes } = row;
       await record(unit, context, 'deactivated', { id: subscriptionId, host, eventTypes }, { reason });
     },
