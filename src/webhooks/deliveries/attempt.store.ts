@@ -118,16 +118,19 @@ UPDATE deliveries SET status = $2, failed_attempts = $3, attempt_count = greates
   started_generation = greatest(started_generation, $10)
 WHERE id = $1`;
 
+// The row that will wake it is written anew each time: one that is older may just be on its way out. Rows that a relay holds are let be.
 const PARK = `
 WITH parked AS (
   UPDATE deliveries SET waiting_epoch = $3, next_attempt_at = NULL, started_generation = greatest(started_generation, $2)
   WHERE id = $1 AND generation = $2 AND status IN ('pending', 'retrying')
   RETURNING id, tenant_id, subscription_id, generation
+), replaced AS (
+  DELETE FROM outbox WHERE id IN (
+    SELECT o.id FROM outbox o JOIN parked ON parked.id = o.delivery_id
+    WHERE o.delivery_id = $1 AND o.kind = 'wake' AND o.claimed_by IS NULL FOR UPDATE OF o SKIP LOCKED)
 )
 INSERT INTO outbox (id, tenant_id, lane, delivery_id, generation, kind)
-SELECT $4, tenant_id, subscription_id, id, generation, 'wake' FROM parked
-WHERE NOT EXISTS (
-  SELECT 1 FROM outbox o WHERE o.delivery_id = $1 AND o.kind = 'wake' AND o.generation = $2 AND o.claimed_by IS NULL)`;
+SELECT $4, tenant_id, subscription_id, id, generation, 'wake' FROM parked`;
 
 /** SQL of attempts; every function runs on the caller's connection. */
 export function createAttemptStore() {

@@ -78,8 +78,9 @@ WITH target AS (${target}), changed AS (
   FROM target t WHERE d.id = t.id AND d.status IN ('pending', 'retrying')
   RETURNING d.id, d.tenant_id, d.subscription_id, d.generation, d.started_generation
 ), dropped AS (
-  DELETE FROM outbox o USING changed c
-  WHERE o.delivery_id = c.id AND o.claimed_by IS NULL AND o.kind <> 'command'
+  DELETE FROM outbox WHERE id IN (
+    SELECT o.id FROM outbox o JOIN changed c ON c.id = o.delivery_id
+    WHERE o.claimed_by IS NULL AND o.kind <> 'command' FOR UPDATE OF o SKIP LOCKED)
 ), told AS (
   INSERT INTO outbox (id, tenant_id, lane, delivery_id, generation, kind, command)
   SELECT gen_random_uuid(), c.tenant_id, c.subscription_id, c.id, c.generation, 'command', 'cancel'

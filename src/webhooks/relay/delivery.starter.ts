@@ -110,20 +110,25 @@ export function createDeliveryStarter({
       }
     },
 
-    /** @returns whether the delivery's workflow is running; false also when nobody knows it (any more) */
-    isRunning: async ({
+    /**
+     * What the delivery's workflow does: `busy` with a task or an activity, `waiting` for time or a signal, or it is `gone`, also when
+     * nobody knows it (any more).
+     */
+    stateOf: async ({
       deliveryId,
       generation,
     }: {
       deliveryId: string;
       generation: number;
-    }): Promise<boolean> => {
+    }): Promise<'busy' | 'waiting' | 'gone'> => {
       const handle = client.workflow.getHandle(deliveryWorkflowId(deliveryId, generation));
       try {
-        const { status } = await client.withDeadline(Date.now() + CALL_TIMEOUT, () => handle.describe());
-        return status.name === 'RUNNING';
+        const { status, raw } = await client.withDeadline(Date.now() + CALL_TIMEOUT, () => handle.describe());
+        if (status.name !== 'RUNNING') return 'gone';
+        const activities = raw.pendingActivities ?? [];
+        return activities.length > 0 || raw.pendingWorkflowTask ? 'busy' : 'waiting';
       } catch (error) {
-        if (error instanceof WorkflowNotFoundError) return false;
+        if (error instanceof WorkflowNotFoundError) return 'gone';
         throw error;
       }
     },

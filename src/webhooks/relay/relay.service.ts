@@ -83,7 +83,7 @@ export function createRelayService({
   const speeds = createLaneSpeeds();
   const settlement = createSettlement({
     write: async ({ marked, unmarked, released }) => {
-      if (marked.length + unmarked.length > 0) await store.complete(database, marked, unmarked);
+      if (marked.length + unmarked.length > 0) await store.complete(database, identity, marked, unmarked);
       if (released.length > 0) await store.release(database, identity, released);
     },
   });
