@@ -5,20 +5,19 @@ import type { RequestContext } from '../../context.ts';
 import { newSecret } from '../../crypto/opaque-secret.node.ts';
 import type { Database } from '../../database/database.ts';
 import { newId } from '../../database/ids.ts';
-import type { Page, PageRequest } from '../../database/page.ts';
 import type { Queryable, Transaction, Unit } from '../../database/transaction.ts';
 import { ServiceError } from '../../errors/service-error.ts';
 import type { EventService } from '../../events/event.service.ts';
-import { DEFAULT_RETRY_POLICY, type RetryPolicy } from '../deliveries/retry-schedule.ts';
+import type { RetryPolicy } from '../deliveries/retry-schedule.ts';
 import type { Network } from '../egress/address-rules.ts';
-import type { LaneRow, LaneService } from '../lanes/lane.service.ts';
+import type { LaneService } from '../lanes/lane.service.ts';
+import { createSubscriptionReader, type Subscription, unknownSubscription } from './subscription.reader.ts';
 import type { SubscriptionSealing } from './subscription.sealing.ts';
 import type { SubscriptionChanges, SubscriptionStore } from './subscription.store.ts';
 import {
   BOUNDS,
   checkSecret,
   decideSink,
-  maskHeaders,
   readFilters,
   readHeaders,
   readReceiverUrl,
@@ -26,21 +25,7 @@ import {
   type SubscriptionRecord,
 } from './subscription.ts';
 
-/** A subscription as it is shown: headers masked, retry policy resolved, with its lane. */
-export type Subscription = Omit<
-  SubscriptionRecord,
-  'secretSealed' | 'headersSealed' | 'retryPolicy' | 'filters' | 'deletedAt'
-> & {
-  readonly active: boolean;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly retryPolicy: RetryPolicy;
-  readonly lane: {
-    readonly state: LaneRow['state'];
-    readonly holdUntil: Date | null;
-    readonly failingSince: Date | null;
-    readonly waiting: number;
-  };
-};
+export type { Subscription } from './subscription.reader.ts';
 
 /** Fields that a caller decides; null takes the usual retry policy or no rate limit. */
 export type SubscriptionInput = {
@@ -100,43 +85,7 @@ export function createSubscriptionService({
   events: Pick<EventService, 'emit'>;
   admittedNetworks: readonly Network[];
 }) {
-  async function show(context: RequestContext, rows: readonly SubscriptionRecord[]): Promise<Subscription[]> {
-    const ids = rows.map(({ id }) => id);
-    const gates = await lanes.read(context.transaction ?? database, ids);
-    return rows.flatMap((row) => {
-      const lane = gates.get(row.id);
-      return lane === undefined ? [] : [toSubscription(row, lane)];
-    });
-  }
-
-  async function showOne(context: RequestContext, row: SubscriptionRecord): Promise<Subscription> {
-    const [subscription] = await show(context, [row]);
-    if (subscription === undefined) throw unknownSubscription();
-    return subscription;
-  }
-
-  function toSubscription(row: SubscriptionRecord, lane: LaneRow): Subscription {
-    const {
-      secretSealed: _secret,
-      headersSealed,
-      retryPolicy,
-      filters: _filters,
-      deletedAt: _end,
-      ...shown
-    } = row;
-    return {
-      ...shown,
-      active: lane.active,
-      headers: maskHeaders(sealing.openHeaders(row.id, headersSealed)),
-      retryPolicy: retryPolicy ?? DEFAULT_RETRY_POLICY,
-      lane: {
-        state: lane.state,
-        holdUntil: lane.hold_until,
-        failingSince: lane.failing_since,
-        waiting: lane.waiting,
-      },
-    };
-  }
+  const reader = createSubscriptionReader({ store, database, lanes, sealing });
 
   async function lock(
     transaction: Transaction,
@@ -226,26 +175,13 @@ export function createSubscriptionService({
           active: input.active ?? true,
         });
         await record(transaction, context, 'created', row);
-        return { subscription: await showOne({ ...context, transaction }, row), secret: generated };
+        return { subscription: await reader.show({ ...context, transaction }, row), secret: generated };
       });
     },
 
-    /** Whether this is a subscription of the tenant that is not deleted. One indexed read. */
-    exists: (context: RequestContext, id: string): Promise<boolean> =>
-      store.exists(context.transaction ?? database, context.tenant.id, id),
-
-    /** @throws ServiceError `not_found` for an id that is no subscription of this tenant, or a deleted one */
-    get: async (context: RequestContext, id: string): Promise<Subscription> => {
-      const row = await store.find(context.transaction, context.tenant.id, id);
-      if (row === null) throw unknownSubscription();
-      return showOne(context, row);
-    },
-
-    /** A page of the tenant's subscriptions, the newest first. @throws ServiceError `invalid_request` for a foreign cursor */
-    list: async (context: RequestContext, request: PageRequest): Promise<Page<Subscription>> => {
-      const page = await store.list(context.transaction, context.tenant.id, request);
-      return { data: await show(context, page.data), nextCursor: page.nextCursor };
-    },
+    exists: reader.exists,
+    get: reader.get,
+    list: reader.list,
 
     /**
      * Changes the given fields; without any, nothing happens. Deactivating closes the lane, activating opens it (after canceling what was held, when
@@ -256,7 +192,7 @@ export function createSubscriptionService({
       const found = await store.find(context.transaction, context.tenant.id, id);
       if (found === null) throw unknownSubscription();
       const fields = Object.entries(patch).flatMap(([name, value]) => (value === undefined ? [] : [name]));
-      if (fields.length === 0) return showOne(context, found);
+      if (fields.length === 0) return reader.show(context, found);
       toChanges(found, patch);
       // Most of them before the transaction: the lane is closed, so nothing goes out meanwhile, however many there are.
       if (patch.held === 'discard')
@@ -274,7 +210,7 @@ export function createSubscriptionService({
         if (row.url !== before.url) await lanes.endHold(transaction, id);
         const verb = !flag.changed ? 'updated' : patch.active ? 'activated' : 'deactivated';
         await record(transaction, context, verb, row, { fields });
-        return showOne({ ...context, transaction }, row);
+        return reader.show({ ...context, transaction }, row);
       });
     },
 
@@ -335,7 +271,3 @@ export function createSubscriptionService({
 }
 
 export type SubscriptionService = ReturnType<typeof createSubscriptionService>;
-
-function unknownSubscription(): ServiceError {
-  return new ServiceError('not_found', { detail: 'There is no subscription with this id.' });
-}
