@@ -1,13 +1,12 @@
 // Checks the bearer token of a route and puts its principal into the context (RFC 6750). It must never log or repeat a token.
 import type { Principal, Tenant } from '../context.ts';
 import { ServiceError } from '../errors/service-error.ts';
+import { LONGEST_TOKEN } from '../tokens/compact-jws.ts';
 import { contextOf, countHeader, type Middleware } from './request-state.ts';
 import type { Route } from './route.ts';
 
 export type Authenticate = (tenant: Tenant, token: string) => Promise<Principal>;
 
-/** 8 KiB: more than any token of this service, less than a header may have. */
-const LONGEST_TOKEN = 8_192;
 const TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/;
 const REPEATED = 'The Authorization header must be sent once.';
 const INVALID = new Set(['invalid_token', 'token_expired', 'token_revoked']);
