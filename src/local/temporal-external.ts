@@ -27,6 +27,7 @@ export async function useExternalTemporal(options: {
   try {
     for (const deadline = Date.now() + patience; ; await sleep(500, undefined, { signal })) {
       try {
+        await connection.withDeadline(Date.now() + 2_000, () => connection.ensureConnected());
         const attributes = await ensureNamespace(connection, temporal);
         if (attributes === 'degraded')
           say(

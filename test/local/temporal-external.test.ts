@@ -40,7 +40,7 @@ describe('a Temporal server that is not ours', () => {
     const using = useExternalTemporal({ temporal, say: () => undefined, signal, patience: 1 });
     await expect(using).rejects.toThrow(
       new RegExp(
-        `^Temporal at ${address} cannot be used with the namespace countersign \\(.+\\): start it, or unset .*\\.$`,
+        `^Temporal at ${address} cannot be used with the namespace countersign \\(Failed to connect before the deadline\\): start it, or unset .*\\.$`,
       ),
     );
   });
