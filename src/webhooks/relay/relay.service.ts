@@ -252,6 +252,7 @@ export function createRelayService({
       identity = await store.register(database, instance);
       lastBeat = now;
       const stopListening = monitor.listen({
+        begun: (deliveryId) => slots.begin(deliveryId, performance.now()),
         ended: ({ deliveryId, subscriptionId, durationMs }) => {
           if (subscriptionId !== undefined && durationMs !== undefined)
             speeds.note(subscriptionId, durationMs);

@@ -37,7 +37,7 @@ export type SlotRoom = LaneRoom & { readonly local: boolean };
 /** A local attempt that takes longer than this is not one of a fast receiver. */
 const STUCK_MS = 250;
 
-/** So many attempts under way for so long, and a lane counts as slow whatever it was before. */
+/** So many attempts of this process under way for so long, and a lane counts as slow whatever it was before. */
 const SLOW_MS = 1_000;
 const SLOW_FLIGHTS = 4;
 
@@ -53,12 +53,15 @@ type Lane = { tenantId: string; pace: Pace; readonly flights: Set<Flight> };
 export function createSlots(limits: SlotLimits) {
   const flights = new Map<string, Flight>();
   const lanes = new Map<string, Lane>();
+  // When an attempt was begun in this process: the way there may be long for reasons of our own.
+  const begun = new Map<string, number>();
   let local = 0;
 
   const remove = (deliveryId: string): boolean => {
     const flight = flights.get(deliveryId);
     if (flight === undefined) return false;
     flights.delete(deliveryId);
+    begun.delete(deliveryId);
     const lane = lanes.get(flight.lane);
     lane?.flights.delete(flight);
     if (lane?.flights.size === 0) lanes.delete(flight.lane);
@@ -69,7 +72,7 @@ export function createSlots(limits: SlotLimits) {
   /** What a lane's receiver shows by what is under way: figures of answers come too late. */
   const paceNow = (known: Pace, own: Lane | undefined, now: number): Pace => {
     if (own === undefined || known === 'slow') return known;
-    const late = count(own.flights, (flight) => now - flight.since > SLOW_MS);
+    const late = count(own.flights, ({ deliveryId }) => now - (begun.get(deliveryId) ?? now) > SLOW_MS);
     return late >= (known === 'fast' ? SLOW_FLIGHTS : 1) ? 'slow' : known;
   };
 
@@ -101,6 +104,11 @@ export function createSlots(limits: SlotLimits) {
       lane.flights.add(flight);
       lanes.set(id, lane);
       if (flight.local) local += 1;
+    },
+
+    /** Notes that its attempt is under way from now on. */
+    begin: (deliveryId: string, now: number): void => {
+      if (flights.has(deliveryId)) begun.set(deliveryId, now);
     },
 
     /** @returns false when it was not in flight here */

@@ -73,13 +73,17 @@ describe('slots', () => {
     const slots = createSlots(LIMITS);
     slots.add(flight('1', { lane: 'new', pace: 'unproven' }));
     for (const id of ['2', '3', '4']) slots.add(flight(id));
+    for (const id of ['1', '2', '3', '4']) slots.begin(id, 1_500);
     const lanes = [ready('new', { pace: 'unproven' }), ready('lane')];
     const paces = (now: number) => roomsOf(slots, lanes, now).map(({ pace }) => pace);
-    expect(paces(1_900)).toEqual(['unproven', 'fast']);
-    expect(paces(2_100)).toEqual(['slow', 'fast']);
+    expect(paces(2_400)).toEqual(['unproven', 'fast']);
+    expect(paces(2_600)).toEqual(['slow', 'fast']);
     slots.add(flight('5'));
-    expect(paces(2_100)).toEqual(['slow', 'slow']);
-    expect(slots.look([], 2_100).free).toEqual({ fast: 15, unproven: 10, slow: 5 });
+    // What has not begun yet says nothing about a receiver.
+    expect(paces(2_600)).toEqual(['slow', 'fast']);
+    slots.begin('5', 1_500);
+    expect(paces(2_600)).toEqual(['slow', 'slow']);
+    expect(slots.look([], 2_600).free).toEqual({ fast: 15, unproven: 10, slow: 5 });
   });
 
   it('lets a fast lane have its share of local attempts, within the limit of the process', () => {
