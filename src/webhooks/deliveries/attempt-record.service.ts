@@ -48,46 +48,55 @@ export function createAttemptRecordService({
   random?: (() => number) | undefined;
 }) {
   const record = async (report: AttemptReport, options: RecordOptions): Promise<RecordResult> => {
-    const last = { n: report.n, outcome: outcomeCode(report.outcome) };
+    const outcome = outcomeCode(report.outcome);
     const owner = options.owner ?? (await store.load(database, report));
-    if (owner === undefined) return { step: ended('canceled'), last };
+    if (owner === undefined) return { step: ended('canceled'), last: { n: report.n, outcome } };
     const place = { tenantId: owner.tenant_id, subscriptionId: owner.subscription_id };
     const workflow = options.workflow ? report.generation : null;
     if (report.outcome.kind !== 'delivered') {
       const failure = { place, test: owner.test, workflow };
-      return { step: await database.hot((unit) => recordFailure(unit, report, failure)), last };
+      const { step, n } = await database.hot((unit) => recordFailure(unit, report, failure));
+      return { step, last: { n, outcome } };
     }
-    if (!owner.lane_failing) {
-      await store.recordDelivered(database, report, { ...place, workflow });
-    } else {
-      await database.hot(async (unit) => {
-        await store.clearFailures(unit, place.subscriptionId);
-        await store.recordDelivered(unit, report, { ...place, workflow });
-      });
-    }
-    return { step: ended('delivered'), last };
+    const delivered = { ...place, workflow };
+    const n = owner.lane_failing
+      ? await database.hot((unit) => recordRecovery(unit, report, delivered))
+      : await store.recordDelivered(database, report, delivered);
+    return { step: ended('delivered'), last: { n, outcome } };
+  };
+
+  /** A 2xx of a lane that had failed: its row first, then the lane, then the delivery, as for a failure. */
+  const recordRecovery = async (
+    unit: Unit,
+    report: AttemptReport,
+    owner: Place & { workflow: number | null },
+  ): Promise<number> => {
+    await store.insertAttempt(unit, report, owner);
+    await store.clearFailures(unit, owner.subscriptionId);
+    return store.recordDelivered(unit, report, owner);
   };
 
   const recordFailure = async (
     unit: Unit,
-    report: AttemptReport,
+    made: AttemptReport,
     { place, test, workflow }: { place: Place; test: boolean; workflow: number | null },
-  ): Promise<Step> => {
-    const { outcome } = report;
-    const fresh = await store.insertFailed(unit, report, place);
+  ): Promise<{ step: Step; n: number }> => {
+    const { outcome } = made;
+    const { n, fresh } = await store.insertAttempt(unit, made, place);
+    const report = { ...made, n };
     if (fresh && outcome.kind === 'retry' && !report.probe) {
       const holdMs = outcome.hold ? Math.min(outcome.retryAfterMs ?? 0, MAX_RETRY_AFTER_MS) : null;
       await store.failLane(unit, place.subscriptionId, holdMs);
     }
     if (fresh && outcome.kind === 'gone' && !test) await subscriptions.deactivateGone(unit, place);
     const row = await store.lock(unit, report.deliveryId);
-    if (row === undefined) return ended('canceled');
-    if (!fresh) return stepOfRow(row, report.generation);
+    if (row === undefined) return { step: ended('canceled'), n };
+    if (!fresh) return { step: stepOfRow(row, report.generation), n };
     if (row.generation !== report.generation || stepOfStatus(row.status) !== undefined) {
-      await store.countAttempt(unit, report.deliveryId, report.n);
-      return stepOfRow(row, report.generation);
+      await store.countAttempt(unit, report.deliveryId, n);
+      return { step: stepOfRow(row, report.generation), n };
     }
-    return settle(unit, report, { row, workflow });
+    return { step: await settle(unit, report, { row, workflow }), n };
   };
 
   /** Writes what follows a failed attempt; the row is locked, and its intents are what they are when this commits. */
