@@ -58,7 +58,11 @@ export async function webhookDelivery(input: DeliveryInput): Promise<DeliveryRes
   let doing: DeliveryState['doing'] = 'sending';
   let until: string | null = null;
   // What was tried before carries its attributes from its start, or from the history before this one.
-  const shown = { status: last === undefined ? '' : 'retrying', outcome: last?.outcome ?? '' };
+  const shown = {
+    status: last === undefined ? '' : 'retrying',
+    outcome: last?.outcome ?? '',
+    n: last?.n ?? 0,
+  };
 
   const nudge = () => {
     nudged = true;
@@ -103,12 +107,14 @@ export async function webhookDelivery(input: DeliveryInput): Promise<DeliveryRes
   };
 
   const show = (status: string, outcome: string): void => {
-    if (!input.indexed || (shown.status === status && shown.outcome === outcome)) return;
-    Object.assign(shown, { status, outcome });
+    const attempts = last?.n ?? 0;
+    if (!input.indexed) return;
+    if (shown.status === status && shown.outcome === outcome && shown.n === attempts) return;
+    Object.assign(shown, { status, outcome, n: attempts });
     upsertSearchAttributes([
       { key: SEARCH_ATTRIBUTES.deliveryStatus, value: status },
       ...(outcome === '' ? [] : [{ key: SEARCH_ATTRIBUTES.lastOutcome, value: outcome }]),
-      { key: SEARCH_ATTRIBUTES.attemptCount, value: last?.n ?? 0 },
+      { key: SEARCH_ATTRIBUTES.attemptCount, value: attempts },
     ]);
   };
 

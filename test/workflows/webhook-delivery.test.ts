@@ -230,6 +230,21 @@ describe.each(['all', 'retries'] as const)('a delivery, with DELIVERY_WORKFLOWS=
     expect(engine.receiver.of(path).map(({ deliveryId }) => deliveryId)).toEqual([delivery, delivery]);
   });
 
+  it('counts its attempts in Temporal as in the API, although nothing else changes', async () => {
+    const { id, path } = await engine.subscribe({ delaysMs: [100, 100, 3_600_000] });
+    engine.receiver.answer(path, () => ({ status: 500 }));
+    const [delivery = ''] = await engine.publish(id);
+    await eventually(async () => (await engine.delivery(delivery)).attempt_count === 3, 'three records');
+    const handle = engine.workflow(delivery);
+    await eventually(async () => {
+      const now = await handle.query<{ doing: string; nextAttempt: number }>('state');
+      return now.doing === 'waiting' && now.nextAttempt === 4;
+    }, 'the wait');
+    const attributes = (await handle.describe()).typedSearchAttributes.getAll();
+    expect(attributes.find(({ key }) => key.name === 'AttemptCount')?.value).toBe(3);
+    await engine.deliveries.cancel(engine.context, delivery);
+  });
+
   it('shows an operator what it is and what it waits for, and nothing secret', async () => {
     const { id, path } = await engine.subscribe({ delaysMs: [3_600_000], path: '/hook/with-a-secret-token' });
     engine.receiver.answer(path, () => ({ status: 500, body: 'a text of the receiver' }));
