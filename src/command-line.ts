@@ -1,6 +1,7 @@
 // The commands of `countersign` and their options. Each only parses, calls one composed service and prints; --json prints nothing else.
 import { Command } from 'commander';
 import { registerApplicationCommands } from './applications/application.commands.ts';
+import { registerAuditCommands } from './audit/audit.commands.ts';
 import { ConfigError, loadConfig, type Role } from './config.ts';
 import { ServiceError } from './errors/service-error.ts';
 import { LocalStackError } from './local/local-stack-error.ts';
@@ -15,10 +16,12 @@ export type Runtime = {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Writes one line to stdout. */
   readonly print: (line: string) => void;
+  /** Makes the process end with this code once the command is done. */
+  readonly fail: (code: number) => void;
 };
 
 /** Builds the whole command line; nothing runs before `parseAsync`. */
-export function createProgram({ env, print }: Runtime): Command {
+export function createProgram({ env, print, fail }: Runtime): Command {
   const program = new Command('countersign')
     .description('Identity for autonomous agents, and durable webhook events.')
     .version('0.1.0')
@@ -72,6 +75,7 @@ export function createProgram({ env, print }: Runtime): Command {
   };
   registerTenantCommands(program, { open, print });
   registerApplicationCommands(program, { open, print });
+  registerAuditCommands(program, { open, print, fail });
   return program;
 }
 

@@ -2,7 +2,8 @@
 import { once } from 'node:events';
 import { register } from 'prom-client';
 import { createActivities } from '../activities/index.ts';
-import { composeCore, composeDelivery } from './compose.ts';
+import { composeCore } from './compose.ts';
+import { composeDelivery } from './compose-delivery.ts';
 import type { Config } from './config.ts';
 import { createOperationsServer } from './http/operations-server.ts';
 import { explainListen } from './local/ports.ts';
@@ -47,7 +48,7 @@ export async function runWorker(config: Config): Promise<void> {
   const { namespace } = config.temporal;
   const client = createTemporalClient(connection, { namespace });
 
-  const { attempts, records, relay, sweep, starter, close } = composeDelivery(config, core, {
+  const { attempts, records, relay, sweep, sealer, starter, close } = composeDelivery(config, core, {
     client,
     logger,
   });
@@ -86,9 +87,11 @@ export async function runWorker(config: Config): Promise<void> {
   const running = worker.run();
   const relaying = await relay.start();
   const sweeping = sweep.start();
+  const sealing = sealer.start();
   steps.push(
     () => relaying.stop(),
     () => sweeping.stop(),
+    () => sealing.stop(),
     () => worker.shutdown(),
     () => running,
     () => Promise.allSettled([close(), connection.close()]),

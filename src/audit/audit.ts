@@ -3,9 +3,11 @@ import type { RequestContext, Tenant } from '../context.ts';
 import type { Transaction } from '../database/transaction.ts';
 import type { ErrorCode } from '../errors/catalogue.ts';
 
+export const ACTOR_KINDS = ['application', 'agent', 'operator', 'service', 'anonymous'] as const;
+
 /** Who acted. `application` and `agent` carry their id, `operator` is the command line, `anonymous` showed no credential. */
 export type AuditActor = {
-  readonly kind: 'application' | 'agent' | 'operator' | 'service' | 'anonymous';
+  readonly kind: (typeof ACTOR_KINDS)[number];
   readonly id?: string | undefined;
 };
 
@@ -49,6 +51,29 @@ export type AuditRecord = {
   readonly data: string;
   readonly address: string;
   readonly requestId: string;
+};
+
+/** A line of the audit log as it is read. */
+export type AuditLogRecord = Omit<AuditRecord, 'tenantId' | 'reason' | 'actorKind' | 'data'> & {
+  readonly occurredAt: Date;
+  readonly reason: string | null;
+  readonly actorKind: string;
+  readonly data: Readonly<Record<string, unknown>>;
+};
+
+/** What a reading of the log may ask for; each compares exactly. `since` is inclusive, `until` is not. */
+export type AuditFilters = {
+  readonly action?: string | undefined;
+  readonly outcome?: AuditEntry['outcome'] | undefined;
+  readonly actorKind?: AuditActor['kind'] | undefined;
+  readonly actorId?: string | undefined;
+  readonly targetType?: string | undefined;
+  readonly targetId?: string | undefined;
+  readonly keyId?: string | undefined;
+  readonly tokenId?: string | undefined;
+  readonly requestId?: string | undefined;
+  readonly since?: Date | undefined;
+  readonly until?: Date | undefined;
 };
 
 /** Fixes an entry: what the request says is added. @param id UUIDv7; entries of one request are ordered by it */

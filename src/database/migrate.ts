@@ -6,6 +6,9 @@ import { translateDatabaseError } from './errors.ts';
 import { identity } from './migrations/0001-identity.ts';
 import { accounts } from './migrations/0002-accounts.ts';
 import { events } from './migrations/0003-events.ts';
+import { auditCheckpoints } from './migrations/0004-audit-checkpoints.ts';
+import { dpop } from './migrations/0005-dpop.ts';
+import { delegations } from './migrations/0006-delegations.ts';
 import { ensurePartitions } from './partitions.ts';
 
 /** In order, for ever: an entry is never edited once it was released. */
@@ -13,6 +16,9 @@ const MIGRATIONS = [
   { name: '0001-identity', sql: identity },
   { name: '0002-accounts', sql: accounts },
   { name: '0003-events', sql: events },
+  { name: '0004-audit-checkpoints', sql: auditCheckpoints },
+  { name: '0005-dpop', sql: dpop },
+  { name: '0006-delegations', sql: delegations },
 ] as const;
 
 /** Any constant: the advisory lock that lets one migration run at a time. */

@@ -9,9 +9,13 @@ import { abandonConnection, type ConnectionTrace, errorCode } from './guarded.co
 /** Why there is no answer when the time was over before one began. */
 export const TIMED_OUT = Symbol('timed out');
 
-/** An answer as far as it was read. `excerpt` is the beginning of the body; `retryAfter` undefined unless there is exactly one. */
+/**
+ * An answer as far as it was read. `headers` by lower-case name, a list where one came several times; `excerpt` is the beginning
+ * of the body; `retryAfter` undefined unless there is exactly one.
+ */
 export type Answer = {
   statusCode: number;
+  headers: Readonly<Record<string, string | string[] | undefined>>;
   retryAfter: string | undefined;
   excerpt: Buffer;
   firstByteMs: number;
@@ -82,6 +86,7 @@ export function exchange(
         const retryAfter = headers['retry-after'];
         answer = {
           statusCode,
+          headers,
           retryAfter: typeof retryAfter === 'string' ? retryAfter : undefined,
           excerpt: Buffer.alloc(0),
           firstByteMs: performance.now() - sentAt,

@@ -1,0 +1,75 @@
+// What a tenant may read of its audit log, and of what seals it. It must never write.
+
+import type { RequestContext } from '../context.ts';
+import { decodeBase64, encodeBase64Url } from '../crypto/base64.ts';
+import type { Page, PageRequest } from '../database/page.ts';
+import type { Queryable } from '../database/transaction.ts';
+import { invalidField, ServiceError } from '../errors/service-error.ts';
+import type { AuditFilters, AuditLogRecord } from './audit.ts';
+import type { AuditReadingStore } from './audit-reading.store.ts';
+import { type AuditJwk, toAuditJwk } from './checkpoint.signer.ts';
+import type { CheckpointStore } from './checkpoint.store.ts';
+import type { Checkpoint } from './checkpoint.ts';
+
+export type SignedCheckpoint = Checkpoint & { readonly signature: Uint8Array };
+
+/** A page of checkpoints, and the public keys that signed them and all others. */
+export type CheckpointPage = Page<SignedCheckpoint> & { readonly keys: readonly AuditJwk[] };
+
+/** Reading of the audit log. Source: Specification, "audit logs record creation and verification". */
+export function createAuditReadingService({
+  database,
+  store,
+  checkpoints,
+}: {
+  database: Queryable;
+  store: AuditReadingStore;
+  checkpoints: CheckpointStore;
+}) {
+  return {
+    /** A page of the tenant's log, the newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+    list: ({ tenant }: Tenanted, request: PageRequest & AuditFilters): Promise<Page<AuditLogRecord>> =>
+      store.list(database, tenant.id, request),
+
+    /** @throws ServiceError `not_found` */
+    get: async ({ tenant }: Tenanted, id: string): Promise<AuditLogRecord> => {
+      const record = await store.find(database, tenant.id, id);
+      if (record === undefined)
+        throw new ServiceError('not_found', { detail: 'There is no such audit record.' });
+      return record;
+    },
+
+    /** A page of the tenant's checkpoints, the newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+    listCheckpoints: async (
+      { tenant }: Tenanted,
+      { limit, cursor }: PageRequest,
+    ): Promise<CheckpointPage> => {
+      const before = decodeNumber(cursor);
+      const [found, keys] = await Promise.all([
+        checkpoints.listNewestCheckpoints(database, tenant.id, { before, limit: limit + 1 }),
+        checkpoints.readKeys(database),
+      ]);
+      const data = found.slice(0, limit);
+      const last = data.at(-1);
+      return {
+        data,
+        nextCursor: found.length > limit && last !== undefined ? encodeNumber(last.n) : null,
+        keys: [...keys.values()].map(toAuditJwk),
+      };
+    },
+  };
+}
+
+export type AuditReadingService = ReturnType<typeof createAuditReadingService>;
+
+type Tenanted = Pick<RequestContext, 'tenant'>;
+
+const encodeNumber = (n: number) => encodeBase64Url(new TextEncoder().encode(String(n)));
+
+function decodeNumber(cursor: string | undefined): number | undefined {
+  if (cursor === undefined) return undefined;
+  const text = new TextDecoder().decode(decodeBase64(cursor) ?? new Uint8Array());
+  if (!/^[1-9]\d{0,14}$/.test(text))
+    throw invalidField('query.cursor', 'is not a cursor that this list gave');
+  return Number(text);
+}

@@ -1,0 +1,76 @@
+// The SQL by which people read the audit log. Every statement is bound to one tenant; it must never change anything.
+import { decodeCursor, type Page, type PageRequest, toPage } from '../database/page.ts';
+import type { Queryable } from '../database/transaction.ts';
+import type { AuditFilters, AuditLogRecord } from './audit.ts';
+
+const COLUMNS = `
+id, occurred_at AS "occurredAt", action, outcome, reason, actor_kind AS "actorKind", actor_id AS "actorId",
+target_type AS "targetType", target_id AS "targetId", key_id AS "keyId", token_id AS "tokenId", address,
+request_id AS "requestId", data`;
+
+/** An id begins with the writer's clock, `occurred_at` is the database's: their difference must never hide a row. */
+const CLOCK_SKEW = `interval '1 hour'`;
+
+/** The column that each filter compares. */
+const EQUAL = {
+  action: 'action',
+  outcome: 'outcome',
+  actorKind: 'actor_kind',
+  actorId: 'actor_id',
+  targetType: 'target_type',
+  targetId: 'target_id',
+  keyId: 'key_id',
+  tokenId: 'token_id',
+  requestId: 'request_id',
+} as const satisfies Partial<Record<keyof AuditFilters, string>>;
+
+/** SQL of reading; every function runs on the caller's connection. */
+export function createAuditReadingStore() {
+  return {
+    /** A page, the newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+    list: async (
+      queryable: Queryable,
+      tenantId: string,
+      request: PageRequest & AuditFilters,
+    ): Promise<Page<AuditLogRecord>> => {
+      const { text, values } = listQuery(tenantId, request);
+      const { rows } = await queryable.query<AuditLogRecord>(text, values);
+      return toPage(rows, request.limit);
+    },
+
+    find: async (queryable: Queryable, tenantId: string, id: string): Promise<AuditLogRecord | undefined> => {
+      const { rows } = await queryable.query<AuditLogRecord>(
+        `SELECT ${COLUMNS} FROM audit_log WHERE id = $1 AND tenant_id = $2`,
+        [id, tenantId],
+      );
+      return rows[0];
+    },
+  };
+}
+
+export type AuditReadingStore = ReturnType<typeof createAuditReadingStore>;
+
+/** The statement of a page. Its text depends only on which filters there are. */
+export function listQuery(
+  tenantId: string,
+  { limit, cursor, since, until, ...filters }: PageRequest & AuditFilters,
+): { text: string; values: unknown[] } {
+  const values: unknown[] = [tenantId, limit + 1];
+  const conditions = ['tenant_id = $1'];
+  const where = (condition: (parameter: string) => string, value: unknown) => {
+    if (value === undefined) return;
+    values.push(value);
+    conditions.push(condition(`$${values.length}`));
+  };
+  for (const [filter, column] of Object.entries(EQUAL))
+    where((p) => `${column} = ${p}`, filters[filter as keyof typeof EQUAL]);
+  where((p) => `id < ${p}`, decodeCursor(cursor));
+  // The ids bound the index range that is read; occurred_at decides.
+  where(
+    (p) => `occurred_at >= ${p} AND id >= uuid_of_time(greatest(${p}::timestamptz - ${CLOCK_SKEW}, 'epoch'))`,
+    since,
+  );
+  where((p) => `occurred_at < ${p} AND id < uuid_of_time(${p}::timestamptz + ${CLOCK_SKEW})`, until);
+  const text = `SELECT ${COLUMNS} FROM audit_log WHERE ${conditions.join(' AND ')} ORDER BY id DESC LIMIT $2`;
+  return { text, values };
+}

@@ -1,0 +1,189 @@
+// Recomputes what was sealed of the audit log, and tells what is not as it was. It must never change anything, nor hold more than a few pages.
+import type { MasterKey } from '../crypto/secret-box.node.ts';
+import type { Queryable } from '../database/transaction.ts';
+import { type CheckpointSigner, createCheckpointSigner, hashText, sha256 } from './checkpoint.signer.ts';
+import type { CheckpointStore, StoredHead, StoredSeal } from './checkpoint.store.ts';
+import {
+  BEGINNING,
+  comparePositions,
+  type Head,
+  headStatement,
+  isSameHash,
+  NOTHING_BEFORE,
+  sealStatement,
+} from './checkpoint.ts';
+import { createTenantVerifier } from './tenant-verifier.ts';
+import type { VerificationStore } from './verification.store.ts';
+import type { Anchor, Finding, VerificationReport } from './verification.ts';
+
+/** Seals whose checkpoints are looked for with one statement. */
+const SEALS_AT_ONCE = 200;
+
+/**
+ * Verification of the audit log.
+ * @param masterKeys the log's head must be signed by a key of one of them
+ */
+export function createAuditVerificationService({
+  database,
+  checkpoints,
+  store,
+  masterKeys,
+}: {
+  database: Queryable;
+  checkpoints: CheckpointStore;
+  store: VerificationStore;
+  masterKeys: readonly MasterKey[];
+}) {
+  const signer = createCheckpointSigner({ masterKeys });
+
+  return {
+    /**
+     * Verifies one tenant's log, or all. Nothing that is written or sealed meanwhile disturbs it.
+     * @param options.tenantId the tenant; all when absent
+     * @param options.anchors checkpoints that were kept elsewhere: only they tell when the whole log was set back to an earlier state
+     * @param options.onFinding told each finding as it is made
+     */
+    async verifyAuditLog({
+      tenantId,
+      anchors = [],
+      onFinding,
+    }: {
+      tenantId?: string | undefined;
+      anchors?: readonly Anchor[] | undefined;
+      onFinding: (finding: Finding) => void;
+    }): Promise<VerificationReport> {
+      let findings = 0;
+      const report = (finding: Finding) => {
+        findings += 1;
+        onFinding(finding);
+      };
+      const head = await checkpoints.readHead(database);
+      const fault = head === undefined ? 'it is gone' : checkHead(head, signer);
+      if (fault !== undefined) report({ kind: 'head_changed', detail: fault });
+      if (head !== undefined && head.lastSeal > head.n)
+        report({ kind: 'seal_changed', seal: head.n + 1, detail: 'the head does not reach it' });
+      const reach: Head = head ?? (await lastSealAsHead(store));
+      const keys = await checkpoints.readKeys(database);
+      const { seals, incomplete } = await verifySeals({ head: reach, keys, tenantId, report });
+      const verifier = createTenantVerifier({
+        digest: sha256,
+        verifySignature: (text, signature) => signer.verify(text, signature, keys),
+        report,
+      });
+      const total = { tenants: 0, checkpoints: 0, rows: 0, sealedLate: 0 };
+      for await (const id of tenantId === undefined ? tenantsOf(store, anchors) : [tenantId]) {
+        const counts = await verifier.verify({
+          tenantId: id,
+          checkpoints: store.checkpoints(id, reach),
+          rows: store.rows(id, reach.last),
+          isIncomplete: incomplete.has(id),
+          anchors: new Map(
+            anchors.filter((anchor) => anchor.tenantId === id).map((anchor) => [anchor.n, anchor]),
+          ),
+        });
+        total.tenants += 1;
+        for (const part of ['checkpoints', 'rows', 'sealedLate'] as const) total[part] += counts[part];
+      }
+      const unsealed = await store.countUnsealed(reach.last, tenantId);
+      return { ...total, seals, findings, unsealed };
+    },
+  };
+
+  /** Follows the chain of seals up to the head. @returns how many there are, and the tenants of whom a checkpoint is missing */
+  async function verifySeals({
+    head,
+    keys,
+    tenantId,
+    report,
+  }: {
+    head: Head;
+    keys: ReadonlyMap<string, Uint8Array>;
+    tenantId: string | undefined;
+    report: (finding: Finding) => void;
+  }): Promise<{ seals: number; incomplete: Set<string> }> {
+    let previous: Head = { n: 0, hash: NOTHING_BEFORE, last: BEGINNING };
+    let count = 0;
+    let looked = 0;
+    const incomplete = new Set<string>();
+    for await (const seal of store.seals(head)) {
+      const { n } = seal;
+      if (n !== previous.n + 1)
+        report({ kind: 'seal_missing', seal: previous.n + 1, detail: `gone, up to ${n - 1}` });
+      const statement = sealStatement(seal);
+      const reasons = checkSeal(seal, previous, statement, keys);
+      if (reasons.length > 0) report({ kind: 'seal_changed', seal: n, detail: reasons.join('; ') });
+      previous = { n, hash: hashText(statement), last: seal.last };
+      count += 1;
+      if (n - looked >= SEALS_AT_ONCE) {
+        await reportMissing(looked + 1, n);
+        looked = n;
+      }
+    }
+    await reportMissing(looked + 1, previous.n);
+    if (previous.n < head.n)
+      report({ kind: 'seal_missing', seal: previous.n + 1, detail: `gone, up to the head's ${head.n}` });
+    else if (!isSameHash(previous.hash, head.hash))
+      report({ kind: 'seal_changed', seal: previous.n, detail: 'the head holds another hash' });
+    return { seals: count, incomplete };
+
+    async function reportMissing(from: number, to: number): Promise<void> {
+      for (const { tenantId: id, n, seal } of await store.listMissing(from, to, tenantId)) {
+        incomplete.add(id);
+        report({
+          kind: 'checkpoint_missing',
+          tenantId: id,
+          checkpoint: n,
+          seal,
+          detail: 'its seal names it, and it is gone',
+        });
+      }
+    }
+  }
+
+  function checkSeal(
+    { n, previous, last, keyId, signature, checkpoints: named, count }: StoredSeal,
+    before: Head,
+    statement: string,
+    keys: ReadonlyMap<string, Uint8Array>,
+  ): string[] {
+    const reasons: string[] = [];
+    if (n === before.n + 1 && !isSameHash(previous, before.hash))
+      reasons.push('it does not continue the one before');
+    if (comparePositions(last, before.last) <= 0) reasons.push('it does not reach beyond the one before');
+    if (named.length === 0 || count < named.length) reasons.push('it names other checkpoints than it counts');
+    if (!signer.verify(statement, { keyId, bytes: signature }, keys)) reasons.push('its signature is wrong');
+    return reasons;
+  }
+}
+
+export type AuditVerificationService = ReturnType<typeof createAuditVerificationService>;
+
+/** Why the head is not as it was written. It is signed by a present master key; what came before is held by the chain that ends in it. */
+function checkHead({ signature, ...head }: StoredHead, signer: CheckpointSigner): string | undefined {
+  if (head.n === 0 && signature === null) return undefined;
+  if (signature === null) return 'it is not signed';
+  const { keyId } = signature;
+  if (!signer.isTrusted(keyId))
+    return `it is signed with the key ${keyId}, which belongs to none of the master keys`;
+  const isSigned = signer.verify(headStatement(head, keyId), signature, new Map());
+  return isSigned ? undefined : 'its signature is wrong';
+}
+
+/** Where the seals end, when there is no head to say so. */
+async function lastSealAsHead(store: VerificationStore): Promise<Head> {
+  let last: Head = { n: 0, hash: NOTHING_BEFORE, last: BEGINNING };
+  const everything = { ...last, n: Number.MAX_SAFE_INTEGER };
+  for await (const seal of store.seals(everything))
+    last = { n: seal.n, hash: hashText(sealStatement(seal)), last: seal.last };
+  return last;
+}
+
+/** Everybody of whom there is anything, and everybody of whom something was kept. */
+async function* tenantsOf(store: VerificationStore, anchors: readonly Anchor[]): AsyncGenerator<string> {
+  const wanted = new Set(anchors.map((anchor) => anchor.tenantId));
+  for await (const id of store.tenants()) {
+    wanted.delete(id);
+    yield id;
+  }
+  yield* wanted;
+}

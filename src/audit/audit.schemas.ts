@@ -1,0 +1,173 @@
+// The shapes of the audit log and its checkpoints in requests and answers.
+import { z } from 'zod';
+import { encodeBase64Url } from '../crypto/base64.ts';
+import { PAGE_LIMIT } from '../database/page.ts';
+import { parseTimestamp } from '../events/timestamp.ts';
+import { ACTOR_KINDS, type AuditFilters, type AuditLogRecord } from './audit.ts';
+import type { CheckpointPage, SignedCheckpoint } from './audit-reading.service.ts';
+import { checkpointStatement } from './checkpoint.ts';
+
+const OUTCOMES = ['success', 'failure'] as const;
+
+const timestamp = z.iso.datetime();
+
+const time = z
+  .string()
+  .transform((text, issue) => {
+    const parsed = parseTimestamp(text);
+    if (parsed !== undefined) return parsed;
+    issue.addIssue({ code: 'custom', message: 'must be an RFC 3339 date and time with its offset' });
+    return z.NEVER;
+  })
+  .meta({ format: 'date-time' });
+
+const exact = z.string().min(1).max(255);
+
+const page = {
+  limit: z.coerce.number().int().min(PAGE_LIMIT.least).max(PAGE_LIMIT.most).default(PAGE_LIMIT.usual),
+  cursor: z.string().optional(),
+};
+
+export const auditLogListQuery = z.object({
+  action: exact.optional().meta({ description: 'The whole action, exactly: agent.created' }),
+  outcome: z.enum(OUTCOMES).optional(),
+  actor_kind: z.enum(ACTOR_KINDS).optional(),
+  actor_id: exact.optional(),
+  target_type: exact.optional(),
+  target_id: exact.optional(),
+  key_id: z.uuid().optional(),
+  token_id: exact.optional().meta({ description: 'The jti of a token.' }),
+  request_id: exact.optional(),
+  since: time.optional().meta({ description: 'Occurred at this time or later.' }),
+  until: time.optional().meta({ description: 'Occurred before this time.' }),
+  ...page,
+});
+
+export const auditLogParams = z.object({ id: z.uuid() });
+
+/** One line of the audit log as answers show it. */
+export const auditLogSchema = z
+  .object({
+    id: z.uuid(),
+    occurred_at: timestamp,
+    action: z.string(),
+    outcome: z.enum(OUTCOMES),
+    reason: z.string().nullable().meta({ description: 'The error code of a failure.' }),
+    actor: z.object({ kind: z.string(), id: z.string().nullable() }),
+    target: z.object({ type: z.string(), id: z.string() }).nullable(),
+    key_id: z.uuid().nullable(),
+    token_id: z.string().nullable(),
+    address: z.string().nullable(),
+    request_id: z.string().nullable(),
+    data: z.record(z.string(), z.unknown()),
+  })
+  .meta({ id: 'AuditLog' });
+
+export const auditLogListSchema = z
+  .object({ data: z.array(auditLogSchema), next_cursor: z.string().nullable() })
+  .meta({ id: 'AuditLogList' });
+
+export const checkpointListQuery = z.object(page);
+
+/** A signed checkpoint: whoever keeps it can tell later whether the log is still the one that it was. */
+export const checkpointSchema = z
+  .object({
+    number: z.int().min(1).meta({ description: "Number in the tenant's chain, from 1, without gaps." }),
+    count: z.int().min(1).meta({ description: 'Rows in it.' }),
+    total: z.int().min(1).meta({ description: "Rows in it and in all before it: of the tenant's log." }),
+    root: z.string().meta({ description: 'Merkle tree hash of its rows (RFC 9162), hexadecimal.' }),
+    previous: z
+      .string()
+      .meta({ description: 'SHA-256 of the statement before, hexadecimal; zeros in the first.' }),
+    first_id: z.uuid(),
+    last_id: z.uuid(),
+    sealed_at: z.string(),
+    key_id: z.string(),
+    statement: z.string().meta({ description: 'The text that is signed.' }),
+    signature: z.string().meta({ description: "Ed25519 over the statement's UTF-8, base64url." }),
+  })
+  .meta({ id: 'AuditCheckpoint' });
+
+export const checkpointListSchema = z
+  .object({
+    data: z.array(checkpointSchema),
+    next_cursor: z.string().nullable(),
+    keys: z
+      .array(
+        z.object({
+          kty: z.literal('OKP'),
+          crv: z.literal('Ed25519'),
+          x: z.string(),
+          kid: z.string(),
+          alg: z.literal('EdDSA'),
+          use: z.literal('sig'),
+        }),
+      )
+      .meta({ description: 'Public keys that have signed checkpoints (RFC 8037).' }),
+  })
+  .meta({ id: 'AuditCheckpointList' });
+
+/** The service's filters from a list's query. */
+export function toRequest(
+  query: z.output<typeof auditLogListQuery>,
+): AuditFilters & { limit: number; cursor: string | undefined } {
+  return {
+    limit: query.limit,
+    cursor: query.cursor,
+    action: query.action,
+    outcome: query.outcome,
+    actorKind: query.actor_kind,
+    actorId: query.actor_id,
+    targetType: query.target_type,
+    targetId: query.target_id,
+    keyId: query.key_id,
+    tokenId: query.token_id,
+    requestId: query.request_id,
+    since: query.since,
+    until: query.until,
+  };
+}
+
+export function presentAuditLog(record: AuditLogRecord): z.input<typeof auditLogSchema> {
+  const { targetType: type, targetId: id } = record;
+  return {
+    id: record.id,
+    occurred_at: record.occurredAt.toISOString(),
+    action: record.action,
+    outcome: record.outcome,
+    reason: record.reason,
+    actor: { kind: record.actorKind, id: record.actorId },
+    target: type === null || id === null ? null : { type, id },
+    key_id: record.keyId,
+    token_id: record.tokenId,
+    address: record.address,
+    request_id: record.requestId,
+    data: { ...record.data },
+  };
+}
+
+const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex');
+
+function presentCheckpoint(checkpoint: SignedCheckpoint): z.input<typeof checkpointSchema> {
+  return {
+    number: checkpoint.n,
+    count: checkpoint.count,
+    total: checkpoint.total,
+    root: hex(checkpoint.root),
+    previous: hex(checkpoint.previous),
+    first_id: checkpoint.first.id,
+    last_id: checkpoint.last.id,
+    sealed_at: checkpoint.sealedAt,
+    key_id: checkpoint.keyId,
+    statement: checkpointStatement(checkpoint),
+    signature: encodeBase64Url(checkpoint.signature),
+  };
+}
+
+export function presentCheckpoints(found: CheckpointPage): z.input<typeof checkpointListSchema> {
+  return {
+    data: found.data.map(presentCheckpoint),
+    next_cursor: found.nextCursor,
+    keys: found.keys.map((key) => ({ ...key })),
+  };
+}

@@ -1,0 +1,247 @@
+// The SQL of sealing and verifying. It must never change the audit log, nor anything that was sealed.
+import type { Queryable } from '../database/transaction.ts';
+import { type AuditRow, ROW_FIELDS } from './audit-row.ts';
+import type { Checkpoint, Head, Position, Seal, Signature } from './checkpoint.ts';
+
+/** Any constant: the advisory lock of whoever seals. */
+const LOCK = 6_640_093;
+
+/** A checkpoint with what is stored beside it: the ids of its rows, in order, and their leaf hashes, 32 bytes each. */
+export type StoredCheckpoint = Checkpoint & {
+  readonly signature: Uint8Array;
+  readonly rowIds: readonly string[];
+  readonly leaves: Uint8Array;
+};
+
+export type StoredSeal = Seal & { readonly signature: Uint8Array };
+
+/** `signature` is null as long as nothing was sealed; `lastSeal` is the greatest number of a seal, 0 when there is none. */
+export type StoredHead = Head & { readonly signature: Signature | null; readonly lastSeal: number };
+
+/** Rows whose transactions have all ended: none can join them any more. */
+const HORIZON = 'xid < pg_snapshot_xmin(pg_current_snapshot())';
+
+// Milliseconds in decimal: exact whatever the session's settings, and a text for infinity too.
+export const milliseconds = (column: string) => `trim_scale(extract(epoch FROM ${column}) * 1000)::text`;
+
+/** The columns of a row in its canonical text form. */
+export const ROW = ROW_FIELDS.map((field) =>
+  field === 'occurred_at' ? `${milliseconds(field)} AS occurred_at` : `${field}::text`,
+).join(', ');
+
+// Ordered: without it the planner reads the table from its start, in the hope of an early hit that does not come when all is sealed.
+const UNSEALED = `
+SELECT (
+  SELECT l.id FROM audit_log l WHERE (l.xid, l.id) > (h.last_xid, h.last_id) AND l.${HORIZON} ORDER BY l.xid, l.id LIMIT 1
+) IS NOT NULL AS found, h.last_xid >= pg_snapshot_xmax(pg_current_snapshot()) AS ahead
+FROM audit_head h`;
+
+const HEAD = `
+SELECT n, hash, last_xid, last_id, key_id, signature, (SELECT coalesce(max(n), 0) FROM audit_seals) AS last_seal
+FROM audit_head`;
+
+// ORDER BY names the table: plain names would mean the texts that are selected, and 10 comes before 9.
+const FINISHED_ROWS = `
+SELECT ${ROW} FROM audit_log WHERE (xid, id) > ($1::xid8, $2::uuid) AND ${HORIZON} ORDER BY audit_log.xid, audit_log.id LIMIT $3`;
+
+export const CHECKPOINT_COLUMNS = `
+c.tenant_id, c.n, c.seal, c.count, c.total, c.root, c.previous, c.first_xid, c.first_id, c.last_xid, c.last_id,
+${milliseconds('c.sealed_at')} AS sealed_at, c.key_id, c.signature`;
+
+const LAST_CHECKPOINTS = `
+SELECT ${CHECKPOINT_COLUMNS} FROM unnest($1::uuid[]) AS t(tenant_id)
+CROSS JOIN LATERAL (SELECT * FROM audit_checkpoints WHERE tenant_id = t.tenant_id ORDER BY n DESC LIMIT 1) AS c`;
+
+// As JSON: one statement however many tenants there are. Bytes are hexadecimal in it.
+const INSERT_CHECKPOINTS = `
+INSERT INTO audit_checkpoints (tenant_id, n, seal, count, total, root, previous, first_xid, first_id, last_xid, last_id,
+  sealed_at, key_id, signature, row_ids, leaves)
+SELECT tenant_id, n, seal, count, total, root, previous, first_xid::xid8, first_id, last_xid::xid8, last_id,
+  sealed_at, key_id, signature, row_ids, leaves
+FROM jsonb_to_recordset($1::jsonb) AS c(tenant_id uuid, n bigint, seal bigint, count int, total bigint, root bytea,
+  previous bytea, first_xid text, first_id uuid, last_xid text, last_id uuid, sealed_at timestamptz, key_id text,
+  signature bytea, row_ids uuid[], leaves bytea)`;
+
+const INSERT_SEAL = `
+INSERT INTO audit_seals (n, previous, count, last_xid, last_id, tenants, numbers, hashes, sealed_at, key_id, signature)
+VALUES ($1, $2, $3, $4, $5, $6::uuid[], $7::bigint[], $8::bytea[], $9, $10, $11)`;
+
+/** Why nothing more is sealed: making another head would hide that seals were cut off together with it. */
+export const HEADLESS = 'the head of the audit log is missing: nothing more is sealed';
+const GONE_BACK =
+  'transaction ids have gone back behind the sealed audit log (was it restored into another cluster?): nothing more is sealed';
+
+export type CheckpointRow = {
+  tenant_id: string;
+  n: number;
+  seal: number;
+  count: number;
+  total: number;
+  root: Buffer;
+  previous: Buffer;
+  first_xid: string;
+  first_id: string;
+  last_xid: string;
+  last_id: string;
+  sealed_at: string;
+  key_id: string;
+  signature: Buffer;
+};
+
+/** SQL of seals, checkpoints and the head; every function runs on the caller's connection. */
+export function createCheckpointStore() {
+  return {
+    /**
+     * Whether there is anything to seal. One probe of an index.
+     * @throws when transaction ids have gone back behind what is sealed: the rows' order would mean nothing
+     */
+    hasUnsealed: async (queryable: Queryable): Promise<boolean> => {
+      const { rows } = await queryable.query<{ found: boolean; ahead: boolean }>(UNSEALED);
+      if (rows[0] === undefined) throw new Error(HEADLESS);
+      if (rows[0].ahead) throw new Error(GONE_BACK);
+      return rows[0].found;
+    },
+
+    /** Becomes the only one who seals, until the transaction ends. @returns null when another one is, else the database's time */
+    tryLock: async (unit: Queryable): Promise<{ now: string } | null> => {
+      const { rows } = await unit.query<{ locked: boolean; now: string }>(
+        `SELECT pg_try_advisory_xact_lock($1) AS locked, ${milliseconds('now()::timestamptz(3)')} AS now`,
+        [LOCK],
+      );
+      return rows[0]?.locked ? { now: toTime(rows[0].now) } : null;
+    },
+
+    /** @returns undefined when its row was removed, which the service itself never does */
+    readHead: async (queryable: Queryable): Promise<StoredHead | undefined> => {
+      const { rows } = await queryable.query<{
+        n: number;
+        hash: Buffer;
+        last_xid: string;
+        last_id: string;
+        key_id: string | null;
+        signature: Buffer | null;
+        last_seal: number;
+      }>(HEAD);
+      const [row] = rows;
+      if (row === undefined) return undefined;
+      const { n, hash, last_xid: xid, last_id: id, key_id: keyId, signature } = row;
+      return {
+        n,
+        hash,
+        last: { xid, id },
+        signature: keyId === null || signature === null ? null : { keyId, bytes: signature },
+        lastSeal: row.last_seal,
+      };
+    },
+
+    /** Rows after a position whose transactions have all ended, in order. */
+    listFinishedRows: async (queryable: Queryable, after: Position, limit: number): Promise<AuditRow[]> =>
+      (await queryable.query<AuditRow>(FINISHED_ROWS, [after.xid, after.id, limit])).rows,
+
+    /** The last checkpoint of each of the tenants that has one. */
+    listLastCheckpoints: async (queryable: Queryable, tenantIds: readonly string[]): Promise<Checkpoint[]> =>
+      (await queryable.query<CheckpointRow>(LAST_CHECKPOINTS, [tenantIds])).rows.map(toCheckpoint),
+
+    insertCheckpoints: async (unit: Queryable, checkpoints: readonly StoredCheckpoint[]): Promise<void> => {
+      await unit.query(INSERT_CHECKPOINTS, [JSON.stringify(checkpoints.map(toInsert))]);
+    },
+
+    insertSeal: async (unit: Queryable, seal: StoredSeal): Promise<void> => {
+      const { n, previous, count, last, checkpoints, sealedAt, keyId, signature } = seal;
+      await unit.query(INSERT_SEAL, [
+        ...[n, bytes(previous), count, last.xid, last.id],
+        checkpoints.map(({ tenantId }) => tenantId),
+        checkpoints.map(({ n: number }) => number),
+        checkpoints.map(({ hash }) => bytes(hash)),
+        ...[sealedAt, keyId, bytes(signature)],
+      ]);
+    },
+
+    /** Moves the head on. */
+    advanceHead: async (unit: Queryable, { n, hash, last }: Head, signature: Signature): Promise<void> => {
+      const { rowCount } = await unit.query(
+        'UPDATE audit_head SET n = $1, hash = $2, last_xid = $3, last_id = $4, key_id = $5, signature = $6',
+        [n, bytes(hash), last.xid, last.id, signature.keyId, bytes(signature.bytes)],
+      );
+      if (rowCount !== 1) throw new Error(HEADLESS);
+    },
+
+    /** Keeps a public key, so that what it signed can be verified when its master key is gone. */
+    keepKey: async (unit: Queryable, keyId: string, publicKey: Uint8Array): Promise<void> => {
+      await unit.query(
+        'INSERT INTO audit_signing_keys (id, public_key) VALUES ($1, $2) ON CONFLICT DO NOTHING',
+        [keyId, bytes(publicKey)],
+      );
+    },
+
+    /** All public keys by id; one a master key. */
+    readKeys: async (queryable: Queryable): Promise<Map<string, Uint8Array>> => {
+      const { rows } = await queryable.query<{ id: string; public_key: Buffer }>(
+        'SELECT id, public_key FROM audit_signing_keys ORDER BY created_at, id',
+      );
+      return new Map(rows.map(({ id, public_key }) => [id, new Uint8Array(public_key)]));
+    },
+
+    /** A tenant's checkpoints, the newest first. @param before only those with a lower number */
+    listNewestCheckpoints: async (
+      queryable: Queryable,
+      tenantId: string,
+      { before, limit }: { before: number | undefined; limit: number },
+    ): Promise<(Checkpoint & { readonly signature: Uint8Array })[]> => {
+      const { rows } = await queryable.query<CheckpointRow>(
+        `SELECT ${CHECKPOINT_COLUMNS} FROM audit_checkpoints c
+         WHERE c.tenant_id = $1 AND c.n < coalesce($2::bigint, 9223372036854775807) ORDER BY c.n DESC LIMIT $3`,
+        [tenantId, before ?? null, limit],
+      );
+      return rows.map((row) => ({ ...toCheckpoint(row), signature: row.signature }));
+    },
+  };
+}
+
+export type CheckpointStore = ReturnType<typeof createCheckpointStore>;
+
+/** pg sends a Buffer as bytes; a plain Uint8Array inside an array it would send as text. */
+const bytes = (value: Uint8Array) => Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+
+const hex = (value: Uint8Array) => `\\x${bytes(value).toString('hex')}`;
+
+const toInsert = (checkpoint: StoredCheckpoint) => ({
+  tenant_id: checkpoint.tenantId,
+  n: checkpoint.n,
+  seal: checkpoint.seal,
+  count: checkpoint.count,
+  total: checkpoint.total,
+  root: hex(checkpoint.root),
+  previous: hex(checkpoint.previous),
+  first_xid: checkpoint.first.xid,
+  first_id: checkpoint.first.id,
+  last_xid: checkpoint.last.xid,
+  last_id: checkpoint.last.id,
+  sealed_at: checkpoint.sealedAt,
+  key_id: checkpoint.keyId,
+  signature: hex(checkpoint.signature),
+  row_ids: checkpoint.rowIds,
+  leaves: hex(checkpoint.leaves),
+});
+
+/** A time of RFC 3339 from milliseconds in decimal; what no calendar holds stays as it is. */
+export function toTime(text: string): string {
+  const date = new Date(Number(text));
+  return Number.isNaN(date.getTime()) ? text : date.toISOString();
+}
+
+export function toCheckpoint(row: CheckpointRow): Checkpoint {
+  return {
+    tenantId: row.tenant_id,
+    n: row.n,
+    seal: row.seal,
+    count: row.count,
+    total: row.total,
+    root: row.root,
+    previous: row.previous,
+    first: { xid: row.first_xid, id: row.first_id },
+    last: { xid: row.last_xid, id: row.last_id },
+    sealedAt: toTime(row.sealed_at),
+    keyId: row.key_id,
+  };
+}

@@ -1,0 +1,206 @@
+// Verifies one tenant: its rows against its checkpoints, both read in the order in which they were sealed. Pure: it is given what to read.
+import { type AuditRow, encodeAuditRow } from './audit-row.ts';
+import {
+  type Checkpoint,
+  checkpointStatement,
+  comparePositions,
+  isSameHash,
+  NOTHING_BEFORE,
+  type Position,
+  sealedForm,
+} from './checkpoint.ts';
+import { createMerkleTree, type Digest, hashLeaf, rootOfLeaves } from './merkle.ts';
+import {
+  type Anchor,
+  checkChain,
+  createLookahead,
+  createTimeCheck,
+  type Finding,
+  isAnchored,
+  positionOf,
+} from './verification.ts';
+
+/** A checkpoint as it was read; `sealedHash` is what its seal holds for it. */
+type ReadCheckpoint = Checkpoint & {
+  readonly signature: Uint8Array;
+  readonly rowIds: readonly string[];
+  readonly leaves: Uint8Array;
+  readonly sealedHash: Uint8Array | null;
+};
+
+export type TenantSource = {
+  readonly tenantId: string;
+  /** In order of their numbers, and of their positions; nothing beyond the head. */
+  readonly checkpoints: AsyncIterable<ReadCheckpoint>;
+  readonly rows: AsyncIterator<AuditRow>;
+  /** Whether a checkpoint is known to be missing: what lies behind the last one may have been in it. */
+  readonly isIncomplete: boolean;
+  /** Checkpoints that were kept elsewhere, by number. */
+  readonly anchors: ReadonlyMap<number, Anchor>;
+};
+
+const HASH_LENGTH = 32;
+
+/**
+ * @param digest SHA-256
+ * @param verifySignature whether a text was signed by the service
+ * @param report told each finding as it is made
+ */
+export function createTenantVerifier({
+  digest,
+  verifySignature,
+  report,
+}: {
+  digest: Digest;
+  verifySignature: (text: string, signature: { keyId: string; bytes: Uint8Array }) => boolean;
+  report: (finding: Finding) => void;
+}) {
+  const encoder = new TextEncoder();
+  const hashText = (text: string) => digest(encoder.encode(text));
+  const hashRow = (row: AuditRow) => hashLeaf(digest, encodeAuditRow(row));
+
+  /** Why a checkpoint is not as it was written. */
+  function checkCheckpoint(checkpoint: ReadCheckpoint, previous: Checkpoint | undefined): string[] {
+    const { sealedHash, signature, keyId } = checkpoint;
+    const statement = checkpointStatement(checkpoint);
+    const reasons = checkChain(checkpoint, previous);
+    const before = previous === undefined ? NOTHING_BEFORE : hashText(checkpointStatement(previous));
+    if ((previous !== undefined || checkpoint.n === 1) && !isSameHash(checkpoint.previous, before))
+      reasons.push('it does not continue the one before');
+    if (!verifySignature(statement, { keyId, bytes: signature })) reasons.push('its signature is wrong');
+    if (sealedHash === null) reasons.push('its seal does not name it');
+    else if (!isSameHash(sealedHash, hashText(sealedForm(checkpoint))))
+      reasons.push('its seal holds another hash');
+    return reasons;
+  }
+
+  /** Whether the list of leaves is the one that was sealed: only then can it tell which row was changed. */
+  function isListSealed({ root, count, rowIds, leaves }: ReadCheckpoint): boolean {
+    return (
+      rowIds.length === count &&
+      leaves.length === count * HASH_LENGTH &&
+      isSameHash(rootOfLeaves(digest, leaves), root)
+    );
+  }
+
+  /** Takes the rows up to a position. @param inclusive whether a row at the position itself is taken */
+  async function take(
+    rows: Rows,
+    until: Position,
+    inclusive: boolean,
+    each: (row: AuditRow) => void,
+  ): Promise<number> {
+    for (let count = 0; ; count += 1) {
+      const row = rows.peek();
+      const order = row === undefined ? 1 : comparePositions(positionOf(row), until);
+      if (row === undefined || order > 0 || (order === 0 && !inclusive)) return count;
+      each(row);
+      await rows.advance();
+    }
+  }
+
+  return {
+    /** @returns what was read; findings go to `report` */
+    async verify({ tenantId, checkpoints, rows: source, isIncomplete, anchors }: TenantSource) {
+      const rows: Rows = await createLookahead(source);
+      const times = createTimeCheck();
+      const counts = { checkpoints: 0, rows: 0, sealedLate: 0 };
+      let previous: Checkpoint | undefined;
+      let reached = 0;
+
+      const add = (row: AuditRow) =>
+        report({ kind: 'row_added', tenantId, rowId: row.id, detail: 'was never sealed' });
+
+      async function verifyRows(checkpoint: ReadCheckpoint): Promise<void> {
+        const { n, root, rowIds, leaves, last, sealedAt } = checkpoint;
+        const finding = { tenantId, checkpoint: n };
+        if (!isListSealed(checkpoint)) {
+          report({
+            ...finding,
+            kind: 'checkpoint_changed',
+            detail: 'its list of rows is not what was sealed',
+          });
+          const tree = createMerkleTree(digest);
+          counts.rows += await take(rows, last, true, (row) => tree.add(hashRow(row)));
+          if (!isSameHash(tree.root(), root))
+            report({ ...finding, kind: 'rows_differ', detail: 'its rows are not what was sealed' });
+          return;
+        }
+        const expected = new Map(rowIds.map((id, index) => [id, index * HASH_LENGTH]));
+        counts.rows += await take(rows, last, true, (row) => {
+          const start = expected.get(row.id);
+          if (start === undefined) {
+            add(row);
+            return;
+          }
+          expected.delete(row.id);
+          if (!isSameHash(hashRow(row), leaves.subarray(start, start + HASH_LENGTH)))
+            return report({
+              ...finding,
+              kind: 'row_changed',
+              rowId: row.id,
+              detail: 'is not what was sealed',
+            });
+          const wrong = times.check(row, sealedAt);
+          if (wrong !== undefined)
+            report({ ...finding, kind: 'row_back_dated', rowId: row.id, detail: wrong });
+        });
+        for (const rowId of expected.keys())
+          report({ ...finding, kind: 'row_removed', rowId, detail: 'was sealed here, and is gone' });
+      }
+
+      /** Says which numbers are missing before one, and passes over the rows that were theirs. */
+      async function passGap(checkpoint: ReadCheckpoint): Promise<void> {
+        const passed = await take(rows, checkpoint.first, false, () => undefined);
+        counts.rows += passed;
+        const missing = `${reached + 1}${checkpoint.n - reached > 2 ? ` to ${checkpoint.n - 1}` : ''}`;
+        report({
+          kind: 'checkpoint_missing',
+          tenantId,
+          checkpoint: reached + 1,
+          detail: `${missing} gone; ${passed} rows there cannot be verified`,
+        });
+      }
+
+      for await (const checkpoint of checkpoints) {
+        const { n } = checkpoint;
+        counts.checkpoints += 1;
+        if (n > reached + 1) {
+          await passGap(checkpoint);
+          previous = undefined;
+        }
+        const reasons = checkCheckpoint(checkpoint, previous);
+        if (reasons.length > 0)
+          report({ kind: 'checkpoint_changed', tenantId, checkpoint: n, detail: reasons.join('; ') });
+        const anchor = anchors.get(n);
+        if (anchor !== undefined && !isAnchored(anchor, checkpoint))
+          report({ kind: 'anchor_differs', tenantId, checkpoint: n, detail: 'is not the one that was kept' });
+        await verifyRows(checkpoint);
+        previous = checkpoint;
+        reached = n;
+      }
+      for (const n of anchors.keys())
+        if (n > reached)
+          report({ kind: 'anchor_differs', tenantId, checkpoint: n, detail: 'was kept, and is gone' });
+      // The head reaches beyond the tenant's last checkpoint: whatever lies between was put there afterwards.
+      const end = previous?.last;
+      let behind = 0;
+      for (let row = rows.peek(); row !== undefined; row = rows.peek()) {
+        behind += 1;
+        if (!isIncomplete) add(row);
+        await rows.advance();
+      }
+      counts.rows += behind;
+      if (isIncomplete && behind > 0)
+        report({
+          kind: 'checkpoint_missing',
+          tenantId,
+          checkpoint: reached + 1,
+          detail: `${behind} rows behind ${end?.id ?? 'the beginning'} cannot be verified`,
+        });
+      return { ...counts, sealedLate: times.late() };
+    },
+  };
+}
+
+type Rows = Awaited<ReturnType<typeof createLookahead<AuditRow>>>;

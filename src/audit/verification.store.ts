@@ -1,0 +1,161 @@
+// What verification reads, page by page: memory does not grow with the log. It must never change anything.
+import type { Queryable } from '../database/transaction.ts';
+import type { AuditRow } from './audit-row.ts';
+import {
+  CHECKPOINT_COLUMNS,
+  type CheckpointRow,
+  milliseconds,
+  ROW,
+  type StoredCheckpoint,
+  type StoredSeal,
+  toCheckpoint,
+  toTime,
+} from './checkpoint.store.ts';
+import { BEGINNING, type Head, type Position } from './checkpoint.ts';
+
+/** Rows, and checkpoints or seals with their lists, that one statement reads. */
+const PAGE = { rows: 1_000, lists: 20 } as const;
+
+/** Unsealed rows are counted up to here. */
+const MOST_COUNTED = 1_000_000;
+
+/** A checkpoint with the hash that its seal holds for it, null when the seal holds none. */
+export type ReadCheckpoint = StoredCheckpoint & { readonly sealedHash: Uint8Array | null };
+
+const ROWS = `
+SELECT ${ROW} FROM audit_log
+WHERE tenant_id = $1 AND (xid, id) > ($2::xid8, $3::uuid) AND (xid, id) <= ($4::xid8, $5::uuid)
+ORDER BY audit_log.xid, audit_log.id LIMIT ${PAGE.rows}`;
+
+const CHECKPOINTS = `
+SELECT ${CHECKPOINT_COLUMNS}, c.row_ids, c.leaves, (
+  SELECT s.hashes[array_position(s.tenants, c.tenant_id)] FROM audit_seals s WHERE s.n = c.seal
+) AS sealed_hash
+FROM audit_checkpoints c WHERE c.tenant_id = $1 AND c.n > $2 AND c.seal <= $3 ORDER BY c.n LIMIT ${PAGE.lists}`;
+
+const SEALS = `
+SELECT n, previous, count, last_xid, last_id, tenants, numbers, hashes, ${milliseconds('sealed_at')} AS sealed_at,
+  key_id, signature
+FROM audit_seals WHERE n > $1 AND n <= $2 ORDER BY n LIMIT ${PAGE.lists}`;
+
+const MISSING = `
+SELECT e.tenant_id AS "tenantId", e.n, s.n AS seal
+FROM audit_seals s CROSS JOIN LATERAL unnest(s.tenants, s.numbers) AS e(tenant_id, n)
+WHERE s.n BETWEEN $1 AND $2 AND ($3::uuid IS NULL OR e.tenant_id = $3) AND NOT EXISTS (
+  SELECT 1 FROM audit_checkpoints c WHERE c.tenant_id = e.tenant_id AND c.n = e.n AND c.seal = s.n
+) ORDER BY s.n, e.tenant_id`;
+
+const NEXT_TENANT = `
+SELECT least(
+  (SELECT tenant_id FROM audit_log WHERE tenant_id > $1 ORDER BY tenant_id LIMIT 1),
+  (SELECT tenant_id FROM audit_checkpoints WHERE tenant_id > $1 ORDER BY tenant_id LIMIT 1)
+) AS id`;
+
+const unsealed = (condition: string) => `
+SELECT count(*)::int AS rows, ${milliseconds('min(occurred_at)')} AS oldest
+FROM (SELECT occurred_at FROM audit_log WHERE (xid, id) > ($1::xid8, $2::uuid)${condition} LIMIT ${MOST_COUNTED}) AS u`;
+
+type SealRow = Pick<
+  CheckpointRow,
+  'n' | 'previous' | 'count' | 'last_xid' | 'last_id' | 'sealed_at' | 'key_id' | 'signature'
+> & { tenants: string[]; numbers: number[]; hashes: Buffer[] };
+
+type ListRow = CheckpointRow & { row_ids: string[]; leaves: Buffer; sealed_hash: Buffer | null };
+
+/** SQL of verification. @param database any pool; each page is a statement of its own */
+export function createVerificationStore({ database }: { database: Queryable }) {
+  return {
+    /** A tenant's rows up to a position, in the order in which they are sealed. */
+    async *rows(tenantId: string, until: Position): AsyncGenerator<AuditRow> {
+      let after = BEGINNING;
+      for (;;) {
+        const values = [tenantId, after.xid, after.id, until.xid, until.id];
+        const { rows } = await database.query<AuditRow>(ROWS, values);
+        yield* rows;
+        const last = rows.at(-1);
+        if (last === undefined || rows.length < PAGE.rows) return;
+        after = { xid: last.xid, id: last.id };
+      }
+    },
+
+    /** A tenant's checkpoints of seals up to the head, the first one first. */
+    async *checkpoints(tenantId: string, head: Head): AsyncGenerator<ReadCheckpoint> {
+      let after = Number.MIN_SAFE_INTEGER;
+      for (;;) {
+        const { rows } = await database.query<ListRow>(CHECKPOINTS, [tenantId, after, head.n]);
+        for (const row of rows) {
+          const { signature, row_ids: rowIds, leaves, sealed_hash: sealedHash } = row;
+          yield { ...toCheckpoint(row), signature, rowIds, leaves, sealedHash };
+        }
+        const last = rows.at(-1);
+        if (last === undefined || rows.length < PAGE.lists) return;
+        after = last.n;
+      }
+    },
+
+    /** The seals up to the head, the first one first. */
+    async *seals(head: Head): AsyncGenerator<StoredSeal> {
+      let after = Number.MIN_SAFE_INTEGER;
+      for (;;) {
+        const { rows } = await database.query<SealRow>(SEALS, [after, head.n]);
+        for (const row of rows) yield toSeal(row);
+        const last = rows.at(-1);
+        if (last === undefined || rows.length < PAGE.lists) return;
+        after = last.n;
+      }
+    },
+
+    /** Checkpoints that seals name and that are not there, of one tenant where it is given. */
+    listMissing: async (from: number, to: number, tenantId: string | undefined) =>
+      (
+        await database.query<{ tenantId: string; n: number; seal: number }>(MISSING, [
+          from,
+          to,
+          tenantId ?? null,
+        ])
+      ).rows,
+
+    /** Everybody of whom there are rows or checkpoints. */
+    async *tenants(): AsyncGenerator<string> {
+      let id: string | null = BEGINNING.id;
+      for (;;) {
+        const result: { rows: { id: string | null }[] } = await database.query<{ id: string | null }>(
+          NEXT_TENANT,
+          [id],
+        );
+        id = result.rows[0]?.id ?? null;
+        if (id === null) return;
+        yield id;
+      }
+    },
+
+    /** Rows that no seal reaches yet. @returns at most a million */
+    countUnsealed: async (after: Position, tenantId: string | undefined) => {
+      const { rows } = await database.query<{ rows: number; oldest: string | null }>(
+        unsealed(tenantId === undefined ? '' : ' AND tenant_id = $3'),
+        [after.xid, after.id, ...(tenantId === undefined ? [] : [tenantId])],
+      );
+      const { rows: count = 0, oldest = null } = rows[0] ?? {};
+      return { rows: count, oldest: oldest === null ? null : toTime(oldest) };
+    },
+  };
+}
+
+export type VerificationStore = ReturnType<typeof createVerificationStore>;
+
+function toSeal(row: SealRow): StoredSeal {
+  return {
+    n: row.n,
+    previous: row.previous,
+    count: row.count,
+    last: { xid: row.last_xid, id: row.last_id },
+    sealedAt: toTime(row.sealed_at),
+    keyId: row.key_id,
+    signature: row.signature,
+    checkpoints: row.tenants.map((tenantId, index) => ({
+      tenantId,
+      n: row.numbers[index] ?? 0,
+      hash: row.hashes[index] ?? new Uint8Array(),
+    })),
+  };
+}

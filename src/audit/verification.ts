@@ -1,0 +1,115 @@
+// What verification of the audit log finds, and the checks that need nothing but what was read. Pure.
+import type { AuditRow } from './audit-row.ts';
+import { type Checkpoint, checkpointStatement, comparePositions, type Position } from './checkpoint.ts';
+
+export type FindingKind =
+  | 'row_changed'
+  | 'row_removed'
+  | 'row_added'
+  | 'row_back_dated'
+  | 'rows_differ'
+  | 'checkpoint_missing'
+  | 'checkpoint_changed'
+  | 'seal_missing'
+  | 'seal_changed'
+  | 'head_changed'
+  | 'anchor_differs';
+
+/** One thing that is not as it was sealed. */
+export type Finding = {
+  readonly kind: FindingKind;
+  readonly tenantId?: string | undefined;
+  readonly rowId?: string | undefined;
+  /** Number in the tenant's chain. */
+  readonly checkpoint?: number | undefined;
+  readonly seal?: number | undefined;
+  readonly detail: string;
+};
+
+/** What a verification did. `findings` counts them. */
+export type VerificationReport = {
+  readonly tenants: number;
+  readonly seals: number;
+  readonly checkpoints: number;
+  readonly rows: number;
+  readonly findings: number;
+  /** Rows that no seal reaches yet, and when the oldest says that it occurred. */
+  readonly unsealed: { readonly rows: number; readonly oldest: string | null };
+  /** Rows that were sealed long after they say they occurred: nobody was sealing, or they were written later. */
+  readonly sealedLate: number;
+};
+
+/** A checkpoint that somebody kept elsewhere. */
+export type Anchor = { readonly tenantId: string; readonly n: number; readonly statement: string };
+
+/** Milliseconds. No transaction of the service takes so long, and no two clocks of one database differ by so much. */
+const LONGEST_TRANSACTION = 120_000;
+
+/** Milliseconds after which a row counts as sealed late. */
+const LATE = 600_000;
+
+/** @returns undefined for a text that is no statement of a checkpoint */
+export function parseAnchor(statement: string): Anchor | undefined {
+  const [form, tenantId, number] = statement.split('\n');
+  const n = Number(number);
+  if (form !== 'SERVICE-AUDIT-CHECKPOINT-V1' || tenantId === undefined || !Number.isSafeInteger(n) || n < 1)
+    return undefined;
+  return { tenantId, n, statement };
+}
+
+/**
+ * How a checkpoint's own parts fail to agree with the one before it.
+ * @param previous the tenant's checkpoint before; undefined for the first, or when that one is missing
+ */
+export function checkChain(checkpoint: Checkpoint, previous: Checkpoint | undefined): string[] {
+  const { n, count, total, first, last } = checkpoint;
+  const reasons: string[] = [];
+  if (comparePositions(first, last) > 0) reasons.push('its last row comes before its first');
+  if (n > 1 && previous === undefined) return reasons;
+  if (total !== (previous?.total ?? 0) + count) reasons.push('its total does not add up');
+  if (previous !== undefined && comparePositions(previous.last, first) >= 0)
+    reasons.push('it begins before the end of the one before');
+  return reasons;
+}
+
+/** Follows the times of a tenant's rows in the order of their transactions. */
+export function createTimeCheck() {
+  let latest = Number.NEGATIVE_INFINITY;
+  let late = 0;
+  return {
+    /** @returns why the row cannot have occurred when it says so; undefined when it can */
+    check(row: AuditRow, sealedAt: string): string | undefined {
+      const at = Number(row.occurred_at);
+      const sealed = Date.parse(sealedAt);
+      if (at > sealed + LONGEST_TRANSACTION) return `says ${timeOf(at)}, and was sealed at ${sealedAt}`;
+      if (at < latest - LONGEST_TRANSACTION)
+        return `says ${timeOf(at)}, and was written after a row of ${timeOf(latest)}`;
+      latest = Math.max(latest, at);
+      if (sealed - at > LATE) late += 1;
+      return undefined;
+    },
+    late: (): number => late,
+  };
+}
+
+/** An async sequence with one look ahead. */
+export async function createLookahead<Item>(items: AsyncIterator<Item>) {
+  let next = await items.next();
+  return {
+    peek: (): Item | undefined => (next.done ? undefined : next.value),
+    advance: async (): Promise<void> => {
+      next = await items.next();
+    },
+  };
+}
+
+export const positionOf = ({ xid, id }: AuditRow): Position => ({ xid, id });
+
+/** Whether a kept checkpoint says the same as the stored one. */
+export const isAnchored = (anchor: Anchor, checkpoint: Checkpoint): boolean =>
+  anchor.statement === checkpointStatement(checkpoint);
+
+function timeOf(milliseconds: number): string {
+  const date = new Date(milliseconds);
+  return Number.isNaN(date.getTime()) ? String(milliseconds) : date.toISOString();
+}

@@ -1,0 +1,159 @@
+// Delegations of users to agents. That one has expired is never written anywhere: whoever reads it sees it at that moment.
+import type { AgentService } from '../agents/agent.service.ts';
+import type { AuditService } from '../audit/audit.service.ts';
+import { canonicalizeScopes } from '../challenges/scope-hash.ts';
+import type { RequestContext, Tenant } from '../context.ts';
+import type { Database } from '../database/database.ts';
+import { newId } from '../database/ids.ts';
+import type { Page, PageRequest } from '../database/page.ts';
+import type { Transaction, Unit } from '../database/transaction.ts';
+import { invalidField, ServiceError } from '../errors/service-error.ts';
+import type { EventService } from '../events/event.service.ts';
+import type { DelegationFilters, DelegationStore } from './delegation.store.ts';
+import {
+  type Delegation,
+  type DelegationRequest,
+  judgeDelegation,
+  type UsableDelegation,
+} from './delegation.ts';
+import { isIssuer, type Subject, subjectId } from './subject.ts';
+
+export type { Delegation, DelegationRequest, UsableDelegation } from './delegation.ts';
+
+export type NewDelegation = {
+  readonly subject: Subject;
+  readonly agentId: string;
+  readonly scopes: readonly string[];
+  readonly audience?: string | null | undefined;
+  readonly expiresAt: Date;
+};
+
+/** Delegations of a tenant. Source: Specification, "Anchor and delegation", "Token exchange"; RFC 8693. */
+export function createDelegationService({
+  store,
+  database,
+  agents,
+  audit,
+  events,
+}: {
+  store: DelegationStore;
+  database: Pick<Database, 'transaction' | 'query'>;
+  agents: Pick<AgentService, 'hold'>;
+  audit: Pick<AuditService, 'append'>;
+  events: Pick<EventService, 'emit'>;
+}) {
+  async function checkAgent(
+    transaction: Transaction,
+    context: RequestContext,
+    { agentId, scopes }: NewDelegation,
+  ): Promise<void> {
+    const agent = await agents.hold(transaction, context, agentId).catch((error: unknown) => {
+      if (error instanceof ServiceError && error.code === 'not_found')
+        throw invalidField('body.agent_id', 'is no agent of this tenant');
+      throw error;
+    });
+    const beyond = scopes.findIndex((scope) => !agent.scopes.includes(scope));
+    if (beyond !== -1) throw invalidField(`body.scopes.${beyond}`, 'is beyond the scopes of the agent');
+  }
+
+  async function read(context: RequestContext, id: string): Promise<Delegation> {
+    const delegation = await store.find(context.transaction ?? database, context.tenant.id, id);
+    if (delegation === undefined)
+      throw new ServiceError('not_found', { detail: 'There is no delegation with this id.' });
+    return delegation;
+  }
+
+  return {
+    /**
+     * Records that a user lets an agent act for him.
+     * @throws ServiceError `invalid_request` naming the field: an issuer that is neither an https URL nor the tenant's own, an
+     *   agent of nobody, a scope beyond the agent's, an end that is past or more than a year away
+     */
+    create: (context: RequestContext, input: NewDelegation): Promise<Delegation> =>
+      database.transaction(context, async (transaction) => {
+        const { tenant } = context;
+        const { subject, agentId } = input;
+        if (subject.issuer !== tenant.issuerUrl && !isIssuer(subject.issuer))
+          throw invalidField('body.subject.issuer', 'must be an https URL without query and fragment');
+        await checkAgent(transaction, context, input);
+        const id = newId();
+        const scopes = canonicalizeScopes(input.scopes);
+        const { audience = null, expiresAt } = input;
+        const row = { id, tenantId: tenant.id, agentId, subject, scopes, audience, expiresAt };
+        if (!(await store.insert(transaction, row)))
+          throw invalidField('body.expires_at', 'must be in the future, and at most a year from now');
+        await audit.append(transaction, context, [
+          {
+            action: 'delegation.created',
+            outcome: 'success',
+            target: { type: 'delegation', id },
+            data: { agent_id: agentId, subject_id: subjectId(tenant.id, subject), scopes, audience },
+          },
+        ]);
+        return read({ ...context, transaction }, id);
+      }),
+
+    /** @throws ServiceError `not_found` */
+    get: read,
+
+    /** Whether this is a delegation of the tenant. One indexed read. */
+    exists: (context: RequestContext, id: string): Promise<boolean> =>
+      store.exists(context.transaction ?? database, context.tenant.id, id),
+
+    /** A page, the newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+    list: (context: RequestContext, request: PageRequest & DelegationFilters): Promise<Page<Delegation>> =>
+      store.list(context.transaction ?? database, context.tenant.id, request),
+
+    /**
+     * Revokes a delegation, an expired one too; an exchange that begins after the commit is refused. Again: nothing happens.
+     * Emits `admin.delegation.revoked`. @param reason for people @throws ServiceError `not_found`
+     */
+    revoke: (context: RequestContext, id: string, reason?: string | undefined): Promise<Delegation> =>
+      database.transaction(context, async (transaction) => {
+        const { tenant } = context;
+        const joined = { ...context, transaction };
+        await store.lock(transaction, tenant.id, id);
+        const found = await read(joined, id);
+        if (found.status === 'revoked') return found;
+        await store.markRevoked(transaction, id, reason ?? null);
+        const { agentId, subject, scopes } = found;
+        const data = { agent_id: agentId, subject_id: subjectId(tenant.id, subject) };
+        await audit.append(transaction, context, [
+          {
+            action: 'delegation.revoked',
+            outcome: 'success',
+            target: { type: 'delegation', id },
+            data: reason === undefined ? data : { ...data, reason },
+          },
+        ]);
+        await events.emit(transaction, context, [
+          {
+            type: 'admin.delegation.revoked',
+            data: {
+              delegation_id: id,
+              ...data,
+              subject: { ...subject },
+              scopes: [...scopes],
+              reason: reason ?? null,
+            },
+          },
+        ]);
+        return read(joined, id);
+      }),
+
+    /**
+     * The delegation on which an agent may act for a user now, with the agent. One round trip. It stays as it is until the
+     * caller's transaction ends: a revocation waits for it, so no token is issued after the revocation's commit.
+     * @param unit the transaction that records the token
+     * @throws ServiceError `invalid_grant`, `delegation_expired`, `policy_denied`, `invalid_scope`, `invalid_target`
+     */
+    findForExchange: async (
+      unit: Unit,
+      tenant: Pick<Tenant, 'id'>,
+      request: DelegationRequest,
+    ): Promise<UsableDelegation> =>
+      judgeDelegation(await store.findForExchange(unit, tenant.id, request), request),
+  };
+}
+
+export type DelegationService = ReturnType<typeof createDelegationService>;

@@ -1,0 +1,114 @@
+// `countersign audit verify` from its options to its lines and its exit code.
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Command } from 'commander';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { registerAuditCommands } from '../../src/audit/audit.commands.ts';
+import { presentCheckpoints } from '../../src/audit/audit.schemas.ts';
+import { createTestDatabase } from '../setup/database.ts';
+import { createAccounts, requestTo } from '../tokens/accounts.ts';
+import { createSealing, type Sealing, tamper } from './sealing.ts';
+
+let test: Awaited<ReturnType<typeof createTestDatabase>>;
+let accounts: ReturnType<typeof createAccounts>;
+let sealing: Sealing;
+let folder: string;
+
+beforeAll(async () => {
+  test = await createTestDatabase();
+  folder = await mkdtemp(join(tmpdir(), 'countersign-audit-'));
+  accounts = createAccounts(test.database);
+  sealing = createSealing(test.database);
+  for (const slug of ['acme', 'globex']) await accounts.tenants.create({ slug });
+  await sealing.sealAll();
+});
+
+afterAll(async () => {
+  await test?.drop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function run(...options: string[]) {
+  const lines: string[] = [];
+  let code = 0;
+  let closed = 0;
+  const program = new Command().exitOverride();
+  registerAuditCommands(program, {
+    open: async () => ({
+      tenants: accounts.tenants,
+      auditVerification: sealing.verification,
+      close: async () => {
+        closed += 1;
+      },
+    }),
+    print: (line) => lines.push(line),
+    fail: (exitCode) => {
+      code = exitCode;
+    },
+  });
+  const error = await program.parseAsync(['audit', 'verify', ...options], { from: 'user' }).then(
+    () => undefined,
+    (thrown: Error) => thrown,
+  );
+  return { lines, code, closed, error };
+}
+
+const contextOf = async (slug: string) => {
+  const tenant = await accounts.tenants.bySlug(slug);
+  if (tenant === undefined) throw new Error(`no tenant ${slug}`);
+  return requestTo(tenant);
+};
+
+describe('audit verify', () => {
+  it('says what it read and what is not sealed yet, and ends with 0', async () => {
+    const all = await run();
+    expect(all).toMatchObject({ code: 0, closed: 1, error: undefined });
+    expect(all.lines[0]).toMatch(/^The audit log is as it was sealed: \d+ rows of 2 tenants/);
+    await sealing.write(await contextOf('acme'), 2);
+    expect((await run('--tenant', 'acme')).lines[1]).toMatch(
+      /^Not sealed yet, and not verified: 2 rows .*2 seconds/,
+    );
+    await sealing.sealAll();
+    expect(await run('--tenant', 'nobody')).toMatchObject({
+      closed: 1,
+      error: { message: 'There is no tenant "nobody".' },
+    });
+  });
+
+  it('says in one line what it found, by name, and ends with 1', async () => {
+    const context = await contextOf('globex');
+    const anchors = join(folder, 'anchors.json');
+    const kept = await sealing.reading.listCheckpoints(context, { limit: 50 });
+    await writeFile(anchors, JSON.stringify(presentCheckpoints(kept)));
+    expect(await run('--anchors', anchors)).toMatchObject({ code: 0 });
+    const { rows } = await test.database.query<{ id: string }>(
+      'SELECT id FROM audit_log WHERE tenant_id = $1 ORDER BY xid, id LIMIT 1',
+      [context.tenant.id],
+    );
+    await tamper(test.database, ["UPDATE audit_log SET action = 'nothing' WHERE id = $1", [rows[0]?.id]]);
+    const found = await run();
+    expect(found.code).toBe(1);
+    expect(found.lines[0]).toBe(
+      `row_changed: tenant globex, checkpoint 1, row ${rows[0]?.id}: is not what was sealed`,
+    );
+    expect(await run('--tenant', 'acme')).toMatchObject({ code: 0 });
+    const json = await run('--json');
+    expect(json.lines).toHaveLength(1);
+    expect(JSON.parse(json.lines[0] ?? '')).toMatchObject({
+      intact: false,
+      findings_count: 1,
+      unsealed: { rows: 0, oldest: null },
+      findings: [{ kind: 'row_changed', tenant: 'globex', checkpoint: 1, row_id: rows[0]?.id }],
+    });
+  });
+
+  it('refuses a file of anchors that is none', async () => {
+    const file = join(folder, 'broken.json');
+    for (const text of ['{', '{"data":[{}]}', '{"data":[{"statement":"x"}]}']) {
+      await writeFile(file, text);
+      expect((await run('--anchors', file)).error?.message).toContain(file);
+    }
+    expect((await run('--anchors', join(folder, 'absent'))).error?.message).toContain('ENOENT');
+  });
+});

@@ -1,0 +1,172 @@
+// The audit log over HTTP: what a tenant sees of it, and what it can check by itself.
+import { createHash, createPublicKey, verify } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createAuditRoutes } from '../../src/audit/audit.routes.ts';
+import { createTenantContext } from '../events/fixture.ts';
+import { startTestServer, type TestServer, tokenFor } from '../http/test-server.ts';
+import { createTestDatabase } from '../setup/database.ts';
+import { createAccounts } from '../tokens/accounts.ts';
+import { createSealing, type Sealing } from './sealing.ts';
+
+const KEY = '0192f0c0-0000-7000-8000-00000000000a';
+
+let test: Awaited<ReturnType<typeof createTestDatabase>>;
+let server: TestServer;
+let sealing: Sealing;
+let foreignId: string;
+
+beforeAll(async () => {
+  test = await createTestDatabase();
+  sealing = createSealing(test.database);
+  const { tenants } = createAccounts(test.database);
+  const { id } = await tenants.create({ slug: 'demo' });
+  server = await startTestServer(createAuditRoutes({ auditLogs: sealing.reading }), {
+    database: test.database,
+    tenants,
+  });
+  const tenant = await tenants.bySlug('demo');
+  if (tenant === undefined) throw new Error(`no tenant ${id}`);
+  const context = { tenant, requestId: 'request-1', address: '192.0.2.7' };
+  await sealing.audit.append(test.database, context, [
+    {
+      action: 'auth.verify',
+      outcome: 'failure',
+      reason: 'invalid_signature',
+      target: { type: 'key', id: KEY },
+      actor: { kind: 'agent', id: 'agent-1' },
+      keyId: KEY,
+      tokenId: 'token-1',
+      data: { text: 'ü' },
+    },
+  ]);
+  await sealing.sealAll();
+  for (let index = 0; index < 4; index += 1) {
+    await sealing.write({ ...context, requestId: `request-${index + 2}` });
+    await sealing.sealAll();
+  }
+  const foreign = await createTenantContext(test.database);
+  await sealing.write(foreign);
+  const { rows } = await test.database.query<{ id: string }>(
+    'SELECT id FROM audit_log WHERE tenant_id = $1',
+    [foreign.tenant.id],
+  );
+  foreignId = rows[0]?.id ?? '';
+});
+
+afterAll(async () => {
+  await server?.drain(0);
+  await test?.drop();
+});
+
+const send = (path = '', scopes = ['audit:read']) =>
+  server.send('GET', `/api/v1/audit-logs${path}`, undefined, {
+    authorization: `Bearer ${tokenFor('auditor', ...scopes)}`,
+  });
+
+describe('the audit log over HTTP', () => {
+  it('shows every part of a line, in the list and by itself', async () => {
+    const { status, body } = await send('?action=auth.verify');
+    expect(status).toBe(200);
+    expect(body).toEqual({
+      data: [
+        {
+          id: expect.any(String),
+          occurred_at: expect.stringMatching(/Z$/),
+          action: 'auth.verify',
+          outcome: 'failure',
+          reason: 'invalid_signature',
+          actor: { kind: 'agent', id: 'agent-1' },
+          target: { type: 'key', id: KEY },
+          key_id: KEY,
+          token_id: 'token-1',
+          address: '192.0.2.7',
+          request_id: 'request-1',
+          data: { text: 'ü' },
+        },
+      ],
+      next_cursor: null,
+    });
+    expect((await send(`/${body.data[0].id}`)).body).toEqual(body.data[0]);
+  });
+
+  it.each([
+    ['outcome=failure', 1],
+    ['actor_kind=agent', 1],
+    ['actor_id=agent-1', 1],
+    ['actor_id=agent-2', 0],
+    ['target_type=key', 1],
+    [`target_id=${KEY}&target_type=agent`, 0],
+    [`target_id=${KEY}`, 1],
+    [`key_id=${KEY}`, 1],
+    ['token_id=token-1', 1],
+    ['request_id=request-3', 1],
+    ['action=agent.created', 4],
+    ['action=agent', 0],
+    ['since=1970-01-01T00:00:00Z&action=agent.created', 4],
+    ['until=1970-01-01T00:00:00Z', 0],
+    ['until=9999-12-31T23:59:59Z&action=agent.created', 4],
+    ['since=9999-12-31T23:59:59Z', 0],
+  ])('finds by %s', async (query, count) => {
+    const { status, body } = await send(`?${query}`);
+    expect(status).toBe(200);
+    expect(body.data).toHaveLength(count);
+  });
+
+  it('is read page by page, the newest first, each line once', async () => {
+    const whole = (await send()).body.data as { id: string; occurred_at: string }[];
+    const seen: string[] = [];
+    let cursor: string | null = '';
+    while (cursor !== null) {
+      const { body } = await send(`?limit=2${cursor === '' ? '' : `&cursor=${cursor}`}`);
+      seen.push(...body.data.map(({ id }: { id: string }) => id));
+      cursor = body.next_cursor;
+    }
+    expect(seen).toEqual(whole.map(({ id }) => id));
+    expect(seen).toEqual([...seen].sort().reverse());
+    const since = whole[1]?.occurred_at ?? '';
+    const bounded = await send(`?since=${since}`);
+    expect(bounded.body.data.map(({ id }: { id: string }) => id)).toContain(whole[1]?.id);
+  });
+
+  it('refuses what it does not know, other scopes and other tenants', async () => {
+    for (const query of ['outcome=maybe', 'since=yesterday', 'key_id=1', 'cursor=1', 'limit=0'])
+      expect((await send(`?${query}`)).status).toBe(400);
+    for (const path of ['', '/checkpoints', `/${foreignId}`])
+      expect((await send(path, ['agents:read'])).status).toBe(403);
+    expect((await send(`/${foreignId}`)).status).toBe(404);
+    expect((await send('/nothing')).status).toBe(404);
+  });
+});
+
+describe('checkpoints over HTTP', () => {
+  it('are a chain whose signatures anybody can verify with the keys beside them', async () => {
+    const first = (await send('/checkpoints?limit=3')).body;
+    const second = (await send(`/checkpoints?limit=200&cursor=${first.next_cursor}`)).body;
+    const all = [...first.data, ...second.data].reverse();
+    expect(all.map(({ number }) => number)).toEqual(all.map((_, index) => index + 1));
+    expect(second.next_cursor).toBeNull();
+    let previous = '0'.repeat(64);
+    for (const checkpoint of all) {
+      const jwk = first.keys.find(({ kid }: { kid: string }) => kid === checkpoint.key_id);
+      const statement = Buffer.from(checkpoint.statement);
+      const key = createPublicKey({ key: jwk, format: 'jwk' });
+      expect(verify(null, statement, key, Buffer.from(checkpoint.signature, 'base64url'))).toBe(true);
+      expect(checkpoint.previous).toBe(previous);
+      expect(checkpoint.statement.split('\n')).toEqual([
+        'SERVICE-AUDIT-CHECKPOINT-V1',
+        expect.any(String),
+        String(checkpoint.number),
+        String(checkpoint.count),
+        String(checkpoint.total),
+        checkpoint.root,
+        checkpoint.previous,
+        checkpoint.first_id,
+        checkpoint.last_id,
+        checkpoint.sealed_at,
+        checkpoint.key_id,
+      ]);
+      previous = createHash('sha256').update(statement).digest('hex');
+    }
+    expect((await send('/checkpoints?cursor=nonsense')).status).toBe(400);
+  });
+});

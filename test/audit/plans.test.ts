@@ -1,0 +1,128 @@
+// The plans of the audit log's statements on a log of a size that makes a wrong one show.
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { AuditFilters } from '../../src/audit/audit.ts';
+import { listQuery } from '../../src/audit/audit-reading.store.ts';
+import { createCheckpointStore } from '../../src/audit/checkpoint.store.ts';
+import { BEGINNING } from '../../src/audit/checkpoint.ts';
+import { createVerificationStore } from '../../src/audit/verification.store.ts';
+import { createTestDatabase } from '../setup/database.ts';
+import { createSealing } from './sealing.ts';
+
+const ROWS = 120_000;
+const TENANTS = 20;
+
+let test: Awaited<ReturnType<typeof createTestDatabase>>;
+let tenantId: string;
+
+beforeAll(async () => {
+  test = await createTestDatabase();
+  const filler = new pg.Client({ connectionString: test.url });
+  await filler.connect();
+  await filler.query(
+    `INSERT INTO audit_log (id, tenant_id, occurred_at, action, outcome, actor_kind, actor_id, target_type, target_id, key_id,
+         token_id, address, request_id, data, xid)
+       SELECT (substr(uuid_of_time(now() - (${ROWS} - i) * interval '2 s')::text, 1, 14) || '7' || substr(gen_random_uuid()::text, 16))::uuid,
+         md5((i % ${TENANTS})::text)::uuid, now() - (${ROWS} - i) * interval '2 s',
+         (ARRAY['auth.verify', 'auth.challenge', 'agent.created'])[1 + i % 3], CASE WHEN i % 9 = 0 THEN 'failure' ELSE 'success' END,
+         'agent', md5('a' || i % 500)::uuid::text, 'agent', md5('a' || i % 500)::uuid::text, md5('k' || i % 700)::uuid, gen_random_uuid()::text,
+         '192.0.2.1', gen_random_uuid()::text, '{"scope": "openid profile"}', (10 + i / 300)::text::xid8
+       FROM generate_series(1, ${ROWS}) AS i`,
+  );
+  await filler.query('VACUUM ANALYZE audit_log');
+  await filler.end();
+  const { rows } = await test.database.query<{ id: string }>("SELECT md5('3')::uuid AS id");
+  tenantId = rows[0]?.id ?? '';
+}, 120_000);
+
+afterAll(() => test?.drop());
+
+/** Runs a statement, and says which indexes it used and how many 8 KiB pages it read. */
+async function explain(text: string, values: readonly unknown[] = []) {
+  const { rows } = await test.database.query<{ 'QUERY PLAN': string }>(
+    `EXPLAIN (ANALYZE, BUFFERS) ${text}`,
+    values,
+  );
+  const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+  const [, hit = '0', read = '0'] = /Buffers: shared(?: hit=(\d+))?(?: read=(\d+))?/.exec(plan) ?? [];
+  return { plan, pages: Number(hit ?? 0) + Number(read ?? 0) };
+}
+
+/** A connection that explains every statement before it runs it. */
+function explaining() {
+  const plans: Awaited<ReturnType<typeof explain>>[] = [];
+  const query = async <Row extends object>(text: string, values?: readonly unknown[]) => {
+    plans.push(await explain(text, values));
+    return test.database.query<Row>(text, values);
+  };
+  return { plans, query };
+}
+
+describe('on a log of 120,000 rows', () => {
+  const someRow = async () =>
+    (
+      await test.database.query<
+        Record<'request_id' | 'token_id' | 'key_id' | 'actor_id' | 'target_id', string>
+      >('SELECT * FROM audit_log WHERE tenant_id = $1 ORDER BY id LIMIT 1 OFFSET 500', [tenantId])
+    ).rows[0];
+
+  it('a page is read by an index, whatever it asks for', async () => {
+    const row = await someRow();
+    const filters: AuditFilters[] = [
+      {},
+      { outcome: 'failure' },
+      { requestId: row?.request_id },
+      { tokenId: row?.token_id },
+      { keyId: row?.key_id },
+      { actorId: row?.actor_id },
+      { targetType: 'agent', targetId: row?.target_id },
+      { requestId: 'none' },
+      { actorId: 'nobody' },
+      { since: new Date(Date.now() - 60_000), action: 'auth.verify' },
+      { until: new Date(Date.now() - 172_800_000) },
+    ];
+    for (const filter of filters) {
+      const { text, values } = listQuery(tenantId, { limit: 50, ...filter });
+      const { plan, pages } = await explain(text, values);
+      expect(plan).not.toContain('Seq Scan');
+      expect(pages, `${JSON.stringify(filter)}\n${plan}`).toBeLessThan(1_300);
+    }
+  });
+
+  it('asking for something to seal, and reading it, goes by position from where the last seal ended', async () => {
+    const store = createCheckpointStore();
+    const connection = explaining();
+    expect(await store.hasUnsealed(connection)).toBe(true);
+    const [first] = await store.listFinishedRows(connection, BEGINNING, 1);
+    const middle = { xid: '200', id: first?.id ?? '' };
+    expect(await store.listFinishedRows(connection, middle, 1_000)).toHaveLength(1_000);
+    expect(connection.plans).toHaveLength(3);
+    for (const { plan, pages } of connection.plans) {
+      expect(plan).toContain('audit_log_by_position');
+      expect(plan).not.toMatch(/Seq Scan on audit_log|Sort/);
+      expect(pages).toBeLessThan(300);
+    }
+  });
+
+  it("is sealed in seals of 10,000, verified by a tenant's own pages, and then costs next to nothing", async () => {
+    const sealing = createSealing(test.database);
+    await sealing.sealAll();
+    const head = await sealing.checkpoints.readHead(test.database);
+    expect(head?.n).toBe(ROWS / 10_000);
+    const connection = explaining();
+    expect(await sealing.checkpoints.hasUnsealed(connection)).toBe(false);
+    expect(connection.plans[0]?.pages).toBeLessThan(10);
+
+    const reading = explaining();
+    const store = createVerificationStore({ database: reading });
+    const until = head?.last ?? BEGINNING;
+    let rows = 0;
+    for await (const row of store.rows(tenantId, until)) rows += row.xid === '' ? 0 : 1;
+    expect(rows).toBe(ROWS / TENANTS);
+    for (const { plan, pages } of reading.plans) {
+      expect(plan).toContain('audit_log_by_tenant_position');
+      expect(pages).toBeLessThan(1_300);
+    }
+    expect(await sealing.verify()).toMatchObject({ findings: [], report: { rows: ROWS, tenants: TENANTS } });
+  }, 120_000);
+});

@@ -1,0 +1,79 @@
+// The audit log with its sealer and its verification over one database, and a superuser's hand in it.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createAuditSealer } from '../../src/audit/audit.sealer.ts';
+import { createAuditService } from '../../src/audit/audit.service.ts';
+import { createAuditStore } from '../../src/audit/audit.store.ts';
+import { createAuditReadingService } from '../../src/audit/audit-reading.service.ts';
+import { createAuditReadingStore } from '../../src/audit/audit-reading.store.ts';
+import { createAuditVerificationService } from '../../src/audit/audit-verification.service.ts';
+import { createCheckpointStore } from '../../src/audit/checkpoint.store.ts';
+import { createVerificationStore } from '../../src/audit/verification.store.ts';
+import type { Anchor, Finding } from '../../src/audit/verification.ts';
+import type { RequestContext } from '../../src/context.ts';
+import type { MasterKey } from '../../src/crypto/secret-box.node.ts';
+import type { Database } from '../../src/database/database.ts';
+
+export const MASTER_KEYS: MasterKey[] = [{ id: 'test', key: new Uint8Array(32).fill(7) }];
+
+export type Sealing = ReturnType<typeof createSealing>;
+
+/** Wires the room. @param options.sealRows, options.pageRows small, so that a few rows take many seals and pages */
+export function createSealing(
+  database: Database,
+  options: { masterKeys?: MasterKey[]; sealRows?: number; pageRows?: number } = {},
+) {
+  const { masterKeys = MASTER_KEYS, sealRows, pageRows } = options;
+  const checkpoints = createCheckpointStore();
+  const audit = createAuditService({ store: createAuditStore() });
+  const newSealer = () =>
+    createAuditSealer({ database, store: checkpoints, masterKeys, sealRows, pageRows, interval: 50 });
+  const sealer = newSealer();
+  const store = createVerificationStore({ database });
+  const verification = createAuditVerificationService({ database, checkpoints, store, masterKeys });
+  return {
+    audit,
+    checkpoints,
+    newSealer,
+    sealer,
+    verification,
+    reading: createAuditReadingService({ database, store: createAuditReadingStore(), checkpoints }),
+
+    /** Writes rows, each in a transaction of its own. */
+    write: async (context: RequestContext, count = 1, data: Record<string, unknown> = {}) => {
+      for (let index = 0; index < count; index += 1)
+        await audit.append(database, context, [
+          { action: 'agent.created', outcome: 'success', data: { index, ...data } },
+        ]);
+    },
+
+    /** Seals until nothing is left; transactions of other databases of the server hold rows back for moments. */
+    sealAll: async () => {
+      for (let tries = 0; tries < 1_000; tries += 1) {
+        await sealer.runOnce();
+        const head = await checkpoints.readHead(database);
+        if (head !== undefined && (await store.countUnsealed(head.last, undefined)).rows === 0) return;
+        await sleep(25);
+      }
+      throw new Error('rows stay unsealed');
+    },
+
+    verify: async (options: { tenantId?: string; anchors?: Anchor[] } = {}) => {
+      const findings: Finding[] = [];
+      const report = await verification.verifyAuditLog({
+        ...options,
+        onFinding: (finding) => findings.push(finding),
+      });
+      return { findings, report };
+    },
+  };
+}
+
+/** Runs statements as a superuser who switches triggers off. */
+export async function tamper(database: Database, ...statements: [text: string, values?: unknown[]][]) {
+  return database.hot(async (unit) => {
+    await unit.query("SET LOCAL session_replication_role = 'replica'");
+    let changed = 0;
+    for (const [text, values] of statements) changed += (await unit.query(text, values)).rowCount;
+    if (changed === 0) throw new Error('nothing was tampered with');
+  });
+}

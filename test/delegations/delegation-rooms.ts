@@ -1,0 +1,41 @@
+// Delegations and trusted issuers wired for real beside agents and tokens, over one database.
+import type { Database } from '../../src/database/database.ts';
+import { createDelegationRoutes } from '../../src/delegations/delegation.routes.ts';
+import { createDelegationService } from '../../src/delegations/delegation.service.ts';
+import { createDelegationStore } from '../../src/delegations/delegation.store.ts';
+import { createEventService } from '../../src/events/event.service.ts';
+import { createEventStore } from '../../src/events/event.store.ts';
+import { createTrustedIssuerRoutes } from '../../src/trusted-issuers/trusted-issuer.routes.ts';
+import { createTrustedIssuerService } from '../../src/trusted-issuers/trusted-issuer.service.ts';
+import { createTrustedIssuerStore } from '../../src/trusted-issuers/trusted-issuer.store.ts';
+import { parseNetworks } from '../../src/webhooks/egress/address-rules.ts';
+import { createRooms } from '../agents/agent-rooms.ts';
+
+export type DelegationRooms = ReturnType<typeof createDelegationRooms>;
+
+/** @param options.allowedNetworks CIDR blocks beside public addresses for JWK sets; loopback unless said */
+export function createDelegationRooms(database: Database, options: { allowedNetworks?: string[] } = {}) {
+  const rooms = createRooms(database);
+  const { audit, agents } = rooms;
+  const events = createEventService({ store: createEventStore(), notifier: { poke: () => undefined } });
+  const delegations = createDelegationService({
+    store: createDelegationStore(),
+    database,
+    agents,
+    audit,
+    events,
+  });
+  const issuerStore = createTrustedIssuerStore(database);
+  const trustedIssuers = createTrustedIssuerService({
+    store: issuerStore,
+    database,
+    audit,
+    admittedNetworks: parseNetworks(options.allowedNetworks ?? ['127.0.0.0/8']),
+  });
+  const routes = [
+    ...rooms.routes,
+    ...createDelegationRoutes({ delegations }),
+    ...createTrustedIssuerRoutes({ trustedIssuers }),
+  ];
+  return { ...rooms, delegations, trustedIssuers, issuerStore, routes };
+}
