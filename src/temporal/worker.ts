@@ -1,7 +1,6 @@
 // The worker's task queues: workflows with quick attempts in one, other attempts in two more, those of slow receivers apart.
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import type { Priority } from '@temporalio/common';
 import {
   DefaultLogger,
   type NativeConnection,
@@ -104,9 +103,6 @@ export async function createDeliveryWorker({
     shutdown: (): void => stop(workers),
   };
 }
-
-export type DeliveryWorker = Awaited<ReturnType<typeof createDeliveryWorker>>;
-export type { Priority };
 
 function stop(workers: readonly Worker[]): void {
   for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown();

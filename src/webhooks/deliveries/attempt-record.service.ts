@@ -9,7 +9,7 @@ import type { EmittedEvent } from '../../events/event.ts';
 import type { AttemptStore, LoadedDelivery, LockedDelivery, StoredStatus } from './attempt.store.ts';
 import { type AttemptReport, outcomeCode, type RecordResult, type Step } from './attempt.ts';
 import { type NextStep, nextStep } from './next-step.ts';
-import { DEFAULT_RETRY_POLICY, MAX_RETRY_AFTER_MS, type RetryPolicy } from './retry-schedule.ts';
+import { MAX_RETRY_AFTER_MS, readRetryPolicy } from './retry-schedule.ts';
 
 /** Emits the service's own events in the caller's transaction. */
 export type EventEmitter = {
@@ -108,7 +108,7 @@ export function createAttemptRecordService({
     const next = nextStep({
       outcome: report.outcome,
       failedAttempts: row.failed_attempts,
-      policy: policyOf(row.retry_policy),
+      policy: readRetryPolicy(row.retry_policy),
       retryRequested: row.retry_requested_at !== null && row.retry_requested_at > new Date(report.startedAt),
       probe: report.probe,
       random: random(),
@@ -176,8 +176,4 @@ export function stepOfStatus(status: StoredStatus): Step | undefined {
 function stepOfRow(row: LockedDelivery, generation: number): Step {
   if (row.generation !== generation) return ended('superseded');
   return stepOfStatus(row.status) ?? { kind: 'wait', delayMs: row.due_in_ms ?? 0 };
-}
-
-function policyOf(stored: unknown): RetryPolicy {
-  return stored === null ? DEFAULT_RETRY_POLICY : (stored as RetryPolicy);
 }

@@ -118,7 +118,7 @@ const FAIL_LANE = `
 UPDATE lanes SET failures_in_a_row = failures_in_a_row + 1, failing_since = coalesce(failing_since, now()),
   state = CASE WHEN $2::float8 IS NOT NULL AND state = 'open' THEN 'held' ELSE state END,
   hold_until = greatest(hold_until, now() + $2::float8 * interval '1 millisecond'), updated_at = now()
-WHERE subscription_id = $1`;
+WHERE subscription_id = $1 AND NOT deleted`;
 
 const LOCK = `
 SELECT d.tenant_id, d.subscription_id, d.event_id, d.event_type, d.test, d.status, d.generation, d.attempt_count,
@@ -186,7 +186,7 @@ export function createAttemptStore() {
     clearFailures: async (unit: Unit, subscriptionId: string): Promise<void> => {
       await unit.query(
         `UPDATE lanes SET failures_in_a_row = 0, failing_since = NULL, updated_at = now()
-         WHERE subscription_id = $1 AND failures_in_a_row > 0`,
+         WHERE subscription_id = $1 AND failures_in_a_row > 0 AND NOT deleted`,
         [subscriptionId],
       );
     },

@@ -239,9 +239,6 @@ export function createRelayService({
     /** Tells the relay that there may be work. */
     poke,
 
-    /** Deliveries between their claim and the end of their attempt, in this process. */
-    inFlight: (): number => slots.size(),
-
     /**
      * Starts the relay.
      * @returns `stop`, which gives back what has not been handed over and resolves when nothing is under way

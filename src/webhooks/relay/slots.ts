@@ -114,7 +114,6 @@ export function createSlots(limits: SlotLimits) {
     /** @returns false when it was not in flight here */
     remove,
 
-    size: (): number => flights.size,
     isFull: (): boolean => flights.size >= limits.total.fast,
 
     /**

@@ -5,7 +5,7 @@ import type { RequestContext } from '../../context.ts';
 import { newSecret } from '../../crypto/opaque-secret.node.ts';
 import type { Database } from '../../database/database.ts';
 import { newId } from '../../database/ids.ts';
-import type { Queryable, Transaction, Unit } from '../../database/transaction.ts';
+import type { Transaction, Unit } from '../../database/transaction.ts';
 import { ServiceError } from '../../errors/service-error.ts';
 import type { EventService } from '../../events/event.service.ts';
 import type { RetryPolicy } from '../deliveries/retry-schedule.ts';
@@ -76,10 +76,11 @@ export function createSubscriptionService({
   sealing: SubscriptionSealing;
   deliveries: {
     cancelUntried(
-      queryable: Queryable,
+      unit: Unit,
       subscriptionId: string,
-      options: { onlyWhileClosed: boolean },
-    ): Promise<void>;
+      options: { onlyWhileInactive: boolean },
+    ): Promise<{ canceled: number; more: boolean }>;
+    cancelUnfinished(unit: Unit, subscriptionId: string): Promise<void>;
   };
   audit: Pick<AuditService, 'append'>;
   events: Pick<EventService, 'emit'>;
@@ -136,6 +137,40 @@ export function createSubscriptionService({
     await events.emit(unit, context, [{ type, data, exceptSubscription: id }]);
   }
 
+  /** Changes what the patch names, in one transaction with its audit entry and its event. */
+  const change = (context: RequestContext, id: string, patch: SubscriptionPatch): Promise<Subscription> =>
+    database.transaction(context, async (transaction) => {
+      const before = await lock(transaction, context, id);
+      const row = await store.update(transaction, id, toChanges(before, patch));
+      const flag =
+        patch.active === undefined
+          ? { changed: false }
+          : await lanes.setActive(transaction, id, patch.active);
+      if (patch.held === 'discard' && flag.changed)
+        while (await discard({ ...context, transaction }, id, { onlyWhileInactive: false }));
+      if (row.url !== before.url) await lanes.endHold(transaction, id);
+      const verb = !flag.changed ? 'updated' : patch.active ? 'activated' : 'deactivated';
+      await record(transaction, context, verb, row, { fields: fieldsOf(patch) });
+      return reader.show({ ...context, transaction }, row);
+    });
+
+  /** Cancels some of what waits, with an audit entry that says how many. @returns whether there is more */
+  const discard = (
+    context: RequestContext,
+    id: string,
+    options: { onlyWhileInactive: boolean },
+  ): Promise<boolean> =>
+    database.transaction(context, async (transaction) => {
+      const { canceled, more } = await deliveries.cancelUntried(transaction, id, options);
+      const target = { type: 'subscription', id };
+      const data = { deliveries: canceled };
+      if (canceled > 0)
+        await audit.append(transaction, context, [
+          { action: 'webhook.deliveries.discarded', outcome: 'success', target, data },
+        ]);
+      return more;
+    });
+
   return {
     /**
      * Creates a subscription with its lane. Emits `webhook.endpoint.created`.
@@ -184,42 +219,34 @@ export function createSubscriptionService({
     list: reader.list,
 
     /**
-     * Changes the given fields; without any, nothing happens. Deactivating closes the lane, activating opens it (after canceling what was held, when
-     * `held` is `discard`), another URL ends a hold. Emits `webhook.endpoint.activated`, `deactivated` or `updated`.
+     * Changes the given fields; without any, nothing happens. Deactivating closes the lane, activating opens it, another URL ends a
+     * hold. With `held: 'discard'` the untried deliveries of an inactive subscription are canceled before it becomes active, after all
+     * else has been changed: nothing that can be refused comes later. Emits `webhook.endpoint.activated`, `deactivated` or `updated`.
      * @throws ServiceError `not_found`, `invalid_request`
      */
     update: async (context: RequestContext, id: string, patch: SubscriptionPatch): Promise<Subscription> => {
       const found = await store.find(context.transaction, context.tenant.id, id);
       if (found === null) throw unknownSubscription();
-      const fields = Object.entries(patch).flatMap(([name, value]) => (value === undefined ? [] : [name]));
-      if (fields.length === 0) return reader.show(context, found);
+      if (fieldsOf(patch).length === 0) return reader.show(context, found);
       toChanges(found, patch);
-      // Most of them before the transaction: the lane is closed, so nothing goes out meanwhile, however many there are.
-      if (patch.held === 'discard')
-        await deliveries.cancelUntried(context.transaction ?? database, id, { onlyWhileClosed: true });
-      return database.transaction(context, async (transaction) => {
-        const before = await lock(transaction, context, id);
-        const changes = toChanges(before, patch);
-        const row = await store.update(transaction, id, changes);
-        const flag =
-          patch.active === undefined
-            ? { changed: false }
-            : await lanes.setActive(transaction, id, patch.active);
-        if (patch.held === 'discard' && flag.changed)
-          await deliveries.cancelUntried(transaction, id, { onlyWhileClosed: false });
-        if (row.url !== before.url) await lanes.endHold(transaction, id);
-        const verb = !flag.changed ? 'updated' : patch.active ? 'activated' : 'deactivated';
-        await record(transaction, context, verb, row, { fields });
-        return reader.show({ ...context, transaction }, row);
-      });
+      if (patch.held !== 'discard') return change(context, id, patch);
+      const { active, held, ...others } = patch;
+      if (fieldsOf(others).length > 0) await change(context, id, others);
+      // In transactions of their own, however many there are: the lane is closed, so nothing goes out meanwhile.
+      while (await discard(context, id, { onlyWhileInactive: true }));
+      return change(context, id, { active, held });
     },
 
-    /** Deletes a subscription; its unfinished deliveries are canceled. Emits `webhook.endpoint.deleted`. @throws ServiceError `not_found` */
+    /**
+     * Deletes a subscription; its unfinished deliveries count as canceled from then on. Emits `webhook.endpoint.deleted`.
+     * @throws ServiceError `not_found`
+     */
     remove: (context: RequestContext, id: string): Promise<void> =>
       database.transaction(context, async (transaction) => {
         await lock(transaction, context, id);
         const row = await store.markDeleted(transaction, id);
         await lanes.remove(transaction, id);
+        await deliveries.cancelUnfinished(transaction, id);
         await record(transaction, context, 'deleted', row);
       }),
 
@@ -271,3 +298,7 @@ export function createSubscriptionService({
 }
 
 export type SubscriptionService = ReturnType<typeof createSubscriptionService>;
+
+function fieldsOf(patch: SubscriptionPatch): string[] {
+  return Object.entries(patch).flatMap(([name, value]) => (value === undefined ? [] : [name]));
+}
