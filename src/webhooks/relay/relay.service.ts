@@ -134,7 +134,7 @@ export function createRelayService({
     return page.filter((lane) => lane.open);
   };
 
-  const claimWork = async (): Promise<number> => {
+  const claimWork = async (kinds: 'all' | 'first'): Promise<number> => {
     if (slots.isFull()) return 0;
     const ready = (await readLanes()).map((lane) => {
       const stored = { p90Ms: lane.p90_ms, failing: lane.failing };
@@ -152,7 +152,7 @@ export function createRelayService({
     const shared = allocate({ ...look, quantum: settings.quantum, rotation });
     rotation = shared.rotation;
     if (shared.grants.length === 0) return 0;
-    const work = await store.claim(database, identity, shared.grants);
+    const work = await store.claim(database, identity, shared.grants, kinds);
     const rooms = new Map(look.lanes.map((room) => [room.lane, room]));
     for (const row of work) take(row, rooms.get(row.lane));
     return work.length;
@@ -184,9 +184,10 @@ export function createRelayService({
     while (!stopping) {
       let claimed = 0;
       try {
-        if (handOver.pauseLeft() === 0) {
-          claimed = (await Promise.all([claimCommands(), claimWork()])).reduce((sum, count) => sum + count);
-        }
+        const takes = handOver.takes();
+        const claims = takes === 'none' ? [] : [claimWork(takes)];
+        if (takes === 'all') claims.push(claimCommands());
+        claimed = (await Promise.all(claims)).reduce((sum, count) => sum + count, 0);
       } catch (error) {
         onFailure(error);
         await sleep(settings.poll);

@@ -82,7 +82,7 @@ WITH picked AS (
   JOIN lanes l ON l.subscription_id = w.lane AND lane_is_open(l)
   CROSS JOIN LATERAL (
     SELECT id FROM outbox
-    WHERE tenant_id = w.tenant_id AND lane = w.lane AND claimed_by IS NULL AND kind <> 'command'
+    WHERE tenant_id = w.tenant_id AND lane = w.lane AND claimed_by IS NULL AND kind <> 'command' AND ($6 OR kind = 'first')
     ORDER BY tenant_id, lane, id LIMIT w.quota FOR UPDATE SKIP LOCKED) AS o
 ), claimed AS (
   UPDATE outbox SET claimed_by = $1, claim_epoch = $2 FROM picked WHERE outbox.id = picked.id AND ${ALIVE}
@@ -177,16 +177,18 @@ export function createRelayStore() {
     ): Promise<ReadyLane[]> =>
       (await queryable.query<ReadyLane>(READY_LANES, [after.tenantId, after.lane, limit])).rows,
 
-    /** Claims the oldest work of open lanes, at most `quota` a lane. */
+    /** Claims the oldest work of open lanes, at most `quota` a lane; with `first` only deliveries that nothing has tried. */
     claim: async (
       queryable: Queryable,
       { instance, epoch }: RelayIdentity,
       grants: readonly { tenantId: string; lane: string; quota: number }[],
+      kinds: 'all' | 'first' = 'all',
     ): Promise<Work[]> => {
       const tenants = grants.map(({ tenantId }) => tenantId);
       const lanes = grants.map(({ lane }) => lane);
       const quotas = grants.map(({ quota }) => quota);
-      return (await queryable.query<Work>(CLAIM, [instance, epoch, tenants, lanes, quotas])).rows;
+      return (await queryable.query<Work>(CLAIM, [instance, epoch, tenants, lanes, quotas, kinds === 'all']))
+        .rows;
     },
 
     claimCommands: async (
@@ -216,16 +218,18 @@ export function createRelayStore() {
       ]);
     },
 
-    /** Gives claims back. */
+    /** Gives claims back. What was tried meanwhile is no longer a first attempt: what it needs is a workflow. */
     release: async (
       queryable: Queryable,
       { instance, epoch }: RelayIdentity,
       work: readonly Work[],
     ): Promise<void> => {
       await queryable.query(
-        `UPDATE outbox SET claimed_by = NULL, claim_epoch = NULL
-         WHERE id = ANY($1::uuid[]) AND claimed_by = $2 AND claim_epoch = $3`,
-        [work.map(({ id }) => id), instance, epoch],
+        `UPDATE outbox o SET claimed_by = NULL, claim_epoch = NULL,
+           kind = CASE WHEN o.kind = 'first' AND w.tried THEN 'start' ELSE o.kind END
+         FROM unnest($1::uuid[], $4::boolean[]) AS w (id, tried)
+         WHERE o.id = ANY($1::uuid[]) AND o.id = w.id AND o.claimed_by = $2 AND o.claim_epoch = $3`,
+        [work.map(({ id }) => id), instance, epoch, work.map((row) => row.attempt_count > 0)],
       );
     },
 
