@@ -62,7 +62,7 @@ export const auditLogListSchema = z
   .object({ data: z.array(auditLogSchema), next_cursor: z.string().nullable() })
   .meta({ id: 'AuditLogList' });
 
-export const checkpointListQuery = z.object(page);
+export const checkpointListQuery = z.object(pageParameters);
 
 /** A signed checkpoint: whoever keeps it can tell later whether the log is still the one that it was. */
 export const checkpointSchema = z
