@@ -87,9 +87,13 @@ describe('a relay that comes back late', () => {
   });
 
   it('is made good by the sweep, when a workflow waits although its time has come', async () => {
-    const { id, path, delivery } = await parked();
+    const { path, delivery } = await parked();
     await engine.startProcess();
-    await activate(id, false);
+    // It has nothing under way any more, and hears of nothing.
+    await eventually(
+      async () => (await engine.starter.stateOf({ deliveryId: delivery, generation: 0 })) === 'waiting',
+      'its sleep',
+    );
     await engine.database.query('DELETE FROM outbox');
     await engine.database.query(
       `UPDATE deliveries SET waiting_epoch = NULL, next_attempt_at = now() - interval '3 minutes'`,
