@@ -297,7 +297,7 @@ function toPascal(name: string): string {
 export async function eventually<T>(
   probe: () => Promise<T | undefined | false> | T | undefined | false,
   what: string,
-  limit = 20_000,
+  limit = 60_000,
 ): Promise<T> {
   for (const deadline = Date.now() + limit; Date.now() < deadline; await sleep(20)) {
     const result = await probe();

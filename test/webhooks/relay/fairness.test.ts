@@ -35,23 +35,26 @@ describe.each(['all', 'retries'] as const)(
     const received = (subscriptions: readonly { path: string }[]) =>
       subscriptions.map(({ path }) => engine.receiver.of(path).length);
 
-    it('lets the fast ones of a tenant go before its slow and its refusing ones', async () => {
-      const slow = await several(4, undefined, 2_000);
+    it('lets the fast ones of a tenant go before its slow and its refusing ones', {
+      timeout: 120_000,
+    }, async () => {
+      const slow = await several(4, undefined, 10_000);
       const fast = await several(4);
       const url = await nowhere();
       const refusing = [1, 2].map(() => engine.subscribe({ url, delaysMs: [3_600_000] }));
-      for (const { id } of [...slow, ...(await Promise.all(refusing)), ...fast])
-        await engine.publish(id, 100);
+      for (const { id } of [...slow, ...(await Promise.all(refusing)), ...fast]) await engine.publish(id, 40);
       await engine.startProcess({ mode });
 
-      await eventually(() => received(fast).every((count) => count >= 100), 'all of the fast ones');
+      await eventually(() => received(fast).every((count) => count >= 40), 'all of the fast ones', 80_000);
       const posts = received(slow);
       // Most of what the slow ones have is still to come, and each of them has had its turn.
-      expect(Math.max(...posts)).toBeLessThan(60);
+      expect(Math.max(...posts)).toBeLessThan(30);
       expect(Math.min(...posts)).toBeGreaterThan(0);
     });
 
-    it('keeps slots for a tenant that comes later, whatever the slow ones of others hold', async () => {
+    it('keeps slots for a tenant that comes later, whatever the slow ones of others hold', {
+      timeout: 120_000,
+    }, async () => {
       const tenants = await Promise.all(
         Array.from({ length: 5 }, () => createTenantContext(engine.database)),
       );
@@ -61,12 +64,12 @@ describe.each(['all', 'retries'] as const)(
       }
       await engine.startProcess({ mode });
       const sum = () => received(crowd.flat()).reduce((total, count) => total + count);
-      await eventually(() => sum() >= 100, 'the slow ones at work');
+      await eventually(() => sum() >= 100, 'the slow ones at work', 60_000);
       const [quiet] = await several(1);
-      const began = Date.now();
       const ids = await engine.publish(quiet?.id ?? '', 20);
       for (const delivery of ids) await engine.ended(delivery);
-      expect(Date.now() - began).toBeLessThan(4_000);
+      // All of the crowd's would take five rounds of the slow ones: the quiet one did not wait for them.
+      expect(sum()).toBeLessThan(450);
     });
   },
 );
