@@ -6,8 +6,8 @@ const architecture = 'test/architecture.test.ts';
 export default defineConfig({
   test: {
     pool: 'forks',
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    testTimeout: 90_000,
+    hookTimeout: 120_000,
     teardownTimeout: 60_000,
     env: { NODE_ENV: 'test', TZ: 'UTC' },
     projects: [

@@ -55,6 +55,25 @@ export async function run(command, args, env = process.env) {
   }
 }
 
+/**
+ * Says from time to time that something is still going on.
+ * @template T
+ * @param {string} what
+ * @param {Promise<T>} work
+ * @param {number} [pause] milliseconds between two lines
+ */
+export async function withProgress(what, work, pause = 20_000) {
+  const began = Date.now();
+  const timer = setInterval(() => {
+    process.stdout.write(`Still ${what} (${Math.round((Date.now() - began) / 1_000)} s).\n`);
+  }, pause);
+  try {
+    return await work;
+  } finally {
+    clearInterval(timer);
+  }
+}
+
 /** Goes on as a program of the build, in this process. @param {string} file below `dist` */
 export async function becomeBuilt(file) {
   await become(join('dist', file));
@@ -74,7 +93,8 @@ async function install() {
   const npm = process.env.npm_execpath;
   const [command, ...first] =
     npm?.endsWith('.js') || npm?.endsWith('.cjs') ? [process.execPath, npm] : ['npm'];
-  const code = await run(command, [...first, ...args], { ...process.env, NODE_ENV: '' });
+  const installing = run(command, [...first, ...args], { ...process.env, NODE_ENV: '' });
+  const code = await withProgress('installing', installing);
   if (code === 0 && !isInstallationStale()) return;
   process.stderr.write(`The dependencies could not be installed ("npm ci" failed): see above.\n`);
   process.exit(1);
@@ -82,7 +102,7 @@ async function install() {
 
 async function build() {
   process.stdout.write(`Building.\n`);
-  const code = await run(process.execPath, [join(root, 'scripts', 'build.mjs')]);
+  const code = await withProgress('building', run(process.execPath, [join(root, 'scripts', 'build.mjs')]));
   if (code === 0) return;
   process.stderr.write(`The build failed: see above.\n`);
   process.exit(1);
@@ -111,15 +131,19 @@ function readPackages(file) {
 /** Waits while another process of this clone prepares; one that died, or took longer than ten minutes, does not count. */
 async function takeLock() {
   mkdirSync(dirname(lock), { recursive: true });
-  for (;;) {
+  for (let told = false; ; ) {
     try {
       writeFileSync(lock, String(process.pid), { flag: 'wx' });
       return;
     } catch (error) {
       if (error.code !== 'EEXIST') throw error;
     }
-    if (isHeld()) await sleep(200);
-    else rmSync(lock, { force: true });
+    if (!isHeld()) rmSync(lock, { force: true });
+    else {
+      if (!told) process.stdout.write(`Waiting for another command, which installs or builds this clone.\n`);
+      told = true;
+      await sleep(200);
+    }
   }
 }
 

@@ -1,11 +1,14 @@
 // The commands of `countersign` and their options. Each only parses, calls one composed service and prints; --json prints nothing else.
 import { Command } from 'commander';
 import { registerApplicationCommands } from './applications/application.commands.ts';
+import { registerAuditCommands } from './audit/audit.commands.ts';
 import { ConfigError, loadConfig, type Role } from './config.ts';
 import { ServiceError } from './errors/service-error.ts';
 import { LocalStackError } from './local/local-stack-error.ts';
+import { withMasterKey } from './local/master-key.ts';
 import { findRunningStack } from './local/running-stack.ts';
 import { createLogger } from './logging.ts';
+import { refuseForeignMasterKey } from './start-checks.ts';
 import { registerTenantCommands } from './tenants/tenant.commands.ts';
 
 /** What the commands need from outside; tests give their own. */
@@ -13,10 +16,12 @@ export type Runtime = {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Writes one line to stdout. */
   readonly print: (line: string) => void;
+  /** Makes the process end with this code once the command is done. */
+  readonly fail: (code: number) => void;
 };
 
 /** Builds the whole command line; nothing runs before `parseAsync`. */
-export function createProgram({ env, print }: Runtime): Command {
+export function createProgram({ env, print, fail }: Runtime): Command {
   const program = new Command('countersign')
     .description('Identity for autonomous agents, and durable webhook events.')
     .version('0.1.0')
@@ -24,20 +29,28 @@ export function createProgram({ env, print }: Runtime): Command {
     .showHelpAfterError('(run with --help for what is possible)');
 
   // Composed late: --help and a wrong option answer at once, without loading the service.
-  const role = (name: Exclude<Role, 'command'>) => async () => {
-    const { runRole } = await import('./roles.ts');
-    await runRole(name, env);
-  };
-  program
-    .command('start')
-    .description('start everything on this machine: Postgres, Temporal, API and workers')
-    .action(role('start'));
-  program.command('api').description('serve the HTTP interface').action(role('api'));
-  program.command('worker').description('run workflows and deliver events').action(role('worker'));
-  program
-    .command('migrate')
-    .description('bring the database, the Temporal namespace and its search attributes up to date')
-    .action(role('migrate'));
+  const role = (name: Exclude<Role, 'command'>, description: string, json: string) =>
+    program
+      .command(name)
+      .description(description)
+      .option('--json', json)
+      .action(async (options: { json?: true }) => {
+        const { runRole } = await import('./roles.ts');
+        await runRole(name, env, { json: options.json === true, print });
+      });
+  const logLines = 'log lines of JSON, as LOG_FORMAT=json';
+  role(
+    'start',
+    'start everything on this machine: Postgres, Temporal, API and workers',
+    `print one object with "status":"ready" and the addresses when it is ready, beside ${logLines}; the rest goes to stderr`,
+  );
+  role('api', 'serve the HTTP interface', logLines);
+  role('worker', 'run workflows and deliver events', logLines);
+  role(
+    'migrate',
+    'bring the database, the Temporal namespace and its search attributes up to date',
+    'print only {"applied":[…],"attributes":"ok"|"degraded"}: the migrations that ran, and whether workflows can be searched for',
+  );
 
   program
     .command('openapi')
@@ -49,11 +62,20 @@ export function createProgram({ env, print }: Runtime): Command {
 
   const open = async () => {
     const { composeManagement } = await import('./compose.ts');
-    const config = loadConfig({ ...(await findRunningStack(env)), ...env }, { role: 'command' });
-    return composeManagement(config, createLogger({ ...config, logLevel: 'silent' }));
+    const settings = await withMasterKey({ ...(await findRunningStack(env)), ...env });
+    const config = loadConfig(settings, { role: 'command' });
+    const services = composeManagement(config, createLogger({ ...config, logLevel: 'silent' }));
+    try {
+      await refuseForeignMasterKey(services);
+      return services;
+    } catch (error) {
+      await services.close();
+      throw error;
+    }
   };
   registerTenantCommands(program, { open, print });
   registerApplicationCommands(program, { open, print });
+  registerAuditCommands(program, { open, print, fail });
   return program;
 }
 

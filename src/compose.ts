@@ -1,5 +1,4 @@
 // The one place where everything is wired: settings → database → stores → services → routes. It must hold no rule of its own.
-import type { Client } from '@temporalio/client';
 import type { Logger } from 'pino';
 import { createAgentRoutes } from './agents/agent.routes.ts';
 import { createAgentService } from './agents/agent.service.ts';
@@ -8,16 +7,25 @@ import { createApplicationRoutes } from './applications/application.routes.ts';
 import { createApplicationService } from './applications/application.service.ts';
 import { createApplicationStore } from './applications/application.store.ts';
 import { createSecretStore } from './applications/secret.store.ts';
+import { createAuditRoutes } from './audit/audit.routes.ts';
 import { createAuditService } from './audit/audit.service.ts';
 import { createAuditStore } from './audit/audit.store.ts';
+import { createAuditReadingService } from './audit/audit-reading.service.ts';
+import { createAuditReadingStore } from './audit/audit-reading.store.ts';
+import { createAuditVerificationService } from './audit/audit-verification.service.ts';
+import { createCheckpointStore } from './audit/checkpoint.store.ts';
+import { createVerificationStore } from './audit/verification.store.ts';
 import { createAuthenticationFailureService } from './challenges/authentication-failure.service.ts';
 import { createAuthenticationFailureStore } from './challenges/authentication-failure.store.ts';
 import { createChallengeRoutes } from './challenges/challenge.routes.ts';
 import { createChallengeService } from './challenges/challenge.service.ts';
 import { createChallengeStore } from './challenges/challenge.store.ts';
-import { type Config, ConfigError, loadConfig } from './config.ts';
+import { type Config, databaseMissing, loadConfig } from './config.ts';
 import { createSignatureVerifier } from './crypto/verify-signature.node.ts';
 import { createDatabase } from './database/database.ts';
+import { createDelegationRoutes } from './delegations/delegation.routes.ts';
+import { createDelegationService } from './delegations/delegation.service.ts';
+import { createDelegationStore } from './delegations/delegation.store.ts';
 import { createDpopService } from './dpop/dpop.service.ts';
 import { createDpopStore } from './dpop/dpop.store.ts';
 import { createProofVerifier } from './dpop/dpop-proof.verifier.ts';
@@ -36,8 +44,7 @@ import { createIssuerStore } from './issuer/issuer.store.ts';
 import { createKeyRoutes } from './keys/key.routes.ts';
 import { createKeyService } from './keys/key.service.ts';
 import { createKeyStore } from './keys/key.store.ts';
-import { createLogger } from './logging.ts';
-import { TASK_QUEUES } from './temporal/names.ts';
+import { createLogger, reasonOf } from './logging.ts';
 import { createProvisionService } from './tenants/provision.service.ts';
 import { createTenantRoutes } from './tenants/tenant.routes.ts';
 import { createTenantService } from './tenants/tenant.service.ts';
@@ -62,26 +69,21 @@ import { createTokenService } from './tokens/token.service.ts';
 import { createTokenEndpointService } from './tokens/token-endpoint.service.ts';
 import { createUserinfoRoutes } from './tokens/userinfo.routes.ts';
 import { createUserinfoService } from './tokens/userinfo.service.ts';
-import { createAttemptMonitor } from './webhooks/deliveries/attempt.monitor.ts';
-import { createAttemptService } from './webhooks/deliveries/attempt.service.ts';
-import { createAttemptStore } from './webhooks/deliveries/attempt.store.ts';
-import { createAttemptRecordService } from './webhooks/deliveries/attempt-record.service.ts';
+import { createJwksFetcher } from './trusted-issuers/jwks.fetcher.ts';
+import { createKeySetCache } from './trusted-issuers/key-set.cache.ts';
+import { createSubjectTokenService } from './trusted-issuers/subject-token.service.ts';
+import { createTrustedIssuerRoutes } from './trusted-issuers/trusted-issuer.routes.ts';
+import { createTrustedIssuerService } from './trusted-issuers/trusted-issuer.service.ts';
+import { createTrustedIssuerStore } from './trusted-issuers/trusted-issuer.store.ts';
 import { createDeliveryRecordStore } from './webhooks/deliveries/delivery.records.store.ts';
 import { createDeliveryRoutes } from './webhooks/deliveries/delivery.routes.ts';
-import { createDeliverySender } from './webhooks/deliveries/delivery.sender.ts';
 import { createDeliveryService } from './webhooks/deliveries/delivery.service.ts';
 import { parseNetworks } from './webhooks/egress/address-rules.ts';
 import { createGuardedAgent } from './webhooks/egress/guarded.agent.ts';
 import { createLaneService } from './webhooks/lanes/lane.service.ts';
 import { createLaneStore } from './webhooks/lanes/lane.store.ts';
-import { createDeliveryStarter } from './webhooks/relay/delivery.starter.ts';
-import { createFirstAttemptService } from './webhooks/relay/first-attempt.service.ts';
 import { createOutboxListener } from './webhooks/relay/outbox.listener.ts';
 import { createOutboxNotifier } from './webhooks/relay/outbox.notifier.ts';
-import { createRelayService } from './webhooks/relay/relay.service.ts';
-import { createRelayStore } from './webhooks/relay/relay.store.ts';
-import { createSweepService } from './webhooks/relay/sweep.service.ts';
-import { createSweepStore } from './webhooks/relay/sweep.store.ts';
 import { createSubscriptionRoutes } from './webhooks/subscriptions/subscription.routes.ts';
 import { createSubscriptionSealing } from './webhooks/subscriptions/subscription.sealing.ts';
 import { createSubscriptionService } from './webhooks/subscriptions/subscription.service.ts';
@@ -183,11 +185,18 @@ export type Core = ReturnType<typeof composeCore>;
 /** Wires the management commands. */
 export function composeManagement(config: Config, logger: Logger) {
   const core = composeCore(config, { logger, name: 'command' });
-  const { database, tenants, applications, close } = core;
+  const { database, issuer, tenants, applications, close } = core;
   return {
+    issuer,
     tenants,
     applications,
     provisioning: createProvisionService({ database, tenants, applications }),
+    auditVerification: createAuditVerificationService({
+      database,
+      checkpoints: createCheckpointStore(),
+      store: createVerificationStore({ database }),
+      masterKeys: config.masterKeys,
+    }),
     close,
   };
 }
@@ -287,6 +296,41 @@ export function composeRoutes(config: Config, core: Core, logger: Logger) {
     }),
     limit: createRateLimiter({ name: 'publish', points: config.rateLimit.publish }),
   });
+  const auditLogs = createAuditReadingService({
+    database,
+    store: createAuditReadingStore(),
+    checkpoints: createCheckpointStore(),
+  });
+  const delegations = createDelegationService({
+    store: createDelegationStore(),
+    database,
+    agents,
+    audit,
+    events,
+  });
+  const keySetAgent = createGuardedAgent({
+    // Other issuers are on the internet: networks inside are admitted for development only.
+    allowedNetworks: config.nodeEnv === 'production' ? [] : config.webhookAllowedNetworks,
+    caFile: config.webhookCaFile,
+  });
+  const trustedIssuerStore = createTrustedIssuerStore({ sequelize: database.sequelize });
+  const trustedIssuers = createTrustedIssuerService({
+    store: trustedIssuerStore,
+    database,
+    audit,
+    admittedNetworks: keySetAgent.admittedNetworks,
+  });
+  const subjectTokens = createSubjectTokenService({
+    store: trustedIssuerStore,
+    keySets: createKeySetCache({
+      fetch: createJwksFetcher({ agent: keySetAgent }),
+      onFailure: (error, { id }) =>
+        logger.warn(
+          { trusted_issuer: id, reason: reasonOf(error) },
+          'the keys of a trusted issuer cannot be had',
+        ),
+    }),
+  });
   const routes: Route[] = [
     ...createIssuerRoutes({ issuer }),
     ...createTokenRoutes({ tokenEndpoint }),
@@ -297,6 +341,9 @@ export function composeRoutes(config: Config, core: Core, logger: Logger) {
     ...createApplicationRoutes({ applications }),
     ...createAgentRoutes({ agents }),
     ...createKeyRoutes({ keys }),
+    ...createAuditRoutes({ auditLogs }),
+    ...createDelegationRoutes({ delegations }),
+    ...createTrustedIssuerRoutes({ trustedIssuers }),
     ...createEventRoutes({ publishing }),
     ...createSubscriptionRoutes({ subscriptions: core.subscriptions }),
     ...createDeliveryRoutes({ deliveries: core.deliveries, workflows: config.temporal }),
@@ -305,9 +352,12 @@ export function composeRoutes(config: Config, core: Core, logger: Logger) {
     routes,
     tokens,
     dpop,
+    delegations,
+    subjectTokens,
     /** To be called before the database closes: failures that were counted are written now. */
     close: async () => {
       await Promise.allSettled([
+        keySetAgent.close(),
         clientRecords.close(),
         clientAssertions.close(),
         dpop.close(),
@@ -329,65 +379,7 @@ export function composeOpenApi(env: Readonly<Record<string, string | undefined>>
   return createOpenApi({ routes, config });
 }
 
-/** Wires delivery: attempts, the relay that hands work to Temporal, and the sweep behind it. @param client starts workflows */
-export function composeDelivery(
-  config: Config,
-  core: Core,
-  { client, logger }: { client: Client; logger: Logger },
-) {
-  const { database, events, subscriptions, sealing, lanes, url } = core;
-  const agent = createGuardedAgent({
-    allowedNetworks: config.webhookAllowedNetworks,
-    caFile: config.webhookCaFile,
-    insecureReceivers: config.insecureReceivers,
-  });
-  const monitor = createAttemptMonitor();
-  const store = createAttemptStore();
-  const records = createAttemptRecordService({ database, store, events, subscriptions });
-  const attempts = createAttemptService({
-    database,
-    store,
-    sender: createDeliverySender({ agent }),
-    sealing,
-    records,
-    monitor,
-    onUnrecorded: (error) =>
-      logger.warn({ err: error }, 'an attempt was made; its record waits for the database'),
-  });
-  const onFailure = (error: unknown) =>
-    logger.warn({ reason: reasonOf(error) }, 'the relay waits and tries again');
-  const starter = createDeliveryStarter({ client, taskQueues: TASK_QUEUES });
-  const relays = createRelayStore();
-  const relay = createRelayService({
-    database,
-    store: relays,
-    starter,
-    monitor,
-    lanes,
-    firstAttempts:
-      config.deliveryWorkflows === 'retries' ? createFirstAttemptService({ attempts, records }) : undefined,
-    listen: (onWork) => createOutboxListener({ url, onWork, onError: onFailure }),
-    onFailure,
-  });
-  const sweep = createSweepService({
-    database,
-    store: createSweepStore(),
-    relays,
-    starter,
-    onSwept: (report) => logger.info(report, 'the sweep mended something'),
-    onFailure,
-  });
-  return { attempts, records, relay, sweep, starter, close: () => agent.close() };
-}
-
-/** One line instead of a stack: a dependency that is down is expected, and reported by everything that uses it. */
-function reasonOf(error: unknown): string {
-  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-  return cause instanceof Error ? cause.message : String(cause);
-}
-
 function requireDatabase({ databaseUrl }: Config): string {
-  if (databaseUrl === undefined)
-    throw new ConfigError('DATABASE_URL', 'is required (in a clone where nothing runs: npm start first)');
+  if (databaseUrl === undefined) throw databaseMissing();
   return databaseUrl;
 }

@@ -1,9 +1,22 @@
 // Every setting of the service: one schema, and the only reader of the environment. A wrong value is one error that names its variable.
-import { createHash } from 'node:crypto';
-import { availableParallelism } from 'node:os';
+import { X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
+import {
+  databaseUrl,
+  grpcAddress,
+  masterKeys,
+  networks,
+  oneOf,
+  origin,
+  port,
+  processes,
+  slug,
+  tenantUrl,
+  webUrl,
+  wholeNumber,
+} from './config-values.ts';
 
 /** What a process does; some settings are required only for some roles. */
 export type Role = 'start' | 'api' | 'worker' | 'migrate' | 'command';
@@ -19,53 +32,11 @@ export class ConfigError extends Error {
   }
 }
 
-/** A key that seals secrets at rest; `id` stands in each ciphertext. */
-export type MasterKey = { readonly id: string; readonly key: Uint8Array };
-
-const list = z.string().transform((text) => text.split(/[\s,]+/).filter((part) => part !== ''));
-const port = z.coerce.number().int().min(0).max(65535);
-const seconds = (least: number, most: number) => z.coerce.number().int().min(least).max(most);
-const limit = z.coerce.number().int().min(0);
-const processes = z
-  .string()
-  .regex(/^(auto|[1-9]\d?)$/, 'must be a number from 1 to 99, or auto')
-  .transform((text) => (text === 'auto' ? availableParallelism() : Number(text)));
-
-const origin = z.string().transform((text, issue) => {
-  if (!URL.canParse(text)) return reject(issue, 'must be an absolute http or https URL');
-  const url = new URL(text);
-  if (!/^https?:$/.test(url.protocol)) return reject(issue, 'must be an http or https URL');
-  if (url.pathname !== '/' || url.search || url.hash || url.username) {
-    return reject(issue, 'must be an origin: no path, query, fragment or credentials');
-  }
-  return url.origin;
-});
-
-const networks = list.superRefine((blocks, issue) => {
-  for (const block of blocks) {
-    if (!ipaddr.isValidCIDR(block))
-      issue.addIssue({ code: 'custom', message: `"${block}" is not a CIDR block such as 10.0.0.0/8` });
-  }
-});
-
-const masterKeys = list.transform((encoded, issue): MasterKey[] =>
-  encoded.map((text) => {
-    const key = Buffer.from(text, 'base64');
-    if (key.length !== 32) reject(issue, 'each key must be 32 bytes in base64');
-    return { id: createHash('sha256').update(key).digest('hex').slice(0, 8), key };
-  }),
-);
-
-const tenantUrl = z.string().transform((text, issue) => {
-  const sample = text.replaceAll('{tenant}', 'a');
-  if (!text.includes('{tenant}') || !URL.canParse(sample) || !/^https?:\/\//.test(sample)) {
-    return reject(issue, 'must be an http or https URL that contains {tenant}');
-  }
-  return text.replace(/\/+$/, '');
-});
+/** Requests a minute; 0 turns a limit off. */
+const limit = wholeNumber(0, 1_000_000_000);
 
 const schema = z.object({
-  NODE_ENV: z.string().default('development'),
+  NODE_ENV: oneOf(['production', 'development', 'test']).default('development'),
   DATA_DIR: z
     .string()
     .default('.data')
@@ -73,34 +44,22 @@ const schema = z.object({
   PORT: port.default(8080),
   HOST: z.string().default('127.0.0.1'),
   PUBLIC_URL: origin.optional(),
-  DEFAULT_TENANT: z
-    .string()
-    .regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, 'must be a tenant slug (a DNS label)')
-    .optional(),
+  DEFAULT_TENANT: slug.optional(),
   TENANT_URL: tenantUrl.optional(),
-  ERROR_TYPE_BASE: z
-    .url()
-    .default('https://errors.countersign.dev')
-    .transform((text) => text.replace(/\/+$/, '')),
-  DATABASE_URL: z
-    .string()
-    .regex(/^postgres(ql)?:\/\//, 'must begin with postgres://')
-    .optional(),
-  DATABASE_POOL: z.coerce.number().int().min(2).max(500).default(10),
-  TEMPORAL_ADDRESS: z.string().optional(),
+  ERROR_TYPE_BASE: webUrl.default('https://errors.countersign.dev'),
+  DATABASE_URL: databaseUrl.optional(),
+  DATABASE_POOL: wholeNumber(2, 500).default(10),
+  TEMPORAL_ADDRESS: grpcAddress.optional(),
   TEMPORAL_NAMESPACE: z.string().min(1).default('countersign'),
   TEMPORAL_PORT: port.default(7233),
   TEMPORAL_UI_PORT: port.default(8233),
-  TEMPORAL_UI_URL: z
-    .url()
-    .transform((text) => text.replace(/\/+$/, ''))
-    .optional(),
+  TEMPORAL_UI_URL: webUrl.optional(),
   MASTER_KEY: masterKeys.optional(),
   WEBHOOK_ALLOWED_NETWORKS: networks.optional(),
   WEBHOOK_CA_FILE: z.string().optional(),
-  CHALLENGE_LIFETIME: seconds(10, 3600).default(300),
-  ACCESS_TOKEN_LIFETIME: seconds(10, 86_400).default(300),
-  REFRESH_TOKEN_LIFETIME: seconds(60, 31_536_000).default(2_592_000),
+  CHALLENGE_LIFETIME: wholeNumber(10, 3600).default(300),
+  ACCESS_TOKEN_LIFETIME: wholeNumber(10, 86_400).default(300),
+  REFRESH_TOKEN_LIFETIME: wholeNumber(60, 31_536_000).default(2_592_000),
   RATE_LIMIT_TENANT: limit.optional(),
   RATE_LIMIT_ADDRESS: limit.optional(),
   RATE_LIMIT_FINGERPRINT_FAILURES: limit.optional(),
@@ -109,11 +68,11 @@ const schema = z.object({
   TRUSTED_PROXIES: networks.default([]),
   API_PROCESSES: processes.default(1),
   WORKER_PROCESSES: processes.default(1),
-  DELIVERY_WORKFLOWS: z.enum(['all', 'retries']).default('all'),
+  DELIVERY_WORKFLOWS: oneOf(['all', 'retries']).default('all'),
   METRICS_PORT: port.default(9464),
-  BACKLOG_LIMIT: z.coerce.number().int().min(1).default(1_000_000),
-  LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
-  LOG_FORMAT: z.enum(['pretty', 'json']).optional(),
+  BACKLOG_LIMIT: wholeNumber(1, 1_000_000_000).default(1_000_000),
+  LOG_LEVEL: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
+  LOG_FORMAT: oneOf(['pretty', 'json']).optional(),
 });
 
 /** Requests a minute: what a deployment gets unless it says otherwise, and what a machine for development gets (load tests from one address). */
@@ -152,8 +111,14 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>, op
       'NODE_ENV',
       'countersign start is for development; run the roles api, worker and migrate in production',
     );
-  if (production && values.MASTER_KEY === undefined && needsMasterKey(options.role))
-    throw new ConfigError('MASTER_KEY', 'is required when NODE_ENV=production');
+  if (values.MASTER_KEY === undefined && needsMasterKey(options.role) && values.DATABASE_URL === undefined)
+    throw databaseMissing();
+  if (values.MASTER_KEY === undefined && needsMasterKey(options.role))
+    throw new ConfigError('MASTER_KEY', production ? 'is required when NODE_ENV=production' : 'is required');
+  if (values.WEBHOOK_CA_FILE !== undefined && ['start', 'api', 'worker'].includes(options.role))
+    checkAuthorities(values.WEBHOOK_CA_FILE);
+  if (options.role === 'start') checkLocalPorts(values);
+  if (options.role === 'start') refuseAnyPort(values);
   const publicUrl = values.PUBLIC_URL ?? `http://localhost:${values.PORT}`;
   const limits = local ? RATE_LIMITS.local : RATE_LIMITS.deployed;
   return Object.freeze({
@@ -213,11 +178,59 @@ export type Config = ReturnType<typeof loadConfig>;
 /** Names of all variables, for the deployment files' test and the documentation. */
 export const CONFIG_VARIABLES: readonly string[] = Object.keys(schema.shape);
 
-function needsMasterKey(role: Role): boolean {
-  return role !== 'migrate';
+/** Addresses that are printed, and stored with a tenant, must be known before anything listens. METRICS_PORT 0 means none. */
+function refuseAnyPort(values: z.infer<typeof schema>): void {
+  for (const variable of ['PORT', 'TEMPORAL_PORT', 'TEMPORAL_UI_PORT'] as const) {
+    if (values[variable] === 0)
+      throw new ConfigError(variable, 'must not be 0 under countersign start: choose a port from 1 to 65535');
+  }
 }
 
-function reject(issue: z.RefinementCtx, message: string): never {
-  issue.addIssue({ code: 'custom', message });
-  return z.NEVER;
+/** What an operator is told where a database is needed and none is named. */
+export function databaseMissing(): ConfigError {
+  return new ConfigError('DATABASE_URL', 'is required (in a clone where nothing runs: npm start first)');
+}
+
+function needsMasterKey(role: Role): boolean {
+  return role === 'api' || role === 'worker' || role === 'command';
+}
+
+/** Read where it is used: a file that cannot be read must not wait for the first delivery. */
+function checkAuthorities(file: string): void {
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new ConfigError('WEBHOOK_CA_FILE', `cannot be read: ${(error as Error).message}`);
+  }
+  try {
+    new X509Certificate(text);
+  } catch {
+    throw new ConfigError('WEBHOOK_CA_FILE', `${file} does not begin with a certificate in PEM form`);
+  }
+}
+
+/** Ports that one machine needs at the same time: several with a number of processes each. */
+function checkLocalPorts(values: z.output<typeof schema>): void {
+  const needed = [
+    { variable: 'PORT', first: values.PORT, count: 1 },
+    { variable: 'METRICS_PORT', first: values.METRICS_PORT, count: values.WORKER_PROCESSES },
+    ...(values.TEMPORAL_ADDRESS === undefined
+      ? [
+          { variable: 'TEMPORAL_PORT', first: values.TEMPORAL_PORT, count: 1 },
+          { variable: 'TEMPORAL_UI_PORT', first: values.TEMPORAL_UI_PORT, count: 1 },
+        ]
+      : []),
+  ].filter(({ first }) => first !== 0);
+  for (const [index, { variable, first, count }] of needed.entries()) {
+    if (first + count - 1 > 65_535)
+      throw new ConfigError(variable, `leaves no room for ${count} ports, one a process`);
+    const other = needed
+      .slice(0, index)
+      .find((before) => first < before.first + before.count && before.first < first + count);
+    if (other !== undefined) {
+      const range = other.count === 1 ? '' : ` (which takes ${other.count} ports from ${other.first})`;
+      throw new ConfigError(variable, `is needed for ${other.variable} too${range}: choose another port`);
+    }
+  }
 }

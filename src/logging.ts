@@ -49,3 +49,9 @@ export function describeError(error: unknown, depth = 0): LoggedError {
     ...(below === undefined || depth >= DEEPEST_CAUSE ? {} : { cause: describeError(below, depth + 1) }),
   };
 }
+
+/** One line instead of a stack: a dependency that is down is expected, and reported by everything that uses it. */
+export function reasonOf(error: unknown): string {
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+  return cause instanceof Error ? cause.message : String(cause);
+}

@@ -3,7 +3,13 @@
 import { createProgram, reportFailure } from './command-line.ts';
 
 try {
-  await createProgram({ env: process.env, print: (line) => process.stdout.write(`${line}\n`) }).parseAsync();
+  await createProgram({
+    env: process.env,
+    print: (line) => process.stdout.write(`${line}\n`),
+    fail: (code) => {
+      process.exitCode = code;
+    },
+  }).parseAsync();
 } catch (error) {
   // A role that failed may still hold open connections: it must end all the same.
   process.exit(reportFailure(error, (line) => process.stderr.write(`${line}\n`)));

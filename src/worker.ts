@@ -2,11 +2,14 @@
 import { once } from 'node:events';
 import { register } from 'prom-client';
 import { createActivities } from '../activities/index.ts';
-import { composeCore, composeDelivery } from './compose.ts';
+import { composeCore } from './compose.ts';
+import { composeDelivery } from './compose-delivery.ts';
 import type { Config } from './config.ts';
 import { createOperationsServer } from './http/operations-server.ts';
+import { explainListen } from './local/ports.ts';
 import { createLogger } from './logging.ts';
 import { announceReady, onStop } from './process/part-protocol.ts';
+import { createStartChecks, leave, refuseForeignMasterKey } from './start-checks.ts';
 import { connectNatively, createTemporalClient, probeTemporal } from './temporal/client.ts';
 import { TASK_QUEUES } from './temporal/names.ts';
 import { createDeliveryWorker, installTemporalRuntime } from './temporal/worker.ts';
@@ -16,6 +19,11 @@ export async function runWorker(config: Config): Promise<void> {
   const logger = createLogger(config).child({ role: 'worker' });
   const core = composeCore(config, { logger, name: 'worker' });
   const { database } = core;
+  const checks = createStartChecks({
+    check: () => refuseForeignMasterKey(core),
+    onRefused: (error) => leave(error, logger),
+  });
+  await checks.begin();
   const ending = new AbortController();
   const steps: (() => unknown)[] = [];
   // In order: not ready, nothing new, what is under way, what it needs.
@@ -40,7 +48,7 @@ export async function runWorker(config: Config): Promise<void> {
   const { namespace } = config.temporal;
   const client = createTemporalClient(connection, { namespace });
 
-  const { attempts, records, relay, sweep, starter, close } = composeDelivery(config, core, {
+  const { attempts, records, relay, sweep, sealer, starter, close } = composeDelivery(config, core, {
     client,
     logger,
   });
@@ -59,7 +67,7 @@ export async function runWorker(config: Config): Promise<void> {
       ]);
       const connected = temporal.status === 'fulfilled' && temporal.value;
       return {
-        ready: connected && ping.status === 'fulfilled' && !ending.signal.aborted,
+        ready: connected && ping.status === 'fulfilled' && !ending.signal.aborted && (await checks.passed()),
         database: ping.status === 'fulfilled' ? 'ok' : 'unavailable',
         temporal: connected ? 'ok' : 'unavailable',
         // Without them workflows run all the same, and cannot be searched for.
@@ -69,16 +77,21 @@ export async function runWorker(config: Config): Promise<void> {
     metrics: () => register.metrics(),
   });
   if (config.metricsPort !== 0) {
-    operations.listen(config.metricsPort, '127.0.0.1');
-    await once(operations, 'listening');
+    const place = { host: '127.0.0.1', port: config.metricsPort };
+    operations.listen(place);
+    await once(operations, 'listening').catch((error: unknown) => {
+      throw explainListen(error, { ...place, variable: 'METRICS_PORT', part: 'the worker' });
+    });
   }
 
   const running = worker.run();
   const relaying = await relay.start();
   const sweeping = sweep.start();
+  const sealing = sealer.start();
   steps.push(
     () => relaying.stop(),
     () => sweeping.stop(),
+    () => sealing.stop(),
     () => worker.shutdown(),
     () => running,
     () => Promise.allSettled([close(), connection.close()]),

@@ -22,6 +22,7 @@ import type {
   DeliveryResult,
   DeliveryState,
 } from '../src/webhooks/deliveries/delivery-input.ts';
+import { isSlow } from '../src/webhooks/lanes/lane-speed.ts';
 
 /** A person wants the next attempt now. */
 const retryNow = defineSignal(DELIVERY_SIGNALS.retryNow);
@@ -51,12 +52,17 @@ export async function webhookDelivery(input: DeliveryInput): Promise<DeliveryRes
   const { deliveryId, generation } = input;
   let { n, last, waiting } = input;
   let inTask = input.local;
+  let slow = input.slow === true;
   let woken = input.woken ?? -1;
   let nudged = false;
   let doing: DeliveryState['doing'] = 'sending';
   let until: string | null = null;
   // What was tried before carries its attributes from its start, or from the history before this one.
-  const shown = { status: last === undefined ? '' : 'retrying', outcome: last?.outcome ?? '' };
+  const shown = {
+    status: last === undefined ? '' : 'retrying',
+    outcome: last?.outcome ?? '',
+    n: last?.n ?? 0,
+  };
 
   const nudge = () => {
     nudged = true;
@@ -97,16 +103,18 @@ export async function webhookDelivery(input: DeliveryInput): Promise<DeliveryRes
         });
       }
     }
-    return remote.sendDelivery.executeWithOptions({ ...sendOptions(input, n), summary }, [request]);
+    return remote.sendDelivery.executeWithOptions({ ...sendOptions(input, n, slow), summary }, [request]);
   };
 
   const show = (status: string, outcome: string): void => {
-    if (!input.indexed || (shown.status === status && shown.outcome === outcome)) return;
-    Object.assign(shown, { status, outcome });
+    const attempts = last?.n ?? 0;
+    if (!input.indexed) return;
+    if (shown.status === status && shown.outcome === outcome && shown.n === attempts) return;
+    Object.assign(shown, { status, outcome, n: attempts });
     upsertSearchAttributes([
       { key: SEARCH_ATTRIBUTES.deliveryStatus, value: status },
       ...(outcome === '' ? [] : [{ key: SEARCH_ATTRIBUTES.lastOutcome, value: outcome }]),
-      { key: SEARCH_ATTRIBUTES.attemptCount, value: last?.n ?? 0 },
+      { key: SEARCH_ATTRIBUTES.attemptCount, value: attempts },
     ]);
   };
 
@@ -127,9 +135,11 @@ export async function webhookDelivery(input: DeliveryInput): Promise<DeliveryRes
       doing = 'recording';
       setCurrentDetails(`Attempt ${settled.report.n} was made; its record waits for the database.`);
       const { report } = settled;
-      settled = { kind: 'settled', ...(await remote.recordAttempt(report)) };
+      const recorded = await remote.recordAttempt(report);
+      settled = { kind: 'settled', ...recorded, slow: isSlow(report.durationMs) };
     }
     last = settled.last ?? last;
+    slow = settled.slow ?? slow;
     n = Math.max(n, (last?.n ?? 0) + 1);
     waiting = settled.step;
     if (waiting.kind === 'ended') {
@@ -144,6 +154,7 @@ export async function webhookDelivery(input: DeliveryInput): Promise<DeliveryRes
       return continueAsNew<typeof webhookDelivery>({
         ...input,
         local: false,
+        slow,
         n,
         last,
         woken,
@@ -153,10 +164,14 @@ export async function webhookDelivery(input: DeliveryInput): Promise<DeliveryRes
   }
 }
 
-function sendOptions({ attemptsQueue, generation, tenantId }: DeliveryInput, n: number) {
+function sendOptions(
+  { attemptsQueue, slowQueue, generation, tenantId }: DeliveryInput,
+  n: number,
+  slow: boolean,
+) {
   const { first, retry, replay } = ATTEMPT_PRIORITY;
   return {
-    taskQueue: attemptsQueue,
+    taskQueue: slow ? slowQueue : attemptsQueue,
     // The send's own deadline is 15 s, and it reads and writes the database before and after.
     startToCloseTimeout: '60s',
     heartbeatTimeout: '6s',

@@ -65,7 +65,10 @@ export const agentSchema = z
         complete: z.boolean(),
         active: z.boolean(),
         verified: z.boolean(),
-        scoped: z.boolean(),
+        scoped: z.boolean().meta({
+          description:
+            'Whether its scopes are limited to its job: true for some of those that agents may have, false for all of them, the default.',
+        }),
         audited: z.boolean(),
       })
       .meta({ description: 'Whether the agent is correctly registered, and each part of the answer.' }),
@@ -94,10 +97,8 @@ export const createAgentBody = z.strictObject({
   scopes: scopes.optional(),
   metadata: metadata.optional(),
 });
-export type CreateAgentBody = z.output<typeof createAgentBody>;
 
 export const updateAgentBody = createAgentBody.partial();
-export type UpdateAgentBody = z.output<typeof updateAgentBody>;
 
 /** Suspension and reactivation take no field. */
 export const agentStatusBody = z.strictObject({});

@@ -4,10 +4,11 @@ import type { RequestContext } from '../context.ts';
 import type { Database } from '../database/database.ts';
 import { newId } from '../database/ids.ts';
 import type { Page, PageRequest } from '../database/page.ts';
-import type { Transaction, Unit } from '../database/transaction.ts';
+import type { Transaction } from '../database/transaction.ts';
 import { ServiceError } from '../errors/service-error.ts';
 import type { EventService } from '../events/event.service.ts';
 import { AGENT_SCOPES } from '../tokens/scope.ts';
+import type { TokenService } from '../tokens/token.service.ts';
 import type { AgentChanges, AgentFilters, AgentStore } from './agent.store.ts';
 import { type Agent, type AgentRecord, type AgentStatus, assessRegistration } from './agent.ts';
 
@@ -55,10 +56,7 @@ export function createAgentService({
   database: Pick<Database, 'transaction' | 'query'>;
   audit: Pick<AuditService, 'append'>;
   events: Pick<EventService, 'emit'>;
-  tokens: {
-    revokeTokensOfAgent(unit: Unit, agent: AgentRecord, reason: string): Promise<unknown>;
-    admitTokensOfAgent(unit: Unit, agent: AgentRecord): Promise<unknown>;
-  };
+  tokens: Pick<TokenService, 'revokeTokensOfAgent' | 'admitTokensOfAgent'>;
   releaseKeys: (transaction: Transaction, agentId: string) => Promise<void>;
 }) {
   async function assess(context: RequestContext, agents: readonly AgentRecord[]): Promise<Agent[]> {
@@ -96,7 +94,9 @@ export function createAgentService({
     agent: AgentRecord,
     fields?: readonly string[],
   ): Promise<void> {
-    const { id, name, status } = agent;
+    const { id, name } = agent;
+    // A receiver that keeps each agent's latest status must not keep one that is gone as active.
+    const status = verb === 'deleted' ? 'deleted' : agent.status;
     await audit.append(transaction, context, [
       {
         action: AUDITED[verb],

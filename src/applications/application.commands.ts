@@ -1,11 +1,13 @@
 // `countersign application …`: options in, service call, text out. With --json nothing but the answer goes to stdout.
 import { type Command, Option } from 'commander';
 import { operatorContext } from '../audit/audit.ts';
+import { parseInput } from '../command-input.ts';
 import { newId } from '../database/ids.ts';
 import { ServiceError } from '../errors/service-error.ts';
 import type { TenantService } from '../tenants/tenant.service.ts';
 import { APPLICATION_SCOPES } from '../tokens/scope.ts';
 import {
+  createApplicationBody,
   presentApplication,
   presentCreatedApplication,
   presentCreatedSecret,
@@ -19,6 +21,7 @@ type Open = () => Promise<{
   close: () => Promise<void>;
 }>;
 
+type ApplicationScope = (typeof APPLICATION_SCOPES)[number];
 type TenantOption = { tenant: string; json?: true };
 
 /** Adds `application create`, `list` and `rotate-secret`. @param print writes one line to stdout */
@@ -67,17 +70,28 @@ export function registerApplicationCommands(
     .action(
       async (
         name: string,
-        options: TenantOption & { scope?: string[]; audience?: string; agent?: string },
+        options: TenantOption & { scope?: ApplicationScope[]; audience?: string; agent?: string },
       ) => {
-        const created = await within(options.tenant, async ({ applications }, context) => {
-          const input = {
+        const {
+          agent_id: agentId,
+          jwks: _,
+          ...input
+        } = parseInput(
+          createApplicationBody,
+          {
             name,
-            scopes: options.scope ?? APPLICATION_SCOPES,
+            scopes: options.scope ?? [...APPLICATION_SCOPES],
             audience: options.audience,
-            agentId: options.agent,
-          };
-          return presentCreatedApplication(await applications.create(context, input), context.tenant.baseUrl);
-        });
+            agent_id: options.agent,
+          },
+          { name: '<name>', scopes: '--scope', audience: '--audience', agent_id: '--agent' },
+        );
+        const created = await within(options.tenant, async ({ applications }, context) =>
+          presentCreatedApplication(
+            await applications.create(context, { ...input, agentId }),
+            context.tenant.baseUrl,
+          ),
+        );
         if (options.json) return print(JSON.stringify(created));
         print(`Application ${created.name}`);
         print(`  client_id      ${created.client_id}`);
@@ -114,7 +128,9 @@ export function registerApplicationCommands(
 
 function parseSeconds(text: string): number {
   const seconds = Number(text);
-  if (!Number.isInteger(seconds) || seconds < 0 || seconds > 2_592_000)
-    throw new ServiceError('invalid_request', { detail: '--overlap: must be 0 to 2592000 seconds' });
+  if (!/^\d{1,7}$/.test(text) || seconds > 2_592_000)
+    throw new ServiceError('invalid_request', {
+      detail: '--overlap: must be a whole number of seconds from 0 to 2592000',
+    });
   return seconds;
 }

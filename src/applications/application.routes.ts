@@ -94,7 +94,7 @@ export function createApplicationRoutes({ applications }: { applications: Applic
       method: 'PATCH',
       path: `${ROOT}/:client_id`,
       operationId: 'updateApplication',
-      summary: 'Change name, audience, scopes, grants or keys',
+      summary: 'Change name, audience, scopes, grants, keys or the linked agent',
       tag: TAG,
       scope: 'applications:write',
       request: { params: applicationParams, body: updateApplicationBody },
@@ -110,6 +110,7 @@ export function createApplicationRoutes({ applications }: { applications: Applic
           ...(body.jwks === undefined
             ? {}
             : { jwks: body.jwks === null ? null : readApplicationJwks(body.jwks) }),
+          ...(body.agent_id === undefined ? {} : { agentId: body.agent_id }),
         });
         return { status: 200, body: presentApplication(updated, context.tenant.baseUrl) };
       },
@@ -136,6 +137,8 @@ export function createApplicationRoutes({ applications }: { applications: Applic
       summary: 'Add a second secret; its text is shown once',
       tag: TAG,
       scope: 'applications:write',
+      idempotent: true,
+      secretFields: ['client_secret'],
       request: { params: applicationParams },
       exists: (context, params) => applications.exists(context, params.client_id),
       responses: { 201: { description: 'The secret', schema: createdSecretSchema } },

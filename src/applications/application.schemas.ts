@@ -77,7 +77,7 @@ export const createApplicationBody = z
   })
   .meta({ id: 'NewApplication' });
 
-/** Fields that are there are changed; `audience: null` makes it follow the tenant's base URL. */
+/** Fields that are there are changed; `audience: null` makes it follow the tenant's base URL, `agent_id: null` unlinks its agent. */
 export const updateApplicationBody = z
   .strictObject({
     name: name.optional(),
@@ -85,6 +85,11 @@ export const updateApplicationBody = z
     audience: audience.nullable().optional(),
     grant_types: grantTypes.optional(),
     jwks: jwks.nullable().optional(),
+    agent_id: z
+      .uuid()
+      .nullable()
+      .optional()
+      .describe('The agent that it acts for, whose scopes must hold its own; null for none'),
   })
   .meta({ id: 'ApplicationPatch' });
 

@@ -14,6 +14,7 @@ import {
   type ApplicationSecret,
   type Client,
   checkApplicationScopes,
+  checkGrantor,
   type GrantType,
   LIVE_SECRETS,
 } from './application.ts';
@@ -73,7 +74,13 @@ export function createApplicationService({
   ) =>
     audit.append(unit, context, [{ action, outcome: 'success', target: { type: 'application', id }, data }]);
 
-  async function makeSecret(unit: Unit, tenantId: string, applicationId: string): Promise<CreatedSecret> {
+  /** Whoever gets a secret can be the application, and so must hold all that it holds. */
+  async function makeSecret(
+    unit: Unit,
+    { principal }: RequestContext,
+    { id: applicationId, tenantId, scopes }: Application,
+  ): Promise<CreatedSecret> {
+    checkGrantor(scopes, principal);
     const clientSecret = newSecret();
     const hash = hashSecret(clientSecret);
     return {
@@ -91,6 +98,17 @@ export function createApplicationService({
 
   async function find({ tenant }: RequestContext, id: string): Promise<Application> {
     const application = UUID.test(id) ? await store.find(tenant.id, id) : undefined;
+    if (application === undefined) throw notFound();
+    return application;
+  }
+
+  /** The application, which nobody else changes until the transaction ends: neither itself nor its secrets. */
+  async function lock(
+    transaction: Transaction,
+    { tenant }: RequestContext,
+    id: string,
+  ): Promise<Application> {
+    const application = UUID.test(id) ? await store.lock(transaction, tenant.id, id) : undefined;
     if (application === undefined) throw notFound();
     return application;
   }
@@ -117,7 +135,8 @@ export function createApplicationService({
   return {
     /**
      * Creates a confidential client and its first secret (256 bits, base64url).
-     * @throws ServiceError `invalid_request` when a scope is unknown or beyond the linked agent's, or the agent is not there
+     * @throws ServiceError `invalid_request` when a scope is unknown or beyond the linked agent's, or the agent is not there;
+     *   `insufficient_scope` when the principal lacks one of the scopes
      */
     create: (context: RequestContext, input: NewApplication): Promise<CreatedApplication> =>
       database.transaction(context, async (transaction) => {
@@ -133,7 +152,7 @@ export function createApplicationService({
           agentId: input.agentId ?? null,
           jwks: input.jwks ?? null,
         });
-        const { secret, clientSecret } = await makeSecret(transaction, tenant.id, application.id);
+        const { secret, clientSecret } = await makeSecret(transaction, context, application);
         await record(transaction, context, application.id, 'application.created', {
           scopes: application.scopes,
           agent_id: application.agentId,
@@ -162,23 +181,31 @@ export function createApplicationService({
     get: async (context: RequestContext, id: string): Promise<ApplicationWithSecrets> =>
       withSecretsOf(context, await find(context, id)),
 
-    /** Changes the given fields. @throws ServiceError `not_found`, `invalid_request` */
+    /**
+     * Changes the given fields; without any, nothing happens. `agentId: null` unlinks the agent.
+     * @throws ServiceError `not_found`; `invalid_request` when the scopes are beyond the linked agent's, or it is not there;
+     *   `insufficient_scope` when the principal lacks a scope that is added, or any that another agent's client would hold
+     */
     update: async (
       context: RequestContext,
       id: string,
       change: ApplicationChange,
     ): Promise<ApplicationWithSecrets> => {
-      const { agentId } = await find(context, id);
       const updated = await database.transaction(context, async (transaction) => {
-        if (change.scopes !== undefined) {
-          checkApplicationScopes(
-            change.scopes,
-            await readAgentScopes(transaction, context.tenant.id, agentId),
-          );
-        }
+        const before = await lock(transaction, context, id);
+        const fields = Object.keys(change);
+        if (fields.length === 0) return before;
+        const { scopes, agentId } = { ...before, ...change };
+        const kept = agentId === before.agentId ? before.scopes : [];
+        checkGrantor(
+          scopes.filter((scope) => !kept.includes(scope)),
+          context.principal,
+        );
+        if (change.scopes !== undefined || agentId !== before.agentId)
+          checkApplicationScopes(scopes, await readAgentScopes(transaction, context.tenant.id, agentId));
         const application = await store.update(transaction, context.tenant.id, id, change);
         if (application === undefined) throw notFound();
-        await record(transaction, context, id, 'application.updated', { fields: Object.keys(change) });
+        await record(transaction, context, id, 'application.updated', { fields });
         return application;
       });
       return withSecretsOf(context, updated);
@@ -193,15 +220,19 @@ export function createApplicationService({
         await record(transaction, context, id, 'application.deleted');
       }),
 
-    /** Adds a secret beside the present one. @throws ServiceError `not_found`; `conflict` when two are live already */
+    /**
+     * Adds a secret beside the present one.
+     * @throws ServiceError `not_found`; `conflict` when two are live already; `insufficient_scope` when the principal lacks a
+     *   scope of the application
+     */
     addSecret: (context: RequestContext, id: string): Promise<CreatedSecret> =>
-      changeSecrets(context, id, async (transaction, live) => {
+      changeSecrets(context, id, async (transaction, application, live) => {
         if (live.length >= LIVE_SECRETS) {
           throw new ServiceError('conflict', {
             detail: `An application has at most ${LIVE_SECRETS} live secrets.`,
           });
         }
-        const created = await makeSecret(transaction, context.tenant.id, id);
+        const created = await makeSecret(transaction, context, application);
         await record(transaction, context, id, 'application.secret_added', { secret_id: created.secret.id });
         return created;
       }),
@@ -217,18 +248,18 @@ export function createApplicationService({
     /**
      * Makes a new secret; the newest one before it stays valid for the overlap, older ones end at once.
      * @param overlapSeconds a day, unless said; 0 ends the one before at once too
-     * @throws ServiceError `not_found`
+     * @throws ServiceError `not_found`, `insufficient_scope` as for `addSecret`
      */
     rotateSecret: (
       context: RequestContext,
       id: string,
       overlapSeconds: number = OVERLAP_SECONDS,
     ): Promise<CreatedSecret> =>
-      changeSecrets(context, id, async (transaction, [newest, ...older]) => {
+      changeSecrets(context, id, async (transaction, application, [newest, ...older]) => {
         const { tenant } = context;
         if (newest !== undefined) await secrets.expire(transaction, tenant.id, id, [newest], overlapSeconds);
         if (older.length > 0) await secrets.expire(transaction, tenant.id, id, older, 0);
-        const created = await makeSecret(transaction, tenant.id, id);
+        const created = await makeSecret(transaction, context, application);
         await record(transaction, context, id, 'application.secret_rotated', {
           secret_id: created.secret.id,
         });
@@ -246,12 +277,12 @@ export function createApplicationService({
   async function changeSecrets<T>(
     context: RequestContext,
     id: string,
-    work: (transaction: Transaction, live: readonly string[]) => Promise<T>,
+    work: (transaction: Transaction, application: Application, live: readonly string[]) => Promise<T>,
   ): Promise<T> {
-    await find(context, id);
-    return database.transaction(context, async (transaction) =>
-      work(transaction, await secrets.lockLive(transaction, context.tenant.id, id)),
-    );
+    return database.transaction(context, async (transaction) => {
+      const application = await lock(transaction, context, id);
+      return work(transaction, application, await secrets.listLiveIds(transaction, application));
+    });
   }
 }
 

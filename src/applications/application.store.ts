@@ -8,7 +8,7 @@ import type { ApplicationJwks } from './application-jwks.ts';
 
 /** What a change may touch. */
 export type ApplicationChange = Partial<
-  Pick<Application, 'name' | 'audience' | 'scopes' | 'grantTypes' | 'jwks'>
+  Pick<Application, 'name' | 'audience' | 'scopes' | 'grantTypes' | 'agentId' | 'jwks'>
 >;
 
 /** Which client a token request is about. */
@@ -92,6 +92,20 @@ export function createApplicationStore({
 
     find: async (tenantId: string, id: string): Promise<Application | undefined> => {
       const row = await model.findOne({ where: { id, tenantId, ...present } }).catch(translate);
+      return row?.get({ plain: true });
+    },
+
+    /** Reads an application and keeps everybody else from changing it until the transaction ends. */
+    lock: async (
+      transaction: Transaction,
+      tenantId: string,
+      id: string,
+    ): Promise<Application | undefined> => {
+      const row = await model.findOne({
+        where: { id, tenantId, ...present },
+        transaction: transaction.sequelize,
+        lock: transaction.sequelize.LOCK.NO_KEY_UPDATE,
+      });
       return row?.get({ plain: true });
     },
 

@@ -1,5 +1,6 @@
 // What an application (a confidential OAuth client) is, and what it may hold. It must never see a secret, only its hash.
-import { invalidField } from '../errors/service-error.ts';
+import type { Principal } from '../context.ts';
+import { invalidField, ServiceError } from '../errors/service-error.ts';
 import { APPLICATION_SCOPES, isWithin } from '../tokens/scope.ts';
 import type { ApplicationJwk, ApplicationJwks } from './application-jwks.ts';
 
@@ -64,4 +65,20 @@ export function checkApplicationScopes(
   if (beyond !== undefined) {
     throw invalidField('scopes', `"${beyond}" is beyond the scopes of the linked agent`);
   }
+}
+
+/**
+ * Checks that nobody hands on more than they hold: an application's credentials are worth all of its scopes.
+ * @param grantor who gives the scopes; undefined for an operator, who may give all
+ * @throws ServiceError `insufficient_scope` naming what the grantor lacks
+ */
+export function checkGrantor(
+  scopes: readonly string[],
+  grantor: Pick<Principal, 'scopes'> | undefined,
+): void {
+  const lacking = grantor === undefined ? [] : scopes.filter((scope) => !grantor.scopes.includes(scope));
+  if (lacking.length === 0) return;
+  throw new ServiceError('insufficient_scope', {
+    detail: `The application would hold ${lacking.join(' ')}, which the token lacks: nobody can grant more than they hold.`,
+  });
 }

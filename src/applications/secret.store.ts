@@ -1,6 +1,6 @@
 // SQL of the applications' secrets. It must never be given a secret's text: only its hash comes in, and none goes out.
 import type { Queryable } from '../database/transaction.ts';
-import type { ApplicationSecret } from './application.ts';
+import type { Application, ApplicationSecret } from './application.ts';
 
 type Row = { id: string; application_id: string; created_at: Date; expires_at: Date | null };
 
@@ -23,12 +23,11 @@ export function createSecretStore({ database }: { database: Queryable }) {
       return readSecret(row);
     },
 
-    /** Locks the application, so that its secrets change one request at a time. @returns ids of the live ones, the newest first */
-    lockLive: async (unit: Queryable, tenantId: string, applicationId: string): Promise<string[]> => {
-      await unit.query('SELECT 1 FROM applications WHERE id = $1 AND tenant_id = $2 FOR UPDATE', [
-        applicationId,
-        tenantId,
-      ]);
+    /** Ids of the live secrets of an application that the transaction has locked, the newest first. */
+    listLiveIds: async (
+      unit: Queryable,
+      { id: applicationId, tenantId }: Pick<Application, 'id' | 'tenantId'>,
+    ): Promise<string[]> => {
       const { rows } = await unit.query<{ id: string }>(
         `SELECT id FROM application_secrets WHERE application_id = $1 AND tenant_id = $2 AND ${IS_LIVE}
          ORDER BY created_at DESC, id DESC`,

@@ -1,8 +1,8 @@
 // The shapes of the audit log and its checkpoints in requests and answers.
 import { z } from 'zod';
 import { encodeBase64Url } from '../crypto/base64.ts';
-import { PAGE_LIMIT } from '../database/page.ts';
 import { parseTimestamp } from '../events/timestamp.ts';
+import { pageParameters } from '../http/field-schemas.ts';
 import { ACTOR_KINDS, type AuditFilters, type AuditLogRecord } from './audit.ts';
 import type { CheckpointPage, SignedCheckpoint } from './audit-reading.service.ts';
 import { checkpointStatement } from './checkpoint.ts';
@@ -23,11 +23,6 @@ const time = z
 
 const exact = z.string().min(1).max(255);
 
-const page = {
-  limit: z.coerce.number().int().min(PAGE_LIMIT.least).max(PAGE_LIMIT.most).default(PAGE_LIMIT.usual),
-  cursor: z.string().optional(),
-};
-
 export const auditLogListQuery = z.object({
   action: exact.optional().meta({ description: 'The whole action, exactly: agent.created' }),
   outcome: z.enum(OUTCOMES).optional(),
@@ -40,7 +35,7 @@ export const auditLogListQuery = z.object({
   request_id: exact.optional(),
   since: time.optional().meta({ description: 'Occurred at this time or later.' }),
   until: time.optional().meta({ description: 'Occurred before this time.' }),
-  ...page,
+  ...pageParameters,
 });
 
 export const auditLogParams = z.object({ id: z.uuid() });
@@ -67,7 +62,7 @@ export const auditLogListSchema = z
   .object({ data: z.array(auditLogSchema), next_cursor: z.string().nullable() })
   .meta({ id: 'AuditLogList' });
 
-export const checkpointListQuery = z.object(page);
+export const checkpointListQuery = z.object(pageParameters);
 
 /** A signed checkpoint: whoever keeps it can tell later whether the log is still the one that it was. */
 export const checkpointSchema = z

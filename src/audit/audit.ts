@@ -113,3 +113,8 @@ export function operatorContext(
 ): RequestContext & { readonly actor: AuditActor } {
   return { requestId, tenant, address: 'local', transaction, actor: { kind: 'operator' } };
 }
+
+/** The context of what the service does by itself: no request, no principal, no client address. */
+export function serviceContext(tenant: Pick<Tenant, 'id'>, requestId: string): AuditContext {
+  return { requestId, tenant, address: 'local', actor: { kind: 'service' } };
+}

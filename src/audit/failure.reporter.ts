@@ -78,5 +78,3 @@ export function createFailureReporter<Failure>({
     },
   };
 }
-
-export type FailureReporter<Failure> = ReturnType<typeof createFailureReporter<Failure>>;

@@ -4,8 +4,3 @@
 export const KEY_ALGORITHMS = ['ed25519', 'es256', 'es256k', 'bip340'] as const;
 
 export type KeyAlgorithm = (typeof KEY_ALGORITHMS)[number];
-
-/** Whether `value` is one of the four names, in lowercase as the specification writes them. */
-export function isKeyAlgorithm(value: unknown): value is KeyAlgorithm {
-  return typeof value === 'string' && (KEY_ALGORITHMS as readonly string[]).includes(value);
-}

@@ -51,18 +51,25 @@ export function readKeyMaterial(
 function readJwk(jwk: Readonly<Record<string, unknown>>): KeyMaterial {
   const secret = PRIVATE_MEMBERS.find((member) => Object.hasOwn(jwk, member));
   if (secret !== undefined) throw privateKeyError(`a JWK with the private member "${secret}"`);
-  const { kty, crv, use } = jwk;
+  const { kty, crv } = jwk;
   if (typeof kty !== 'string') throw new PublicKeyError('malformed', 'is a JWK without a kty');
   if (kty !== 'EC' && kty !== 'OKP') throw foreignKeyError(kty === 'RSA' ? 'RSA' : 'other');
   if (typeof crv !== 'string') throw new PublicKeyError('malformed', 'is a JWK without a crv');
   if (!isCurve(crv)) throw foreignKeyError('other');
   if ((crv === 'Ed25519') !== (kty === 'OKP'))
     throw new PublicKeyError('malformed', `is a JWK whose kty does not fit ${crv}`);
-  if (use !== undefined && use !== 'sig')
-    throw new PublicKeyError('malformed', 'is a JWK whose use is not "sig"');
+  checkPurpose(jwk);
   const x = readCoordinate(jwk, 'x');
   const bytes = crv === 'Ed25519' ? x : concatBytes(Uint8Array.of(0x04), x, readCoordinate(jwk, 'y'));
   return { bytes, curve: crv, jwkAlgorithm: readJwkAlgorithm(jwk.alg) };
+}
+
+/** A key that says what it is for must be for verifying signatures (RFC 7517 §4.2, §4.3). */
+function checkPurpose({ use, key_ops: operations }: Readonly<Record<string, unknown>>): void {
+  if (use !== undefined && use !== 'sig')
+    throw new PublicKeyError('malformed', 'is a JWK whose use is not "sig"');
+  if (operations !== undefined && !(Array.isArray(operations) && operations.includes('verify')))
+    throw new PublicKeyError('malformed', 'is a JWK whose key_ops does not have "verify"');
 }
 
 function isCurve(crv: string): crv is CurveName {

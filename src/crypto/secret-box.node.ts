@@ -68,11 +68,6 @@ export function openSecret(masterKeys: readonly MasterKey[], context: string, se
   }
 }
 
-/** The id of the master key that a sealed secret names: for finding what to seal anew after a rotation. */
-export function readMasterKeyId(sealed: Uint8Array): string {
-  return splitBox(sealed).keyId;
-}
-
 function splitBox(sealed: Uint8Array) {
   const box = Buffer.from(sealed.buffer, sealed.byteOffset, sealed.byteLength);
   const idLength = box[1] ?? 0;

@@ -12,7 +12,10 @@ export type PageRequest = { readonly limit: number; readonly cursor?: string | u
 /** `nextCursor` is null on the last page. */
 export type Page<Item> = { readonly data: readonly Item[]; readonly nextCursor: string | null };
 
-/** The id after which a page begins, as an opaque text: the id's 16 bytes in base64url. */
+/**
+ * The id after which a page begins, as an opaque text: the id's 16 bytes in base64url. It names a place in time and nothing else: a
+ * list that is given the cursor of another goes on at the same place.
+ */
 export function encodeCursor(id: string): string {
   return encodeBase64Url(parse(id));
 }
@@ -24,11 +27,11 @@ export function encodeCursor(id: string): string {
 export function decodeCursor(cursor: string | undefined): string | undefined {
   if (cursor === undefined) return undefined;
   const bytes = cursor.length === 22 ? decodeBase64(cursor) : null;
-  if (bytes?.length !== 16) throw invalidField('query.cursor', 'is not a cursor that this list gave');
+  if (bytes?.length !== 16) throw invalidField('query.cursor', 'is not a cursor that a list gave');
   try {
     return stringify(bytes);
   } catch {
-    throw invalidField('query.cursor', 'is not a cursor that this list gave');
+    throw invalidField('query.cursor', 'is not a cursor that a list gave');
   }
 }
 

@@ -69,11 +69,18 @@ export async function runTransaction<T>(
   work: (transaction: Transaction) => Promise<T>,
 ): Promise<T> {
   if (joined !== undefined) return work(joined);
+  const actions: (() => void)[] = [];
+  let result: T;
   try {
-    return await sequelize.transaction((transaction) => work(transactionOf(sequelize, transaction)));
+    result = await sequelize.transaction((transaction) =>
+      work(transactionOf(sequelize, transaction, actions)),
+    );
   } catch (error) {
     throw translateDatabaseError(error);
   }
+  // Sequelize's own hook would also run them when the COMMIT failed.
+  for (const action of actions) action();
+  return result;
 }
 
 function unitOf(client: PoolClient, names: StatementNames, actions: (() => void)[]): Unit {
@@ -104,7 +111,11 @@ async function run<Row extends object>(
   }
 }
 
-function transactionOf(sequelize: Sequelize, transaction: SequelizeTransaction): Transaction {
+function transactionOf(
+  sequelize: Sequelize,
+  transaction: SequelizeTransaction,
+  actions: (() => void)[],
+): Transaction {
   return {
     sequelize: transaction,
     query: async <Row extends object>(text: string, values: readonly unknown[] = []) => {
@@ -118,6 +129,6 @@ function transactionOf(sequelize: Sequelize, transaction: SequelizeTransaction):
         typeof result === 'number' ? result : (result as { rowCount?: number } | undefined)?.rowCount;
       return { rows: (Array.isArray(rows) ? rows : []) as Row[], rowCount: changed ?? 0 };
     },
-    afterCommit: (action) => transaction.afterCommit(action),
+    afterCommit: (action) => void actions.push(action),
   };
 }

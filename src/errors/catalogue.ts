@@ -5,8 +5,6 @@ type Entry = {
   readonly status: number;
   /** Short, fixed summary of the kind of problem (RFC 7807 `title`). */
   readonly title: string;
-  /** Whether the same request may succeed later without a change by the caller. */
-  readonly retryable?: true;
   /** Named by the specification, but no route of this service can cause it yet. */
   readonly reserved?: true;
 };
@@ -35,17 +33,17 @@ export const ERRORS = {
   conflict: { status: 409, title: 'Conflict' },
   event_id_conflict: { status: 409, title: 'Event Id Conflict' },
   subscription_inactive: { status: 409, title: 'Subscription Inactive' },
-  idempotency_in_progress: { status: 409, title: 'Idempotency Key In Use', retryable: true },
+  idempotency_in_progress: { status: 409, title: 'Idempotency Key In Use' },
   idempotency_key_reused: { status: 422, title: 'Idempotency Key Reused' },
   payload_too_large: { status: 413, title: 'Payload Too Large' },
   unsupported_media_type: { status: 415, title: 'Unsupported Media Type' },
-  request_timeout: { status: 408, title: 'Request Timeout', retryable: true },
+  request_timeout: { status: 408, title: 'Request Timeout' },
   header_fields_too_large: { status: 431, title: 'Request Header Fields Too Large' },
-  rate_limited: { status: 429, title: 'Too Many Requests', retryable: true },
+  rate_limited: { status: 429, title: 'Too Many Requests' },
   server_error: { status: 500, title: 'Internal Server Error' },
-  temporarily_unavailable: { status: 503, title: 'Service Unavailable', retryable: true },
+  temporarily_unavailable: { status: 503, title: 'Service Unavailable' },
   invalid_dpop_proof: { status: 400, title: 'Invalid DPoP Proof' },
-  use_dpop_nonce: { status: 400, title: 'DPoP Nonce Required', retryable: true },
+  use_dpop_nonce: { status: 400, title: 'DPoP Nonce Required' },
   invalid_target: { status: 400, title: 'Bad Request' },
   delegation_expired: { status: 400, title: 'Delegation Expired', reserved: true },
   invalid_redirect_uri: { status: 400, title: 'Bad Request', reserved: true },

@@ -4,7 +4,7 @@ import type { ErrorCode } from './catalogue.ts';
 /** One refused part of the input: `path` in dotted form (`body.public_key`, `query.limit`), `message` for a person. */
 export type FieldError = { readonly path: string; readonly message: string };
 
-export type ServiceErrorDetails = {
+type ServiceErrorDetails = {
   /** What was wrong with this request, for a person; becomes `detail` and `error_description`. */
   readonly detail?: string | undefined;
   readonly cause?: unknown;

@@ -4,10 +4,10 @@ import type { Logger } from 'pino';
 import { RateLimiterMemory, RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible';
 
 /** The key has had its failures; `retryAfterSeconds` until it starts anew. */
-export type Blocked = { readonly retryAfterSeconds: number };
+type Blocked = { readonly retryAfterSeconds: number };
 
 /** The count of a key after a failure. */
-export type FailureCount = { readonly failures: number; readonly blocked: Blocked | undefined };
+type FailureCount = { readonly failures: number; readonly blocked: Blocked | undefined };
 
 const COMPLAIN_MILLISECONDS = 60_000;
 

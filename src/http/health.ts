@@ -14,15 +14,18 @@ export type Readiness = {
 /**
  * @param options.ping rejects when the database does not answer
  * @param options.pendingMigrations names of migrations that the database has not had; asked until there are none
+ * @param options.passedStartChecks whether the settings fit what the database holds; asked once it is migrated, until they do
  * @param options.probeTemporal whether Temporal answers; its answer is used for 5 seconds
  */
 export function createHealth({
   ping,
   pendingMigrations,
+  passedStartChecks = async () => true,
   probeTemporal,
 }: {
   ping: () => Promise<unknown>;
   pendingMigrations: () => Promise<readonly string[]>;
+  passedStartChecks?: (() => Promise<boolean>) | undefined;
   probeTemporal: () => Promise<boolean>;
 }) {
   let draining = false;
@@ -33,7 +36,8 @@ export function createHealth({
     try {
       await within(ping());
       migrated ||= (await within(pendingMigrations())).length === 0;
-      return migrated ? 'ok' : 'migrations_pending';
+      if (!migrated) return 'migrations_pending';
+      return (await within(passedStartChecks())) ? 'ok' : 'unavailable';
     } catch {
       return 'unavailable';
     }

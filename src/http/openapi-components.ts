@@ -47,7 +47,7 @@ export const PARAMETERS: JsonSchema = {
     name: 'idempotency-key',
     in: 'header',
     description:
-      'Makes the request repeatable for 24 hours: the same request with the same key gets the first answer',
+      "Makes the request repeatable for 24 hours: the same request with the same key gets the first answer, without secrets that are shown once, and `idempotency-replayed: true`. Another request with it is refused with 422, one that comes before the first has ended with 409. Keys are the caller's own: each tenant, principal (the token's subject) and route has its own, so that nobody meets an answer to somebody else",
     schema: { type: 'string', pattern: '^[\\x21-\\x7e]{1,255}$' },
   },
   'x-request-id': {

@@ -11,7 +11,7 @@ import { describeOperation, describePath, describeProblem } from './openapi-oper
 import { createSchemaCollector, type JsonSchema } from './openapi-schemas.ts';
 import type { Route } from './route.ts';
 
-export type OpenApiConfig = Pick<Config, 'publicUrl' | 'tenantUrl' | 'defaultTenant' | 'errorTypeBase'>;
+type OpenApiConfig = Pick<Config, 'publicUrl' | 'tenantUrl' | 'defaultTenant' | 'errorTypeBase'>;
 
 /** @returns the OpenAPI 3.1 document of all routes, as plain JSON values */
 export function createOpenApi({

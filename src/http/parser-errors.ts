@@ -1,5 +1,6 @@
-// Answers what Node's HTTP parser refuses before there is a request: 400, 408, 413, 431. Even such an answer is a problem with an id.
-import { type ServerResponse, STATUS_CODES } from 'node:http';
+// Answers what never becomes a request of the application: what Node's HTTP parser refuses (400, 408, 413, 431), and CONNECT (405).
+// Even such an answer is a problem with an id.
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { ErrorCode } from '../errors/catalogue.ts';
 import { toProblem } from '../errors/problem.ts';
@@ -32,15 +33,38 @@ export function answerParserErrors(
       socket.destroy();
       return;
     }
-    socket.end(rawAnswer(error, errorTypeBase), () => socket.destroy());
+    const { code, detail } = CODES[error.code ?? ''] ?? MALFORMED;
+    const sent = error.rawPacket?.toString('latin1', 0, 16_384) ?? '';
+    const requestId = requestIdOf(SENT_ID.exec(sent)?.[1]);
+    const refusal = new ServiceError(code, { detail });
+    socket.end(rawAnswer(refusal, { errorTypeBase, requestId }), () => socket.destroy());
   };
 }
 
-function rawAnswer(error: ParserError, errorTypeBase: string): string {
-  const { code, detail } = CODES[error.code ?? ''] ?? MALFORMED;
-  const sent = error.rawPacket?.toString('latin1', 0, 16_384) ?? '';
-  const requestId = requestIdOf(SENT_ID.exec(sent)?.[1]);
-  const { status, body } = toProblem(new ServiceError(code, { detail }), { errorTypeBase, requestId });
+/**
+ * A listener for the server's `connect`: nobody is tunnelled through this service (RFC 9110 §9.3.6), and Node would close the
+ * connection without an answer.
+ */
+export function refuseTunnels(
+  errorTypeBase: string,
+  current: (socket: Duplex) => ServerResponse | undefined,
+) {
+  return (request: IncomingMessage, socket: Duplex): void => {
+    const refusal = new ServiceError('method_not_allowed', {
+      detail: 'CONNECT is for proxies; this is none.',
+      headers: { allow: 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS' },
+    });
+    const requestId = requestIdOf(request.headers['x-request-id']);
+    const answer = () => socket.end(rawAnswer(refusal, { errorTypeBase, requestId }), () => socket.destroy());
+    socket.on('error', () => socket.destroy());
+    const before = current(socket);
+    if (before === undefined) answer();
+    else before.once('close', answer);
+  };
+}
+
+function rawAnswer(error: ServiceError, place: { errorTypeBase: string; requestId: string }): string {
+  const { status, headers, body } = toProblem(error, place);
   const text = JSON.stringify(body);
   return [
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
@@ -50,7 +74,8 @@ function rawAnswer(error: ParserError, errorTypeBase: string): string {
     `content-length: ${Buffer.byteLength(text)}`,
     'cache-control: no-store',
     'x-content-type-options: nosniff',
-    `x-request-id: ${requestId}`,
+    `x-request-id: ${place.requestId}`,
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
     '',
     text,
   ].join('\r\n');

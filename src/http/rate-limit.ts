@@ -38,7 +38,7 @@ export function createRateLimiter({ name, points }: { name: string; points: numb
   };
 }
 
-export type RateLimiter = ReturnType<typeof createRateLimiter>;
+type RateLimiter = ReturnType<typeof createRateLimiter>;
 
 /** The limits that the shell applies to every request below a tenant. */
 export type RateLimits = { readonly tenant: RateLimiter; readonly address: RateLimiter };

@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import { invalidField, ServiceError } from '../errors/service-error.ts';
 
 /** 1 MiB. */
-export const BODY_LIMIT = 1_048_576;
+const BODY_LIMIT = 1_048_576;
 
 /**
  * @returns the body's text; empty when there is none

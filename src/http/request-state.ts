@@ -19,7 +19,7 @@ export type RequestState = {
 };
 
 /** The validated parts, and the body as it was `sent`, parsed but not yet changed by a schema. */
-export type RequestInput = { params: unknown; query: unknown; body: unknown; sent: unknown };
+type RequestInput = { params: unknown; query: unknown; body: unknown; sent: unknown };
 
 export type Context = ParameterizedContext<RequestState>;
 export type Middleware = KoaMiddleware<RequestState>;

@@ -8,7 +8,7 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 export { MANAGEMENT_SCOPES, type ManagementScope } from '../tokens/scope.ts';
 
-export type RouteResponse = {
+type RouteResponse = {
   readonly description: string;
   /** Schema of the body; none for an answer without one. */
   readonly schema?: ZodType;
@@ -34,7 +34,7 @@ type Parsed<S extends Schemas> = {
   body: S['body'] extends ZodType ? z.output<S['body']> : undefined;
 };
 
-export type HandlerInput<S extends Schemas> = Parsed<S> & {
+type HandlerInput<S extends Schemas> = Parsed<S> & {
   context: RequestContext;
   /** A request header by its lower-case name. */
   header: (name: string) => string | undefined;
@@ -49,7 +49,7 @@ export type HandlerResult = {
   headers?: Record<string, string>;
 };
 
-export type RouteDefinition<S extends Schemas> = {
+type RouteDefinition<S extends Schemas> = {
   readonly method: Method;
   /** Relative to the tenant's address, with `:name` parameters. */
   readonly path: string;

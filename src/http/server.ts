@@ -1,8 +1,9 @@
 // Serves a Koa application with time limits on everything a client may delay, and ends without cutting an answer short.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Server as NetServer } from 'node:net';
+import type { Duplex } from 'node:stream';
 import type Koa from 'koa';
-import { answerParserErrors } from './parser-errors.ts';
+import { answerParserErrors, refuseTunnels } from './parser-errors.ts';
 import type { RequestState } from './request-state.ts';
 
 /** Milliseconds, and bytes. A load balancer in front must close idle connections before `keepAlive` does. */
@@ -23,7 +24,7 @@ const LIMITS: ServerLimits = {
 };
 
 /** An address, or a listening server that a parent process passed on. */
-export type ListenTarget = { port: number; host: string } | { handle: NetServer };
+type ListenTarget = { port: number; host: string } | { handle: NetServer };
 
 /**
  * @param app the application
@@ -67,10 +68,9 @@ export function createHttpServer(
   );
   // An expectation that we do not know is ignored (RFC 9110 §10.1.1) rather than answered by Node without a request id.
   server.on('checkExpectation', onRequest);
-  server.on(
-    'clientError',
-    answerParserErrors(errorTypeBase, (socket) => open.get(socket as IncomingMessage['socket'])),
-  );
+  const current = (socket: Duplex) => open.get(socket as IncomingMessage['socket']);
+  server.on('clientError', answerParserErrors(errorTypeBase, current));
+  server.on('connect', refuseTunnels(errorTypeBase, current));
 
   return {
     server,
@@ -91,8 +91,6 @@ export function createHttpServer(
     },
   };
 }
-
-export type HttpServer = ReturnType<typeof createHttpServer>;
 
 function listen(server: Server, target: ListenTarget): Promise<{ port: number }> {
   return new Promise((resolve, reject) => {

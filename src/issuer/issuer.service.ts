@@ -2,7 +2,7 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import type { SigningAlgorithm, Tenant } from '../context.ts';
 import { createBoundedCache } from '../crypto/bounded-cache.ts';
-import { type MasterKey, openSecret, sealSecret } from '../crypto/secret-box.node.ts';
+import { type MasterKey, openSecret, SecretBoxError, sealSecret } from '../crypto/secret-box.node.ts';
 import { createShortLivedCache } from '../database/short-lived-cache.ts';
 import type { Unit } from '../database/transaction.ts';
 import type { IssuerStore } from './issuer.store.ts';
@@ -98,6 +98,22 @@ export function createIssuerService({
       const key = selectSigningKey(await lists.get(tenant.id));
       if (key === undefined) throw new Error(`the tenant ${tenant.id} has no issuer key that signs`);
       return signJws(openKey(tenant, key), claims, typ);
+    },
+
+    /**
+     * Holds the master keys against the database: tries to open the issuer key that was sealed last.
+     * @returns why it cannot be opened; undefined when it can, or when there is none yet
+     */
+    findSealingFault: async (): Promise<string | undefined> => {
+      const newest = await store.findNewest();
+      if (newest === undefined) return undefined;
+      try {
+        openSecret(masterKeys, sealingContext(newest.tenantId, newest.kid), newest.privateSealed);
+        return undefined;
+      } catch (error) {
+        if (error instanceof SecretBoxError) return error.message;
+        throw error;
+      }
     },
 
     /** The tenant's JWK set: every key that signs, has signed within the life of a token, or is about to. */

@@ -1,4 +1,4 @@
-// All SQL of the issuer keys. Times are the database's; every statement is bound to one tenant.
+// All SQL of the issuer keys. Times are the database's; every statement but the one for operators is bound to one tenant.
 import type { SigningAlgorithm } from '../context.ts';
 import type { Queryable } from '../database/transaction.ts';
 import type { IssuerJwk, IssuerKey } from './issuer-key.ts';
@@ -31,6 +31,17 @@ export function createIssuerStore({ database }: { database: Queryable }) {
         privateSealed: row.private_sealed,
         canSign: row.can_sign,
       }));
+    },
+
+    /** The key that was sealed last, of whichever tenant: only for holding the master keys against the database. */
+    findNewest: async (): Promise<
+      (Pick<IssuerKey, 'kid' | 'privateSealed'> & { tenantId: string }) | undefined
+    > => {
+      const { rows } = await database.query<Pick<Row, 'kid' | 'private_sealed'> & { tenant_id: string }>(
+        'SELECT tenant_id, kid, private_sealed FROM issuer_keys ORDER BY created_at DESC LIMIT 1',
+      );
+      const [row] = rows;
+      return row && { tenantId: row.tenant_id, kid: row.kid, privateSealed: row.private_sealed };
     },
 
     /** Adds a key that signs `activateInSeconds` from now. */

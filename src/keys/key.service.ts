@@ -15,9 +15,10 @@ import type { SignatureVerifier } from '../crypto/verify-signature.node.ts';
 import type { Database } from '../database/database.ts';
 import { newId } from '../database/ids.ts';
 import type { Page, PageRequest } from '../database/page.ts';
-import type { Transaction, Unit } from '../database/transaction.ts';
+import type { Transaction } from '../database/transaction.ts';
 import { invalidField, ServiceError } from '../errors/service-error.ts';
 import type { EventService, JsonObject } from '../events/event.service.ts';
+import type { TokenService } from '../tokens/token.service.ts';
 import type { KeyName, KeyStore, StoredKey } from './key.store.ts';
 import { type AgentKey, type KeyState, mayDeprecate, resolveSunset, stateAt } from './key.ts';
 import { buildKeyProofPayload } from './key-proof.ts';
@@ -50,9 +51,7 @@ export function createKeyService({
   verifier: Pick<SignatureVerifier, 'verifySignature'>;
   audit: Pick<AuditService, 'append'>;
   events: Pick<EventService, 'emit'>;
-  tokens: {
-    revokeTokensOfKey(unit: Unit, key: Pick<AgentKey, 'id' | 'agentId'>, reason: string): Promise<unknown>;
-  };
+  tokens: Pick<TokenService, 'revokeTokensOfKey'>;
 }) {
   const nameOf = (context: RequestContext, agentId: string, id: string): KeyName => ({
     tenantId: context.tenant.id,
@@ -115,13 +114,15 @@ export function createKeyService({
     /**
      * Registers a key for an agent: active, and verified at once when `proof` holds. Emits `admin.agent.key.registered`, then
      * `admin.agent.key.verified`.
-     * @throws ServiceError `not_found` (agent), `invalid_request` naming the field, `key_exists`
+     * @throws ServiceError `invalid_request` naming the field, `not_found` (agent), `key_exists`
      */
-    register: (context: RequestContext, agentId: string, input: NewKey): Promise<AgentKey> =>
-      database.transaction(context, async (transaction) => {
+    register: async (context: RequestContext, agentId: string, input: NewKey): Promise<AgentKey> => {
+      const key = readPublicKey(input);
+      // Before anything is locked: a signature can take its time.
+      const isVerified = input.proof !== undefined;
+      if (input.proof !== undefined) await checkProof(context, agentId.toLowerCase(), key, input.proof);
+      return database.transaction(context, async (transaction) => {
         const agent = await agents.hold(transaction, context, agentId);
-        const key = readPublicKey(input);
-        if (input.proof !== undefined) await checkProof(context, agent.id, key, input.proof);
         const row = {
           id: newId(),
           tenantId: context.tenant.id,
@@ -134,14 +135,15 @@ export function createKeyService({
           label: input.label ?? null,
         };
         await store.insert(transaction, row);
-        if (input.proof !== undefined) await store.markVerified(transaction, row.id);
+        if (isVerified) await store.markVerified(transaction, row.id);
         const verified = { verb: 'verified', data: { method: 'proof' } } as const;
         await record(transaction, context, row, [
           { verb: 'registered', data: { label: row.label } },
-          ...(input.proof === undefined ? [] : [verified]),
+          ...(isVerified ? [verified] : []),
         ]);
         return reread(transaction, nameOf(context, agent.id, row.id));
-      }),
+      });
+    },
 
     /** Whether keys can be registered for this agent: it is one of the tenant's. */
     hasAgent: (context: RequestContext, agentId: string): Promise<boolean> => agents.exists(context, agentId),

@@ -1,48 +1,119 @@
 // The tenant of `npm start`: made on the first start, with its credentials in a file that only its owner may read.
 import { join } from 'node:path';
+import { z } from 'zod';
+import type { ApplicationService } from '../applications/application.service.ts';
+import { operatorContext } from '../audit/audit.ts';
+import { composeManagement } from '../compose.ts';
+import { loadConfig } from '../config.ts';
+import type { Tenant } from '../context.ts';
+import { hashesEqual, hashSecret } from '../crypto/opaque-secret.node.ts';
+import { newId } from '../database/ids.ts';
+import { createLogger } from '../logging.ts';
+import { refuseForeignMasterKey } from '../start-checks.ts';
 import type { ProvisionService } from '../tenants/provision.service.ts';
 import type { TenantService } from '../tenants/tenant.service.ts';
+import { APPLICATION_SCOPES } from '../tokens/scope.ts';
 import { readPrivateFile, writePrivateFile } from './private-file.ts';
 
 type Credentials = Awaited<ReturnType<ProvisionService['provision']>>;
+type Client = Pick<Credentials, 'client_id' | 'client_secret'>;
+
+const clientSchema = z.object({ client_id: z.string(), client_secret: z.string() });
 
 /**
- * Makes the tenant if it is not there, and lets its address and its file follow the settings.
- * @param services.forgotten makes new credentials for a tenant whose file is gone
+ * Brings the tenants of a local stack in line with its settings.
+ * @param environment what the roles get
+ * @returns what the operator should be told, a line each
+ * @throws ConfigError when the master key does not fit the database
+ */
+export async function prepareDemoTenant(
+  environment: Readonly<Record<string, string | undefined>>,
+): Promise<string[]> {
+  const config = loadConfig(environment, { role: 'command' });
+  const services = composeManagement(config, createLogger({ ...config, logLevel: 'warn' }));
+  try {
+    await refuseForeignMasterKey(services);
+    const { dataDir, defaultTenant: slug } = config;
+    return slug === undefined ? [] : await ensureDemoTenant({ dataDir, slug, ...services });
+  } finally {
+    await services.close();
+  }
+}
+
+/**
+ * Moves all tenants to the addresses that the settings give them, makes the default one if it is not there, and keeps its file true:
+ * its credentials are made anew when they do not work any more.
  * @returns what the operator should be told, a line each
  */
 export async function ensureDemoTenant({
   dataDir,
   slug,
   tenants,
+  applications,
   provisioning,
-  renew,
 }: {
   dataDir: string;
   slug: string;
-  tenants: Pick<TenantService, 'bySlug' | 'ensureAddress'>;
+  tenants: Pick<TenantService, 'bySlug' | 'moveAll'>;
+  applications: Pick<ApplicationService, 'create' | 'findClient'>;
   provisioning: ProvisionService;
-  /** Makes further credentials for a tenant whose file was lost. */
-  renew: (slug: string) => Promise<Pick<Credentials, 'client_id' | 'client_secret'>>;
 }): Promise<string[]> {
   const file = join(dataDir, 'demo-tenant.json');
-  const moved = await tenants.ensureAddress(slug);
+  const lines = (await tenants.moveAll()).map(
+    (moved) =>
+      `The tenant ${moved.slug} moved from ${moved.storedUrl} to ${moved.configuredUrl}; tokens of before are refused.`,
+  );
   const tenant = await tenants.bySlug(slug);
   if (tenant === undefined) {
     await write(file, await provisioning.provision({ slug, name: 'Demo' }));
-    return [`Created the tenant ${slug}; its credentials are in ${file}.`];
+    return [...lines, `Created the tenant ${slug}; its credentials are in ${file}.`];
   }
-  const addresses = { tenant_id: tenant.id, slug, base_url: tenant.baseUrl, issuer_url: tenant.issuerUrl };
-  const kept = await readPrivateFile(file);
-  if (kept === null) {
-    await write(file, { ...addresses, ...(await renew(slug)) });
-    return [`${file} was gone: the tenant ${slug} has a further application now.`];
+  const text = await readPrivateFile(file);
+  const kept = text === null ? undefined : readClient(text);
+  const isLive = kept !== undefined && (await works(applications, tenant, kept));
+  const client = isLive ? kept : await renew(applications, tenant);
+  const { id: tenant_id, baseUrl: base_url, issuerUrl: issuer_url } = tenant;
+  const wanted = toText({ tenant_id, slug, base_url, issuer_url, ...client });
+  if (wanted !== text) await writePrivateFile(file, wanted);
+  if (isLive) return lines;
+  const why = text === null ? 'was gone' : 'held no credentials that work';
+  return [
+    ...lines,
+    `${file} ${why}: the tenant ${slug} has a further application now, and its credentials are there.`,
+  ];
+}
+
+async function works(
+  applications: Pick<ApplicationService, 'findClient'>,
+  tenant: Tenant,
+  { client_id, client_secret }: Client,
+): Promise<boolean> {
+  const client = await applications.findClient(tenant.id, client_id);
+  const hash = hashSecret(client_secret);
+  return client?.secretHashes.some((live) => hashesEqual(live, hash)) ?? false;
+}
+
+async function renew(applications: Pick<ApplicationService, 'create'>, tenant: Tenant): Promise<Client> {
+  const { application, clientSecret } = await applications.create(operatorContext(tenant, newId()), {
+    name: 'Demo',
+    scopes: APPLICATION_SCOPES,
+  });
+  return { client_id: application.id, client_secret: clientSecret };
+}
+
+/** Undefined for a file that somebody has spoilt. */
+function readClient(text: string): Client | undefined {
+  try {
+    return clientSchema.safeParse(JSON.parse(text)).data;
+  } catch {
+    return undefined;
   }
-  if (!moved) return [];
-  await write(file, { ...(JSON.parse(kept) as Credentials), ...addresses });
-  return [`The tenant ${slug} moved to ${tenant.baseUrl}; tokens of before are refused.`];
 }
 
 async function write(file: string, credentials: Credentials): Promise<void> {
-  await writePrivateFile(file, `${JSON.stringify(credentials, null, 2)}\n`);
+  await writePrivateFile(file, toText(credentials));
+}
+
+function toText(credentials: Credentials): string {
+  return `${JSON.stringify(credentials, null, 2)}\n`;
 }

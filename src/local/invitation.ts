@@ -11,6 +11,19 @@ export type Invitation = {
   readonly dataDir: string;
 };
 
+/** The same for programs: addresses are URLs, files are paths from the current folder. */
+export function describeStack(stack: Invitation) {
+  return {
+    seconds: Number(stack.seconds.toFixed(1)),
+    base_url: stack.publicUrl,
+    openapi_url: `${stack.publicUrl}/openapi.json`,
+    console_url: stack.consolePath === undefined ? null : `${stack.publicUrl}${stack.consolePath}`,
+    temporal_ui_url: stack.temporalUi,
+    credentials_file: stack.credentials,
+    data_dir: stack.dataDir,
+  };
+}
+
 /** @returns lines for a terminal */
 export function invite(stack: Invitation): string[] {
   const rows: (readonly [string, string])[] = [

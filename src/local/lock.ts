@@ -63,6 +63,12 @@ export async function lockDataFolder(dataDir: string, say: (line: string) => voi
   };
 }
 
+/** @returns whether a process that runs holds the lock of this data folder now */
+export function isDataFolderHeld(dataDir: string): boolean {
+  const holder = readHolder(join(dataDir, 'lock'));
+  return holder !== null && isRunning(holder);
+}
+
 /** link(2) makes the name only when nobody has it, together with its content. */
 function tryLink(from: string, to: string): boolean {
   try {

@@ -45,25 +45,37 @@ export async function requirePort(needed: {
   part: string;
 }): Promise<void> {
   const { host, port, variable, part } = needed;
-  const bound = await tryPort(host, port).catch((error: NodeJS.ErrnoException) => {
-    throw new LocalStackError(
-      `${part} cannot listen on ${host}:${port} (${error.code}): choose another port with ${variable}, or another address.`,
-    );
+  const bound = await tryPort(host, port).catch((error: unknown) => {
+    throw explainListen(error, needed);
   });
   if (bound === null) throw portBusy({ port, variable, part });
 }
 
+/**
+ * Words why a server could not listen.
+ * @returns the one line for it, with the error as its cause; anything but a failed listen comes back unchanged
+ */
+export function explainListen(
+  error: unknown,
+  needed: { host: string; port: number; variable: string; part: string },
+): unknown {
+  const { code, syscall = '' } = error as NodeJS.ErrnoException;
+  if (!['listen', 'bind', 'getaddrinfo'].includes(syscall)) return error;
+  if (code === 'EADDRINUSE') return portBusy(needed, error);
+  const { host, port, variable, part } = needed;
+  return new LocalStackError(
+    `${part} cannot listen on ${host}:${port} (${code}): choose another port with ${variable}, or another address.`,
+    { cause: error },
+  );
+}
+
 /** The one line for a port that another process has. */
-export function portBusy({
-  port,
-  variable,
-  part,
-}: {
-  port: number;
-  variable: string;
-  part: string;
-}): LocalStackError {
+export function portBusy(
+  { port, variable, part }: { port: number; variable: string; part: string },
+  cause?: unknown,
+): LocalStackError {
   return new LocalStackError(
     `Port ${port} is in use, and ${part} needs it: stop the other program, or set ${variable} to a free port.`,
+    { cause },
   );
 }

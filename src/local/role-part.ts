@@ -11,10 +11,10 @@ import { portBusy } from './ports.ts';
 
 export type RoleName = 'api' | 'worker';
 
-/** A worker gets more than a send's time-out of 15 s to finish what it has begun. */
+/** Each gets more than its own limit for what it has begun: an API for its answers, a worker for its sends, which Temporal's worker waits for. */
 export const ROLE_ENDS: Readonly<Record<RoleName, PartEnd>> = {
   api: { order: 1, grace: 10_000, signals: ['SIGTERM', 'SIGKILL'] },
-  worker: { order: 2, grace: 25_000, signals: ['SIGTERM', 'SIGKILL'] },
+  worker: { order: 2, grace: 35_000, signals: ['SIGTERM', 'SIGKILL'] },
 };
 
 /** Milliseconds until a role must have said that it is up. */

@@ -5,7 +5,7 @@ import { join, relative } from 'node:path';
 import type { Config } from '../config.ts';
 import { requireRoom } from './disk-space.ts';
 import { listenForEnd } from './halt.ts';
-import { invite } from './invitation.ts';
+import { describeStack, type Invitation, invite } from './invitation.ts';
 import { createKeeper, endLeftovers, type Keeper } from './keeper.ts';
 import { asDiskFull } from './local-stack-error.ts';
 import { type DataFolderLock, lockDataFolder } from './lock.ts';
@@ -14,6 +14,7 @@ import { requirePort } from './ports.ts';
 import { createRunFile } from './run-file.ts';
 import { createStateFiles } from './state-file.ts';
 import { createSupervisor, type Supervisor } from './supervisor.ts';
+import { useExternalTemporal } from './temporal-external.ts';
 import { obtainTemporal } from './temporal-program.ts';
 
 export type LocalStackOptions = {
@@ -29,6 +30,8 @@ export type LocalStackOptions = {
   /** Path of the console, when there is one. */
   readonly consolePath?: string | undefined;
   readonly say: (line: string) => void;
+  /** Told when the stack is ready, instead of the lines for a terminal. */
+  readonly onReady?: ((stack: ReturnType<typeof describeStack>) => void) | undefined;
 };
 
 /**
@@ -115,22 +118,35 @@ async function bringUp(
     const short = relative(process.cwd(), path);
     return short.startsWith('..') ? path : short;
   };
-  const lines = invite({
+  const stack: Invitation = {
     seconds: (performance.now() - began) / 1_000,
     publicUrl: config.publicUrl,
     consolePath: options.consolePath,
-    temporalUi: `${config.temporal.uiUrl}/namespaces/${config.temporal.namespace}/workflows`,
+    temporalUi: temporalUiOf(config),
     credentials: here(join(config.dataDir, 'demo-tenant.json')),
     dataDir: here(config.dataDir),
-  });
-  for (const line of lines) say(line);
+  };
+  if (options.onReady === undefined) for (const line of invite(stack)) say(line);
+  else options.onReady(describeStack(stack));
+}
+
+/** The Web UI of a server that is not ours is somewhere only if the settings say where. */
+function temporalUiOf({ temporal: { address, uiUrl, namespace, variables } }: Config): string | null {
+  if (address !== undefined && variables.TEMPORAL_UI_URL === undefined) return null;
+  return `${uiUrl}/namespaces/${namespace}/workflows`;
 }
 
 /** Known to be free before anything is started. */
-async function requirePorts({ host, port, metricsPort, temporal }: Config): Promise<void> {
+async function requirePorts({ host, port, metricsPort, workerProcesses, temporal }: Config): Promise<void> {
   await requirePort({ host, port, variable: 'PORT', part: 'the API' });
   const host4 = '127.0.0.1';
-  await requirePort({ host: host4, port: metricsPort, variable: 'METRICS_PORT', part: 'the worker' });
+  for (let index = 0; metricsPort > 0 && index < workerProcesses; index += 1)
+    await requirePort({
+      host: host4,
+      port: metricsPort + index,
+      variable: 'METRICS_PORT',
+      part: 'the worker',
+    });
   if (temporal.address !== undefined) return;
   await requirePort({ host: host4, port: temporal.port, variable: 'TEMPORAL_PORT', part: 'Temporal' });
   await requirePort({
@@ -147,10 +163,8 @@ async function runTemporal(
   keeper: Keeper,
   signal: AbortSignal,
 ): Promise<string> {
-  if (config.temporal.address !== undefined) {
-    say(`Temporal: ${config.temporal.address}, from TEMPORAL_ADDRESS; nothing is started.`);
-    return config.temporal.address;
-  }
+  if (config.temporal.address !== undefined)
+    return await useExternalTemporal({ temporal: config.temporal, say, signal });
   const binFolder = join(config.dataDir, 'bin');
   const program = await obtainTemporal({ binFolder, path: environment.PATH ?? '', say, keeper, signal });
   signal.throwIfAborted();

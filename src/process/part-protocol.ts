@@ -23,10 +23,11 @@ export function announceReady(): void {
 
 /**
  * Tells the supervisor in one line why this process cannot start.
- * @param error its `code` (EADDRINUSE) goes along
+ * @param error its `code` (EADDRINUSE), or that of its cause, goes along
  */
 export function announceFailure(error: unknown): void {
-  const { message = String(error), code } = error as { message?: string; code?: string };
+  const { message = String(error), cause, ...own } = error as Error & { code?: string };
+  const code = own.code ?? (cause as { code?: string } | undefined)?.code;
   tell({ failed: message.split('\n')[0] ?? message, code });
 }
 

@@ -13,10 +13,13 @@ export const SEARCH_ATTRIBUTES = {
   attemptCount: defineSearchAttributeKey('AttemptCount', 'INT'),
 } as const;
 
-/** `main` serves workflows and quick activities; `attempts` serves attempts that may take long, in slots of their own. */
-export type TaskQueues = { readonly main: string; readonly attempts: string };
+/**
+ * `main` serves workflows and quick activities, `attempts` attempts, `slow` those of receivers that took long before: each has slots of
+ * its own, so that nobody waits for a receiver that only lets its time run out.
+ */
+export type TaskQueues = { readonly main: string; readonly attempts: string; readonly slow: string };
 
-export const TASK_QUEUES: TaskQueues = { main: 'countersign', attempts: 'attempts-slow' };
+export const TASK_QUEUES: TaskQueues = { main: 'countersign', attempts: 'attempts', slow: 'attempts-slow' };
 
 /**
  * Id of a delivery's workflow: `delivery/<id>`, for a replay `delivery/<id>/<generation>`. One id runs at most once.

@@ -1,7 +1,6 @@
-// The worker's two task queues: workflows with quick attempts in one, attempts that may take long in another with slots of its own.
+// The worker's task queues: workflows with quick attempts in one, other attempts in two more, those of slow receivers apart.
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import type { Priority } from '@temporalio/common';
 import {
   DefaultLogger,
   type NativeConnection,
@@ -18,12 +17,12 @@ export const WORKER_LIMITS = {
   workflowTasks: 256,
   localAttempts: 64,
   attempts: 200,
+  slowAttempts: 200,
   cachedWorkflows: 2_000,
 } as const;
 
-/** Milliseconds: above the time-out of a send, and above that. */
-const GRACE = 20_000;
-const FORCE = 25_000;
+/** Milliseconds that an attempt under way gets: above the time-out of a send; and above that, until a worker no longer waits for it. */
+export const WORKER_SHUTDOWN = { shutdownGraceTime: 20_000, shutdownForceTime: 25_000 } as const;
 
 const BUNDLE = fileURLToPath(new URL('../../workflow-bundle.js', import.meta.url));
 const SOURCE = fileURLToPath(new URL(`../../workflows/index${import.meta.url.slice(-3)}`, import.meta.url));
@@ -68,7 +67,7 @@ export async function createDeliveryWorker({
   workflows?: WorkflowBundleOption | undefined;
   limits?: typeof WORKER_LIMITS | undefined;
 }) {
-  const shared = { connection, namespace, activities, shutdownGraceTime: GRACE, shutdownForceTime: FORCE };
+  const shared = { connection, namespace, activities, ...WORKER_SHUTDOWN };
   const main = await Worker.create({
     ...shared,
     ...workflowSource(workflows),
@@ -84,7 +83,12 @@ export async function createDeliveryWorker({
     taskQueue: taskQueues.attempts,
     maxConcurrentActivityTaskExecutions: limits.attempts,
   });
-  const workers = [main, attempts];
+  const slow = await Worker.create({
+    ...shared,
+    taskQueue: taskQueues.slow,
+    maxConcurrentActivityTaskExecutions: limits.slowAttempts,
+  });
+  const workers = [main, attempts, slow];
   return {
     run: async (): Promise<void> => {
       const runs = workers.map((worker) => worker.run());
@@ -99,9 +103,6 @@ export async function createDeliveryWorker({
     shutdown: (): void => stop(workers),
   };
 }
-
-export type DeliveryWorker = Awaited<ReturnType<typeof createDeliveryWorker>>;
-export type { Priority };
 
 function stop(workers: readonly Worker[]): void {
   for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown();

@@ -1,6 +1,8 @@
 // `countersign tenant …`: options in, service call, text out. With --json nothing but the answer goes to stdout.
 import type { Command } from 'commander';
+import { parseInput } from '../command-input.ts';
 import type { ProvisionService } from './provision.service.ts';
+import { tenantPatchSchema } from './tenant.schemas.ts';
 import type { TenantRecord, TenantService } from './tenant.service.ts';
 
 /** Opens the services for one command; `close` lets the process end. */
@@ -33,9 +35,10 @@ export function registerTenantCommands(
     .option('--name <name>', 'display name; the slug unless given')
     .option('--json', 'print the object only')
     .action(async (slug: string, options: { name?: string; json?: true }) => {
+      const { name } = parseInput(tenantPatchSchema, { name: options.name }, { name: '--name' });
       const services = await open();
       try {
-        const created = await services.provisioning.provision({ slug, name: options.name });
+        const created = await services.provisioning.provision({ slug, name });
         if (options.json) return print(JSON.stringify(created));
         print(`Tenant ${created.slug} (${created.tenant_id}) is at ${created.base_url}.`);
         print(`  client_id      ${created.client_id}`);

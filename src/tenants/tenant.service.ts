@@ -16,6 +16,7 @@ import {
   addressOf,
   findMismatches,
   isSlug,
+  orderMoves,
   type TenantRecord,
   toTenant,
 } from './tenant.ts';
@@ -153,16 +154,19 @@ export function createTenantService({
     /** The request's own tenant as it is stored now. */
     get: async ({ tenant }: RequestContext): Promise<TenantRecord> => findExisting(tenant.slug),
 
-    /** Changes the request's own tenant; a new signing algorithm takes effect after its key has been published for a while. */
+    /** Changes the request's own tenant; without any field, nothing happens. A new signing algorithm takes effect after its key has been published for a while. */
     update: (context: RequestContext, patch: TenantPatch): Promise<TenantRecord> =>
       database.transaction(context, async (transaction) => {
         const { id } = context.tenant;
         const { name, audience, signingAlgorithm } = patch;
-        const updated = await store.update(transaction, id, {
+        const change = {
           ...(name === undefined ? {} : { name }),
           ...(audience === undefined ? {} : { audience }),
           ...(signingAlgorithm === undefined ? {} : { signingAlgorithm }),
-        });
+        };
+        const fields = Object.keys(change);
+        if (fields.length === 0) return findExisting(context.tenant.slug);
+        const updated = await store.update(transaction, id, change);
         if (updated === undefined) throw new ServiceError('not_found');
         if (signingAlgorithm !== undefined)
           await issuer.changeAlgorithm(transaction, updated, signingAlgorithm);
@@ -171,7 +175,7 @@ export function createTenantService({
             action: 'tenant.updated',
             outcome: 'success',
             target: { type: 'tenant', id },
-            data: { fields: Object.keys(patch) },
+            data: { fields },
           },
         ]);
         transaction.afterCommit(() => forget(updated));
@@ -188,12 +192,14 @@ export function createTenantService({
      */
     move: async (slug: string): Promise<TenantRecord> => moveTo(await findExisting(slug)),
 
-    /** Moves a tenant only if its address differs. @returns whether it was moved; false also when there is no such tenant */
-    ensureAddress: async (slug: string): Promise<boolean> => {
-      const tenant = await store.find({ slug });
-      if (tenant === undefined || findMismatches([tenant], addresses).length === 0) return false;
-      await moveTo(tenant);
-      return true;
+    /**
+     * Moves every tenant whose address is not the one that the settings give it.
+     * @returns those that were moved, in that order: one whose present address another needs goes first
+     */
+    moveAll: async (): Promise<AddressMismatch[]> => {
+      const moves = orderMoves(findMismatches(await store.list(), addresses));
+      for (const { slug } of moves) await moveTo(await findExisting(slug));
+      return moves;
     },
   };
 }

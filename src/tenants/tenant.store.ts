@@ -65,7 +65,7 @@ export function createTenantStore({ sequelize }: { sequelize: Sequelize }) {
 export type TenantStore = ReturnType<typeof createTenantStore>;
 
 function refuse(error: unknown): never {
-  const constraint = violatedUnique(error);
-  if (constraint === undefined) throw translateDatabaseError(error);
-  throw new ServiceError('conflict', { detail: REFUSALS[constraint], cause: error });
+  const detail = REFUSALS[violatedUnique(error) ?? ''];
+  if (detail === undefined) throw translateDatabaseError(error);
+  throw new ServiceError('conflict', { detail, cause: error });
 }

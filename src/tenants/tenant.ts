@@ -51,6 +51,18 @@ export function findMismatches(
   });
 }
 
+/** Orders moves so that none is to an address that a later one leaves. Two that only change places keep their order. */
+export function orderMoves(moves: readonly AddressMismatch[]): AddressMismatch[] {
+  const left = [...moves];
+  const ordered: AddressMismatch[] = [];
+  while (left.length > 0) {
+    const isFree = ({ configuredUrl }: AddressMismatch) =>
+      left.every(({ storedUrl }) => storedUrl !== configuredUrl);
+    ordered.push(...left.splice(Math.max(0, left.findIndex(isFree)), 1));
+  }
+  return ordered;
+}
+
 /** The tenant as requests see it: its audience resolved. */
 export function toTenant(record: TenantRecord): Tenant {
   const { id, slug, name, signingAlgorithm, baseUrl, issuerUrl } = record;

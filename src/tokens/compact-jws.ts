@@ -1,7 +1,7 @@
 // Takes a compact JWS apart, strictly. It must never decide whether the signature is good, nor trust the payload.
 import { decodeBase64 } from '../crypto/base64.ts';
 
-/** Characters of the longest token that is looked at: 8 KiB. */
+/** Characters of the longest token that is looked at, 8 KiB: more than any of this service has, less than a header may have. */
 export const LONGEST_TOKEN = 8_192;
 
 /** `signed` is what the signature is over: the first two parts with their dot. */

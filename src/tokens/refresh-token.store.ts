@@ -35,21 +35,21 @@ new_refresh_tokens AS (
 
 /** SQL of `refresh_tokens`; every function runs on the caller's connection. */
 export function createRefreshTokenStore() {
-  // Rows are locked in id order, so that two revocations that meet cannot deadlock.
+  // Rows are locked in id order, so that two revocations that meet cannot deadlock. There is an index by agent, none by key.
   const revoke = async (
     unit: Queryable,
-    agentId: string,
-    keyId: string | null,
+    owner: { tenantId: string; agentId: string; keyId: string | null },
     reason: string,
   ): Promise<EndedRefreshToken[]> => {
     const { rows } = await unit.query<{ tenant_id: string; access_token_ids: string[] }>(
       `WITH live AS (
          SELECT id FROM refresh_tokens
-         WHERE agent_id = $1 AND ($2::uuid IS NULL OR key_id = $2) AND revoked_at IS NULL ORDER BY id FOR UPDATE
+         WHERE tenant_id = $1 AND agent_id = $2 AND ($3::uuid IS NULL OR key_id = $3) AND revoked_at IS NULL
+         ORDER BY id FOR UPDATE
        )
-       UPDATE refresh_tokens SET revoked_at = now(), revoked_reason = $3
+       UPDATE refresh_tokens SET revoked_at = now(), revoked_reason = $4
        FROM live WHERE refresh_tokens.id = live.id RETURNING tenant_id, access_token_ids`,
-      [agentId, keyId, reason],
+      [owner.tenantId, owner.agentId, owner.keyId, reason],
     );
     return rows.map((row) => ({ tenantId: row.tenant_id, accessTokenIds: row.access_token_ids }));
   };
@@ -103,11 +103,12 @@ export function createRefreshTokenStore() {
     },
 
     /** @returns those that were live */
-    revokeOfAgent: (unit: Queryable, agentId: string, reason: string) => revoke(unit, agentId, null, reason),
+    revokeOfAgent: (unit: Queryable, agent: { tenantId: string; id: string }, reason: string) =>
+      revoke(unit, { tenantId: agent.tenantId, agentId: agent.id, keyId: null }, reason),
 
     /** @returns those that were live */
-    revokeOfKey: (unit: Queryable, key: { readonly id: string; readonly agentId: string }, reason: string) =>
-      revoke(unit, key.agentId, key.id, reason),
+    revokeOfKey: (unit: Queryable, key: { tenantId: string; agentId: string; id: string }, reason: string) =>
+      revoke(unit, { tenantId: key.tenantId, agentId: key.agentId, keyId: key.id }, reason),
   };
 }
 

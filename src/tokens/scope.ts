@@ -33,7 +33,6 @@ export type ManagementScope = (typeof MANAGEMENT_SCOPES)[number];
 
 /** Everything that an application can hold. */
 export const APPLICATION_SCOPES = [...AGENT_SCOPES, ...MANAGEMENT_SCOPES] as const;
-export type ApplicationScope = (typeof APPLICATION_SCOPES)[number];
 
 const AGENT_SCOPE_SET: ReadonlySet<string> = new Set(AGENT_SCOPES);
 

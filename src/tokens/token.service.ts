@@ -155,7 +155,7 @@ export function createTokenService({
       reason: string,
     ): Promise<number> => {
       await revocations.endPrincipal(unit, agent.tenantId, agent.id);
-      return (await refreshTokens.revokeOfAgent(unit, agent.id, reason)).length;
+      return (await refreshTokens.revokeOfAgent(unit, agent, reason)).length;
     },
 
     /** Accepts tokens that a suspended agent gets from now on. Those that were ended stay ended. */
@@ -167,7 +167,7 @@ export function createTokenService({
     /** Ends every token that came of one key with the caller's transaction. @returns how many refresh tokens were live */
     revokeTokensOfKey: async (
       unit: Unit,
-      key: { readonly id: string; readonly agentId: string },
+      key: { readonly tenantId: string; readonly agentId: string; readonly id: string },
       reason: string,
     ): Promise<number> => {
       const ended = await refreshTokens.revokeOfKey(unit, key, reason);

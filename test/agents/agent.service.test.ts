@@ -214,6 +214,12 @@ describe('deleting an agent', () => {
         publicKey: Buffer.from(other.publicKey.raw).toString('base64'),
       }),
     ).rejects.toMatchObject({ code: 'key_exists' });
+    const events = await readEvents(rooms.database, context.tenant.id);
+    expect(events.filter(({ type }) => type === 'admin.agent.deleted')[0]?.data).toMatchObject({
+      agent_id: agent.id,
+      name: agent.name,
+      status: 'deleted',
+    });
     const audited = await readAudit(rooms.database, context.tenant.id);
     expect(audited.filter(({ target_id }) => target_id === agent.id).map(({ action }) => action)).toEqual([
       'agent.created',

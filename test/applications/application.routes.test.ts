@@ -101,6 +101,41 @@ describe('an application', () => {
     expect((await send('PATCH', `/${linked.client_id}`, { scopes: ['email'] })).status).toBe(400);
   });
 
+  it('is left alone by a change that names no field', async () => {
+    const { client_secret: _secret, ...before } = await create();
+    const { status, body } = await send('PATCH', `/${before.client_id}`, {});
+    expect([status, body]).toEqual([200, before]);
+    const { rows } = await test.database.query('SELECT action FROM audit_log WHERE target_id = $1', [
+      before.client_id,
+    ]);
+    expect(rows).toEqual([{ action: 'application.created' }]);
+  });
+
+  it('is linked to an agent and unlinked by a change, its scopes within the agent’s', async () => {
+    const agentId = await insertAgent(test.database, demo.tenant.id, ['openid']);
+    const foreign = await provisionTenant(server.accounts, 'umbrella');
+    const foreignAgent = await insertAgent(test.database, foreign.tenant.id, ['openid']);
+    const { client_id, client_secret } = await create({ scopes: ['openid', 'email'] });
+    const subject = async () => {
+      const headers = { authorization: basic(client_id, client_secret) };
+      const { access_token } = await (await server.requestToken(server.origin, GRANT, headers)).json();
+      return JSON.parse(Buffer.from(access_token.split('.')[1], 'base64url').toString()).sub;
+    };
+    const change = async (fields: object) => {
+      const { status, body } = await send('PATCH', `/${client_id}`, fields);
+      return [status, body.agent_id, body.scopes];
+    };
+    expect((await change({ agent_id: agentId }))[0]).toBe(400);
+    expect((await change({ agent_id: foreignAgent, scopes: ['openid'] }))[0]).toBe(400);
+    expect((await change({ agent_id: 'nonsense' }))[0]).toBe(400);
+    expect(await change({ agent_id: agentId, scopes: ['openid'] })).toEqual([200, agentId, ['openid']]);
+    expect(await subject()).toBe(agentId);
+    expect((await change({ scopes: ['email'] }))[0]).toBe(400);
+    expect(await change({ agent_id: null })).toEqual([200, null, ['openid']]);
+    expect(await subject()).toBe(client_id);
+    expect(await change({ scopes: ['email'] })).toEqual([200, null, ['email']]);
+  });
+
   it('is changed field by field; its audience goes into its tokens', async () => {
     const { client_id, client_secret } = await create();
     const changed = await send('PATCH', `/${client_id}`, {
@@ -129,6 +164,22 @@ describe('an application', () => {
     expect(await works(client_id, first)).toBe(false);
     expect(await works(client_id, added.body.client_secret)).toBe(true);
     expect((await send('DELETE', `/${client_id}/secrets/${secrets[1].id}`)).status).toBe(404);
+  });
+
+  it('gets one secret from two requests with one idempotency key, and its text once', async () => {
+    const { client_id } = await create();
+    const post = () =>
+      fetch(`${server.origin}/api/v1/applications/${client_id}/secrets`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${token}`, 'idempotency-key': 'one-secret' },
+      });
+    const first = await post();
+    const { client_secret, ...shown } = await first.json();
+    expect(client_secret).toMatch(/^[\w-]{43}$/);
+    const again = await post();
+    expect([again.status, again.headers.get('idempotency-replayed')]).toEqual([201, 'true']);
+    expect(await again.json()).toEqual(shown);
+    expect((await send('GET', `/${client_id}`)).body.secrets).toHaveLength(2);
   });
 
   it('is gone after it was deleted, with its secrets', async () => {
@@ -174,6 +225,57 @@ describe('an application', () => {
     }
     expect(seen).toEqual(all);
     expect((await send('GET', '?cursor=nonsense')).status).toBe(400);
+  });
+});
+
+describe('whoever lacks a scope', () => {
+  const DENIED = [403, 'insufficient_scope'];
+  let lesser: string;
+  const as = async (method: string, path: string, body?: unknown) => {
+    const answer = await send(method, path, body, lesser);
+    return [answer.status, answer.body?.error];
+  };
+
+  beforeAll(async () => {
+    const { client_id, client_secret } = await create({ scopes: ['applications:write', 'openid'] });
+    const headers = { authorization: basic(client_id, client_secret) };
+    lesser = (await (await server.requestToken(server.origin, GRANT, headers)).json()).access_token;
+  });
+
+  it('creates no application that holds it', async () => {
+    const answer = await send('POST', '', { name: 'x', scopes: ['openid', 'tenant:write'] }, lesser);
+    expect([answer.status, answer.body.error]).toEqual(DENIED);
+    expect(answer.body.detail).toContain('tenant:write');
+    expect(answer.headers.get('www-authenticate')).toContain('error="insufficient_scope"');
+    expect(await as('POST', '', { name: 'x', scopes: ['openid', 'applications:write'] })).toEqual([
+      201,
+      undefined,
+    ]);
+  });
+
+  it('adds it to no application, but may take another away', async () => {
+    const { client_id } = await create({ scopes: ['openid', 'agents:read', 'email'] });
+    expect(await as('PATCH', `/${client_id}`, { scopes: ['openid', 'tenant:write'] })).toEqual(DENIED);
+    expect((await send('GET', `/${client_id}`)).body.scopes).toEqual(['openid', 'agents:read', 'email']);
+    expect((await as('PATCH', `/${client_id}`, { scopes: ['openid', 'agents:read'] }))[0]).toBe(200);
+    expect((await as('PATCH', `/${client_id}`, { name: 'x' }))[0]).toBe(200);
+  });
+
+  it('gives no application that holds it another agent', async () => {
+    const agentId = await insertAgent(test.database, demo.tenant.id, ['openid', 'email']);
+    const { client_id } = await create({ scopes: ['email'] });
+    expect(await as('PATCH', `/${client_id}`, { agent_id: agentId })).toEqual(DENIED);
+    expect((await send('PATCH', `/${client_id}`, { agent_id: agentId })).status).toBe(200);
+    expect(await as('PATCH', `/${client_id}`, { agent_id: null })).toEqual(DENIED);
+  });
+
+  it('gets no secret of an application that holds it, but may end one', async () => {
+    const { client_id, secrets } = await create({ scopes: ['openid', 'tenant:write'] });
+    expect(await as('POST', `/${client_id}/secrets`)).toEqual(DENIED);
+    expect((await send('GET', `/${client_id}`)).body.secrets).toEqual(secrets);
+    expect((await as('DELETE', `/${client_id}/secrets/${secrets[0].id}`))[0]).toBe(204);
+    const { client_id: own } = await create({ scopes: ['openid'] });
+    expect((await as('POST', `/${own}/secrets`))[0]).toBe(201);
   });
 });
 

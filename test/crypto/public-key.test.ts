@@ -219,6 +219,10 @@ describe('a malformed key is refused', () => {
     ['es256', { ...jwk, x: 7 }],
     ['es256', { ...jwk, kty: 'OKP' }],
     ['es256', { ...jwk, use: 'enc' }],
+    ['es256', { ...jwk, key_ops: ['sign'] }],
+    ['es256', { ...jwk, key_ops: [] }],
+    ['es256', { ...jwk, key_ops: 'verify' }],
+    ['es256', { ...jwk, key_ops: null }],
     ['ed25519', `${ED25519}${ED25519}`],
   ] as const)('%s: %j', (algorithm, input) => {
     expect(() => parsePublicKey(algorithm, input)).toThrow(

@@ -73,8 +73,8 @@ describe('docker-compose.yml', () => {
   });
 
   it.each(roles)('starts %s by a command that exists', (role) => {
-    const names = createProgram({ env: {}, print: () => undefined }).commands.map((command) =>
-      command.name(),
+    const names = createProgram({ env: {}, print: () => undefined, fail: () => undefined }).commands.map(
+      (command) => command.name(),
     );
     expect(names).toContain(compose.services[role]?.command?.[0]);
     expect(compose.services[role]?.command).toHaveLength(1);

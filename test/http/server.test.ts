@@ -123,6 +123,27 @@ describe("what Node's parser refuses", () => {
   });
 });
 
+describe('CONNECT', () => {
+  it('is refused as a problem with the request id that was sent', async () => {
+    const { head, body } = await exchange(
+      server.port,
+      'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\nX-Request-Id: mine\r\n\r\n',
+    );
+    expect(head).toMatch(/^HTTP\/1\.1 405 Method Not Allowed\r\n/);
+    expect(head).toMatch(/\r\nx-request-id: mine(\r\n|$)/);
+    expect(head).toMatch(/\r\nallow: GET, /);
+    expect(JSON.parse(body)).toMatchObject({ status: 405, error: 'method_not_allowed', request_id: 'mine' });
+  });
+
+  it('waits for the answer before it', async () => {
+    const { text } = await exchange(
+      server.port,
+      'GET / HTTP/1.1\r\nHost: x\r\n\r\nCONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n',
+    );
+    expect(text.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 405']);
+  });
+});
+
 describe('what Node would answer by itself', () => {
   it.each([
     ['a missing Host', 'GET / HTTP/1.1\r\nConnection: close\r\n\r\n', 400],

@@ -7,6 +7,8 @@ import { fingerprint, toJwk, toSpkiDer } from '../../src/crypto/public-key.ts';
 import { derivePublicKey, generatePrivateKey, signPayload } from '../../src/crypto/sign.ts';
 import { newId } from '../../src/database/ids.ts';
 import { presentKey } from '../../src/keys/key.schemas.ts';
+import { createKeyService } from '../../src/keys/key.service.ts';
+import { createKeyStore } from '../../src/keys/key.store.ts';
 import { buildKeyProofPayload } from '../../src/keys/key-proof.ts';
 import {
   createRooms,
@@ -94,6 +96,40 @@ describe('registering a key', () => {
     });
   });
 
+  it('looks at a proof before it takes a connection or a lock', async () => {
+    const order: string[] = [];
+    const note = (step: string) => void order.push(step);
+    const { agents, audit, tokens, verifier, database } = rooms;
+    const keys = createKeyService({
+      store: createKeyStore(database),
+      database: {
+        query: database.query,
+        transaction: async (joined, work) => {
+          note('begin');
+          return database.transaction(joined, work).finally(() => note('end'));
+        },
+      },
+      verifier: {
+        verifySignature: async (input) => verifier.verifySignature(input).finally(() => note('verified')),
+      },
+      agents,
+      audit,
+      tokens,
+      events: { emit: async () => [] },
+    });
+    const privateKey = generatePrivateKey('ed25519');
+    const { raw } = derivePublicKey('ed25519', privateKey);
+    const agentId = await newAgent();
+    const names = { tenantId: context.tenant.id, agentId, fingerprint: fingerprint(raw) };
+    const proof = signPayload('ed25519', privateKey, buildKeyProofPayload(names));
+    const input = { algorithm: 'ed25519', publicKey: hex(raw), proof } as const;
+    expect(await keys.register(context, agentId.toUpperCase(), input)).toMatchObject({
+      agentId,
+      verifiedAt: expect.any(Date),
+    });
+    expect(order).toEqual(['verified', 'begin', 'end']);
+  });
+
   it('leaves a key without a proof unverified, with its label, audited', async () => {
     const agentId = await newAgent();
     const key = derivePublicKey('ed25519', generatePrivateKey('ed25519'));
@@ -149,8 +185,9 @@ describe('registering a key', () => {
   it('answers not_found for an agent of another tenant', async () => {
     const agentId = await newAgent();
     const stranger = await createTestTenant(rooms);
+    const publicKey = hex(derivePublicKey('ed25519', generatePrivateKey('ed25519')).raw);
     await expect(
-      rooms.keys.register(stranger, agentId, { algorithm: 'ed25519', publicKey: 'x' }),
+      rooms.keys.register(stranger, agentId, { algorithm: 'ed25519', publicKey }),
     ).rejects.toMatchObject({ code: 'not_found' });
   });
 });

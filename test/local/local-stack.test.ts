@@ -166,6 +166,20 @@ describe('a local stack', () => {
     },
   );
 
+  it('says in one line that the port of a further worker is busy, and starts nothing', async () => {
+    const stack = await createStack({ WORKER_PROCESSES: '2' });
+    const port = stack.ports.metrics + 1;
+    const other = createServer();
+    await new Promise<void>((resolve) => other.listen(port, '127.0.0.1', resolve));
+    onTestFinished(() => void other.close());
+    const { exited, output } = stack.start();
+    expect(await exited).toBe(1);
+    expect(output()).toBe(
+      `Port ${port} is in use, and the worker needs it: stop the other program, or set METRICS_PORT to a free port.\n`,
+    );
+    expect(existsSync(join(stack.dataDir, 'postgres'))).toBe(false);
+  });
+
   it('says in one line that the data are of another major version of Postgres', async () => {
     const stack = await createStack();
     const first = await stack.startReady();

@@ -1,7 +1,8 @@
-import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { temporaryFolder } from './temporary-folder.ts';
 
 const SCRIPTS = resolve('scripts');
@@ -67,6 +68,34 @@ describe('the last line of .ci/run', () => {
     const args = [join(SCRIPTS, 'count.mjs'), file, String(checked), String(tested)];
     const { stdout, status } = spawnSync(process.execPath, args, { encoding: 'utf8' });
     expect([stdout, status]).toEqual([`${line}\n`, code]);
+  });
+});
+
+describe('a step that takes long', () => {
+  it('is told of again and again until it ends', () => {
+    const { stdout } = node(
+      `import { withProgress } from '${SCRIPTS}/prepare.mjs'; const work = new Promise((resolve) => setTimeout(resolve, 500, 7)); console.log(await withProgress('building', work, 150));`,
+    );
+    expect(stdout).toMatch(/^(Still building \(\d s\)\.\n){2,}7\n$/);
+  });
+
+  it('is waited for by a second command of the clone, which says so once', async () => {
+    const clone = temporaryFolder();
+    cpSync(SCRIPTS, join(clone, 'scripts'), { recursive: true });
+    mkdirSync(join(clone, '.data'));
+    writeFileSync(join(clone, '.data/prepare.lock'), String(process.pid));
+    const child = spawn(process.execPath, [join(clone, 'scripts/demo.mjs')], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    onTestFinished(() => void child.kill('SIGKILL'));
+    let said = '';
+    child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+      said += chunk;
+    });
+    await once(child.stdout, 'data');
+    await new Promise((resolve) => setTimeout(resolve, 600));
+    expect(said).toBe('Waiting for another command, which installs or builds this clone.\n');
+    expect(child.exitCode).toBeNull();
   });
 });
 

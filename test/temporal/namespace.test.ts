@@ -57,7 +57,10 @@ describe('the namespace', () => {
     });
     const native = await NativeConnection.connect({ address: inject('temporalAddress') });
     const client = createTemporalClient(native, { namespace });
-    const starter = createDeliveryStarter({ client, taskQueues: { main: 'none', attempts: 'none' } });
+    const starter = createDeliveryStarter({
+      client,
+      taskQueues: { main: 'none', attempts: 'none', slow: 'none' },
+    });
     const deliveryId = randomUUID();
     const request = {
       deliveryId,
@@ -83,7 +86,8 @@ describe('the namespace', () => {
   });
 
   it('is found by the probe, and its absence and a silent server are too', async () => {
-    const settings = (address: string) => loadConfig({ TEMPORAL_ADDRESS: address }, { role: 'api' }).temporal;
+    const settings = (address: string) =>
+      loadConfig({ TEMPORAL_ADDRESS: address }, { role: 'migrate' }).temporal;
     const there = createLazyConnection(settings(inject('temporalAddress')));
     const nowhere = createLazyConnection(settings('127.0.0.1:1'));
     try {

@@ -67,6 +67,17 @@ describe('a new tenant', () => {
     expect([await count('tenants'), await count('issuer_keys'), await count('applications')]).toEqual(before);
   });
 
+  it('that breaks a rule of the table which is nobody’s fault is no conflict', async () => {
+    await test.database.query('CREATE UNIQUE INDEX surprise ON tenants (name)');
+    try {
+      await expect(accounts.tenants.create({ slug: 'other', name: 'acme' })).rejects.not.toMatchObject({
+        code: 'conflict',
+      });
+    } finally {
+      await test.database.query('DROP INDEX surprise');
+    }
+  });
+
   it('is there for every process at once, although a moment ago it was not', async () => {
     const other = createAccounts(test.database);
     expect(await other.tenants.bySlug('later')).toBeUndefined();
@@ -109,6 +120,18 @@ describe('the tenant’s own routes', () => {
     expect(await accounts.tenants.bySlug('routes')).toMatchObject({ audience: 'https://api.routes.example' });
     const reset = await server.send('PATCH', url, accessToken, { audience: null });
     expect(reset.body).toMatchObject({ name: 'Routes Ltd', audience: tenant.baseUrl, slug: 'routes' });
+  });
+
+  it('do nothing when no field is named', async () => {
+    const { accessToken, url, tenant } = await token('untouched', 'tenant:write');
+    const { body: before } = await server.send('GET', url, accessToken);
+    const { status, body } = await server.send('PATCH', url, accessToken, {});
+    expect([status, body]).toEqual([200, before]);
+    const { rows } = await test.database.query(
+      "SELECT 1 FROM audit_log WHERE tenant_id = $1 AND action = 'tenant.updated'",
+      [tenant.id],
+    );
+    expect(rows).toEqual([]);
   });
 
   it.each([

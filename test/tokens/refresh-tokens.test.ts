@@ -15,8 +15,10 @@ beforeAll(async () => {
 
 afterAll(() => test?.drop());
 
+const tenantId = newId();
+
 const grant = (agentId: string, keyId: string) => ({
-  tenantId: newId(),
+  tenantId,
   agentId,
   keyId,
   scopes: ['email', 'openid'],
@@ -64,6 +66,18 @@ describe('a refresh token', () => {
     expect(await read(token)).toBeUndefined();
   });
 
+  it('of another tenant stays, whatever the ids', async () => {
+    const { tokens } = accounts;
+    const [agent, key] = [newId(), newId()];
+    const token = await tokens.createRefreshToken(test.database, grant(agent, key));
+    const elsewhere = { tenantId: newId() };
+    await test.database.hot(async (unit) => {
+      expect(await tokens.revokeTokensOfAgent(unit, { ...elsewhere, id: agent }, 'x')).toBe(0);
+      expect(await tokens.revokeTokensOfKey(unit, { ...elsewhere, agentId: agent, id: key }, 'x')).toBe(0);
+    });
+    expect(await read(token)).toMatchObject({ revoked_at: null });
+  });
+
   it('ends with its agent or its key, once, with the reason, in either kind of transaction', async () => {
     const [agent, otherAgent, key, otherKey] = [newId(), newId(), newId(), newId()];
     const create = (agentId: string, keyId: string) =>
@@ -74,11 +88,11 @@ describe('a refresh token', () => {
       await create(otherAgent, key),
     ];
     await test.database.hot(async (unit) => {
-      const ended = { id: otherKey, agentId: agent };
+      const ended = { tenantId, id: otherKey, agentId: agent };
       expect(await accounts.tokens.revokeTokensOfKey(unit, ended, 'key_revoked')).toBe(1);
     });
     await test.database.transaction({}, async (transaction) => {
-      const owner = { tenantId: newId(), id: agent };
+      const owner = { tenantId, id: agent };
       expect(await accounts.tokens.revokeTokensOfAgent(transaction, owner, 'agent_deleted')).toBe(1);
       expect(await accounts.tokens.revokeTokensOfAgent(transaction, owner, 'again')).toBe(0);
     });

@@ -72,7 +72,7 @@ export async function createEngine(defaultMode: 'all' | 'retries' = 'all') {
   const namespace = inject('temporalNamespace');
   const client = createTemporalClient(connection, { namespace });
   const queue = `test-${randomUUID()}`;
-  const taskQueues: TaskQueues = { main: queue, attempts: `${queue}-attempts` };
+  const taskQueues: TaskQueues = { main: queue, attempts: `${queue}-attempts`, slow: `${queue}-slow` };
   const agent = createGuardedAgent({ allowedNetworks: ['127.0.0.0/8'] });
   const notifier = createOutboxNotifier({ url });
   const services = wire();
@@ -108,8 +108,8 @@ export async function createEngine(defaultMode: 'all' | 'retries' = 'all') {
   function createAttempts({ store: wrap }: EngineOptions) {
     const monitor = createAttemptMonitor();
     const store = (wrap ?? ((same) => same))(createAttemptStore());
-    const { events, subscriptions, sealing } = services;
-    const records = createAttemptRecordService({ database, store, events, subscriptions });
+    const { audit, events, subscriptions, sealing } = services;
+    const records = createAttemptRecordService({ database, store, audit, events, subscriptions });
     const sender = createDeliverySender({ agent });
     const attempts = createAttemptService({ database, store, sender, sealing, records, monitor });
     return { monitor, attempts, records };
@@ -187,19 +187,21 @@ export async function createEngine(defaultMode: 'all' | 'retries' = 'all') {
     /** A subscription whose retries come after the given milliseconds. */
     subscribe: async ({
       path = `/${randomUUID()}`,
+      url = `${receiver.url}${path}`,
       delaysMs = [50, 50, 50],
       active = true,
       tenant = context,
       eventTypes = ['wallet.tx.signed'],
     }: {
       path?: string;
+      url?: string;
       delaysMs?: number[];
       active?: boolean;
-      tenant?: RequestContext;
+      tenant?: RequestContext | undefined;
       eventTypes?: string[];
     } = {}) => {
       const { subscription } = await services.subscriptions.create(tenant, {
-        url: `${receiver.url}${path}`,
+        url,
         eventTypes,
         retryPolicy: { delaysMs },
         active,
@@ -295,7 +297,7 @@ function toPascal(name: string): string {
 export async function eventually<T>(
   probe: () => Promise<T | undefined | false> | T | undefined | false,
   what: string,
-  limit = 20_000,
+  limit = 60_000,
 ): Promise<T> {
   for (const deadline = Date.now() + limit; Date.now() < deadline; await sleep(20)) {
     const result = await probe();

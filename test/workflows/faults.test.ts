@@ -27,7 +27,7 @@ describe('faults', () => {
       return {
         ...store,
         recordDelivered: guard(store.recordDelivered),
-        insertFailed: guard(store.insertFailed),
+        insertAttempt: guard(store.insertAttempt),
       };
     };
 

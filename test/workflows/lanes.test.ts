@@ -135,17 +135,25 @@ describe.each(['all', 'retries'] as const)(
       expect((await engine.workflow(delivery).result()).status).toBe('canceled');
     });
 
-    it('cancels what is unfinished when the subscription is deleted, and its workflows end', async () => {
+    it.each([
+      ['at once', (on: DeliveryEngine, id: string) => on.subscriptions.remove(on.context, id)],
+      [
+        'by the sweep, when it was too much for one request',
+        async (on: DeliveryEngine, id: string) => {
+          await on.lanes.remove(on.database, id);
+          expect((await on.sweep(3_600_000).run())?.canceled).toBe(2);
+        },
+      ],
+    ])('cancels what a deleted subscription leaves, and its workflows end, %s', async (_, remove) => {
       const { id, path } = await engine.subscribe({ delaysMs: [3_600_000] });
       engine.receiver.answer(path, () => ({ status: 500 }));
       const [tried = ''] = await engine.publish(id);
       await eventually(async () => (await engine.delivery(tried)).attempt_count === 1, 'the first record');
       await activate(id, false);
       const [untried = ''] = await engine.publish(id);
-      await engine.subscriptions.remove(engine.context, id);
-      const report = await engine.sweep(3_600_000).run();
-      expect(report?.canceled).toBe(2);
+      await remove(engine, id);
       expect((await engine.workflow(tried).result()).status).toBe('canceled');
+      expect(await engine.delivery(tried)).toMatchObject({ status: 'canceled' });
       expect(await engine.delivery(untried)).toMatchObject({ status: 'canceled' });
       expect(engine.receiver.of(path)).toHaveLength(1);
     });

@@ -102,6 +102,37 @@ describe('with DELIVERY_WORKFLOWS=retries', () => {
     }
   });
 
+  it('goes on with first attempts while Temporal is away, and with the others when it is back', async () => {
+    let away = true;
+    const { start } = engine.starter;
+    engine.starter.start = async (request) => {
+      if (away) throw new Error('14 UNAVAILABLE');
+      return start(request);
+    };
+    const bad = await engine.subscribe({ delaysMs: [1, 1] });
+    const good = await engine.subscribe();
+    engine.receiver.answer(bad.path, (_, count) => ({ status: count <= 10 ? 500 : 200 }));
+    const refused = await engine.publish(bad.id, 10);
+    await engine.startProcess();
+    await eventually(() => engine.failures.length >= 3, 'failed starts');
+    const began = Date.now();
+    for (let n = 0; n < 30; n += 1) {
+      const [delivery = ''] = await engine.publish(good.id);
+      expect(await engine.ended(delivery)).toMatchObject({ status: 'delivered', attempt_count: 1 });
+    }
+    expect(Date.now() - began).toBeLessThan(8_000);
+    // What has had its first attempt waits for its workflow, and is not tried again here.
+    expect(engine.receiver.of(bad.path)).toHaveLength(10);
+    await eventually(async () => {
+      const rows = await engine.outbox();
+      return rows.length === 10 && rows.every(({ kind }) => kind === 'start');
+    }, 'only those in the outbox');
+    away = false;
+    for (const delivery of refused) {
+      expect(await engine.ended(delivery)).toMatchObject({ status: 'delivered', attempt_count: 2 });
+    }
+  });
+
   it('tells a workflow of a request to retry that came before it was known', async () => {
     const { id, path } = await engine.subscribe({ delaysMs: [3_600_000] });
     engine.receiver.answer(path, (_, count) => ({ status: count === 1 ? 500 : 200 }));

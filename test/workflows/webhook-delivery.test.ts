@@ -87,6 +87,18 @@ describe.each(['all', 'retries'] as const)('a delivery, with DELIVERY_WORKFLOWS=
       attempt_count: 2,
     });
     expect(engine.receiver.of(path)).toHaveLength(2);
+    const { rows } = await engine.database.query(
+      'SELECT action, outcome, actor_kind, data FROM audit_log WHERE target_id = $1',
+      [delivery],
+    );
+    expect(rows).toEqual([
+      {
+        action: 'webhook.delivery.failed',
+        outcome: 'failure',
+        actor_kind: 'service',
+        data: expect.objectContaining({ subscription_id: id, reason: 'exhausted', attempt_count: 2 }),
+      },
+    ]);
   });
 
   it('emits nothing when the failed delivery was itself about webhooks', async () => {
@@ -216,6 +228,21 @@ describe.each(['all', 'retries'] as const)('a delivery, with DELIVERY_WORKFLOWS=
       [2, 1],
     ]);
     expect(engine.receiver.of(path).map(({ deliveryId }) => deliveryId)).toEqual([delivery, delivery]);
+  });
+
+  it('counts its attempts in Temporal as in the API, although nothing else changes', async () => {
+    const { id, path } = await engine.subscribe({ delaysMs: [100, 100, 3_600_000] });
+    engine.receiver.answer(path, () => ({ status: 500 }));
+    const [delivery = ''] = await engine.publish(id);
+    await eventually(async () => (await engine.delivery(delivery)).attempt_count === 3, 'three records');
+    const handle = engine.workflow(delivery);
+    await eventually(async () => {
+      const now = await handle.query<{ doing: string; nextAttempt: number }>('state');
+      return now.doing === 'waiting' && now.nextAttempt === 4;
+    }, 'the wait');
+    const attributes = (await handle.describe()).typedSearchAttributes.getAll();
+    expect(attributes.find(({ key }) => key.name === 'AttemptCount')?.value).toBe(3);
+    await engine.deliveries.cancel(engine.context, delivery);
   });
 
   it('shows an operator what it is and what it waits for, and nothing secret', async () => {

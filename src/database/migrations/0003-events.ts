@@ -110,6 +110,7 @@ CREATE TABLE deliveries (
 ) PARTITION BY RANGE (id);
 CREATE INDEX deliveries_by_subscription ON deliveries (tenant_id, subscription_id, id);
 CREATE INDEX deliveries_by_tenant ON deliveries (tenant_id, id);
+CREATE INDEX deliveries_by_event_type ON deliveries (tenant_id, event_type, id);
 CREATE INDEX deliveries_ended_badly ON deliveries (tenant_id, id) WHERE status IN ('failed', 'canceled');
 CREATE INDEX deliveries_ended_badly_by_subscription ON deliveries (tenant_id, subscription_id, id) WHERE status IN ('failed', 'canceled');
 CREATE INDEX deliveries_by_event ON deliveries (event_row);
@@ -138,8 +139,8 @@ CREATE TABLE attempts (
   PRIMARY KEY (delivery_id, n)
 ) PARTITION BY RANGE (delivery_id);
 
--- Work to hand over. first: an untried delivery; wake: a tried one that waits for its lane; start: a workflow to start again
--- (replay, sweep); command: retry or cancel for a running workflow (name in command).
+-- Work to hand over. first: an untried delivery; wake: a tried one that waits for its lane; start: a workflow to start
+-- (replay, sweep, a first attempt that was made without one); command: retry or cancel for a running workflow (name in command).
 -- first, wake and start are claimable only while their lane is open; commands always.
 CREATE TABLE outbox (
   id uuid PRIMARY KEY,

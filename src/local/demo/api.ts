@@ -22,9 +22,12 @@ class UnexpectedAnswer extends Error {
 export function createApi({
   credentials,
   onWait,
+  pause = 1_000,
 }: {
   credentials: Credentials;
   onWait: (message: string) => void;
+  /** Milliseconds until it asks again. */
+  pause?: number | undefined;
 }) {
   let token = { text: '', renewAt: 0 };
 
@@ -48,10 +51,12 @@ export function createApi({
       );
       if (response instanceof Response && response.status !== 503) return readAnswer(url, init, response);
       if (attempt === 60)
-        throw response instanceof Response ? await unexpected(url, init, response) : response;
+        throw response instanceof Response
+          ? await unexpected(url, init, response)
+          : unreachable(url, response);
       if (attempt === 1)
         onWait(`${init.method} ${new URL(url).pathname}: the service is not there; asking again until it is`);
-      await new Promise((resolve) => setTimeout(resolve, 1_000));
+      await new Promise((resolve) => setTimeout(resolve, pause));
     }
   }
 
@@ -84,6 +89,12 @@ async function readAnswer(url: string, init: RequestInit, response: Response): P
   if (!response.ok) throw await unexpected(url, init, response);
   const text = await response.text();
   return text === '' ? {} : (JSON.parse(text) as Json);
+}
+
+function unreachable(url: string, cause: unknown): Error {
+  return new Error(`${new URL(url).origin} does not answer: start the service first, with npm start`, {
+    cause,
+  });
 }
 
 async function unexpected(url: string, init: RequestInit, response: Response): Promise<UnexpectedAnswer> {

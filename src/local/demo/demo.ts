@@ -1,6 +1,7 @@
 // `npm run demo`: the main job against the running service, from outside, with nothing faked. Exits 0 only if every check held.
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { isDataFolderHeld } from '../lock.ts';
 import { authenticateAgents } from './agents.ts';
 import { type Credentials, createApi } from './api.ts';
 import { createReport } from './report.ts';
@@ -9,10 +10,13 @@ import { deliverEvents } from './webhooks.ts';
 const print = (line: string) => void process.stdout.write(`${line}\n`);
 
 async function readCredentials(): Promise<Credentials> {
-  const file = join(process.env.DATA_DIR ?? '.data', 'demo-tenant.json');
+  const folder = process.env.DATA_DIR || '.data';
+  const file = join(folder, 'demo-tenant.json');
   try {
     return JSON.parse(await readFile(file, 'utf8')) as Credentials;
   } catch {
+    if (isDataFolderHeld(folder))
+      throw new Error('The service is still starting: run the demo once npm start says that it is ready.');
     throw new Error(`${file} is not there: start the service first, with npm start`);
   }
 }

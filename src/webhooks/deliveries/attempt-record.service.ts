@@ -1,12 +1,15 @@
 // Records attempts and decides, under the delivery's lock, what follows. Safe to repeat: an attempt counts once, and a 2xx wins.
+import type { AuditService } from '../../audit/audit.service.ts';
+import { serviceContext } from '../../audit/audit.ts';
 import type { Tenant } from '../../context.ts';
 import type { Database } from '../../database/database.ts';
+import { newId } from '../../database/ids.ts';
 import type { Unit } from '../../database/transaction.ts';
 import type { EmittedEvent } from '../../events/event.ts';
 import type { AttemptStore, LoadedDelivery, LockedDelivery, StoredStatus } from './attempt.store.ts';
 import { type AttemptReport, outcomeCode, type RecordResult, type Step } from './attempt.ts';
 import { type NextStep, nextStep } from './next-step.ts';
-import { DEFAULT_RETRY_POLICY, MAX_RETRY_AFTER_MS, type RetryPolicy } from './retry-schedule.ts';
+import { MAX_RETRY_AFTER_MS, readRetryPolicy } from './retry-schedule.ts';
 
 /** Emits the service's own events in the caller's transaction. */
 export type EventEmitter = {
@@ -32,57 +35,68 @@ export type RecordOptions = { readonly workflow: boolean; readonly owner?: Owner
 export function createAttemptRecordService({
   database,
   store,
+  audit,
   events,
   subscriptions,
   random = Math.random,
 }: {
   database: Pick<Database, 'query' | 'hot'>;
   store: AttemptStore;
+  audit: Pick<AuditService, 'append'>;
   events: EventEmitter;
   subscriptions: SubscriptionDeactivation;
   random?: (() => number) | undefined;
 }) {
   const record = async (report: AttemptReport, options: RecordOptions): Promise<RecordResult> => {
-    const last = { n: report.n, outcome: outcomeCode(report.outcome) };
+    const outcome = outcomeCode(report.outcome);
     const owner = options.owner ?? (await store.load(database, report));
-    if (owner === undefined) return { step: ended('canceled'), last };
+    if (owner === undefined) return { step: ended('canceled'), last: { n: report.n, outcome } };
     const place = { tenantId: owner.tenant_id, subscriptionId: owner.subscription_id };
     const workflow = options.workflow ? report.generation : null;
     if (report.outcome.kind !== 'delivered') {
       const failure = { place, test: owner.test, workflow };
-      return { step: await database.hot((unit) => recordFailure(unit, report, failure)), last };
+      const { step, n } = await database.hot((unit) => recordFailure(unit, report, failure));
+      return { step, last: { n, outcome } };
     }
-    if (!owner.lane_failing) {
-      await store.recordDelivered(database, report, { ...place, workflow });
-    } else {
-      await database.hot(async (unit) => {
-        await store.clearFailures(unit, place.subscriptionId);
-        await store.recordDelivered(unit, report, { ...place, workflow });
-      });
-    }
-    return { step: ended('delivered'), last };
+    const delivered = { ...place, workflow };
+    const n = owner.lane_failing
+      ? await database.hot((unit) => recordRecovery(unit, report, delivered))
+      : await store.recordDelivered(database, report, delivered);
+    return { step: ended('delivered'), last: { n, outcome } };
+  };
+
+  /** A 2xx of a lane that had failed: its row first, then the lane, then the delivery, as for a failure. */
+  const recordRecovery = async (
+    unit: Unit,
+    report: AttemptReport,
+    owner: Place & { workflow: number | null },
+  ): Promise<number> => {
+    await store.insertAttempt(unit, report, owner);
+    await store.clearFailures(unit, owner.subscriptionId);
+    return store.recordDelivered(unit, report, owner);
   };
 
   const recordFailure = async (
     unit: Unit,
-    report: AttemptReport,
+    made: AttemptReport,
     { place, test, workflow }: { place: Place; test: boolean; workflow: number | null },
-  ): Promise<Step> => {
-    const { outcome } = report;
-    const fresh = await store.insertFailed(unit, report, place);
+  ): Promise<{ step: Step; n: number }> => {
+    const { outcome } = made;
+    const { n, fresh } = await store.insertAttempt(unit, made, place);
+    const report = { ...made, n };
     if (fresh && outcome.kind === 'retry' && !report.probe) {
       const holdMs = outcome.hold ? Math.min(outcome.retryAfterMs ?? 0, MAX_RETRY_AFTER_MS) : null;
       await store.failLane(unit, place.subscriptionId, holdMs);
     }
     if (fresh && outcome.kind === 'gone' && !test) await subscriptions.deactivateGone(unit, place);
     const row = await store.lock(unit, report.deliveryId);
-    if (row === undefined) return ended('canceled');
-    if (!fresh) return stepOfRow(row, report.generation);
+    if (row === undefined) return { step: ended('canceled'), n };
+    if (!fresh) return { step: stepOfRow(row, report.generation), n };
     if (row.generation !== report.generation || stepOfStatus(row.status) !== undefined) {
-      await store.countAttempt(unit, report.deliveryId, report.n);
-      return stepOfRow(row, report.generation);
+      await store.countAttempt(unit, report.deliveryId, n);
+      return { step: stepOfRow(row, report.generation), n };
     }
-    return settle(unit, report, { row, workflow });
+    return { step: await settle(unit, report, { row, workflow }), n };
   };
 
   /** Writes what follows a failed attempt; the row is locked, and its intents are what they are when this commits. */
@@ -94,7 +108,7 @@ export function createAttemptRecordService({
     const next = nextStep({
       outcome: report.outcome,
       failedAttempts: row.failed_attempts,
-      policy: policyOf(row.retry_policy),
+      policy: readRetryPolicy(row.retry_policy),
       retryRequested: row.retry_requested_at !== null && row.retry_requested_at > new Date(report.startedAt),
       probe: report.probe,
       random: random(),
@@ -131,9 +145,13 @@ export function createAttemptRecordService({
       last_status_code: report.outcome.statusCode,
       last_error: outcomeCode(report.outcome),
     };
-    await events.emit(unit, { tenant: { id: row.tenant_id } }, [
-      { type: 'webhook.delivery.failed', data, exceptSubscription: row.subscription_id },
+    const type = 'webhook.delivery.failed';
+    const context = serviceContext({ id: row.tenant_id }, newId());
+    const { delivery_id: id, ...facts } = data;
+    await audit.append(unit, context, [
+      { action: type, outcome: 'failure', target: { type: 'delivery', id }, data: facts },
     ]);
+    await events.emit(unit, context, [{ type, data, exceptSubscription: row.subscription_id }]);
   };
 
   return {
@@ -158,8 +176,4 @@ export function stepOfStatus(status: StoredStatus): Step | undefined {
 function stepOfRow(row: LockedDelivery, generation: number): Step {
   if (row.generation !== generation) return ended('superseded');
   return stepOfStatus(row.status) ?? { kind: 'wait', delayMs: row.due_in_ms ?? 0 };
-}
-
-function policyOf(stored: unknown): RetryPolicy {
-  return stored === null ? DEFAULT_RETRY_POLICY : (stored as RetryPolicy);
 }

@@ -2,6 +2,7 @@
 // again because its record failed.
 import type { Database } from '../../database/database.ts';
 import { newId } from '../../database/ids.ts';
+import { isSlow } from '../lanes/lane-speed.ts';
 import type { SubscriptionSealing } from '../subscriptions/subscription.sealing.ts';
 import type { AttemptMonitor } from './attempt.monitor.ts';
 import type { AttemptStore, LoadedDelivery } from './attempt.store.ts';
@@ -103,7 +104,8 @@ export function createAttemptService({
     { workflow }: AttemptOptions,
   ): Promise<SendResult> => {
     try {
-      return { kind: 'settled', ...(await records.record(report, { workflow, owner: delivery })) };
+      const recorded = await records.record(report, { workflow, owner: delivery });
+      return { kind: 'settled', ...recorded, slow: isSlow(report.durationMs) };
     } catch (error) {
       onUnrecorded?.(error);
       return { kind: 'unrecorded', report: withoutExcerpt(report) };

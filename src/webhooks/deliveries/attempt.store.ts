@@ -1,12 +1,14 @@
 // All SQL of attempts: what a send must know, the record of what it did, and waiting for a lane.
 // Rows are always locked in this order: attempt, lane, delivery. Whoever takes them otherwise can deadlock.
+// A POST is known by its delivery, generation and start; its number is decided when it is recorded.
 import type { Queryable, Unit } from '../../database/transaction.ts';
+import { ServiceError } from '../../errors/service-error.ts';
 import type { AttemptReport } from './attempt.ts';
 import { outcomeCode } from './attempt.ts';
 
 export type StoredStatus = 'pending' | 'retrying' | 'delivered' | 'failed' | 'canceled';
 
-/** Everything that a send needs, read at one moment. `due_in_ms` is null when no time is set; `recorded` is this generation's attempt n. */
+/** Everything that a send needs, read at one moment. `due_in_ms` is null when no time is set; `recorded`: this generation has made attempt n or a later one. */
 export type LoadedDelivery = {
   readonly tenant_id: string;
   readonly subscription_id: string;
@@ -64,7 +66,7 @@ const DUE =
 const LOAD = `
 SELECT d.tenant_id, d.subscription_id, d.event_id, d.event_type, d.test, d.status, d.generation, d.attempt_count, ${DUE},
   d.retry_requested_at IS NOT NULL AS retry_requested, coalesce(d.last_error, 'http:' || d.last_status_code) AS last_outcome,
-  a.n IS NOT NULL AS recorded, now()::timestamptz(3) AS loaded_at,
+  EXISTS (SELECT 1 FROM attempts a WHERE a.delivery_id = $1 AND a.n >= $2 AND a.generation = $3) AS recorded, now()::timestamptz(3) AS loaded_at,
   lane_is_open(l) AS lane_open, l.deleted AS lane_deleted, l.failures_in_a_row > 0 AS lane_failing,
   e.body, s.url, s.max_age, s.secret_sealed, s.next_secret_sealed, s.headers_sealed,
   coalesce(s.secret_overlap_ends_at <= now(), false) AS overlap_ended
@@ -72,36 +74,51 @@ FROM deliveries d
 JOIN lanes l ON l.subscription_id = d.subscription_id
 JOIN subscriptions s ON s.id = d.subscription_id
 LEFT JOIN events e ON e.id = d.event_row AND e.id BETWEEN $4::uuid AND $5::uuid
-LEFT JOIN attempts a ON a.delivery_id = $1 AND a.n = $2 AND a.generation = $3
 WHERE d.id = $1`;
 
 const ATTEMPT_COLUMNS = `(delivery_id, n, tenant_id, subscription_id, generation, probe, started_at, duration_ms, phases,
   status_code, outcome, error, retry_after_seconds, response_excerpt)`;
-const ATTEMPT_VALUES = '($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)';
 
-// One statement: nothing else is touched when an endpoint works.
+// The number that the same POST got before; otherwise the one that it was made under, or, when another POST has taken that, the next.
+const NUMBERED = `
+SELECT coalesce(max(n) FILTER (WHERE generation = $5 AND started_at = $7::timestamptz),
+  CASE WHEN bool_or(n = $2) THEN max(n) + 1 ELSE $2 END) AS n
+FROM attempts WHERE delivery_id = $1`;
+const INSERT = `INSERT INTO attempts ${ATTEMPT_COLUMNS}
+  SELECT $1, numbered.n, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14 FROM numbered
+  ON CONFLICT (delivery_id, n)`;
+const SAME_POST = 'attempts.generation = excluded.generation AND attempts.started_at = excluded.started_at';
+
+// One statement: nothing else is touched when an endpoint works. No row: another POST took the number at the same moment.
 const RECORD_DELIVERED = `
-WITH attempt AS (
-  INSERT INTO attempts ${ATTEMPT_COLUMNS} VALUES ${ATTEMPT_VALUES}
-  ON CONFLICT (delivery_id, n) DO UPDATE SET generation = excluded.generation, probe = excluded.probe,
-    started_at = excluded.started_at, duration_ms = excluded.duration_ms, phases = excluded.phases,
+WITH numbered AS (${NUMBERED}), attempt AS (
+  ${INSERT} DO UPDATE SET probe = excluded.probe, duration_ms = excluded.duration_ms, phases = excluded.phases,
     status_code = excluded.status_code, outcome = excluded.outcome, error = excluded.error,
     retry_after_seconds = excluded.retry_after_seconds, response_excerpt = excluded.response_excerpt, recorded_at = now()
-  WHERE attempts.outcome <> 'delivered'
+  WHERE ${SAME_POST}
+  RETURNING n
+), delivered AS (
+  UPDATE deliveries SET status = 'delivered', attempt_count = greatest(attempt_count, attempt.n), next_attempt_at = NULL,
+    needs_workflow = false, waiting_epoch = NULL, retry_requested_at = NULL, last_status_code = $10, last_error = NULL,
+    completed_at = CASE WHEN status = 'delivered' THEN completed_at ELSE now() END,
+    started_generation = greatest(started_generation, $15)
+  FROM attempt WHERE id = $1 AND (status <> 'delivered' OR attempt_count < attempt.n)
 )
-UPDATE deliveries SET status = 'delivered', attempt_count = greatest(attempt_count, $2), next_attempt_at = NULL,
-  needs_workflow = false, waiting_epoch = NULL, retry_requested_at = NULL, last_status_code = $10, last_error = NULL,
-  completed_at = now(), started_generation = greatest(started_generation, $15)
-WHERE id = $1 AND status <> 'delivered'`;
+SELECT n FROM attempt`;
 
-const INSERT_FAILED = `
-INSERT INTO attempts ${ATTEMPT_COLUMNS} VALUES ${ATTEMPT_VALUES} ON CONFLICT (delivery_id, n) DO NOTHING RETURNING n`;
+const INSERT_ATTEMPT = `WITH numbered AS (${NUMBERED}) ${INSERT} DO NOTHING RETURNING n`;
+
+const FIND_POST = `
+SELECT n FROM attempts WHERE delivery_id = $1 AND generation = $2 AND started_at = $3::timestamptz`;
+
+/** How often a number is chosen anew when other POSTs of the same delivery are recorded at the same moment. */
+const MOST_TRIES = 10;
 
 const FAIL_LANE = `
 UPDATE lanes SET failures_in_a_row = failures_in_a_row + 1, failing_since = coalesce(failing_since, now()),
   state = CASE WHEN $2::float8 IS NOT NULL AND state = 'open' THEN 'held' ELSE state END,
   hold_until = greatest(hold_until, now() + $2::float8 * interval '1 millisecond'), updated_at = now()
-WHERE subscription_id = $1`;
+WHERE subscription_id = $1 AND NOT deleted`;
 
 const LOCK = `
 SELECT d.tenant_id, d.subscription_id, d.event_id, d.event_type, d.test, d.status, d.generation, d.attempt_count,
@@ -118,16 +135,19 @@ UPDATE deliveries SET status = $2, failed_attempts = $3, attempt_count = greates
   started_generation = greatest(started_generation, $10)
 WHERE id = $1`;
 
+// The row that will wake it is written anew each time: one that is older may just be on its way out. Rows that a relay holds are let be.
 const PARK = `
 WITH parked AS (
   UPDATE deliveries SET waiting_epoch = $3, next_attempt_at = NULL, started_generation = greatest(started_generation, $2)
   WHERE id = $1 AND generation = $2 AND status IN ('pending', 'retrying')
   RETURNING id, tenant_id, subscription_id, generation
+), replaced AS (
+  DELETE FROM outbox WHERE id IN (
+    SELECT o.id FROM outbox o JOIN parked ON parked.id = o.delivery_id
+    WHERE o.delivery_id = $1 AND o.kind = 'wake' AND o.claimed_by IS NULL FOR UPDATE OF o SKIP LOCKED)
 )
 INSERT INTO outbox (id, tenant_id, lane, delivery_id, generation, kind)
-SELECT $4, tenant_id, subscription_id, id, generation, 'wake' FROM parked
-WHERE NOT EXISTS (
-  SELECT 1 FROM outbox o WHERE o.delivery_id = $1 AND o.kind = 'wake' AND o.generation = $2 AND o.claimed_by IS NULL)`;
+SELECT $4, tenant_id, subscription_id, id, generation, 'wake' FROM parked`;
 
 /** SQL of attempts; every function runs on the caller's connection. */
 export function createAttemptStore() {
@@ -148,29 +168,45 @@ export function createAttemptStore() {
       return rows[0];
     },
 
-    /** Records a 2xx, which wins over whatever was recorded before. `workflow`: the generation whose workflow made it. */
-    recordDelivered: async (
+    /**
+     * Records a 2xx, which wins over whatever was recorded of this POST before.
+     * @param owner.workflow the generation whose workflow made it
+     * @returns the number of the attempt
+     */
+    recordDelivered: (
       queryable: Queryable,
       report: AttemptReport,
       owner: { tenantId: string; subscriptionId: string; workflow: number | null },
-    ): Promise<void> => {
-      await queryable.query(RECORD_DELIVERED, [...attemptValues(report, owner), owner.workflow]);
-    },
+    ): Promise<number> =>
+      numbered(async () => {
+        const values = [...attemptValues(report, owner), owner.workflow];
+        return (await queryable.query<{ n: number }>(RECORD_DELIVERED, values)).rows[0]?.n;
+      }),
 
     clearFailures: async (unit: Unit, subscriptionId: string): Promise<void> => {
       await unit.query(
         `UPDATE lanes SET failures_in_a_row = 0, failing_since = NULL, updated_at = now()
-         WHERE subscription_id = $1 AND failures_in_a_row > 0`,
+         WHERE subscription_id = $1 AND failures_in_a_row > 0 AND NOT deleted`,
         [subscriptionId],
       );
     },
 
-    /** @returns false when this attempt was recorded before */
-    insertFailed: async (
+    /**
+     * Writes the row of a POST, unless it was recorded before.
+     * @returns the number of the attempt, and whether it is new
+     */
+    insertAttempt: (
       unit: Unit,
       report: AttemptReport,
       owner: { tenantId: string; subscriptionId: string },
-    ): Promise<boolean> => (await unit.query(INSERT_FAILED, attemptValues(report, owner))).rowCount > 0,
+    ): Promise<{ n: number; fresh: boolean }> =>
+      numbered(async () => {
+        const { rows } = await unit.query<{ n: number }>(INSERT_ATTEMPT, attemptValues(report, owner));
+        if (rows[0] !== undefined) return { n: rows[0].n, fresh: true };
+        const { deliveryId, generation, startedAt } = report;
+        const before = await unit.query<{ n: number }>(FIND_POST, [deliveryId, generation, startedAt]);
+        return before.rows[0] && { n: before.rows[0].n, fresh: false };
+      }),
 
     /** Counts a failure against the lane, and holds it when `holdMs` is a number. */
     failLane: async (unit: Unit, subscriptionId: string, holdMs: number | null): Promise<void> => {
@@ -245,6 +281,15 @@ export function createAttemptStore() {
 }
 
 export type AttemptStore = ReturnType<typeof createAttemptStore>;
+
+/** Repeats a record until its number is its own. */
+async function numbered<T>(record: () => Promise<T | undefined>): Promise<T> {
+  for (let tries = 0; tries < MOST_TRIES; tries += 1) {
+    const result = await record();
+    if (result !== undefined) return result;
+  }
+  throw new ServiceError('temporarily_unavailable', { detail: 'The attempt found no number of its own.' });
+}
 
 function attemptValues(
   report: AttemptReport,

@@ -38,9 +38,14 @@ export type Step =
 /** The last attempt that the row knows of, for what an operator sees; `outcome` is a code such as `http:503`. */
 export type LastAttempt = { readonly n: number; readonly outcome: string };
 
-/** `unrecorded`: the POST was made and the database could not be told; it must be recorded, and never be made again. */
+/** `slow`: whether the POST, if one was made, took long. `unrecorded`: it was made and the database could not be told; it must be recorded, and never be made again. */
 export type SendResult =
-  | { readonly kind: 'settled'; readonly step: Step; readonly last?: LastAttempt | undefined }
+  | {
+      readonly kind: 'settled';
+      readonly step: Step;
+      readonly last?: LastAttempt | undefined;
+      readonly slow?: boolean | undefined;
+    }
   | { readonly kind: 'unrecorded'; readonly report: AttemptReport };
 
 export type RecordResult = { readonly step: Step; readonly last: LastAttempt };

@@ -14,11 +14,14 @@ export type DeliveryInput = {
   readonly n: number;
   /** The first attempt runs inside the workflow task: only for endpoints that are known to answer at once. */
   readonly local: boolean;
-  /** Task queue of all other attempts. */
+  /** Task queue of all other attempts, and of those to a receiver that took long the last time. */
   readonly attemptsQueue: string;
+  readonly slowQueue: string;
   /** False where the namespace does not have the search attributes. */
   readonly indexed: boolean;
   // ----
+  /** The receiver is known to be slow. */
+  readonly slow?: boolean | undefined;
   readonly waiting?: Step | undefined;
   readonly woken?: number | undefined;
   readonly last?: LastAttempt | undefined;

@@ -8,13 +8,17 @@ export type DeliveryScope = { readonly tenantId: string; readonly subscriptionId
 
 type Row = DeliveryRecord & { readonly payload?: Buffer | null };
 
+/** Null while nobody can say: an inactive lane opens when somebody wants it. */
+const HOLD_END = 'CASE WHEN l.active AND l.hold_until > now() THEN l.hold_until END';
+
+// What a deleted subscription left is canceled since then, whether or not it has been tidied up yet.
 const COLUMNS = `
 d.id, d.subscription_id AS "subscriptionId", d.event_id AS "eventId", d.event_type AS "eventType",
 d.shown_status AS status, d.attempt_count AS "attemptCount",
-CASE d.shown_status WHEN 'held' THEN CASE WHEN l.hold_until > now() THEN l.hold_until END
-  WHEN 'pending' THEN d.next_attempt_at WHEN 'retrying' THEN d.next_attempt_at END AS "nextAttemptAt",
+CASE d.shown_status WHEN 'held' THEN ${HOLD_END} WHEN 'pending' THEN d.next_attempt_at
+  WHEN 'retrying' THEN greatest(d.next_attempt_at, ${HOLD_END}) END AS "nextAttemptAt",
 d.last_status_code AS "lastStatusCode", d.last_error AS "lastError", d.created_at AS "createdAt",
-d.completed_at AS "completedAt", d.started_generation AS "startedGeneration"`;
+CASE d.shown_status WHEN 'canceled' THEN coalesce(d.completed_at, l.updated_at) ELSE d.completed_at END AS "completedAt", d.started_generation AS "startedGeneration"`;
 
 const FROM = 'FROM delivery_records d JOIN lanes l ON l.subscription_id = d.subscription_id';
 
@@ -78,8 +82,9 @@ WITH target AS (${target}), changed AS (
   FROM target t WHERE d.id = t.id AND d.status IN ('pending', 'retrying')
   RETURNING d.id, d.tenant_id, d.subscription_id, d.generation, d.started_generation
 ), dropped AS (
-  DELETE FROM outbox o USING changed c
-  WHERE o.delivery_id = c.id AND o.claimed_by IS NULL AND o.kind <> 'command'
+  DELETE FROM outbox WHERE id IN (
+    SELECT o.id FROM outbox o JOIN changed c ON c.id = o.delivery_id
+    WHERE o.claimed_by IS NULL AND o.kind <> 'command' FOR UPDATE OF o SKIP LOCKED)
 ), told AS (
   INSERT INTO outbox (id, tenant_id, lane, delivery_id, generation, kind, command)
   SELECT gen_random_uuid(), c.tenant_id, c.subscription_id, c.id, c.generation, 'command', 'cancel'
@@ -91,11 +96,16 @@ SELECT count(*)::int AS canceled FROM changed`;
 const CANCEL_ONE = cancel(`
   SELECT id FROM deliveries WHERE id = $1 AND tenant_id = $2 AND status IN ('pending', 'retrying') FOR UPDATE`);
 
-// Untried ones only: what was tried is not held but retrying. In id order, as everybody who locks several.
+// Untried ones only, that wait for an inactive subscription: what was tried is not held but retrying, and what waits for a receiver's
+// Retry-After waits by its wish. In id order, as everybody who locks several.
 const CANCEL_UNTRIED = cancel(`
   SELECT d.id FROM deliveries d JOIN lanes l ON l.subscription_id = d.subscription_id
-  WHERE d.subscription_id = $1 AND d.status = 'pending' AND ($2 OR NOT lane_is_open(l))
+  WHERE d.subscription_id = $1 AND d.status = 'pending' AND ($2 OR NOT l.active)
   ORDER BY d.id LIMIT $3 FOR UPDATE OF d`);
+
+const CANCEL_UNFINISHED = cancel(`
+  SELECT id FROM deliveries WHERE subscription_id = $1 AND status IN ('pending', 'retrying')
+  ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED`);
 
 /** SQL of delivery records; every function runs on the caller's connection. */
 export function createDeliveryRecordStore() {
@@ -179,19 +189,25 @@ export function createDeliveryRecordStore() {
 
     /**
      * Cancels untried deliveries of a subscription, the oldest first.
-     * @param options.onlyWhileClosed none when the lane is open
+     * @param options.onlyWhileInactive none when the subscription is active
      * @returns how many, at most `options.limit`
      */
     cancelUntried: async (
       unit: Queryable,
       subscriptionId: string,
-      { onlyWhileClosed, limit }: { onlyWhileClosed: boolean; limit: number },
+      { onlyWhileInactive, limit }: { onlyWhileInactive: boolean; limit: number },
     ): Promise<number> => {
       const { rows } = await unit.query<{ canceled: number }>(CANCEL_UNTRIED, [
         subscriptionId,
-        !onlyWhileClosed,
+        !onlyWhileInactive,
         limit,
       ]);
+      return rows[0]?.canceled ?? 0;
+    },
+
+    /** Cancels unfinished deliveries of a subscription, the oldest first. @returns how many, at most `limit` */
+    cancelUnfinished: async (unit: Queryable, subscriptionId: string, limit: number): Promise<number> => {
+      const { rows } = await unit.query<{ canceled: number }>(CANCEL_UNFINISHED, [subscriptionId, limit]);
       return rows[0]?.canceled ?? 0;
     },
   };

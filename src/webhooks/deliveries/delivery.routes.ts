@@ -1,6 +1,6 @@
 // The routes of deliveries: the same below a subscription and across all of them. They must never decide anything.
 import { defineRoute, type Route } from '../../http/route.ts';
-import { subscriptionParams } from '../subscriptions/subscription.schemas.ts';
+import { noFields, subscriptionParams } from '../subscriptions/subscription.schemas.ts';
 import {
   deliveryDetailsSchema,
   deliveryListQuery,
@@ -100,7 +100,7 @@ export function createDeliveryRoutes({
       tag: TAG,
       scope: 'webhooks:write',
       idempotent: true,
-      request: { params: place.oneParams },
+      request: { params: place.oneParams, body: noFields },
       exists: (context, params) => deliveries.exists(context, params.delivery_id, subscriptionOf(params)),
       responses: { 202: { description: 'The delivery', schema: deliverySchema } },
       errors: ['not_found', 'conflict'],
@@ -117,7 +117,7 @@ export function createDeliveryRoutes({
       summary: `Cancel a delivery ${place.of}`,
       tag: TAG,
       scope: 'webhooks:write',
-      request: { params: place.oneParams },
+      request: { params: place.oneParams, body: noFields },
       exists: (context, params) => deliveries.exists(context, params.delivery_id, subscriptionOf(params)),
       responses: { 202: { description: 'The delivery, canceled', schema: deliverySchema } },
       errors: ['not_found', 'conflict'],

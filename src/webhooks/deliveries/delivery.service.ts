@@ -4,7 +4,7 @@ import type { RequestContext } from '../../context.ts';
 import type { Database } from '../../database/database.ts';
 import { newId } from '../../database/ids.ts';
 import type { Page, PageRequest } from '../../database/page.ts';
-import type { Queryable, Transaction } from '../../database/transaction.ts';
+import type { Queryable, Transaction, Unit } from '../../database/transaction.ts';
 import { ServiceError } from '../../errors/service-error.ts';
 import type { LaneService } from '../lanes/lane.service.ts';
 import type { DeliveryRecordStore, DeliveryScope } from './delivery.records.store.ts';
@@ -140,19 +140,27 @@ export function createDeliveryService({
       }),
 
     /**
-     * Cancels the untried deliveries of a subscription, in chunks that are each one statement.
-     * @param queryable a pool, where each chunk is committed by itself, or the transaction that opens the lane
-     * @param options.onlyWhileClosed stops where the lane is open
+     * Cancels untried deliveries of a subscription, the oldest first, as many as one statement may.
+     * @param options.onlyWhileInactive none when the subscription is active
+     * @returns how many, and whether there may be more
      */
     cancelUntried: async (
-      queryable: Queryable,
+      unit: Unit,
       subscriptionId: string,
-      { onlyWhileClosed }: { onlyWhileClosed: boolean },
-    ): Promise<void> => {
-      let canceled: number;
-      do {
-        canceled = await store.cancelUntried(queryable, subscriptionId, { onlyWhileClosed, limit: CHUNK });
-      } while (canceled === CHUNK);
+      { onlyWhileInactive }: { onlyWhileInactive: boolean },
+    ): Promise<{ canceled: number; more: boolean }> => {
+      const options = { onlyWhileInactive, limit: CHUNK };
+      const canceled = await store.cancelUntried(unit, subscriptionId, options);
+      return { canceled, more: canceled === CHUNK };
+    },
+
+    /**
+     * Cancels unfinished deliveries of a subscription whose lane this transaction has closed for good, the oldest first, and tells
+     * their workflows. As many as a request may: the sweep cancels the others, which count as canceled already.
+     */
+    cancelUnfinished: async (unit: Unit, subscriptionId: string): Promise<void> => {
+      const canceled = await store.cancelUnfinished(unit, subscriptionId, CHUNK);
+      if (canceled > 0) unit.afterCommit(() => notifier.poke());
     },
   };
 }

@@ -25,6 +25,20 @@ export const DEFAULT_RETRY_POLICY: RetryPolicy = {
   ],
 };
 
+/**
+ * Reads a subscription's own schedule as it was stored.
+ * @returns the usual one for null, and for anything that is no schedule: a delivery must not fail for it
+ */
+export function readRetryPolicy(stored: unknown): RetryPolicy {
+  const delays =
+    typeof stored === 'object' && stored !== null && 'delaysMs' in stored ? stored.delaysMs : null;
+  return Array.isArray(delays) && delays.every(isDelay) ? { delaysMs: delays } : DEFAULT_RETRY_POLICY;
+}
+
+function isDelay(value: unknown): value is number {
+  return typeof value === 'number' && Number.isFinite(value) && value >= 0;
+}
+
 /** The largest part of a delay that is added to it at random. */
 export const MAX_JITTER = 0.2;
 

@@ -14,6 +14,11 @@ export type StoredSpeed = { readonly p90Ms: number | null; readonly failing: boo
 /** A receiver that answers in less than this, nearly always, may be tried inside a workflow task. */
 const FAST_MS = 1_000;
 
+/** Whether an attempt that took so many milliseconds is one of a slow receiver. */
+export function isSlow(durationMs: number): boolean {
+  return durationMs >= FAST_MS;
+}
+
 /** @returns `note` for each answer, `p90` in milliseconds, and `changed` for what ought to be stored */
 export function createLaneSpeeds() {
   const lanes = new Map<string, { times: number[]; next: number; stored: number | undefined }>();
@@ -56,6 +61,13 @@ export function createLaneSpeeds() {
 
 export type LaneSpeeds = ReturnType<typeof createLaneSpeeds>;
 
+/** What is known of a lane's receiver: fast, slow, or neither, because it is new or refuses quickly. */
+export function paceOf(stored: StoredSpeed, seen: number | undefined): 'fast' | 'unproven' | 'slow' {
+  const p90Ms = seen ?? stored.p90Ms;
+  if (p90Ms !== null && isSlow(p90Ms)) return 'slow';
+  return stored.failing || p90Ms === null ? 'unproven' : 'fast';
+}
+
 /**
  * How many attempts of a lane may run inside workflow tasks at once: none unless its receiver is known to be fast and works; the
  * faster it answers, the more.
@@ -63,6 +75,6 @@ export type LaneSpeeds = ReturnType<typeof createLaneSpeeds>;
  */
 export function localAttemptsOf(stored: StoredSpeed, seen: number | undefined): number {
   const p90Ms = seen ?? stored.p90Ms;
-  if (stored.failing || p90Ms === null || p90Ms >= FAST_MS) return 0;
+  if (p90Ms === null || paceOf(stored, seen) !== 'fast') return 0;
   return p90Ms < 100 ? 16 : p90Ms < 300 ? 8 : 4;
 }

@@ -1,7 +1,13 @@
 // Shares free slots out among lanes: round-robin by tenant, then by lane, a small quantum a turn. Pure.
+import { type Pace, type Room, roomFor, without } from './slot-room.ts';
 
 /** A lane with work waiting; `room`: attempts that it may have beyond those in flight. */
-export type LaneRoom = { readonly tenantId: string; readonly lane: string; readonly room: number };
+export type LaneRoom = {
+  readonly tenantId: string;
+  readonly lane: string;
+  readonly pace: Pace;
+  readonly room: number;
+};
 
 export type Grant = { readonly tenantId: string; readonly lane: string; readonly quota: number };
 
@@ -25,8 +31,8 @@ export function allocate({
   rotation,
 }: {
   lanes: readonly LaneRoom[];
-  free: number;
-  tenantRoom: (tenantId: string) => number;
+  free: Room;
+  tenantRoom: (tenantId: string) => Room;
   quantum: number;
   rotation: Rotation;
 }): { grants: Grant[]; rotation: Rotation } {
@@ -34,28 +40,30 @@ export function allocate({
   let lastTenant = rotation.tenant;
   const lastLanes = new Map<string, string>();
   const granted = new Map<string, { tenantId: string; lane: string; quota: number }>();
-  const turns = [...groupByTenant(lanes)]
-    .map(([tenantId, own]) => {
-      const last = rotation.lanes.get(tenantId) ?? '';
-      if (rotation.lanes.has(tenantId)) lastLanes.set(tenantId, last);
-      return { tenantId, room: tenantRoom(tenantId), queue: after(own, last, ({ lane }) => lane) };
-    })
-    .filter(({ room }) => room > 0);
+  const turns = [...groupByTenant(lanes)].map(([tenantId, own]) => {
+    const last = rotation.lanes.get(tenantId) ?? '';
+    if (rotation.lanes.has(tenantId)) lastLanes.set(tenantId, last);
+    return { tenantId, room: tenantRoom(tenantId), queue: after(own, last, ({ lane }) => lane) };
+  });
   let waiting = after(turns, rotation.tenant, ({ tenantId }) => tenantId);
-  while (left > 0 && waiting.length > 0) {
+  while (waiting.length > 0) {
     const next: typeof waiting = [];
     for (const turn of waiting) {
+      const possible = ({ pace }: LaneRoom) => Math.min(roomFor(turn.room, pace), roomFor(left, pace));
+      // A lane that finds no room now finds none later in this round: room only shrinks.
+      turn.queue = turn.queue.filter((lane) => possible(lane) > 0);
       const first = turn.queue.shift();
-      if (first === undefined || left <= 0) continue;
-      const quota = Math.min(quantum, first.room, turn.room, left);
-      const before = granted.get(first.lane)?.quota ?? 0;
-      granted.set(first.lane, { tenantId: turn.tenantId, lane: first.lane, quota: before + quota });
-      left -= quota;
-      turn.room -= quota;
-      lastTenant = turn.tenantId;
-      lastLanes.set(turn.tenantId, first.lane);
-      if (first.room > quota) turn.queue.push({ ...first, room: first.room - quota });
-      if (turn.room > 0 && turn.queue.length > 0) next.push(turn);
+      if (first === undefined) continue;
+      const { tenantId, lane, pace, room } = first;
+      const quota = Math.min(quantum, room, possible(first));
+      const before = granted.get(lane)?.quota ?? 0;
+      granted.set(lane, { tenantId, lane, quota: before + quota });
+      left = without(left, pace, quota);
+      turn.room = without(turn.room, pace, quota);
+      lastTenant = tenantId;
+      lastLanes.set(tenantId, lane);
+      if (room > quota) turn.queue.push({ ...first, room: room - quota });
+      if (turn.queue.length > 0) next.push(turn);
     }
     waiting = next;
   }

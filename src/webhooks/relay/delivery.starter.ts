@@ -19,7 +19,7 @@ const DEGRADED_MS = 60_000;
 
 const INVALID_ARGUMENT = 3;
 
-export type StartRequest = Omit<DeliveryInput, 'attemptsQueue' | 'indexed' | 'woken'>;
+export type StartRequest = Omit<DeliveryInput, 'attemptsQueue' | 'slowQueue' | 'indexed' | 'woken'>;
 
 /** `eager`: the first task runs in this process, without a poll. `exists`: it was started before. */
 export type StartOutcome = 'eager' | 'started' | 'exists';
@@ -41,7 +41,12 @@ export function createDeliveryStarter({
 
   const start = async (request: StartRequest, indexed: boolean): Promise<StartOutcome> => {
     const { deliveryId, generation, tenantId, eventType, host } = request;
-    const input: DeliveryInput = { ...request, indexed, attemptsQueue: taskQueues.attempts };
+    const input: DeliveryInput = {
+      ...request,
+      indexed,
+      attemptsQueue: taskQueues.attempts,
+      slowQueue: taskQueues.slow,
+    };
     try {
       const handle = await client.withDeadline(Date.now() + CALL_TIMEOUT, () =>
         client.workflow.start(DELIVERY_WORKFLOW, {
@@ -105,20 +110,25 @@ export function createDeliveryStarter({
       }
     },
 
-    /** @returns whether the delivery's workflow is running; false also when nobody knows it (any more) */
-    isRunning: async ({
+    /**
+     * What the delivery's workflow does: `busy` with a task or an activity, `waiting` for time or a signal, or it is `gone`, also when
+     * nobody knows it (any more).
+     */
+    stateOf: async ({
       deliveryId,
       generation,
     }: {
       deliveryId: string;
       generation: number;
-    }): Promise<boolean> => {
+    }): Promise<'busy' | 'waiting' | 'gone'> => {
       const handle = client.workflow.getHandle(deliveryWorkflowId(deliveryId, generation));
       try {
-        const { status } = await client.withDeadline(Date.now() + CALL_TIMEOUT, () => handle.describe());
-        return status.name === 'RUNNING';
+        const { status, raw } = await client.withDeadline(Date.now() + CALL_TIMEOUT, () => handle.describe());
+        if (status.name !== 'RUNNING') return 'gone';
+        const activities = raw.pendingActivities ?? [];
+        return activities.length > 0 || raw.pendingWorkflowTask ? 'busy' : 'waiting';
       } catch (error) {
-        if (error instanceof WorkflowNotFoundError) return false;
+        if (error instanceof WorkflowNotFoundError) return 'gone';
         throw error;
       }
     },

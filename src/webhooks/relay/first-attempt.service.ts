@@ -4,13 +4,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { AttemptService } from '../deliveries/attempt.service.ts';
 import type { LastAttempt, Step } from '../deliveries/attempt.ts';
 import type { AttemptRecordService } from '../deliveries/attempt-record.service.ts';
+import { isSlow } from '../lanes/lane-speed.ts';
 import type { Work } from './relay.store.ts';
 
 /** `done`: nothing is left to do. `release`: not now, the row waits. Otherwise a workflow goes on after `waiting`. */
 export type FirstAttempt =
   | { readonly kind: 'done' }
   | { readonly kind: 'release' }
-  | { readonly kind: 'continue'; readonly last: LastAttempt; readonly waiting: Step };
+  | { readonly kind: 'continue'; readonly last: LastAttempt; readonly waiting: Step; readonly slow: boolean };
 
 /** Milliseconds between two tries to record a POST, doubling from the first to the last. */
 const LEAST_PAUSE = 100;
@@ -42,10 +43,12 @@ export function createFirstAttemptService({
     make: async (work: Work): Promise<FirstAttempt> => {
       const request = { deliveryId: work.delivery_id, generation: work.generation, n: 1 };
       const sent = await attempts.send(request, { workflow: false });
-      const { step, last } = sent.kind === 'unrecorded' ? await recordAtLast(sent.report) : sent;
+      const unrecorded = sent.kind === 'unrecorded';
+      const { step, last } = unrecorded ? await recordAtLast(sent.report) : sent;
+      const slow = unrecorded ? isSlow(sent.report.durationMs) : sent.slow === true;
       if (step.kind === 'ended') return { kind: 'done' };
       if (step.kind === 'held' || last === undefined) return { kind: 'release' };
-      return { kind: 'continue', last, waiting: step };
+      return { kind: 'continue', last, waiting: step, slow };
     },
   };
 }

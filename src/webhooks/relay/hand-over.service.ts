@@ -6,6 +6,7 @@ import type { AttemptMonitor } from '../deliveries/attempt.monitor.ts';
 import type { LastAttempt, Step } from '../deliveries/attempt.ts';
 import type { DeliveryStarter } from './delivery.starter.ts';
 import type { FirstAttemptService } from './first-attempt.service.ts';
+import { createPause } from './pause.ts';
 import type { RelayStore, Work } from './relay.store.ts';
 import type { Slots } from './slots.ts';
 import { createStartWindow } from './start-window.ts';
@@ -16,15 +17,14 @@ const WINDOW = 16;
 /** Milliseconds that a permit is held for a local attempt that does not begin. */
 const BEGIN_TIMEOUT = 2_000;
 
-/** Milliseconds without any hand-over after one failed, doubling up to the second. */
-const LEAST_PAUSE = 100;
-const LONGEST_PAUSE = 5_000;
-
 /** How a claimed row ends: `done` deletes it, with the delivery's mark unless there was nothing to hand over; `release` gives it back. */
 export type Settlement = {
   done(work: Work, mark: boolean): void;
   release(work: Work): void;
 };
+
+/** `local`: the first attempt may run inside the workflow task. `slow`: the receiver is known to be slow. */
+export type Manner = { readonly local: boolean; readonly slow: boolean };
 
 /**
  * @param options.firstAttempts makes first attempts here; without it every delivery is a workflow from its first attempt
@@ -56,13 +56,27 @@ export function createHandOver({
   const window = createStartWindow(WINDOW);
   const awaited = new Map<string, () => void>();
   const running = new Set<Promise<void>>();
-  let pause = 0;
-  let pausedUntil = Number.NEGATIVE_INFINITY;
+  // Two, because first attempts that are made here need the database and no Temporal.
+  const pause = createPause(now);
+  const temporalPause = createPause(now);
   let stopped = false;
 
   const stopListening = monitor.listen({ begun: (deliveryId) => awaited.get(deliveryId)?.() });
 
-  const isPaused = () => stopped || now() < pausedUntil;
+  const isPaused = () => stopped || pause.left() > 0;
+  const isTemporalPaused = () => isPaused() || temporalPause.left() > 0;
+
+  /** @throws what the call throws, after which Temporal is left alone for a while */
+  const viaTemporal = async <T>(call: () => Promise<T>): Promise<T> => {
+    try {
+      const result = await call();
+      temporalPause.end();
+      return result;
+    } catch (error) {
+      temporalPause.begin();
+      throw error;
+    }
+  };
 
   /** Resolves when the attempt has begun in this process, or is not going to. */
   const begun = (deliveryId: string): { promise: Promise<void>; cancel: () => void } => {
@@ -82,14 +96,14 @@ export function createHandOver({
   /** @param made the attempt that was made here, and how long the workflow waits after it */
   const start = async (
     work: Work,
-    local: boolean,
+    { local, slow }: Manner,
     made?: { last: LastAttempt; waiting: Step },
   ): Promise<void> => {
     const permit = await window.acquire();
     const attempt = begun(work.delivery_id);
     try {
-      if (isPaused()) return giveBack(work);
-      const outcome = await starter.start({
+      if (isTemporalPaused()) return giveBack(work);
+      const request = {
         deliveryId: work.delivery_id,
         generation: work.generation,
         tenantId: work.tenant_id,
@@ -97,10 +111,12 @@ export function createHandOver({
         eventType: work.event_type,
         host: work.host,
         local,
+        slow,
         n: (made?.last.n ?? work.attempt_count) + 1,
         last: made?.last,
         waiting: made?.waiting,
-      });
+      };
+      const outcome = await viaTemporal(() => starter.start(request));
       settlement.done(work, true);
       if (outcome === 'exists') slots.remove(work.delivery_id);
       if (outcome === 'eager' && local) await attempt.promise;
@@ -117,16 +133,23 @@ export function createHandOver({
     if (first.kind === 'release') return giveBack(work);
     if (first.kind === 'done') return settlement.done(work, false);
     // The outbox row stays until the workflow is started: whoever claims it next sees the attempt, and starts one.
-    await start(work, false, first);
+    const tried = { ...work, attempt_count: first.last.n };
+    try {
+      await start(tried, { local: false, slow: first.slow }, first);
+    } catch (error) {
+      giveBack(tried);
+      onFailure(error);
+    }
   };
 
   const signal = async (work: Work): Promise<void> => {
-    if (isPaused()) return giveBack(work);
+    if (isTemporalPaused()) return giveBack(work);
     const delivery = { deliveryId: work.delivery_id, generation: work.generation };
-    const heard =
+    const heard = await viaTemporal(() =>
       work.kind === 'wake'
-        ? await starter.signal(delivery, 'wake', work.epoch)
-        : await starter.signal(delivery, work.command === 'cancel' ? 'cancel' : 'retryNow');
+        ? starter.signal(delivery, 'wake', work.epoch)
+        : starter.signal(delivery, work.command === 'cancel' ? 'cancel' : 'retryNow'),
+    );
     if (!heard) {
       slots.remove(work.delivery_id);
       // Whoever was to be told is gone: an unfinished delivery gets a workflow of the next generation.
@@ -140,7 +163,7 @@ export function createHandOver({
     settlement.release(work);
   };
 
-  const perform = async (work: Work, local: boolean): Promise<void> => {
+  const perform = async (work: Work, manner: Manner): Promise<void> => {
     try {
       if (work.kind !== 'command' && !isWanted(work)) {
         slots.remove(work.delivery_id);
@@ -148,31 +171,32 @@ export function createHandOver({
       } else if (work.kind === 'first' && work.attempt_count === 0 && firstAttempts !== undefined) {
         await attempt(work, firstAttempts);
       } else if (work.kind === 'first' || work.kind === 'start') {
-        await start(work, local);
+        await start(work, manner);
       } else {
         await signal(work);
       }
-      pause = 0;
     } catch (error) {
       giveBack(work);
-      pause = Math.min(Math.max(pause * 2, LEAST_PAUSE), LONGEST_PAUSE);
-      pausedUntil = now() + pause;
+      if (temporalPause.left() === 0) pause.begin();
       onFailure(error);
     }
   };
 
   return {
-    /** Hands a claimed row over, in the background; never throws. `local`: its first attempt may run inside the workflow task. */
-    begin: (work: Work, local: boolean): void => {
-      const run: Promise<void> = perform(work, local).finally(() => running.delete(run));
+    /** Hands a claimed row over, in the background; never throws. */
+    begin: (work: Work, manner: Manner): void => {
+      const run: Promise<void> = perform(work, manner).finally(() => running.delete(run));
       running.add(run);
     },
 
     /** Rows that are being handed over. */
     pending: (): number => running.size,
 
-    /** Milliseconds until claims make sense again after a failure; 0: now. */
-    pauseLeft: (): number => Math.max(0, pausedUntil - now()),
+    /** What may be claimed after a failure: everything, first attempts that need no Temporal, or nothing for now. */
+    takes: (): 'all' | 'first' | 'none' => {
+      if (!isTemporalPaused()) return 'all';
+      return isPaused() || firstAttempts === undefined ? 'none' : 'first';
+    },
 
     /** Gives back what has not been started, and waits for what has. */
     stop: async (): Promise<void> => {

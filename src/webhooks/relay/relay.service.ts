@@ -5,18 +5,22 @@ import type { Database } from '../../database/database.ts';
 import { newId } from '../../database/ids.ts';
 import type { AttemptMonitor } from '../deliveries/attempt.monitor.ts';
 import type { LaneService } from '../lanes/lane.service.ts';
-import { createLaneSpeeds, localAttemptsOf } from '../lanes/lane-speed.ts';
+import { createLaneSpeeds, localAttemptsOf, paceOf } from '../lanes/lane-speed.ts';
 import { allocate, START_OF_ROTATION } from './allocation.ts';
 import type { DeliveryStarter } from './delivery.starter.ts';
 import type { FirstAttemptService } from './first-attempt.service.ts';
 import { createHandOver } from './hand-over.service.ts';
 import type { ReadyLane, RelayIdentity, RelayStore, Work } from './relay.store.ts';
 import { createSettlement } from './settlement.batcher.ts';
-import { createSlots, type SlotLimits } from './slots.ts';
+import { createSlots, type SlotLimits, type SlotRoom } from './slots.ts';
 
 /** Times in milliseconds, counts a process. */
 export const RELAY_SETTINGS = {
-  slots: { total: 256, tenant: 64, local: 64 } satisfies SlotLimits,
+  slots: {
+    total: { fast: 256, unproven: 192, slow: 128 },
+    tenant: { fast: 64, unproven: 48, slow: 32 },
+    local: 64,
+  } satisfies SlotLimits as SlotLimits,
   /** Rows a lane gets in one turn. */
   quantum: 4,
   /** Lanes that one look covers. */
@@ -79,7 +83,7 @@ export function createRelayService({
   const speeds = createLaneSpeeds();
   const settlement = createSettlement({
     write: async ({ marked, unmarked, released }) => {
-      if (marked.length + unmarked.length > 0) await store.complete(database, marked, unmarked);
+      if (marked.length + unmarked.length > 0) await store.complete(database, identity, marked, unmarked);
       if (released.length > 0) await store.release(database, identity, released);
     },
   });
@@ -130,47 +134,49 @@ export function createRelayService({
     return page.filter((lane) => lane.open);
   };
 
-  const claimWork = async (): Promise<number> => {
-    if (slots.free() === 0) return 0;
-    const now = performance.now();
-    const local = new Set<string>();
-    const rooms = (await readLanes()).map((lane) => {
+  const claimWork = async (kinds: 'all' | 'first'): Promise<number> => {
+    if (slots.isFull()) return 0;
+    const ready = (await readLanes()).map((lane) => {
       const stored = { p90Ms: lane.p90_ms, failing: lane.failing };
-      const room = slots.laneRoom(lane.lane, lane.cap, localAttemptsOf(stored, speeds.p90(lane.lane)), now);
-      if (room.local) local.add(lane.lane);
-      return { tenantId: lane.tenant_id, lane: lane.lane, room: room.room };
+      const seen = speeds.p90(lane.lane);
+      const { tenant_id: tenantId, lane: id, cap } = lane;
+      return {
+        tenantId,
+        lane: id,
+        pace: paceOf(stored, seen),
+        cap,
+        localCap: localAttemptsOf(stored, seen),
+      };
     });
-    const { quantum } = settings;
-    const shared = allocate({
-      lanes: rooms,
-      free: slots.free(),
-      tenantRoom: slots.tenantRoom,
-      quantum,
-      rotation,
-    });
+    const look = slots.look(ready, performance.now());
+    const shared = allocate({ ...look, quantum: settings.quantum, rotation });
     rotation = shared.rotation;
     if (shared.grants.length === 0) return 0;
-    const work = await store.claim(database, identity, shared.grants);
-    for (const row of work) take(row, local.has(row.lane) && row.kind === 'first');
+    const work = await store.claim(database, identity, shared.grants, kinds);
+    const rooms = new Map(look.lanes.map((room) => [room.lane, room]));
+    for (const row of work) take(row, rooms.get(row.lane));
     return work.length;
   };
 
-  const take = (work: Work, local: boolean): void => {
+  const take = (work: Work, room: SlotRoom | undefined): void => {
+    const pace = room?.pace ?? 'unproven';
+    const local = room?.local === true && work.kind === 'first';
     slots.add({
       deliveryId: work.delivery_id,
       tenantId: work.tenant_id,
       lane: work.lane,
+      pace,
       local,
       attempts: work.attempt_count,
       since: performance.now(),
     });
-    handOver.begin(work, local);
+    handOver.begin(work, { local, slow: pace === 'slow' });
   };
 
   const claimCommands = async (): Promise<number> => {
-    if (handOver.pending() > settings.slots.total + settings.commands) return 0;
+    if (handOver.pending() > settings.slots.total.fast + settings.commands) return 0;
     const commands = await store.claimCommands(database, identity, settings.commands);
-    for (const command of commands) handOver.begin(command, false);
+    for (const command of commands) handOver.begin(command, { local: false, slow: false });
     return commands.length;
   };
 
@@ -178,9 +184,10 @@ export function createRelayService({
     while (!stopping) {
       let claimed = 0;
       try {
-        if (handOver.pauseLeft() === 0) {
-          claimed = (await Promise.all([claimCommands(), claimWork()])).reduce((sum, count) => sum + count);
-        }
+        const takes = handOver.takes();
+        const claims = takes === 'none' ? [] : [claimWork(takes)];
+        if (takes === 'all') claims.push(claimCommands());
+        claimed = (await Promise.all(claims)).reduce((sum, count) => sum + count, 0);
       } catch (error) {
         onFailure(error);
         await sleep(settings.poll);
@@ -233,9 +240,6 @@ export function createRelayService({
     /** Tells the relay that there may be work. */
     poke,
 
-    /** Deliveries between their claim and the end of their attempt, in this process. */
-    inFlight: (): number => slots.size(),
-
     /**
      * Starts the relay.
      * @returns `stop`, which gives back what has not been handed over and resolves when nothing is under way
@@ -246,6 +250,7 @@ export function createRelayService({
       identity = await store.register(database, instance);
       lastBeat = now;
       const stopListening = monitor.listen({
+        begun: (deliveryId) => slots.begin(deliveryId, performance.now()),
         ended: ({ deliveryId, subscriptionId, durationMs }) => {
           if (subscriptionId !== undefined && durationMs !== undefined)
             speeds.note(subscriptionId, durationMs);

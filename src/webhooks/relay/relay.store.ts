@@ -82,7 +82,7 @@ WITH picked AS (
   JOIN lanes l ON l.subscription_id = w.lane AND lane_is_open(l)
   CROSS JOIN LATERAL (
     SELECT id FROM outbox
-    WHERE tenant_id = w.tenant_id AND lane = w.lane AND claimed_by IS NULL AND kind <> 'command'
+    WHERE tenant_id = w.tenant_id AND lane = w.lane AND claimed_by IS NULL AND kind <> 'command' AND ($6 OR kind = 'first')
     ORDER BY tenant_id, lane, id LIMIT w.quota FOR UPDATE SKIP LOCKED) AS o
 ), claimed AS (
   UPDATE outbox SET claimed_by = $1, claim_epoch = $2 FROM picked WHERE outbox.id = picked.id AND ${ALIVE}
@@ -99,27 +99,34 @@ WITH picked AS (
 )
 ${CLAIMED}`;
 
-// A started delivery whose attempt its workflow has recorded carries the mark already, and is not written again. Who steered the delivery
-// between its start and its mark did not know of the workflow: it is told by a command of its own.
-const MARK_STARTED = `
-WITH marked AS (
-  UPDATE deliveries d SET started_generation = w.generation, needs_workflow = false
-  FROM unnest($1::uuid[], $2::int[]) AS w (id, generation)
-  WHERE d.id = ANY($1::uuid[]) AND d.id = w.id AND d.generation = w.generation
-    AND d.started_generation IS DISTINCT FROM w.generation
+// Only rows that this relay still holds: one that was taken over meanwhile is somebody else's to hand over, and its delivery may have
+// gone to wait again. A started delivery whose attempt its workflow has recorded carries the mark already, and is not written again. Who
+// steered it between its start and its mark did not know of the workflow: it is told by a command of its own. A woken one is watched by
+// the sweep from here on, unless it waits again. Deliveries are locked in id order, as by everybody who locks several.
+const COMPLETE = `
+WITH own AS (
+  DELETE FROM outbox o USING unnest($3::uuid[], $4::boolean[], $5::bigint[]) AS w (id, mark, epoch)
+  WHERE o.id = ANY($3::uuid[]) AND o.id = w.id AND o.claimed_by = $1 AND o.claim_epoch = $2
+  RETURNING o.id, o.delivery_id, o.generation, o.kind, w.mark, w.epoch
+), target AS (
+  SELECT d.id, own.kind, own.generation, own.epoch FROM own JOIN deliveries d ON d.id = own.delivery_id
+  WHERE own.mark AND d.id = ANY($6::uuid[]) AND CASE own.kind
+    WHEN 'wake' THEN d.waiting_epoch <= own.epoch
+    ELSE d.generation = own.generation AND d.started_generation IS DISTINCT FROM own.generation END
+  ORDER BY d.id FOR UPDATE OF d
+), woken AS (
+  UPDATE deliveries d SET waiting_epoch = NULL, next_attempt_at = now() FROM target t
+  WHERE d.id = ANY($6::uuid[]) AND d.id = t.id AND t.kind = 'wake' AND NOT EXISTS (
+    SELECT 1 FROM outbox o WHERE o.delivery_id = d.id AND o.kind = 'wake' AND o.id NOT IN (SELECT id FROM own))
+), marked AS (
+  UPDATE deliveries d SET started_generation = t.generation, needs_workflow = false FROM target t
+  WHERE d.id = ANY($6::uuid[]) AND d.id = t.id AND t.kind IN ('first', 'start')
   RETURNING d.id, d.tenant_id, d.subscription_id, d.generation, d.retry_requested_at, d.status
 )
 INSERT INTO outbox (id, tenant_id, lane, delivery_id, generation, kind, command)
 SELECT gen_random_uuid(), tenant_id, subscription_id, id, generation, 'command',
   CASE status WHEN 'canceled' THEN 'cancel' ELSE 'retry' END
 FROM marked WHERE retry_requested_at IS NOT NULL OR status = 'canceled'`;
-
-// From here on the sweep watches over a woken delivery, unless it has gone to wait again.
-const MARK_WOKEN = `
-UPDATE deliveries d SET waiting_epoch = NULL, next_attempt_at = now()
-FROM unnest($1::uuid[], $2::bigint[]) AS w (id, epoch)
-WHERE d.id = ANY($1::uuid[]) AND d.id = w.id AND d.waiting_epoch <= w.epoch AND NOT EXISTS (
-  SELECT 1 FROM outbox o WHERE o.delivery_id = d.id AND o.kind = 'wake' AND NOT o.id = ANY($3::uuid[]))`;
 
 const RESTART = `
 WITH next AS (
@@ -170,16 +177,18 @@ export function createRelayStore() {
     ): Promise<ReadyLane[]> =>
       (await queryable.query<ReadyLane>(READY_LANES, [after.tenantId, after.lane, limit])).rows,
 
-    /** Claims the oldest work of open lanes, at most `quota` a lane. */
+    /** Claims the oldest work of open lanes, at most `quota` a lane; with `first` only deliveries that nothing has tried. */
     claim: async (
       queryable: Queryable,
       { instance, epoch }: RelayIdentity,
       grants: readonly { tenantId: string; lane: string; quota: number }[],
+      kinds: 'all' | 'first' = 'all',
     ): Promise<Work[]> => {
       const tenants = grants.map(({ tenantId }) => tenantId);
       const lanes = grants.map(({ lane }) => lane);
       const quotas = grants.map(({ quota }) => quota);
-      return (await queryable.query<Work>(CLAIM, [instance, epoch, tenants, lanes, quotas])).rows;
+      return (await queryable.query<Work>(CLAIM, [instance, epoch, tenants, lanes, quotas, kinds === 'all']))
+        .rows;
     },
 
     claimCommands: async (
@@ -188,40 +197,39 @@ export function createRelayStore() {
       limit: number,
     ): Promise<Work[]> => (await queryable.query<Work>(CLAIM_COMMANDS, [instance, epoch, limit])).rows,
 
-    /** Deletes rows whose hand-over was acknowledged, and marks the deliveries of the first list. Safe to repeat. */
+    /**
+     * Deletes rows whose hand-over was acknowledged, and marks the deliveries of the first list, as far as this relay still holds
+     * their claims. Safe to repeat.
+     */
     complete: async (
       queryable: Queryable,
+      { instance, epoch }: RelayIdentity,
       marked: readonly Work[],
       unmarked: readonly Work[],
     ): Promise<void> => {
-      const ids = [...marked, ...unmarked].map(({ id }) => id);
-      const started = marked.filter(({ kind }) => kind === 'first' || kind === 'start');
-      const woken = marked.filter(({ kind }) => kind === 'wake');
-      if (started.length > 0) {
-        await queryable.query(MARK_STARTED, [
-          started.map((work) => work.delivery_id),
-          started.map((work) => work.generation),
-        ]);
-      }
-      if (woken.length > 0) {
-        await queryable.query(MARK_WOKEN, [
-          woken.map((work) => work.delivery_id),
-          woken.map((work) => work.epoch),
-          ids,
-        ]);
-      }
-      await queryable.query('DELETE FROM outbox WHERE id = ANY($1::uuid[])', [ids]);
+      const work = [...marked, ...unmarked];
+      await queryable.query(COMPLETE, [
+        instance,
+        epoch,
+        work.map(({ id }) => id),
+        work.map((_, index) => index < marked.length),
+        work.map((row) => row.epoch),
+        marked.map((row) => row.delivery_id),
+      ]);
     },
 
-    /** Gives claims back. */
+    /** Gives claims back. What was tried meanwhile is no longer a first attempt: what it needs is a workflow. */
     release: async (
       queryable: Queryable,
-      { instance }: RelayIdentity,
+      { instance, epoch }: RelayIdentity,
       work: readonly Work[],
     ): Promise<void> => {
       await queryable.query(
-        'UPDATE outbox SET claimed_by = NULL, claim_epoch = NULL WHERE id = ANY($1::uuid[]) AND claimed_by = $2',
-        [work.map(({ id }) => id), instance],
+        `UPDATE outbox o SET claimed_by = NULL, claim_epoch = NULL,
+           kind = CASE WHEN o.kind = 'first' AND w.tried THEN 'start' ELSE o.kind END
+         FROM unnest($1::uuid[], $4::boolean[]) AS w (id, tried)
+         WHERE o.id = ANY($1::uuid[]) AND o.id = w.id AND o.claimed_by = $2 AND o.claim_epoch = $3`,
+        [work.map(({ id }) => id), instance, epoch, work.map((row) => row.attempt_count > 0)],
       );
     },
 

@@ -12,6 +12,8 @@ import type { OverdueDelivery, SweepStore } from './sweep.store.ts';
 export type SweepReport = {
   /** Deliveries whose workflow was gone, and which get another. */
   readonly restarted: number;
+  /** Overdue deliveries whose workflow still waited, and was told. */
+  readonly told: number;
   /** Of deleted subscriptions. */
   readonly canceled: number;
   /** Waiting deliveries whose lane was open. */
@@ -42,28 +44,33 @@ export function createSweepService({
   database: Pick<Database, 'query' | 'pool'>;
   store: SweepStore;
   relays: Pick<RelayStore, 'restart'>;
-  starter: Pick<DeliveryStarter, 'isRunning'>;
+  starter: Pick<DeliveryStarter, 'stateOf' | 'signal'>;
   onSwept?: ((report: SweepReport) => void) | undefined;
   onFailure: (error: unknown) => void;
   interval?: number | undefined;
   late?: number | undefined;
 }) {
-  const restartIfGone = async ({ id, generation }: OverdueDelivery): Promise<boolean> => {
-    if (await starter.isRunning({ deliveryId: id, generation })) return false;
-    return relays.restart(database, { deliveryId: id, generation, outboxId: newId() });
+  /** One that is gone is started again; one that waits although its time has come is told to look. */
+  const moveOn = async ({ id, generation }: OverdueDelivery): Promise<'restarted' | 'told' | undefined> => {
+    const delivery = { deliveryId: id, generation };
+    const state = await starter.stateOf(delivery);
+    if (state === 'busy') return undefined;
+    if (state === 'waiting' && (await starter.signal(delivery, 'retryNow'))) return 'told';
+    const again = await relays.restart(database, { ...delivery, outboxId: newId() });
+    return again ? 'restarted' : undefined;
   };
 
-  const restartOverdue = async (): Promise<number> => {
-    let restarted = 0;
+  const moveOverdue = async (): Promise<{ restarted: number; told: number }> => {
+    const moved = { restarted: 0, told: 0 };
     let after: OverdueDelivery | undefined;
     for (;;) {
       const page = await store.overdue(database, { lateMs: late, after, limit: CHUNK });
       for (let start = 0; start < page.length; start += ASKED_AT_ONCE) {
         const group = page.slice(start, start + ASKED_AT_ONCE);
-        restarted += (await Promise.all(group.map(restartIfGone))).filter(Boolean).length;
+        for (const how of await Promise.all(group.map(moveOn))) if (how !== undefined) moved[how] += 1;
       }
       after = page.at(-1);
-      if (page.length < CHUNK) return restarted;
+      if (page.length < CHUNK) return moved;
     }
   };
 
@@ -79,7 +86,7 @@ export function createSweepService({
     const partitions = await ensurePartitions(database);
     const canceled = await inChunks((limit) => store.cancelDeleted(database, limit));
     const mended = await inChunks((limit) => store.mendParked(database, limit));
-    return { partitions, canceled, mended, restarted: await restartOverdue() };
+    return { partitions, canceled, mended, ...(await moveOverdue()) };
   };
 
   return {

@@ -17,7 +17,8 @@ WHERE d.status IN ('pending', 'retrying') AND d.started_generation IS NOT NULL A
   AND d.next_attempt_at < now() - $1::float8 * interval '1 millisecond' AND (d.next_attempt_at, d.id) > ($2, $3::uuid)
 ORDER BY d.next_attempt_at, d.id LIMIT $4`;
 
-// Workflows that still wait are told; the others would find out by themselves.
+// Workflows that still wait are told; the others would find out by themselves. What a relay holds is left to it: it marks a delivery that
+// it has started, and that is when a workflow is told that nobody knew of.
 const CANCEL_DELETED = `
 WITH victims AS (
   SELECT d.id FROM lanes l JOIN deliveries d ON d.subscription_id = l.subscription_id
@@ -28,7 +29,9 @@ WITH victims AS (
   FROM victims WHERE d.id = victims.id
   RETURNING d.id, d.tenant_id, d.subscription_id, d.started_generation
 ), dropped AS (
-  DELETE FROM outbox o USING canceled c WHERE o.delivery_id = c.id
+  DELETE FROM outbox WHERE id IN (
+    SELECT o.id FROM outbox o JOIN canceled c ON c.id = o.delivery_id
+    WHERE o.claimed_by IS NULL AND o.kind <> 'command' FOR UPDATE OF o SKIP LOCKED)
 ), told AS (
   INSERT INTO outbox (id, tenant_id, lane, delivery_id, generation, kind, command)
   SELECT gen_random_uuid(), tenant_id, subscription_id, id, started_generation, 'command', 'cancel'

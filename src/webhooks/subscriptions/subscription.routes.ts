@@ -3,6 +3,7 @@ import { defineRoute, type Route } from '../../http/route.ts';
 import {
   createdSubscriptionSchema,
   createSubscriptionBody,
+  noFields,
   presentSubscription,
   subscriptionListQuery,
   subscriptionListSchema,
@@ -130,7 +131,7 @@ export function createSubscriptionRoutes({ subscriptions }: { subscriptions: Sub
       tag: TAG,
       scope: 'webhooks:write',
       idempotent: true,
-      request: { params: subscriptionParams },
+      request: { params: subscriptionParams, body: noFields },
       exists: (context, { id }) => subscriptions.exists(context, id),
       responses: {
         202: {

@@ -26,12 +26,9 @@ const maxAge = z
   .min(BOUNDS.maxAge.least)
   .max(BOUNDS.maxAge.most)
   .meta({ description: 'Replay window of a signature, in seconds.' });
-const rateLimit = z
-  .int()
-  .min(BOUNDS.rateLimit.least)
-  .max(BOUNDS.rateLimit.most)
-  .nullable()
-  .meta({ description: 'Deliveries a second at most; null for no limit of its own.' });
+const rateLimit = z.int().min(BOUNDS.rateLimit.least).max(BOUNDS.rateLimit.most).nullable().meta({
+  description: 'Deliveries a second at most; null for no limit of its own. Kept, and not enforced yet.',
+});
 const retryPolicy = z
   .strictObject({
     delays_seconds: z
@@ -80,10 +77,10 @@ export const updateSubscriptionBody = createSubscriptionBody
   .omit({ secret: true })
   .partial()
   .extend({
-    held: z
-      .enum(['deliver', 'discard'])
-      .optional()
-      .meta({ description: 'With active true: whether deliveries that were held go out or are canceled.' }),
+    held: z.enum(['deliver', 'discard']).optional().meta({
+      description:
+        'With active true: whether untried deliveries that waited because the subscription was inactive go out, or are canceled (discard). Tried ones go on in any case, and so does what a Retry-After of the receiver holds.',
+    }),
   })
   .refine((body) => body.held === undefined || body.active === true, {
     path: ['held'],
@@ -129,6 +126,9 @@ export const subscriptionListSchema = z
   .meta({ id: 'WebhookSubscriptionList' });
 
 export const testDeliverySchema = z.object({ delivery_id: z.uuid(), event_id: z.string() });
+
+/** The body of a request that takes none. */
+export const noFields = z.strictObject({});
 
 export const subscriptionParams = z.object({ id: z.uuid() });
 

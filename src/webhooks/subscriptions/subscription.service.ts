@@ -1,23 +1,23 @@
 // The life of subscriptions. A change, its audit entry and its event are one transaction; no event goes to its own subscription.
 import type { AuditContext, AuditService } from '../../audit/audit.service.ts';
+import { serviceContext } from '../../audit/audit.ts';
 import type { RequestContext } from '../../context.ts';
 import { newSecret } from '../../crypto/opaque-secret.node.ts';
 import type { Database } from '../../database/database.ts';
 import { newId } from '../../database/ids.ts';
-import type { Page, PageRequest } from '../../database/page.ts';
-import type { Queryable, Transaction, Unit } from '../../database/transaction.ts';
+import type { Transaction, Unit } from '../../database/transaction.ts';
 import { ServiceError } from '../../errors/service-error.ts';
 import type { EventService } from '../../events/event.service.ts';
-import { DEFAULT_RETRY_POLICY, type RetryPolicy } from '../deliveries/retry-schedule.ts';
+import type { RetryPolicy } from '../deliveries/retry-schedule.ts';
 import type { Network } from '../egress/address-rules.ts';
-import type { LaneRow, LaneService } from '../lanes/lane.service.ts';
+import type { LaneService } from '../lanes/lane.service.ts';
+import { createSubscriptionReader, type Subscription, unknownSubscription } from './subscription.reader.ts';
 import type { SubscriptionSealing } from './subscription.sealing.ts';
 import type { SubscriptionChanges, SubscriptionStore } from './subscription.store.ts';
 import {
   BOUNDS,
   checkSecret,
   decideSink,
-  maskHeaders,
   readFilters,
   readHeaders,
   readReceiverUrl,
@@ -25,21 +25,7 @@ import {
   type SubscriptionRecord,
 } from './subscription.ts';
 
-/** A subscription as it is shown: headers masked, retry policy resolved, with its lane. */
-export type Subscription = Omit<
-  SubscriptionRecord,
-  'secretSealed' | 'headersSealed' | 'retryPolicy' | 'filters' | 'deletedAt'
-> & {
-  readonly active: boolean;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly retryPolicy: RetryPolicy;
-  readonly lane: {
-    readonly state: LaneRow['state'];
-    readonly holdUntil: Date | null;
-    readonly failingSince: Date | null;
-    readonly waiting: number;
-  };
-};
+export type { Subscription } from './subscription.reader.ts';
 
 /** Fields that a caller decides; null takes the usual retry policy or no rate limit. */
 export type SubscriptionInput = {
@@ -67,9 +53,6 @@ export type SubscriptionPatch = Partial<SubscriptionInput> & {
   readonly held?: 'deliver' | 'discard' | undefined;
 };
 
-/** Who acts when no request does. */
-const SERVICE = { kind: 'service' } as const;
-
 type Verb = 'created' | 'updated' | 'activated' | 'deactivated' | 'deleted';
 
 /**
@@ -93,52 +76,17 @@ export function createSubscriptionService({
   sealing: SubscriptionSealing;
   deliveries: {
     cancelUntried(
-      queryable: Queryable,
+      unit: Unit,
       subscriptionId: string,
-      options: { onlyWhileClosed: boolean },
-    ): Promise<void>;
+      options: { onlyWhileInactive: boolean },
+    ): Promise<{ canceled: number; more: boolean }>;
+    cancelUnfinished(unit: Unit, subscriptionId: string): Promise<void>;
   };
   audit: Pick<AuditService, 'append'>;
   events: Pick<EventService, 'emit'>;
   admittedNetworks: readonly Network[];
 }) {
-  async function show(context: RequestContext, rows: readonly SubscriptionRecord[]): Promise<Subscription[]> {
-    const ids = rows.map(({ id }) => id);
-    const gates = await lanes.read(context.transaction ?? database, ids);
-    return rows.flatMap((row) => {
-      const lane = gates.get(row.id);
-      return lane === undefined ? [] : [toSubscription(row, lane)];
-    });
-  }
-
-  async function showOne(context: RequestContext, row: SubscriptionRecord): Promise<Subscription> {
-    const [subscription] = await show(context, [row]);
-    if (subscription === undefined) throw unknownSubscription();
-    return subscription;
-  }
-
-  function toSubscription(row: SubscriptionRecord, lane: LaneRow): Subscription {
-    const {
-      secretSealed: _secret,
-      headersSealed,
-      retryPolicy,
-      filters: _filters,
-      deletedAt: _end,
-      ...shown
-    } = row;
-    return {
-      ...shown,
-      active: lane.active,
-      headers: maskHeaders(sealing.openHeaders(row.id, headersSealed)),
-      retryPolicy: retryPolicy ?? DEFAULT_RETRY_POLICY,
-      lane: {
-        state: lane.state,
-        holdUntil: lane.hold_until,
-        failingSince: lane.failing_since,
-        waiting: lane.waiting,
-      },
-    };
-  }
+  const reader = createSubscriptionReader({ store, database, lanes, sealing });
 
   async function lock(
     transaction: Transaction,
@@ -189,6 +137,40 @@ export function createSubscriptionService({
     await events.emit(unit, context, [{ type, data, exceptSubscription: id }]);
   }
 
+  /** Changes what the patch names, in one transaction with its audit entry and its event. */
+  const change = (context: RequestContext, id: string, patch: SubscriptionPatch): Promise<Subscription> =>
+    database.transaction(context, async (transaction) => {
+      const before = await lock(transaction, context, id);
+      const row = await store.update(transaction, id, toChanges(before, patch));
+      const flag =
+        patch.active === undefined
+          ? { changed: false }
+          : await lanes.setActive(transaction, id, patch.active);
+      if (patch.held === 'discard' && flag.changed)
+        while (await discard({ ...context, transaction }, id, { onlyWhileInactive: false }));
+      if (row.url !== before.url) await lanes.endHold(transaction, id);
+      const verb = !flag.changed ? 'updated' : patch.active ? 'activated' : 'deactivated';
+      await record(transaction, context, verb, row, { fields: fieldsOf(patch) });
+      return reader.show({ ...context, transaction }, row);
+    });
+
+  /** Cancels some of what waits, with an audit entry that says how many. @returns whether there is more */
+  const discard = (
+    context: RequestContext,
+    id: string,
+    options: { onlyWhileInactive: boolean },
+  ): Promise<boolean> =>
+    database.transaction(context, async (transaction) => {
+      const { canceled, more } = await deliveries.cancelUntried(transaction, id, options);
+      const target = { type: 'subscription', id };
+      const data = { deliveries: canceled };
+      if (canceled > 0)
+        await audit.append(transaction, context, [
+          { action: 'webhook.deliveries.discarded', outcome: 'success', target, data },
+        ]);
+      return more;
+    });
+
   return {
     /**
      * Creates a subscription with its lane. Emits `webhook.endpoint.created`.
@@ -228,63 +210,43 @@ export function createSubscriptionService({
           active: input.active ?? true,
         });
         await record(transaction, context, 'created', row);
-        return { subscription: await showOne({ ...context, transaction }, row), secret: generated };
+        return { subscription: await reader.show({ ...context, transaction }, row), secret: generated };
       });
     },
 
-    /** Whether this is a subscription of the tenant that is not deleted. One indexed read. */
-    exists: (context: RequestContext, id: string): Promise<boolean> =>
-      store.exists(context.transaction ?? database, context.tenant.id, id),
-
-    /** @throws ServiceError `not_found` for an id that is no subscription of this tenant, or a deleted one */
-    get: async (context: RequestContext, id: string): Promise<Subscription> => {
-      const row = await store.find(context.transaction, context.tenant.id, id);
-      if (row === null) throw unknownSubscription();
-      return showOne(context, row);
-    },
-
-    /** A page of the tenant's subscriptions, the newest first. @throws ServiceError `invalid_request` for a foreign cursor */
-    list: async (context: RequestContext, request: PageRequest): Promise<Page<Subscription>> => {
-      const page = await store.list(context.transaction, context.tenant.id, request);
-      return { data: await show(context, page.data), nextCursor: page.nextCursor };
-    },
+    exists: reader.exists,
+    get: reader.get,
+    list: reader.list,
 
     /**
-     * Changes the given fields. Deactivating closes the lane, activating opens it (after canceling what was held, when
-     * `held` is `discard`), another URL ends a hold. Emits `webhook.endpoint.activated`, `deactivated` or `updated`.
+     * Changes the given fields; without any, nothing happens. Deactivating closes the lane, activating opens it, another URL ends a
+     * hold. With `held: 'discard'` the untried deliveries of an inactive subscription are canceled before it becomes active, after all
+     * else has been changed: nothing that can be refused comes later. Emits `webhook.endpoint.activated`, `deactivated` or `updated`.
      * @throws ServiceError `not_found`, `invalid_request`
      */
     update: async (context: RequestContext, id: string, patch: SubscriptionPatch): Promise<Subscription> => {
       const found = await store.find(context.transaction, context.tenant.id, id);
       if (found === null) throw unknownSubscription();
+      if (fieldsOf(patch).length === 0) return reader.show(context, found);
       toChanges(found, patch);
-      // Most of them before the transaction: the lane is closed, so nothing goes out meanwhile, however many there are.
-      if (patch.held === 'discard')
-        await deliveries.cancelUntried(context.transaction ?? database, id, { onlyWhileClosed: true });
-      return database.transaction(context, async (transaction) => {
-        const before = await lock(transaction, context, id);
-        const changes = toChanges(before, patch);
-        const row = await store.update(transaction, id, changes);
-        const flag =
-          patch.active === undefined
-            ? { changed: false }
-            : await lanes.setActive(transaction, id, patch.active);
-        if (patch.held === 'discard' && flag.changed)
-          await deliveries.cancelUntried(transaction, id, { onlyWhileClosed: false });
-        if (row.url !== before.url) await lanes.endHold(transaction, id);
-        const verb = !flag.changed ? 'updated' : patch.active ? 'activated' : 'deactivated';
-        const fields = Object.entries(patch).flatMap(([name, value]) => (value === undefined ? [] : [name]));
-        if (fields.length > 0) await record(transaction, context, verb, row, { fields });
-        return showOne({ ...context, transaction }, row);
-      });
+      if (patch.held !== 'discard') return change(context, id, patch);
+      const { active, held, ...others } = patch;
+      if (fieldsOf(others).length > 0) await change(context, id, others);
+      // In transactions of their own, however many there are: the lane is closed, so nothing goes out meanwhile.
+      while (await discard(context, id, { onlyWhileInactive: true }));
+      return change(context, id, { active, held });
     },
 
-    /** Deletes a subscription; its unfinished deliveries are canceled. Emits `webhook.endpoint.deleted`. @throws ServiceError `not_found` */
+    /**
+     * Deletes a subscription; its unfinished deliveries count as canceled from then on. Emits `webhook.endpoint.deleted`.
+     * @throws ServiceError `not_found`
+     */
     remove: (context: RequestContext, id: string): Promise<void> =>
       database.transaction(context, async (transaction) => {
         await lock(transaction, context, id);
         const row = await store.markDeleted(transaction, id);
         await lanes.remove(transaction, id);
+        await deliveries.cancelUnfinished(transaction, id);
         await record(transaction, context, 'deleted', row);
       }),
 
@@ -328,7 +290,7 @@ export function createSubscriptionService({
       const row = await store.disable(unit, tenantId, subscriptionId, reason);
       if (row === undefined) return;
       await lanes.setActive(unit, subscriptionId, false);
-      const context = { requestId: newId(), address: 'local', tenant: { id: tenantId }, actor: SERVICE };
+      const context = serviceContext({ id: tenantId }, newId());
       const { host, event_types: eventTypes } = row;
       await record(unit, context, 'deactivated', { id: subscriptionId, host, eventTypes }, { reason });
     },
@@ -337,6 +299,6 @@ export function createSubscriptionService({
 
 export type SubscriptionService = ReturnType<typeof createSubscriptionService>;
 
-function unknownSubscription(): ServiceError {
-  return new ServiceError('not_found', { detail: 'There is no subscription with this id.' });
+function fieldsOf(patch: SubscriptionPatch): string[] {
+  return Object.entries(patch).flatMap(([name, value]) => (value === undefined ? [] : [name]));
 }

@@ -110,10 +110,12 @@ export function readHeaders(
   stored: Readonly<Record<string, string>> = {},
 ): Record<string, string> {
   const merged = Object.fromEntries(
-    Object.entries(headers).map(([name, value]) => [
-      name,
-      value === MASK && isSensitive(name) ? (stored[name.toLowerCase()] ?? value) : value,
-    ]),
+    Object.entries(headers).map(([name, value]) => {
+      if (value !== MASK || !isSensitive(name)) return [name, value];
+      const kept = stored[name.toLowerCase()];
+      if (kept === undefined) throw invalidField(`body.headers.${name}`, 'is masked, and no value is stored');
+      return [name, kept];
+    }),
   );
   const verdict = checkCustomHeaders(merged);
   if (verdict.ok) return verdict.headers;

@@ -164,6 +164,42 @@ describe('the shown status', () => {
   });
 });
 
+describe('the time of the next attempt', () => {
+  it.each([
+    ['waiting_epoch = 0, next_attempt_at = NULL', '2999-01-01T00:00:00.000Z'],
+    ["next_attempt_at = '2998-01-01T00:00:00Z'", '2999-01-01T00:00:00.000Z'],
+    ["next_attempt_at = '3000-01-01T00:00:00Z'", '3000-01-01T00:00:00.000Z'],
+  ])('of a tried one with %s is not before the hold of its lane ends', async (row, shown) => {
+    const { id, delivery } = await given(`status = 'retrying', attempt_count = 1, ${row}`);
+    const lane = (change: string) =>
+      rooms.database.query(`UPDATE lanes SET ${change} WHERE subscription_id = $1`, [id]);
+    await lane("state = 'held', hold_until = '2999-01-01T00:00:00Z'");
+    const read = async () => (await rooms.send('GET', `${ALL}/${delivery}`)).body;
+    expect(await read()).toMatchObject({ status: 'retrying', next_attempt_at: shown });
+  });
+
+  it('is unknown while the subscription is inactive, whatever hold it also has', async () => {
+    const { id, delivery } = await given("status = 'pending'");
+    await rooms.database.query(
+      "UPDATE lanes SET active = false, hold_until = '2999-01-01T00:00:00Z' WHERE subscription_id = $1",
+      [id],
+    );
+    const { body } = await rooms.send('GET', `${ALL}/${delivery}`);
+    expect(body).toMatchObject({ status: 'held', next_attempt_at: null });
+  });
+
+  it('of one that a deleted subscription left is over, with the time of the deletion', async () => {
+    const { id, delivery } = await given("status = 'retrying'");
+    await rooms.database.query('UPDATE lanes SET deleted = true WHERE subscription_id = $1', [id]);
+    const { body } = await rooms.send('GET', `${ALL}/${delivery}`);
+    expect(body).toMatchObject({
+      status: 'canceled',
+      next_attempt_at: null,
+      completed_at: expect.any(String),
+    });
+  });
+});
+
 describe('a list', () => {
   it('pages through all deliveries, the newest first, each once, while others come', async () => {
     const { id, deliveries } = await given("status = 'pending'", 7);

@@ -7,6 +7,7 @@ import {
   maxAttempts,
   nextDelay,
   RETRY_POLICY_BOUNDS,
+  readRetryPolicy,
 } from '../../../src/webhooks/deliveries/retry-schedule.ts';
 
 const SECONDS = [5, 30, 120, 600, 1800, 3600, 10_800, 21_600, 43_200, 86_400, 86_400];
@@ -68,5 +69,13 @@ describe('nextDelay', () => {
     const { maxDelays, maxDelayMs } = RETRY_POLICY_BOUNDS;
     expect((maxDelays * maxDelayMs * 1.2) / 86_400_000).toBeLessThan(30);
     expect(DEFAULT_RETRY_POLICY.delaysMs.length).toBeLessThanOrEqual(maxDelays);
+  });
+});
+
+describe('a stored schedule', () => {
+  it('is taken as it is, and the usual one instead of whatever is none', () => {
+    expect(readRetryPolicy({ delaysMs: [1_000, 2_000] })).toEqual({ delaysMs: [1_000, 2_000] });
+    for (const stored of [null, undefined, 'x', {}, { delaysMs: 5 }, { delaysMs: ['5'] }, { delaysMs: [-1] }])
+      expect(readRetryPolicy(stored)).toBe(DEFAULT_RETRY_POLICY);
   });
 });

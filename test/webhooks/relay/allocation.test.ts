@@ -1,10 +1,17 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { allocate, type LaneRoom, START_OF_ROTATION } from '../../../src/webhooks/relay/allocation.ts';
+import type { Pace, Room } from '../../../src/webhooks/relay/slot-room.ts';
 
-const lane = (tenantId: string, name: string, room = 100): LaneRoom => ({ tenantId, lane: name, room });
+const lane = (tenantId: string, name: string, room = 100, pace: Pace = 'fast'): LaneRoom => ({
+  tenantId,
+  lane: name,
+  pace,
+  room,
+});
+const all = (slots: number): Room => ({ fast: slots, unproven: slots, slow: slots });
 const share = (input: Partial<Parameters<typeof allocate>[0]> & { lanes: LaneRoom[] }) =>
-  allocate({ free: 100, tenantRoom: () => 100, quantum: 4, rotation: START_OF_ROTATION, ...input });
+  allocate({ free: all(100), tenantRoom: () => all(100), quantum: 4, rotation: START_OF_ROTATION, ...input });
 
 const quotas = (grants: { lane: string; quota: number }[]) =>
   Object.fromEntries(grants.map(({ lane: name, quota }) => [name, quota]));
@@ -15,7 +22,7 @@ describe('sharing slots out', () => {
       ...Array.from({ length: 50 }, (_, n) => lane('a', `a${String(n).padStart(2, '0')}`)),
       lane('b', 'b'),
     ];
-    const { grants } = share({ lanes, free: 40 });
+    const { grants } = share({ lanes, free: all(40) });
     expect(quotas(grants).b).toBe(20);
   });
 
@@ -24,7 +31,7 @@ describe('sharing slots out', () => {
     let rotation = START_OF_ROTATION;
     const served: string[] = [];
     for (let round = 0; round < 6; round += 1) {
-      const result = share({ lanes, free: 4, rotation });
+      const result = share({ lanes, free: all(4), rotation });
       rotation = result.rotation;
       served.push(...result.grants.map((grant) => grant.lane));
     }
@@ -34,9 +41,30 @@ describe('sharing slots out', () => {
   it('keeps to the room of each lane and each tenant', () => {
     const { grants } = share({
       lanes: [lane('a', 'a1', 3), lane('a', 'a2', 50), lane('b', 'b1', 0), lane('c', 'c1', 9)],
-      tenantRoom: (tenant) => (tenant === 'a' ? 10 : 6),
+      tenantRoom: (tenant) => all(tenant === 'a' ? 10 : 6),
     });
     expect(quotas(grants)).toEqual({ a1: 3, a2: 7, c1: 6 });
+  });
+
+  it('keeps slots for the fast, and some of the others for the unproven', () => {
+    const lanes = [
+      lane('a', 'slow', 100, 'slow'),
+      lane('a', 'unproven', 100, 'unproven'),
+      lane('a', 'fast'),
+      lane('b', 'slow of b', 100, 'slow'),
+    ];
+    const part: Room = { fast: 20, unproven: 12, slow: 6 };
+    const withoutFast = lanes.filter(({ pace }) => pace !== 'fast');
+    expect(quotas(share({ lanes: withoutFast, tenantRoom: () => part }).grants)).toEqual({
+      slow: 6,
+      unproven: 6,
+      'slow of b': 6,
+    });
+    const { grants } = share({ lanes, free: { fast: 30, unproven: 14, slow: 8 }, tenantRoom: () => part });
+    const { slow = 0, unproven = 0, fast = 0, 'slow of b': other = 0 } = quotas(grants);
+    expect(slow + other).toBe(8);
+    expect(slow + other + unproven).toBe(14);
+    expect(fast).toBe(20 - slow - unproven);
   });
 
   it('never gives more than there is, and never leaves a slot that somebody could use', () => {
@@ -45,6 +73,7 @@ describe('sharing slots out', () => {
         tenantId: fc.constantFrom('a', 'b', 'c'),
         lane: fc.string({ minLength: 1, maxLength: 4 }),
         room: fc.integer({ min: 0, max: 20 }),
+        pace: fc.constantFrom('fast', 'unproven', 'slow'),
       }),
       { selector: (each) => each.lane, maxLength: 30 },
     );
@@ -55,7 +84,12 @@ describe('sharing slots out', () => {
         fc.integer({ min: 0, max: 30 }),
         fc.integer({ min: 1, max: 8 }),
         (rooms, free, tenantRoom, quantum) => {
-          const { grants } = share({ lanes: rooms, free, tenantRoom: () => tenantRoom, quantum });
+          const { grants } = share({
+            lanes: rooms,
+            free: all(free),
+            tenantRoom: () => all(tenantRoom),
+            quantum,
+          });
           const given = grants.reduce((sum, { quota }) => sum + quota, 0);
           const roomOf = new Map(rooms.map((each) => [each.lane, each.room]));
           for (const grant of grants) {

@@ -1,48 +1,110 @@
 import { describe, expect, it } from 'vitest';
-import { createSlots, type Flight } from '../../../src/webhooks/relay/slots.ts';
+import { createSlots, type Flight, type ReadyLane } from '../../../src/webhooks/relay/slots.ts';
 import { createStartWindow } from '../../../src/webhooks/relay/start-window.ts';
 
-const LIMITS = { total: 10, tenant: 6, local: 4 };
+const LIMITS = {
+  total: { fast: 20, unproven: 15, slow: 10 },
+  tenant: { fast: 12, unproven: 9, slow: 6 },
+  local: 4,
+};
 const flight = (deliveryId: string, more: Partial<Flight> = {}): Flight => ({
   deliveryId,
   tenantId: 'tenant',
   lane: 'lane',
+  pace: 'fast',
   local: false,
   attempts: 0,
   since: 1_000,
   ...more,
 });
+const ready = (lane: string, more: Partial<ReadyLane> = {}): ReadyLane => ({
+  tenantId: 'tenant',
+  lane,
+  pace: 'fast',
+  cap: 32,
+  localCap: 0,
+  ...more,
+});
 
 describe('slots', () => {
+  const roomsOf = (slots: ReturnType<typeof createSlots>, lanes: ReadyLane[], now = 1_000) =>
+    slots.look(lanes, now).lanes.map(({ room, local, pace }) => ({ room, local, pace }));
+
   it('counts in flight by process, tenant and lane, and forgets what has ended', () => {
     const slots = createSlots(LIMITS);
     slots.add(flight('1'));
     slots.add(flight('1'));
-    slots.add(flight('2', { lane: 'other' }));
-    expect([slots.size(), slots.free(), slots.tenantRoom('tenant'), slots.tenantRoom('another')]).toEqual([
-      2, 8, 4, 6,
-    ]);
-    expect(slots.laneRoom('lane', 3, 0, 1_000)).toEqual({ room: 2, local: false });
+    slots.add(flight('2', { lane: 'other', pace: 'slow' }));
+    const { free, tenantRoom } = slots.look([], 1_000);
+    expect(free).toEqual({ fast: 18, unproven: 14, slow: 9 });
+    expect(tenantRoom('tenant')).toEqual({ fast: 10, unproven: 8, slow: 5 });
+    expect(tenantRoom('another')).toEqual(LIMITS.tenant);
+    expect(roomsOf(slots, [ready('lane', { cap: 3 })])).toEqual([{ room: 2, local: false, pace: 'fast' }]);
     expect(slots.remove('1')).toBe(true);
     expect(slots.remove('1')).toBe(false);
-    expect(slots.laneRoom('lane', 3, 0, 1_000)).toEqual({ room: 3, local: false });
-    expect(slots.free()).toBe(9);
+    expect(roomsOf(slots, [ready('lane', { cap: 3 })])).toEqual([{ room: 3, local: false, pace: 'fast' }]);
+  });
+
+  it('lets a lane have no more than its share of its tenant while others of its pace have work', () => {
+    const slots = createSlots(LIMITS);
+    const slow = (lane: string) => ready(lane, { pace: 'slow' });
+    const rooms = (lanes: ReadyLane[]) => roomsOf(slots, lanes).map(({ room }) => room);
+    expect(rooms([slow('a')])).toEqual([6]);
+    slots.add(flight('1', { lane: 'a', pace: 'slow' }));
+    expect(rooms([slow('a'), slow('b'), ready('fast')])).toEqual([2, 3, 12]);
+    // One that has nothing more to do, and something under way, counts as well.
+    expect(rooms([slow('b')])).toEqual([3]);
+    expect(rooms([slow('b'), { ...slow('c'), tenantId: 'another' }])).toEqual([3, 6]);
+    expect(rooms(['b', 'c', 'd', 'e', 'f', 'g', 'h'].map(slow))).toEqual([1, 1, 1, 1, 1, 1, 1]);
+  });
+
+  it('lets a lane of which nothing is known have a few attempts, until it is known', () => {
+    const slots = createSlots({ ...LIMITS, tenant: { fast: 64, unproven: 48, slow: 32 } });
+    const rooms = roomsOf(slots, [
+      ready('a', { pace: 'unproven' }),
+      ready('b'),
+      ready('c', { pace: 'slow' }),
+    ]);
+    expect(rooms.map(({ room }) => room)).toEqual([8, 32, 32]);
+  });
+
+  it('takes a lane for slow as soon as its attempts take long, before any of them is over', () => {
+    const slots = createSlots(LIMITS);
+    slots.add(flight('1', { lane: 'new', pace: 'unproven' }));
+    for (const id of ['2', '3', '4']) slots.add(flight(id));
+    for (const id of ['1', '2', '3', '4']) slots.begin(id, 1_500);
+    const lanes = [ready('new', { pace: 'unproven' }), ready('lane')];
+    const paces = (now: number) => roomsOf(slots, lanes, now).map(({ pace }) => pace);
+    expect(paces(2_400)).toEqual(['unproven', 'fast']);
+    expect(paces(2_600)).toEqual(['slow', 'fast']);
+    slots.add(flight('5'));
+    // What has not begun yet says nothing about a receiver.
+    expect(paces(2_600)).toEqual(['slow', 'fast']);
+    slots.begin('5', 1_500);
+    expect(paces(2_600)).toEqual(['slow', 'slow']);
+    expect(slots.look([], 2_600).free).toEqual({ fast: 15, unproven: 10, slow: 5 });
   });
 
   it('lets a fast lane have its share of local attempts, within the limit of the process', () => {
     const slots = createSlots(LIMITS);
-    expect(slots.laneRoom('lane', 32, 16, 1_000)).toEqual({ room: 4, local: true });
+    const lanes = [ready('lane', { localCap: 16 })];
+    expect(roomsOf(slots, lanes)).toMatchObject([{ room: 4, local: true }]);
     for (const id of ['1', '2', '3']) slots.add(flight(id, { lane: 'other', local: true }));
-    expect(slots.laneRoom('lane', 32, 16, 1_000)).toEqual({ room: 1, local: true });
+    expect(roomsOf(slots, lanes)).toMatchObject([{ room: 1, local: true }]);
     slots.add(flight('4', { local: true }));
-    expect(slots.laneRoom('lane', 32, 16, 1_100)).toEqual({ room: 0, local: true });
+    expect(roomsOf(slots, lanes, 1_100)).toMatchObject([{ room: 0, local: true }]);
   });
 
-  it('goes on with normal attempts when the local ones of a lane take long', () => {
+  it('goes on with normal attempts when local ones take long: its own, or those that hold all the places', () => {
     const slots = createSlots(LIMITS);
     slots.add(flight('1', { local: true }));
-    expect(slots.laneRoom('lane', 32, 16, 1_200)).toMatchObject({ local: true });
-    expect(slots.laneRoom('lane', 32, 16, 1_300)).toEqual({ room: 31, local: false });
+    const lanes = [ready('lane', { localCap: 16 })];
+    expect(roomsOf(slots, lanes, 1_200)).toMatchObject([{ local: true }]);
+    expect(roomsOf(slots, lanes, 1_300)).toMatchObject([{ room: 11, local: false }]);
+    const others = [ready('third', { localCap: 16 })];
+    for (const id of ['2', '3', '4']) slots.add(flight(id, { lane: 'other', local: true }));
+    expect(roomsOf(slots, others, 1_200)).toMatchObject([{ room: 0, local: true }]);
+    expect(roomsOf(slots, others, 1_300)).toMatchObject([{ room: 4, local: false }]);
   });
 
   it('names the flights that nobody has reported for long', () => {

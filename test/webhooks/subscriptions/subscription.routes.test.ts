@@ -175,7 +175,8 @@ describe('PUT /api/v1/webhooks/{id}', () => {
       sink: 'security',
       updated_at: body.updated_at,
     });
-    expect((await rooms.send('PUT', `${PATH}/${id}`, {})).body).toMatchObject({ description: 'changed' });
+    const shown = (await rooms.send('GET', `${PATH}/${id}`)).body;
+    expect((await rooms.send('PUT', `${PATH}/${id}`, {})).body).toEqual(shown);
     const { rows } = await rooms.database.query<{ headers_sealed: Buffer }>(
       'SELECT headers_sealed FROM subscriptions WHERE id = $1',
       [id],
@@ -242,6 +243,37 @@ describe('PUT /api/v1/webhooks/{id}', () => {
     expect(newest.status).toBe('pending');
   });
 
+  it('discards only what waits because it was inactive, and says in the audit log how many', async () => {
+    const id = await rooms.subscribe({ event_types: ['vault.key.created'] });
+    const statuses = async () =>
+      (await rooms.send('GET', `${PATH}/${id}/deliveries`)).body.data.map(
+        (one: { status: string }) => one.status,
+      );
+    await rooms.publish(id, 2, 'vault.key.created');
+    await rooms.database.query(
+      "UPDATE lanes SET state = 'held', hold_until = now() + interval '1 hour' WHERE subscription_id = $1",
+      [id],
+    );
+    await rooms.send('PUT', `${PATH}/${id}`, { active: true, held: 'discard' });
+    expect(await statuses()).toEqual(['held', 'held']);
+    await rooms.send('PUT', `${PATH}/${id}`, { active: false });
+    const refused = { active: true, held: 'discard', event_types: ['x.*'], sink: 'standard' };
+    expect((await rooms.send('PUT', `${PATH}/${id}`, refused)).status).toBe(400);
+    expect(await statuses()).toEqual(['held', 'held']);
+    await rooms.send('PUT', `${PATH}/${id}`, { active: true, held: 'discard', description: 'anew' });
+    expect(await statuses()).toEqual(['canceled', 'canceled']);
+    const { rows } = await rooms.database.query(
+      "SELECT data FROM audit_log WHERE target_id = $1 AND action = 'webhook.deliveries.discarded'",
+      [id],
+    );
+    expect(rows).toEqual([{ data: { deliveries: 2 } }]);
+    expect((await auditOf(id)).slice(-3)).toEqual([
+      'webhook.endpoint.updated',
+      'webhook.deliveries.discarded',
+      'webhook.endpoint.activated',
+    ]);
+  });
+
   it('ends a hold when the URL changes, and otherwise not', async () => {
     const id = await rooms.subscribe();
     await rooms.database.query(
@@ -272,12 +304,25 @@ describe('DELETE /api/v1/webhooks/{id}', () => {
     }
     expect((await rooms.send('GET', `/api/v1/deliveries/${delivery}`)).body).toMatchObject({
       status: 'canceled',
+      completed_at: expect.any(String),
     });
     expect(await rooms.publish(id, 1, 'vault.grant.revoked')).toEqual([]);
+    // Its row says so too, and no work is left behind.
+    const { rows } = await rooms.database.query('SELECT status FROM deliveries WHERE id = $1', [delivery]);
+    expect(rows).toEqual([{ status: 'canceled' }]);
+    expect(await rooms.outboxOf(delivery ?? '')).toEqual([]);
   });
 });
 
 describe('POST /api/v1/webhooks/{id}/test', () => {
+  it('refuses fields: it takes none', async () => {
+    const id = await rooms.subscribe();
+    const { status, body } = await rooms.send('POST', `${PATH}/${id}/test`, { event_type: 'org.created' });
+    expect(status).toBe(400);
+    expect(body).toMatchObject({ errors: [{ path: 'body.event_type' }] });
+    expect((await rooms.send('POST', `${PATH}/${id}/test`, {})).status).toBe(202);
+  });
+
   it('sends webhook.test to this subscription alone, once for an idempotency key', async () => {
     const id = await rooms.subscribe({ event_types: ['org.created'] });
     const headers = { 'idempotency-key': 'test-1' };

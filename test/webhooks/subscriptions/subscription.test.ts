@@ -77,6 +77,12 @@ describe('headers', () => {
     expect(readHeaders({ ...shown, 'x-team': 'b' }, stored)).toEqual({ ...stored, 'x-team': 'b' });
   });
 
+  it('refuse a mask that stands for nothing', () => {
+    expect(() => readHeaders({ 'x-token': MASK })).toThrow(invalid('body.headers.x-token'));
+    expect(() => readHeaders({ 'x-token': MASK }, { 'x-key': 'k' })).toThrow(invalid('body.headers.x-token'));
+    expect(readHeaders({ 'x-team': MASK })).toEqual({ 'x-team': MASK });
+  });
+
   it('name the refused one', () => {
     expect(() => readHeaders({ Host: 'x' })).toThrow(invalid('body.headers.Host'));
     expect(() => readHeaders({ 'X-Service-Event': 'x' })).toThrow(invalid('body.headers.X-Service-Event'));

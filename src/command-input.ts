@@ -1,0 +1,24 @@
+// Holds what a command is given to the shapes that the HTTP interface enforces, and words a refusal for whoever typed it.
+import type { ZodType, z } from 'zod';
+import { ServiceError } from './errors/service-error.ts';
+import { toFieldErrors } from './http/field-errors.ts';
+
+/**
+ * @param schema of the request that does the same over HTTP
+ * @param names what each field is called on the command line: `--audience`, `<name>`
+ * @returns the validated input
+ * @throws ServiceError `invalid_request` telling the first wrong option in one line
+ */
+export function parseInput<Schema extends ZodType>(
+  schema: Schema,
+  value: z.input<Schema>,
+  names: Readonly<Record<string, string>>,
+): z.output<Schema> {
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  const [error] = toFieldErrors('', result.error.issues);
+  const [field = ''] = error?.path.slice(1).split('.') ?? [];
+  throw new ServiceError('invalid_request', {
+    detail: `${names[field] ?? field}: ${error?.message ?? 'is wrong'}`,
+  });
+}

@@ -1,0 +1,91 @@
+// The second half of the wiring: what only a worker process needs. Like compose.ts it must hold no rule of its own.
+import type { Client } from '@temporalio/client';
+import type { Logger } from 'pino';
+import { createAuditSealer } from './audit/audit.sealer.ts';
+import { createCheckpointStore } from './audit/checkpoint.store.ts';
+import type { Core } from './compose.ts';
+import type { Config } from './config.ts';
+import { reasonOf } from './logging.ts';
+import { TASK_QUEUES } from './temporal/names.ts';
+import { createAttemptMonitor } from './webhooks/deliveries/attempt.monitor.ts';
+import { createAttemptService } from './webhooks/deliveries/attempt.service.ts';
+import { createAttemptStore } from './webhooks/deliveries/attempt.store.ts';
+import { createAttemptRecordService } from './webhooks/deliveries/attempt-record.service.ts';
+import { createDeliverySender } from './webhooks/deliveries/delivery.sender.ts';
+import { createGuardedAgent } from './webhooks/egress/guarded.agent.ts';
+import { createDeliveryStarter } from './webhooks/relay/delivery.starter.ts';
+import { createFirstAttemptService } from './webhooks/relay/first-attempt.service.ts';
+import { createOutboxListener } from './webhooks/relay/outbox.listener.ts';
+import { createRelayService } from './webhooks/relay/relay.service.ts';
+import { createRelayStore } from './webhooks/relay/relay.store.ts';
+import { createSweepService } from './webhooks/relay/sweep.service.ts';
+import { createSweepStore } from './webhooks/relay/sweep.store.ts';
+
+/** Wires delivery: attempts, the relay that hands work to Temporal, and the sweep behind it. @param client starts workflows */
+export function composeDelivery(
+  config: Config,
+  core: Core,
+  { client, logger }: { client: Client; logger: Logger },
+) {
+  const { database, audit, events, subscriptions, sealing, lanes, url } = core;
+  const agent = createGuardedAgent({
+    allowedNetworks: config.webhookAllowedNetworks,
+    caFile: config.webhookCaFile,
+    insecureReceivers: config.insecureReceivers,
+  });
+  const monitor = createAttemptMonitor();
+  const store = createAttemptStore();
+  const records = createAttemptRecordService({ database, store, audit, events, subscriptions });
+  const attempts = createAttemptService({
+    database,
+    store,
+    sender: createDeliverySender({ agent }),
+    sealing,
+    records,
+    monitor,
+    onUnrecorded: (error) =>
+      logger.warn({ err: error }, 'an attempt was made; its record waits for the database'),
+  });
+  const onFailure = (error: unknown) =>
+    logger.warn({ reason: reasonOf(error) }, 'the relay waits and tries again');
+  const starter = createDeliveryStarter({ client, taskQueues: TASK_QUEUES });
+  const relays = createRelayStore();
+  const relay = createRelayService({
+    database,
+    store: relays,
+    starter,
+    monitor,
+    lanes,
+    firstAttempts:
+      config.deliveryWorkflows === 'retries' ? createFirstAttemptService({ attempts, records }) : undefined,
+    listen: (onWork) => createOutboxListener({ url, onWork, onError: onFailure }),
+    onFailure,
+  });
+  const sweep = createSweepService({
+    database,
+    store: createSweepStore(),
+    relays,
+    starter,
+    onSwept: (report) => logger.info(report, 'the sweep mended something'),
+    onFailure,
+  });
+  const sealer = createAuditSealer({
+    database,
+    store: createCheckpointStore(),
+    masterKeys: config.masterKeys,
+    onFailure: atMostOnceAMinute((error) =>
+      logger.error({ reason: reasonOf(error) }, 'the audit log could not be sealed; trying again'),
+    ),
+  });
+  return { attempts, records, relay, sweep, sealer, starter, close: () => agent.close() };
+}
+
+/** For what is tried each second, and fails each second while something is wrong. */
+function atMostOnceAMinute(report: (error: unknown) => void): (error: unknown) => void {
+  let reported = Number.NEGATIVE_INFINITY;
+  return (error) => {
+    if (performance.now() - reported < 60_000) return;
+    reported = performance.now();
+    report(error);
+  };
+}

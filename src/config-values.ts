@@ -1,0 +1,97 @@
+// How each kind of setting is written, and what the operator is told of one that is not. It must never repeat a secret.
+import { createHash } from 'node:crypto';
+import { availableParallelism } from 'node:os';
+import ipaddr from 'ipaddr.js';
+import { z } from 'zod';
+import type { MasterKey } from './crypto/secret-box.node.ts';
+
+/** Decimal digits only. */
+export const wholeNumber = (least: number, most: number) =>
+  z.string().transform((text, issue) => {
+    const number = Number(text);
+    if (/^\d{1,10}$/.test(text) && number >= least && number <= most) return number;
+    return reject(issue, `must be a whole number from ${least} to ${most}`);
+  });
+
+/** 0 is any free port, or none, as the variable's description says. */
+export const port = wholeNumber(0, 65_535);
+
+export const processes = z.string().transform((text, issue) => {
+  if (text === 'auto') return availableParallelism();
+  return /^[1-9]\d?$/.test(text)
+    ? Number(text)
+    : reject(issue, 'must be a whole number from 1 to 99, or auto');
+});
+
+export const oneOf = <const Values extends readonly string[]>(values: Values) =>
+  z.enum(values, { error: `must be one of ${values.join(', ')}` });
+
+/** A URL of http or https, without a slash at its end. */
+export const webUrl = z.string().transform((text, issue) => {
+  if (!isWebUrl(text)) return reject(issue, 'must be an absolute http or https URL');
+  return text.replace(/\/+$/, '');
+});
+
+export const origin = z.string().transform((text, issue) => {
+  if (!isWebUrl(text)) return reject(issue, 'must be an absolute http or https URL');
+  const url = new URL(text);
+  if (url.pathname !== '/' || url.search || url.hash || url.username) {
+    return reject(issue, 'must be an origin: no path, query, fragment or credentials');
+  }
+  return url.origin;
+});
+
+export const tenantUrl = z.string().transform((text, issue) => {
+  if (!text.includes('{tenant}') || !isWebUrl(text.replaceAll('{tenant}', 'a'))) {
+    return reject(issue, 'must be an http or https URL that contains {tenant}');
+  }
+  return text.replace(/\/+$/, '');
+});
+
+export const slug = z
+  .string()
+  .regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, 'must be a tenant slug (a DNS label)');
+
+export const databaseUrl = z.string().transform((text, issue) => {
+  if (/^postgres(ql)?:\/\//.test(text) && URL.canParse(text)) return text;
+  return reject(issue, 'must be a URL such as postgres://user:password@host:5432/database');
+});
+
+/** `host:port`, or a host alone. */
+export const grpcAddress = z.string().transform((text, issue) => {
+  const [, , number] = /^(\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(?::(\d{1,5}))?$/i.exec(text) ?? [
+    undefined,
+    undefined,
+    '0',
+  ];
+  if (number === undefined || (Number(number) >= 1 && Number(number) <= 65_535)) return text;
+  return reject(issue, 'must be host:port, such as temporal.example:7233');
+});
+
+const list = z.string().transform((text) => text.split(/[\s,]+/).filter((part) => part !== ''));
+
+/** CIDR blocks, separated by commas or spaces. */
+export const networks = list.superRefine((blocks, issue) => {
+  for (const block of blocks) {
+    if (!ipaddr.isValidCIDR(block)) reject(issue, `"${block}" is not a CIDR block such as 10.0.0.0/8`);
+  }
+});
+
+/** 32 bytes in base64 each, separated by commas or spaces; the first seals, all open. */
+export const masterKeys = list.transform((encoded, issue): MasterKey[] => {
+  if (encoded.length === 0) return reject(issue, 'must hold a key of 32 bytes in base64');
+  return encoded.map((text) => {
+    const key = Buffer.from(text, 'base64');
+    if (key.length !== 32) reject(issue, 'each key must be 32 bytes in base64');
+    return { id: createHash('sha256').update(key).digest('hex').slice(0, 8), key };
+  });
+});
+
+function isWebUrl(text: string): boolean {
+  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
+}
+
+function reject(issue: z.RefinementCtx, message: string): never {
+  issue.addIssue({ code: 'custom', message });
+  return z.NEVER;
+}

@@ -1,0 +1,159 @@
+// Each POST is an attempt with its own number, also when two of them are under way at once; and each is recorded once.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { AttemptStore } from '../../src/webhooks/deliveries/attempt.store.ts';
+import type { AttemptReport } from '../../src/webhooks/deliveries/attempt.ts';
+import { createEngine, type DeliveryEngine, eventually } from './delivery-engine.ts';
+
+const FAILED = {
+  kind: 'retry',
+  statusCode: 500,
+  errorClass: 'status',
+  error: 'http:500',
+  hold: false,
+} as const;
+const DELIVERED = { kind: 'delivered', statusCode: 200 } as const;
+
+describe('the number of an attempt', () => {
+  let engine: DeliveryEngine;
+  beforeAll(async () => {
+    engine = await createEngine();
+  });
+  afterAll(() => engine.close());
+
+  const reportOf = (deliveryId: string, more: Partial<AttemptReport> = {}): AttemptReport => ({
+    deliveryId,
+    generation: 0,
+    n: 1,
+    probe: false,
+    startedAt: '2026-01-01T00:00:00.000Z',
+    durationMs: 5,
+    phases: { dns_ms: null, connect_ms: null, tls_ms: null, first_byte_ms: null, total_ms: 5 },
+    outcome: FAILED,
+    retryAfterSeconds: null,
+    ...more,
+  });
+  const another = '2026-01-01T00:00:01.000Z';
+  const shown = async (delivery: string) =>
+    (await engine.attempts(delivery)).map(({ n, generation, outcome }) => [n, generation, outcome]);
+
+  it('is its own when a replay begins while the POST before is under way, and its hold counts', async () => {
+    const { stop } = await engine.startProcess();
+    const { id, path } = await engine.subscribe({ delaysMs: [100, 100, 100] });
+    let answer: () => void = () => undefined;
+    const held = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    engine.receiver.answer(path, async (_, count) => {
+      if (count === 1) await held;
+      if (count === 2) await sleep(400);
+      return count === 1 ? { status: 500 } : { status: 503, headers: { 'retry-after': '3600' } };
+    });
+    const [delivery = ''] = await engine.publish(id);
+    await eventually(() => engine.receiver.of(path).length === 1, 'the first POST');
+    await engine.deliveries.cancel(engine.context, delivery);
+    await engine.deliveries.retry(engine.context, delivery);
+    await eventually(() => engine.receiver.of(path).length === 2, 'the POST of the replay');
+    answer();
+    await eventually(async () => (await engine.attempts(delivery)).length === 2, 'both records');
+    await sleep(500);
+    expect(engine.receiver.of(path)).toHaveLength(2);
+    expect(await shown(delivery)).toEqual([
+      [1, 0, 'retry'],
+      [2, 1, 'retry'],
+    ]);
+    const row = await engine.delivery(delivery);
+    expect(row).toMatchObject({ status: 'retrying', generation: 1, attempt_count: 2, failed_attempts: 1 });
+    expect(Number(row.next_attempt_at)).toBeGreaterThan(Date.now() + 3_500_000);
+    expect((await engine.deliveries.get(engine.context, delivery)).attempts).toHaveLength(2);
+    await stop();
+  });
+
+  it.each([
+    ['a failure after a failure', FAILED, FAILED, 'retrying'],
+    ['a 2xx after a failure', FAILED, DELIVERED, 'delivered'],
+    ['a failure after a 2xx', DELIVERED, FAILED, 'delivered'],
+    ['a 2xx after a 2xx', DELIVERED, DELIVERED, 'delivered'],
+  ])('is the next one for %s that took the same number', async (_, first, second, status) => {
+    const { id } = await engine.subscribe({ delaysMs: [3_600_000, 3_600_000] });
+    const [delivery = ''] = await engine.publish(id);
+    const { records } = engine.createAttempts();
+    const one = reportOf(delivery, { outcome: first });
+    const two = reportOf(delivery, { outcome: second, startedAt: another });
+    // Each is recorded again: the answer of the first time got lost.
+    for (const [report, n] of [
+      [one, 1],
+      [two, 2],
+      [one, 1],
+      [two, 2],
+    ] as const) {
+      expect((await records.record(report, { workflow: true })).last.n).toBe(n);
+    }
+    expect(await shown(delivery)).toEqual([
+      [1, 0, first.kind],
+      [2, 0, second.kind],
+    ]);
+    expect(await engine.delivery(delivery)).toMatchObject({ status, attempt_count: 2 });
+  });
+
+  it('is chosen once each for POSTs that are recorded at the same moment', async () => {
+    const { id } = await engine.subscribe({ delaysMs: [3_600_000] });
+    const [delivery = ''] = await engine.publish(id);
+    const { records } = engine.createAttempts();
+    const reports = Array.from({ length: 6 }, (_, k) =>
+      reportOf(delivery, {
+        startedAt: new Date(Date.UTC(2026, 0, 1) + k).toISOString(),
+        outcome: k % 2 === 0 ? FAILED : DELIVERED,
+      }),
+    );
+    await Promise.all([...reports, ...reports].map((report) => records.record(report, { workflow: true })));
+    const attempts = await engine.attempts(delivery);
+    expect(attempts.map(({ n }) => n)).toEqual([1, 2, 3, 4, 5, 6]);
+    expect(new Set(attempts.map(({ started_at }) => Number(started_at))).size).toBe(6);
+    expect(await engine.delivery(delivery)).toMatchObject({ status: 'delivered', attempt_count: 6 });
+  });
+
+  it('does not have the same attempt made again when its record got another number', async () => {
+    const { id, path } = await engine.subscribe({ delaysMs: [3_600_000, 3_600_000] });
+    const [delivery = ''] = await engine.publish(id);
+    const { attempts, records } = engine.createAttempts();
+    await records.record(reportOf(delivery, { n: 1 }), { workflow: true });
+    await records.record(reportOf(delivery, { n: 1, startedAt: another }), { workflow: true });
+    const again = await attempts.send({ deliveryId: delivery, generation: 0, n: 2 }, { workflow: true });
+    expect(again).toMatchObject({ kind: 'settled', step: { kind: 'wait' }, last: { n: 2 } });
+    expect(engine.receiver.of(path)).toEqual([]);
+  });
+
+  it('is recorded with its lane in one order, so that a 2xx and a failure never wait for each other', async () => {
+    const { id } = await engine.subscribe({ delaysMs: [3_600_000, 3_600_000] });
+    const [delivery = ''] = await engine.publish(id);
+    await engine.createAttempts().records.record(reportOf(delivery), { workflow: true });
+    let inserted: () => void = () => undefined;
+    const insertion = new Promise<void>((resolve) => {
+      inserted = resolve;
+    });
+    const failing = engine.createAttempts({
+      store: (store): AttemptStore => ({
+        ...store,
+        failLane: async (...args) => {
+          inserted();
+          await sleep(400);
+          return store.failLane(...args);
+        },
+      }),
+    });
+    const report = reportOf(delivery, { n: 2, startedAt: another });
+    const failure = failing.records.record(report, { workflow: true });
+    await insertion;
+    // The same POST, which another worker has seen succeed; its lane is one that fails.
+    const success = engine
+      .createAttempts()
+      .records.record({ ...report, outcome: DELIVERED }, { workflow: true });
+    await expect(Promise.all([failure, success])).resolves.toHaveLength(2);
+    expect(await shown(delivery)).toEqual([
+      [1, 0, 'retry'],
+      [2, 0, 'delivered'],
+    ]);
+    expect(await engine.delivery(delivery)).toMatchObject({ status: 'delivered', attempt_count: 2 });
+  });
+});
