@@ -184,7 +184,7 @@ export function createApplicationService({
     /**
      * Changes the given fields; without any, nothing happens. `agentId: null` unlinks the agent.
      * @throws ServiceError `not_found`; `invalid_request` when the scopes are beyond the linked agent's, or it is not there;
-     *   `insufficient_scope` when the principal lacks a scope that is added, or any that another agent's client would hold
+     *   `insufficient_scope` when the principal lacks a scope that is added, or any that another agent's client or one with new keys would hold
      */
     update: async (
       context: RequestContext,
@@ -196,7 +196,9 @@ export function createApplicationService({
         const fields = Object.keys(change);
         if (fields.length === 0) return before;
         const { scopes, agentId } = { ...before, ...change };
-        const kept = agentId === before.agentId ? before.scopes : [];
+        // Whoever registers a key can be the application, as whoever gets a secret.
+        const isKeyed = change.jwks !== undefined && change.jwks !== null;
+        const kept = agentId === before.agentId && !isKeyed ? before.scopes : [];
         checkGrantor(
           scopes.filter((scope) => !kept.includes(scope)),
           context.principal,

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Rooms } from '../agents/agent-rooms.ts';
 import { answer, ask } from '../challenges/answer.ts';
 import { createTestDatabase } from '../setup/database.ts';
+import { requestTo } from './accounts.ts';
 import { type AccountsServer, startAccountsServer } from './accounts-server.ts';
 import { claimsOf, createHolder, issueFirst, refresh } from './refresh-fixture.ts';
 
@@ -28,7 +29,7 @@ async function prepare() {
   const holder = await createHolder(rooms);
   const { tenant } = holder.context;
   const scopes = ['agents:read', 'openid'] as const;
-  const { application, clientSecret } = await rooms.applications.create(holder.context, {
+  const { application, clientSecret } = await rooms.applications.create(requestTo(holder.context.tenant), {
     name: 'Client',
     scopes,
   });
@@ -85,8 +86,11 @@ describe('oauth4webapi', () => {
     const { key_ops: _, ext: __, ...plain } = jwk;
     const url = `${context.tenant.baseUrl}/api/v1/applications/${application.id}`;
     const own = { sub: application.id, clientId: application.id, audience: context.tenant.baseUrl };
-    const scopes = ['applications:write'];
-    const admin = await rooms.tokens.issueAccessToken(context.tenant, { ...own, scopes });
+    const issue = (scopes: string[]) => rooms.tokens.issueAccessToken(context.tenant, { ...own, scopes });
+    const lesser = await issue(['applications:write']);
+    const refused = await server.send('PATCH', url, lesser.accessToken, { jwks: { keys: [plain] } });
+    expect(refused).toMatchObject({ status: 403, body: { error: 'insufficient_scope' } });
+    const admin = await issue(['applications:write', 'agents:read', 'openid']);
     const patched = await server.send('PATCH', url, admin.accessToken, { jwks: { keys: [plain] } });
     expect(patched.body.jwks.keys).toEqual([expect.objectContaining({ kid: 'k', alg: 'ES256' })]);
     const auth = oauth.PrivateKeyJwt({ key: privateKey, kid: 'k' });

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Rooms, readAudit, readEvents } from '../agents/agent-rooms.ts';
 import { createTestDatabase } from '../setup/database.ts';
-import { basic, provisionTenant } from './accounts.ts';
+import { basic, provisionTenant, requestTo } from './accounts.ts';
 import { type AccountsServer, startAccountsServer } from './accounts-server.ts';
 import { claimsOf, createHolder, issueFirst, refresh } from './refresh-fixture.ts';
 
@@ -24,7 +24,7 @@ afterAll(async () => {
 /** An agent with its tokens, and an application of its tenant with other scopes. */
 async function prepare() {
   const holder = await createHolder(rooms);
-  const { application, clientSecret } = await rooms.applications.create(holder.context, {
+  const { application, clientSecret } = await rooms.applications.create(requestTo(holder.context.tenant), {
     name: 'Gateway',
     scopes: ['webhooks:read'],
   });
