@@ -1,8 +1,7 @@
 // The shapes of the audit log and its checkpoints in requests and answers.
 import { z } from 'zod';
 import { encodeBase64Url } from '../crypto/base64.ts';
-import { parseTimestamp } from '../events/timestamp.ts';
-import { pageParameters } from '../http/field-schemas.ts';
+import { moment, pageParameters } from '../http/field-schemas.ts';
 import { ACTOR_KINDS, type AuditFilters, type AuditLogRecord } from './audit.ts';
 import type { CheckpointPage, SignedCheckpoint } from './audit-reading.service.ts';
 import { checkpointStatement } from './checkpoint.ts';
@@ -10,16 +9,6 @@ import { checkpointStatement } from './checkpoint.ts';
 const OUTCOMES = ['success', 'failure'] as const;
 
 const timestamp = z.iso.datetime();
-
-const time = z
-  .string()
-  .transform((text, issue) => {
-    const parsed = parseTimestamp(text);
-    if (parsed !== undefined) return parsed;
-    issue.addIssue({ code: 'custom', message: 'must be an RFC 3339 date and time with its offset' });
-    return z.NEVER;
-  })
-  .meta({ format: 'date-time' });
 
 const exact = z.string().min(1).max(255);
 
@@ -33,8 +22,8 @@ export const auditLogListQuery = z.object({
   key_id: z.uuid().optional(),
   token_id: exact.optional().meta({ description: 'The jti of a token.' }),
   request_id: exact.optional(),
-  since: time.optional().meta({ description: 'Occurred at this time or later.' }),
-  until: time.optional().meta({ description: 'Occurred before this time.' }),
+  since: moment.optional().meta({ description: 'Occurred at this time or later.' }),
+  until: moment.optional().meta({ description: 'Occurred before this time.' }),
   ...pageParameters,
 });
 

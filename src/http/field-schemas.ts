@@ -1,6 +1,7 @@
 // Shapes of fields that requests of several rooms share. Their patterns are written for every dialect of regular expressions: no \p.
 import { z } from 'zod';
 import { PAGE_LIMIT } from '../database/page.ts';
+import { parseTimestamp } from '../events/timestamp.ts';
 
 /** What people read in lists: one line with something to see, no control characters (C0, DEL, C1). */
 export const displayName = z
@@ -37,3 +38,14 @@ export const pageParameters = {
     .default(PAGE_LIMIT.usual),
   cursor: z.string().optional(),
 };
+
+/** A moment in a query (RFC 3339 with its offset), as a Date. */
+export const moment = z
+  .string()
+  .transform((text, issue) => {
+    const parsed = parseTimestamp(text);
+    if (parsed !== undefined) return parsed;
+    issue.addIssue({ code: 'custom', message: 'must be an RFC 3339 date and time with its offset' });
+    return z.NEVER;
+  })
+  .meta({ format: 'date-time' });

@@ -1,7 +1,6 @@
 // The shapes of deliveries in requests and answers.
 import { z } from 'zod';
-import { parseTimestamp } from '../../events/timestamp.ts';
-import { pageParameters } from '../../http/field-schemas.ts';
+import { moment, pageParameters } from '../../http/field-schemas.ts';
 import {
   DELIVERY_STATUSES,
   type DeliveryDetails,
@@ -12,21 +11,11 @@ import {
 
 const timestamp = z.iso.datetime();
 
-const time = z
-  .string()
-  .transform((text, issue) => {
-    const parsed = parseTimestamp(text);
-    if (parsed !== undefined) return parsed;
-    issue.addIssue({ code: 'custom', message: 'must be an RFC 3339 date and time with its offset' });
-    return z.NEVER;
-  })
-  .meta({ format: 'date-time' });
-
 export const deliveryListQuery = z.object({
   status: z.enum(DELIVERY_STATUSES).optional(),
   event_type: z.string().min(1).max(128).optional().meta({ description: 'The whole type, exactly.' }),
-  since: time.optional().meta({ description: 'Created at this time or later.' }),
-  until: time.optional().meta({ description: 'Created before this time.' }),
+  since: moment.optional().meta({ description: 'Created at this time or later.' }),
+  until: moment.optional().meta({ description: 'Created before this time.' }),
   ...pageParameters,
 });
 
