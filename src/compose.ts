@@ -69,9 +69,6 @@ import { createTokenService } from './tokens/token.service.ts';
 import { createTokenEndpointService } from './tokens/token-endpoint.service.ts';
 import { createUserinfoRoutes } from './tokens/userinfo.routes.ts';
 import { createUserinfoService } from './tokens/userinfo.service.ts';
-import { createJwksFetcher } from './trusted-issuers/jwks.fetcher.ts';
-import { createKeySetCache } from './trusted-issuers/key-set.cache.ts';
-import { createSubjectTokenService } from './trusted-issuers/subject-token.service.ts';
 import { createTrustedIssuerRoutes } from './trusted-issuers/trusted-issuer.routes.ts';
 import { createTrustedIssuerService } from './trusted-issuers/trusted-issuer.service.ts';
 import { createTrustedIssuerStore } from './trusted-issuers/trusted-issuer.store.ts';
@@ -79,7 +76,6 @@ import { createDeliveryRecordStore } from './webhooks/deliveries/delivery.record
 import { createDeliveryRoutes } from './webhooks/deliveries/delivery.routes.ts';
 import { createDeliveryService } from './webhooks/deliveries/delivery.service.ts';
 import { parseNetworks } from './webhooks/egress/address-rules.ts';
-import { createGuardedAgent } from './webhooks/egress/guarded.agent.ts';
 import { createLaneService } from './webhooks/lanes/lane.service.ts';
 import { createLaneStore } from './webhooks/lanes/lane.store.ts';
 import { createOutboxListener } from './webhooks/relay/outbox.listener.ts';
@@ -308,28 +304,12 @@ export function composeRoutes(config: Config, core: Core, logger: Logger) {
     audit,
     events,
   });
-  const keySetAgent = createGuardedAgent({
-    // Other issuers are on the internet: networks inside are admitted for development only.
-    allowedNetworks: config.nodeEnv === 'production' ? [] : config.webhookAllowedNetworks,
-    caFile: config.webhookCaFile,
-  });
-  const trustedIssuerStore = createTrustedIssuerStore({ sequelize: database.sequelize });
   const trustedIssuers = createTrustedIssuerService({
-    store: trustedIssuerStore,
+    store: createTrustedIssuerStore({ sequelize: database.sequelize }),
     database,
     audit,
-    admittedNetworks: keySetAgent.admittedNetworks,
-  });
-  const subjectTokens = createSubjectTokenService({
-    store: trustedIssuerStore,
-    keySets: createKeySetCache({
-      fetch: createJwksFetcher({ agent: keySetAgent }),
-      onFailure: (error, { id }) =>
-        logger.warn(
-          { trusted_issuer: id, reason: reasonOf(error) },
-          'the keys of a trusted issuer cannot be had',
-        ),
-    }),
+    // Other issuers are on the internet: networks inside are admitted for development only.
+    admittedNetworks: parseNetworks(config.nodeEnv === 'production' ? [] : config.webhookAllowedNetworks),
   });
   const routes: Route[] = [
     ...createIssuerRoutes({ issuer }),
@@ -352,12 +332,9 @@ export function composeRoutes(config: Config, core: Core, logger: Logger) {
     routes,
     tokens,
     dpop,
-    delegations,
-    subjectTokens,
     /** To be called before the database closes: failures that were counted are written now. */
     close: async () => {
       await Promise.allSettled([
-        keySetAgent.close(),
         clientRecords.close(),
         clientAssertions.close(),
         dpop.close(),

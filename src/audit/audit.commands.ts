@@ -108,7 +108,7 @@ function describeFinding(
 
 function describeReport(report: VerificationReport): string[] {
   const { tenants, checkpoints, seals, rows, findings, unsealed, sealedLate } = report;
-  const read = `${rows} rows of ${tenants} tenants, ${checkpoints} checkpoints, ${seals} seals`;
+  const read = `${rows} rows of ${tenants} ${tenants === 1 ? 'tenant' : 'tenants'}, ${checkpoints} checkpoints, ${seals} seals`;
   return [
     findings === 0 ? `The audit log is as it was sealed: ${read}.` : `${findings} findings in ${read}.`,
     `Not sealed yet, and not verified: ${unsealed.rows} rows${unsealed.oldest === null ? '' : ` (the oldest of ${unsealed.oldest})`}. A row is sealed about 2 seconds after it is written, while a worker runs.`,

@@ -91,7 +91,7 @@ export type Database = ReturnType<typeof createDatabase>;
 /** Connections besides the pools: two that notify and one that listens. */
 const OTHERS = 3;
 
-/** Connections that one process may open, for the budget that is checked at start. */
+/** Connections that one process may open; a local stack sizes its Postgres by it. */
 export function connectionBudget(pool: number): number {
   return pool + Math.max(2, Math.ceil(pool / 2)) + OTHERS;
 }

@@ -81,8 +81,3 @@ export function nextDelay({
   const base = Math.max(scheduled, Math.min(retryAfterMs, MAX_RETRY_AFTER_MS));
   return Math.ceil(base * (1 + MAX_JITTER * random));
 }
-
-/** How many attempts a policy allows in all. */
-export function maxAttempts(policy: RetryPolicy): number {
-  return policy.delaysMs.length + 1;
-}
