@@ -1,5 +1,14 @@
 // The build: TypeScript to `dist`, what is not TypeScript copied along, and the workflows as one bundle that workers load at once.
-import { cpSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { root, run } from './prepare.mjs';
@@ -30,6 +39,8 @@ async function compile(outDir) {
     mkdirSync(dirname(copy), { recursive: true });
     cpSync(file, copy);
   }
+  // npx sets it when it first links the package, and never again after a new build.
+  chmodSync(join(outDir, 'src', 'main.js'), 0o755);
 }
 
 function replace(next) {
