@@ -56,7 +56,7 @@ export function createProgram({ env, print, fail }: Runtime): Command {
     .command('openapi')
     .description('print the OpenAPI document of the HTTP interface')
     .action(async () => {
-      const { composeOpenApi } = await import('./compose.ts');
+      const { composeOpenApi } = await import('./compose-routes.ts');
       print(JSON.stringify(composeOpenApi(env), null, 2));
     });
 

@@ -1,6 +1,7 @@
 // What each role of the service does from its start to its end. Wiring is in compose.ts; a role only opens, serves and closes in order.
 import { fileURLToPath } from 'node:url';
-import { composeCore, composeRoutes } from './compose.ts';
+import { composeCore } from './compose.ts';
+import { composeRoutes } from './compose-routes.ts';
 import { type Config, databaseMissing, loadConfig, type Role } from './config.ts';
 import { migrate, pendingMigrations } from './database/migrate.ts';
 import { createApp } from './http/app.ts';

@@ -1,7 +1,8 @@
 // The order of errors on every known route: 401, 403, 404, then what is wrong with the body or the idempotency key. The whole table, wired for real.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Agent } from '../../src/agents/agent.service.ts';
-import { composeCore, composeRoutes } from '../../src/compose.ts';
+import { composeCore } from '../../src/compose.ts';
+import { composeRoutes } from '../../src/compose-routes.ts';
 import { loadConfig } from '../../src/config.ts';
 import { newId } from '../../src/database/ids.ts';
 import type { Route } from '../../src/http/route.ts';

@@ -1,0 +1,145 @@
+// The wiring of the HTTP interface: the rooms behind it and their route tables. Like compose.ts it must hold no rule of its own.
+import type { Logger } from 'pino';
+import { createAgentRoutes } from './agents/agent.routes.ts';
+import { createAgentService } from './agents/agent.service.ts';
+import { createAgentStore } from './agents/agent.store.ts';
+import { createApplicationRoutes } from './applications/application.routes.ts';
+import { createAuditRoutes } from './audit/audit.routes.ts';
+import { createAuditReadingService } from './audit/audit-reading.service.ts';
+import { createAuditReadingStore } from './audit/audit-reading.store.ts';
+import { createCheckpointStore } from './audit/checkpoint.store.ts';
+import { createAuthenticationFailureService } from './challenges/authentication-failure.service.ts';
+import { createAuthenticationFailureStore } from './challenges/authentication-failure.store.ts';
+import { createChallengeRoutes } from './challenges/challenge.routes.ts';
+import { createChallengeService } from './challenges/challenge.service.ts';
+import { createChallengeStore } from './challenges/challenge.store.ts';
+import { type Core, composeCore } from './compose.ts';
+import { composeTokens } from './compose-tokens.ts';
+import { type Config, loadConfig } from './config.ts';
+import { createSignatureVerifier } from './crypto/verify-signature.node.ts';
+import { createDelegationRoutes } from './delegations/delegation.routes.ts';
+import { createDelegationService } from './delegations/delegation.service.ts';
+import { createDelegationStore } from './delegations/delegation.store.ts';
+import { createBacklogGauge } from './events/backlog.gauge.ts';
+import { createEventRoutes } from './events/event.routes.ts';
+import { createPublishingService } from './events/publishing.service.ts';
+import { createOpenApi } from './http/openapi.ts';
+import { createRateLimiter } from './http/rate-limit.ts';
+import type { Route } from './http/route.ts';
+import { createIssuerRoutes } from './issuer/issuer.routes.ts';
+import { createKeyRoutes } from './keys/key.routes.ts';
+import { createKeyService } from './keys/key.service.ts';
+import { createKeyStore } from './keys/key.store.ts';
+import { createLogger } from './logging.ts';
+import { createTenantRoutes } from './tenants/tenant.routes.ts';
+import { createIntrospectionRoutes } from './tokens/introspection.routes.ts';
+import { createTokenRoutes } from './tokens/token.routes.ts';
+import { createUserinfoRoutes } from './tokens/userinfo.routes.ts';
+import { createUserinfoService } from './tokens/userinfo.service.ts';
+import { createTrustedIssuerRoutes } from './trusted-issuers/trusted-issuer.routes.ts';
+import { createTrustedIssuerService } from './trusted-issuers/trusted-issuer.service.ts';
+import { createTrustedIssuerStore } from './trusted-issuers/trusted-issuer.store.ts';
+import { createDeliveryRoutes } from './webhooks/deliveries/delivery.routes.ts';
+import { parseNetworks } from './webhooks/egress/address-rules.ts';
+import { createSubscriptionRoutes } from './webhooks/subscriptions/subscription.routes.ts';
+
+/** Wires the HTTP interface: the services behind it and its route table. */
+export function composeRoutes(config: Config, core: Core, logger: Logger) {
+  const { database, audit, events, eventStore, issuer, tenants, applications, notifier } = core;
+  const { tokens, dpop, tokenEndpoint, introspection, limitFailures, ...authentication } = composeTokens(
+    config,
+    core,
+    logger,
+  );
+  const verifier = createSignatureVerifier();
+  const keyStore = createKeyStore({ sequelize: database.sequelize });
+  const agents = createAgentService({
+    store: createAgentStore({ sequelize: database.sequelize }),
+    database,
+    audit,
+    events,
+    tokens,
+    releaseKeys: keyStore.release,
+  });
+  const keys = createKeyService({ store: keyStore, database, agents, verifier, audit, events, tokens });
+  const challenges = createChallengeService({
+    store: createChallengeStore(),
+    database,
+    verifier,
+    keys,
+    tokens,
+    audit,
+    events,
+    failures: createAuthenticationFailureService({
+      store: createAuthenticationFailureStore(),
+      database,
+      audit,
+      events,
+      limiter: limitFailures({ points: config.rateLimit.fingerprintFailures, prefix: 'fingerprint' }),
+    }),
+    challengeLifetime: config.challengeLifetime,
+  });
+  const publishing = createPublishingService({
+    database,
+    store: eventStore,
+    notifier,
+    backlog: createBacklogGauge({
+      count: (tenantId, atMost) => eventStore.countUnfinished(database, tenantId, atMost),
+      limit: config.backlogLimit,
+    }),
+    limit: createRateLimiter({ name: 'publish', points: config.rateLimit.publish }),
+  });
+  const auditLogs = createAuditReadingService({
+    database,
+    store: createAuditReadingStore(),
+    checkpoints: createCheckpointStore(),
+  });
+  const delegations = createDelegationService({
+    store: createDelegationStore(),
+    database,
+    agents,
+    audit,
+    events,
+  });
+  const trustedIssuers = createTrustedIssuerService({
+    store: createTrustedIssuerStore({ sequelize: database.sequelize }),
+    database,
+    audit,
+    // Other issuers are on the internet: networks inside are admitted for development only.
+    admittedNetworks: parseNetworks(config.nodeEnv === 'production' ? [] : config.webhookAllowedNetworks),
+  });
+  const routes: Route[] = [
+    ...createIssuerRoutes({ issuer }),
+    ...createTokenRoutes({ tokenEndpoint }),
+    ...createIntrospectionRoutes({ introspection }),
+    ...createUserinfoRoutes({ userinfo: createUserinfoService({ agents, applications }) }),
+    ...createChallengeRoutes({ challenges, dpop }),
+    ...createTenantRoutes({ tenants }),
+    ...createApplicationRoutes({ applications }),
+    ...createAgentRoutes({ agents }),
+    ...createKeyRoutes({ keys }),
+    ...createAuditRoutes({ auditLogs }),
+    ...createDelegationRoutes({ delegations }),
+    ...createTrustedIssuerRoutes({ trustedIssuers }),
+    ...createEventRoutes({ publishing }),
+    ...createSubscriptionRoutes({ subscriptions: core.subscriptions }),
+    ...createDeliveryRoutes({ deliveries: core.deliveries, workflows: config.temporal }),
+  ];
+  return {
+    routes,
+    tokens,
+    dpop,
+    /** To be called before the database closes: failures that were counted are written now. */
+    close: async () => {
+      await Promise.allSettled([authentication.close(), verifier.close()]);
+    },
+  };
+}
+
+/** The OpenAPI document, without opening anything: a pool connects when it is first used. */
+export function composeOpenApi(env: Readonly<Record<string, string | undefined>>) {
+  const config = loadConfig({ DATABASE_URL: 'postgres://localhost/unused', ...env }, { role: 'migrate' });
+  const logger = createLogger({ ...config, logLevel: 'silent' });
+  const { routes } = composeRoutes(config, composeCore(config, { logger, name: 'openapi' }), logger);
+  return createOpenApi({ routes, config });
+}

@@ -1,0 +1,99 @@
+// The wiring of authentication: clients, grants, tokens. Like compose.ts it must hold no rule of its own.
+import type { Logger } from 'pino';
+import type { Core } from './compose.ts';
+import type { Config } from './config.ts';
+import { createDpopService } from './dpop/dpop.service.ts';
+import { createDpopStore } from './dpop/dpop.store.ts';
+import { createProofVerifier } from './dpop/dpop-proof.verifier.ts';
+import { createFailureLimiter } from './http/failure-limiter.ts';
+import { createClientAssertionService } from './tokens/client-assertion.service.ts';
+import { createClientAssertionStore } from './tokens/client-assertion.store.ts';
+import { createClientAuthenticationService } from './tokens/client-authentication.service.ts';
+import { createClientCredentialsService } from './tokens/client-credentials.service.ts';
+import { CLIENT_CREDENTIALS } from './tokens/client-credentials.ts';
+import { createClientRecordService } from './tokens/client-record.service.ts';
+import { createIntrospectionService } from './tokens/introspection.service.ts';
+import { createRefreshService } from './tokens/refresh.service.ts';
+import { createRefreshRotationStore } from './tokens/refresh-rotation.store.ts';
+import { createSuccessorDeriver } from './tokens/refresh-successor.deriver.ts';
+import { createRefreshTokenStore } from './tokens/refresh-token.store.ts';
+import { REFRESH_TOKEN } from './tokens/refresh-token.ts';
+import { createTokenService } from './tokens/token.service.ts';
+import { createTokenEndpointService } from './tokens/token-endpoint.service.ts';
+
+/** The window in which wrong credentials are counted, in seconds. */
+const FAILURE_WINDOW = 60;
+
+/** Wires tokens: how clients authenticate, which grants there are, and what ends a token. */
+export function composeTokens(config: Config, core: Core, logger: Logger) {
+  const { database, audit, events, issuer, applications, revocations } = core;
+  const onError = (error: unknown) =>
+    logger.error({ err: error }, 'a record of what happened could not be written');
+  const tokens = createTokenService({
+    issuer,
+    refreshTokens: createRefreshTokenStore(),
+    revocations,
+    accessTokenLifetime: config.accessTokenLifetime,
+    refreshTokenLifetime: config.refreshTokenLifetime,
+  });
+  const clientRecords = createClientRecordService({ database, audit, events, onError });
+  const clientAssertions = createClientAssertionService({
+    store: createClientAssertionStore(),
+    database,
+    onError,
+  });
+  const clients = createClientAuthenticationService({
+    applications,
+    assertions: clientAssertions,
+    records: clientRecords,
+    failures: limitFailures({ points: config.rateLimit.clientFailures, prefix: 'client' }),
+  });
+  const clientCredentials = createClientCredentialsService({ clients, tokens, records: clientRecords });
+  const refreshTokens = createRefreshRotationStore();
+  const refresh = createRefreshService({
+    store: refreshTokens,
+    database,
+    successors: createSuccessorDeriver(config),
+    tokens,
+    audit,
+    events,
+  });
+  const dpop = createDpopService({
+    store: createDpopStore(),
+    database,
+    verifier: createProofVerifier(),
+    masterKeys: config.masterKeys,
+    onError,
+  });
+  const tokenEndpoint = createTokenEndpointService({
+    grants: new Map([
+      [CLIENT_CREDENTIALS, clientCredentials.grant],
+      [REFRESH_TOKEN, refresh.grant],
+    ]),
+    dpop,
+  });
+  const introspection = createIntrospectionService({
+    database,
+    clients,
+    tokens,
+    refreshTokens,
+    revocations,
+    audit,
+    events,
+  });
+  return {
+    tokens,
+    dpop,
+    tokenEndpoint,
+    introspection,
+    limitFailures,
+    /** To be called before the database closes: failures that were counted are written now. */
+    close: async () => {
+      await Promise.allSettled([clientRecords.close(), clientAssertions.close(), dpop.close()]);
+    },
+  };
+
+  function limitFailures({ points, prefix }: { points: number; prefix: string }) {
+    return createFailureLimiter({ pool: database.pool, points, seconds: FAILURE_WINDOW, prefix, logger });
+  }
+}
