@@ -57,3 +57,17 @@ export function resolveAudience(
 ): string {
   return agent.audience ?? tenant.audience;
 }
+
+/**
+ * The audience of a token that is asked for with `resource` (RFC 8707): one of the agent's, compared exactly; its first without it.
+ * @returns undefined for a resource that is none of them, which a malformed one never is
+ */
+export function chooseAudience(
+  agent: Pick<AgentRecord, 'audience' | 'audiences'>,
+  tenant: { readonly audience: string },
+  resource: string | null | undefined,
+): string | undefined {
+  const usual = resolveAudience(agent, tenant);
+  if (resource === undefined || resource === null) return usual;
+  return [usual, ...agent.audiences].find((audience) => audience === resource);
+}

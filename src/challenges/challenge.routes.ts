@@ -15,7 +15,13 @@ const VERIFY_PATH = '/auth/agent/verify';
 const TAG = 'Agent authentication';
 const NO_STORE = { 'cache-control': 'no-store' } as const;
 const WARNINGS = ['warning', 'deprecation', 'sunset'] as const;
-const ERRORS: readonly ErrorCode[] = ['key_not_found', 'key_revoked', 'policy_denied', 'invalid_scope'];
+const ERRORS: readonly ErrorCode[] = [
+  'key_not_found',
+  'key_revoked',
+  'policy_denied',
+  'invalid_scope',
+  'invalid_target',
+];
 
 /** Source: Specification, "Agent authentication routes". */
 export function createChallengeRoutes({
@@ -40,6 +46,7 @@ export function createChallengeRoutes({
         const { challenge, warnings } = await challenges.issue(context, {
           keyFingerprint: body.key_fingerprint,
           scope: body.scope,
+          resource: body.resource,
         });
         return { status: 200, headers: { ...NO_STORE, ...warnings }, body: presentChallenge(challenge) };
       },

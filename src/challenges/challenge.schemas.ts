@@ -12,6 +12,10 @@ export const challengeBody = z.strictObject({
     description: 'SHA-256 of the raw public key; that of its SPKI DER or compressed point is found too.',
   }),
   scope: z.string().max(2_000).meta({ description: 'Space-separated scopes.' }),
+  resource: z.string().optional().meta({
+    description:
+      "RFC 8707: which of the agent's `audience` and `audiences` the token is for, compared exactly; `audience` when absent. Any other is `invalid_target`, at the verification too when the agent has lost it.",
+  }),
 });
 
 /** Source: Specification, "Challenge". */

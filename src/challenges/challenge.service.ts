@@ -1,6 +1,5 @@
 // Challenge-response authentication of agents. A challenge is worth one success, whatever the number of processes that verify it.
 import { randomBytes } from 'node:crypto';
-import { resolveAudience } from '../agents/agent.ts';
 import type { AuditService } from '../audit/audit.service.ts';
 import type { RequestContext } from '../context.ts';
 import type { SignatureVerifier } from '../crypto/verify-signature.node.ts';
@@ -103,9 +102,9 @@ export function createChallengeService({
   /** Everything that can be said without consuming the challenge. @throws the recorded refusal */
   async function judge(context: RequestContext, input: VerifyInput) {
     const found = await load(context, input.challengeId);
-    const judgement = judgeAttempt({ ...found, algorithm: input.algorithm });
+    const judgement = judgeAttempt({ ...found, algorithm: input.algorithm, tenant: context.tenant });
     if ('refusal' in judgement) throw await refuse(context, found.holder, judgement.refusal);
-    return { challenge: found.challenge, holder: judgement.holder };
+    return { challenge: found.challenge, ...judgement };
   }
 
   /** The error for a failed verification; a key that is known has it on record. */
@@ -149,18 +148,24 @@ export function createChallengeService({
     /**
      * Issues a challenge. Two round trips, which requests at the same time share; one more for a key that is named by an alias.
      * @param input.keyFingerprint 64 hex digits, echoed in the challenge @param input.scope as requested
+     * @param input.resource audience of the token that the challenge is for; unless said, the agent's own (RFC 8707)
      * @returns the challenge, and headers that warn of a deprecated key
-     * @throws ServiceError `key_not_found`, `key_revoked`, `policy_denied`, `invalid_scope`, `rate_limited`
+     * @throws ServiceError `key_not_found`, `key_revoked`, `policy_denied`, `invalid_scope`, `invalid_target`, `rate_limited`
      */
     issue: async (
       context: RequestContext,
-      input: { readonly keyFingerprint: string; readonly scope: string },
+      input: {
+        readonly keyFingerprint: string;
+        readonly scope: string;
+        readonly resource?: string | undefined;
+      },
     ): Promise<{ challenge: Challenge; warnings: Readonly<Record<string, string>> }> => {
       const { tenant } = context;
       const name = { tenantId: tenant.id, fingerprint: input.keyFingerprint };
       const found = (await holders.add(name)) ?? (await store.findHolderByAlias(database, name));
       const holder = found?.holder ?? null;
-      const judgement = judgeRequest({ holder, scope: input.scope, now: found?.now ?? new Date(0) });
+      const { scope, resource } = input;
+      const judgement = judgeRequest({ holder, scope, resource, tenant, now: found?.now ?? new Date(0) });
       if ('refusal' in judgement) {
         const { refusal } = judgement;
         if (holder === null) throw new ServiceError(refusal.code, { detail: refusal.detail });
@@ -177,6 +182,7 @@ export function createChallengeService({
         nonce: randomBytes(NONCE_LENGTH).toString('hex'),
         audience: tenant.issuerUrl,
         scopes: judgement.scopes,
+        resource: resource ?? null,
       });
       return { challenge, warnings: buildSunsetHeaders(key) };
     },
@@ -186,11 +192,11 @@ export function createChallengeService({
      * consumed, so that a failure to sign does not cost the agent its challenge. Two round trips, which requests at the same time
      * share: one loads, one consumes and records.
      * @throws ServiceError `invalid_grant`, `challenge_used`, `challenge_expired`, `key_not_found`, `key_revoked`,
-     *   `policy_denied`, `invalid_scope`, `invalid_signature`, `rate_limited`
+     *   `policy_denied`, `invalid_scope`, `invalid_target`, `invalid_signature`, `rate_limited`
      */
     verify: async (context: RequestContext, input: VerifyInput): Promise<AgentTokens> => {
       const judged = await judge(context, input);
-      const { challenge, holder } = judged;
+      const { challenge, holder, audience } = judged;
       const isValid = await verifier.verifySignature({
         algorithm: challenge.algorithm,
         publicKey: holder.key.publicKey,
@@ -198,7 +204,6 @@ export function createChallengeService({
         signature: input.signature,
       });
       if (!isValid) throw await refuse(context, holder, WRONG_SIGNATURE);
-      const audience = resolveAudience(holder.agent, context.tenant);
       const token = await tokens.issueAccessToken(context.tenant, {
         sub: holder.agent.id,
         audience,
@@ -207,11 +212,7 @@ export function createChallengeService({
         agent: { name: holder.agent.name, capabilities: holder.agent.capabilities },
         jkt: input.jkt,
       });
-      const refreshToken = await redeem(
-        context,
-        { ...judged, audience, token, address: context.address },
-        input.jkt,
-      );
+      const refreshToken = await redeem(context, { ...judged, token, address: context.address }, input.jkt);
       if (refreshToken === null) {
         await judge(context, input);
         // Whatever was in the way is gone again, for example a suspension that was lifted.

@@ -18,6 +18,7 @@ type HolderRow = {
   status: Holder['agent']['status'];
   is_deleted: boolean;
   agent_audience: string | null;
+  agent_audiences: string[];
   agent_scopes: string[];
 };
 
@@ -28,6 +29,7 @@ type ChallengeRow = {
   nonce: Buffer;
   audience: string;
   scopes: string[];
+  token_audience: string | null;
   created_at: Date;
   expires_at: Date;
   consumed_at: Date | null;
@@ -52,7 +54,7 @@ const HOLDER = `
   k.id AS key_id, k.algorithm AS key_algorithm, k.public_key, k.fingerprint, k.state, k.sunset_at, k.deprecated_at,
   coalesce(k.last_used_at > now() - interval '1 minute', false) AS is_use_noted, k.verified_at IS NOT NULL AS is_verified,
   a.id AS agent_id, a.name, a.capabilities, a.status, a.deleted_at IS NOT NULL AS is_deleted,
-  a.audience AS agent_audience, a.scopes AS agent_scopes, now() AS now`;
+  a.audience AS agent_audience, a.audiences AS agent_audiences, a.scopes AS agent_scopes, now() AS now`;
 
 const BY_FINGERPRINT = `
 SELECT ${HOLDER}, k.tenant_id FROM unnest($1::uuid[], $2::text[]) AS asked (tenant_id, fingerprint)
@@ -69,17 +71,18 @@ ORDER BY k.state = 'revoked' OR coalesce(k.sunset_at <= now(), false), k.id LIMI
 // and must answer with that row's times.
 const INSERT = `
 INSERT INTO challenges
-  (id, tenant_id, agent_id, key_id, key_fingerprint, algorithm, nonce, audience, scopes, created_at, expires_at)
+  (id, tenant_id, agent_id, key_id, key_fingerprint, algorithm, nonce, audience, scopes, token_audience, created_at, expires_at)
 SELECT id, tenant_id, agent_id, key_id, key_fingerprint, algorithm, decode(nonce, 'hex'), audience, string_to_array(joined, ' '),
-  date_trunc('second', now()), date_trunc('second', now()) + make_interval(secs => $10)
+  token_audience, date_trunc('second', now()), date_trunc('second', now()) + make_interval(secs => $10)
 FROM set_config('synchronous_commit', 'off', true),
-  unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[])
-    AS row (id, tenant_id, agent_id, key_id, key_fingerprint, algorithm, nonce, audience, joined)
+  unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[],
+    $11::text[])
+    AS row (id, tenant_id, agent_id, key_id, key_fingerprint, algorithm, nonce, audience, joined, token_audience)
 ON CONFLICT (id) DO UPDATE SET id = excluded.id
 RETURNING id, created_at, expires_at`;
 
 const LOAD = `
-SELECT c.id, c.tenant_id, c.key_fingerprint, c.algorithm, c.nonce, c.audience, c.scopes, c.created_at, c.expires_at, c.consumed_at, ${HOLDER}
+SELECT c.id, c.tenant_id, c.key_fingerprint, c.algorithm, c.nonce, c.audience, c.scopes, c.token_audience, c.created_at, c.expires_at, c.consumed_at, ${HOLDER}
 FROM unnest($1::uuid[], $2::uuid[]) AS asked (tenant_id, id)
 JOIN challenges c ON c.tenant_id = asked.tenant_id AND c.id = asked.id
 LEFT JOIN agent_keys k ON k.id = c.key_id AND k.tenant_id = c.tenant_id
@@ -131,6 +134,7 @@ export function createChallengeStore() {
         challenges.map(({ audience }) => audience),
         challenges.map(({ scopes }) => scopes.join(' ')),
         lifetime,
+        challenges.map(({ resource }) => resource),
       ]);
       const written = new Map(rows.map((row) => [row.id, row]));
       return challenges.map(({ tenantId, agentId, keyId, ...challenge }) => {
@@ -189,6 +193,7 @@ function toHolder(row: HolderRow): Holder {
       status: row.status,
       isDeleted: row.is_deleted,
       audience: row.agent_audience,
+      audiences: row.agent_audiences,
       scopes: row.agent_scopes,
     },
   };
@@ -202,6 +207,7 @@ function toChallenge(row: ChallengeRow): Challenge {
     nonce: row.nonce.toString('hex'),
     audience: row.audience,
     scopes: row.scopes,
+    resource: row.token_audience,
     createdAt: row.created_at,
     expiresAt: row.expires_at,
     consumedAt: row.consumed_at,

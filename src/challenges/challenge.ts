@@ -1,5 +1,6 @@
 // What a challenge says, and in which order a request that uses one is judged. It must never look at a clock or check a signature itself.
 
+import { chooseAudience } from '../agents/agent.ts';
 import type { KeyAlgorithm } from '../crypto/algorithm.ts';
 import type { ErrorCode } from '../errors/catalogue.ts';
 import { type KeyState, mayAuthenticate } from '../keys/key.ts';
@@ -10,7 +11,10 @@ import { hashScopes, parseScope } from './scope-hash.ts';
 /** `client_id` of every challenge and of the tokens that come of it. Source: Specification, "Challenge". */
 export const AGENT_CLIENT_ID = 'service-agent';
 
-/** `nonce` in lowercase hex; `keyFingerprint` as it was asked for, which may be an alias; times are whole seconds. */
+/**
+ * `nonce` in lowercase hex; `keyFingerprint` as it was asked for, which may be an alias; times are whole seconds. `resource`: the audience
+ * that was asked for, null where the agent's own counts (RFC 8707).
+ */
 export type Challenge = {
   readonly id: string;
   readonly keyFingerprint: string;
@@ -18,6 +22,7 @@ export type Challenge = {
   readonly nonce: string;
   readonly audience: string;
   readonly scopes: readonly string[];
+  readonly resource: string | null;
   readonly createdAt: Date;
   readonly expiresAt: Date;
   readonly consumedAt: Date | null;
@@ -43,6 +48,7 @@ export type Holder = {
     readonly status: 'active' | 'suspended';
     readonly isDeleted: boolean;
     readonly audience: string | null;
+    readonly audiences: readonly string[];
     readonly scopes: readonly string[];
   };
 };
@@ -54,8 +60,11 @@ export type Judgement<Granted> = { readonly refusal: Refusal } | Granted;
 
 type Check<Subject> = Refusal & { readonly fails: (subject: Subject) => boolean };
 
+/** Who is asked: `audience` is the one of tokens for an agent that has none of its own. */
+type Asked = { readonly tenant: { readonly audience: string } };
+
 /** `now` is the database's clock at the reading; `algorithm` is what the request says. */
-export type Attempt = {
+export type Attempt = Asked & {
   readonly now: Date;
   readonly challenge: Challenge;
   readonly holder: Holder | null;
@@ -115,36 +124,51 @@ const SCOPE_CHECKS: readonly Check<{ holder: Holder; scopes: readonly string[] |
   },
 ];
 
+const NO_TARGET: Refusal = {
+  code: 'invalid_target',
+  detail: 'The resource is none of the audiences that this agent may ask for.',
+};
+
 /**
- * Judges a request for a challenge: key, agent, scope.
- * @param request.scope the `scope` parameter
+ * Judges a request for a challenge: key, agent, scope, resource.
+ * @param request.scope the `scope` parameter @param request.resource the `resource` parameter
  * @returns the scopes, unique and sorted, with their holder; or the first thing that is wrong
  */
-export function judgeRequest(request: {
-  readonly now: Date;
-  readonly holder: Holder | null;
-  readonly scope: string;
-}): Judgement<{ readonly holder: Holder; readonly scopes: readonly string[] }> {
-  const { holder, now } = request;
+export function judgeRequest(
+  request: Asked & {
+    readonly now: Date;
+    readonly holder: Holder | null;
+    readonly scope: string;
+    readonly resource?: string | undefined;
+  },
+): Judgement<{ readonly holder: Holder; readonly scopes: readonly string[] }> {
+  const { holder, now, tenant, resource } = request;
   if (holder === null) return { refusal: UNKNOWN_KEY };
   const scopes = parseScope(request.scope);
   const refusal =
     findFailure(HOLDER_CHECKS, { holder, now }) ?? findFailure(SCOPE_CHECKS, { holder, scopes });
-  return refusal === undefined ? { holder, scopes: scopes ?? [] } : { refusal };
+  if (refusal !== undefined) return { refusal };
+  if (chooseAudience(holder.agent, tenant, resource) === undefined) return { refusal: NO_TARGET };
+  return { holder, scopes: scopes ?? [] };
 }
 
 /**
- * Judges everything about a verification but its signature: used, expired, algorithm, key, agent, scope.
- * @returns the key's holder, or the first thing that is wrong
+ * Judges everything about a verification but its signature: used, expired, algorithm, key, agent, scope, resource. Scope and resource
+ * are those of the challenge, held against what the agent may ask for now.
+ * @returns the key's holder and the audience of its token, or the first thing that is wrong
  */
-export function judgeAttempt(attempt: Attempt): Judgement<{ readonly holder: Holder }> {
-  const { challenge, holder, now } = attempt;
+export function judgeAttempt(
+  attempt: Attempt,
+): Judgement<{ readonly holder: Holder; readonly audience: string }> {
+  const { challenge, holder, now, tenant } = attempt;
   const refusal = findFailure(CHALLENGE_CHECKS, attempt);
   if (refusal !== undefined) return { refusal };
   if (holder === null) return { refusal: UNKNOWN_KEY };
   const { scopes } = challenge;
   const later = findFailure(HOLDER_CHECKS, { holder, now }) ?? findFailure(SCOPE_CHECKS, { holder, scopes });
-  return later === undefined ? { holder } : { refusal: later };
+  if (later !== undefined) return { refusal: later };
+  const audience = chooseAudience(holder.agent, tenant, challenge.resource);
+  return audience === undefined ? { refusal: NO_TARGET } : { holder, audience };
 }
 
 /** The exact bytes that the challenge's key must sign. */

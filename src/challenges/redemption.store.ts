@@ -28,6 +28,8 @@ asked AS (
     JOIN agents a ON a.id = c.agent_id JOIN agent_keys k ON k.id = c.key_id
   WHERE c.consumed_at IS NULL AND c.expires_at > now()
     AND a.deleted_at IS NULL AND a.status = 'active' AND c.scopes <@ a.scopes
+    AND (c.token_audience IS NULL OR c.token_audience = ANY (a.audiences) OR c.token_audience =
+      coalesce(a.audience, (SELECT coalesce(audience, base_url) FROM tenants WHERE tenants.id = c.tenant_id)))
     AND (k.state = 'active' OR (k.state = 'deprecated' AND k.sunset_at > now()))
   ORDER BY c.id
   FOR KEY SHARE OF a, k ${locking} FOR NO KEY UPDATE OF c ${locking}
@@ -74,8 +76,8 @@ export function createRedemptionStore({
 
   return {
     /**
-     * Consumes each challenge that is unused and not expired, whose key and agent may authenticate and whose scopes are still the
-     * agent's, and writes what belongs to it; a key's first use also verifies the key.
+     * Consumes each challenge that is unused and not expired, whose key and agent may authenticate and whose scopes and resource are still
+     * the agent's, and writes what belongs to it; a key's first use also verifies the key.
      * @param options.waits whether to wait for rows that somebody holds; such challenges are left alone otherwise
      * @returns ids of the challenges that were consumed, and the number of deliveries made
      */

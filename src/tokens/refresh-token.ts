@@ -100,19 +100,24 @@ export function isLive(token: StoredRefreshToken): boolean {
 /**
  * What the new access token may do. The refresh token itself keeps its scopes (RFC 6749 §6).
  * @returns scopes: those asked for, else all of the token's that the agent still has; audience: the resource asked for (RFC 8707 §2.2),
- *   else the token's while it is the agent's, else the agent's first
- * @throws ServiceError `invalid_scope` for one beyond the token's or the agent's; `invalid_target` for a resource that is not the agent's
+ *   else the family's
+ * @throws ServiceError `invalid_scope` for one beyond the token's or the agent's; `invalid_target` for an audience that is not the agent's,
+ *   also when it was: a token for another one than the client expects would only fail later
  */
 export function decideRefresh(
   token: StoredRefreshToken,
   { scope, resource }: RefreshRequest,
 ): { scopes: string[]; audience: string } {
   const scopes = grantScopes(scope, intersectScopes(canonicalizeScopes(token.scopes), token.agent.scopes));
-  const { audiences } = token.agent;
-  if (resource !== undefined && !audiences.includes(resource))
-    throw new ServiceError('invalid_target', { detail: 'The resource is no audience of this agent.' });
-  const kept = audiences.includes(token.audience) ? token.audience : audiences[0];
-  return { scopes, audience: resource ?? kept ?? token.audience };
+  const audience = resource ?? token.audience;
+  if (!token.agent.audiences.includes(audience))
+    throw new ServiceError('invalid_target', {
+      detail:
+        resource === undefined
+          ? "The audience of this token is not the agent's any more: name another one with resource, or authenticate anew."
+          : 'The resource is none of the audiences that this agent may ask for.',
+    });
+  return { scopes, audience };
 }
 
 /** The one answer to a token that is unknown, spent, revoked or expired. */

@@ -18,7 +18,12 @@ export const tokenRequestSchema = z
       .describe("Space-separated; all of the application's, or the refresh token's, scopes when absent"),
     client_id: z.string().optional(),
     refresh_token: z.string().optional().describe('refresh_token: the token to exchange'),
-    resource: z.string().optional().describe("refresh_token: one of the agent's audiences (RFC 8707)"),
+    resource: z
+      .string()
+      .optional()
+      .describe(
+        "refresh_token: which of the agent's audiences the access token is for (RFC 8707); that of the authentication when absent",
+      ),
     audience: z.string().optional().describe("Refused: the audience is the application's"),
     client_secret: z.string().optional().describe('Refused: authenticate with HTTP Basic'),
     ...clientAssertion,

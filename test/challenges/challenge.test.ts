@@ -20,6 +20,7 @@ const challenge: Challenge = {
   nonce: '01'.repeat(32),
   audience: 'https://issuer.example',
   scopes: ['openid', 'vault:read'],
+  resource: 'https://two.example',
   createdAt: later(-10),
   expiresAt: later(290),
   consumedAt: null,
@@ -44,11 +45,13 @@ const holder: Holder = {
     status: 'active',
     isDeleted: false,
     audience: null,
+    audiences: ['https://one.example', 'https://two.example'],
     scopes: ['openid', 'vault:read'],
   },
 };
 
-const attempt: Attempt = { now: NOW, challenge, holder, algorithm: 'ed25519' };
+const tenant = { audience: 'https://tenant.example' };
+const attempt: Attempt = { tenant, now: NOW, challenge, holder, algorithm: 'ed25519' };
 type Fault = (attempt: Attempt) => Attempt;
 const ofKey =
   (changes: Partial<Holder['key']>): Fault =>
@@ -83,6 +86,7 @@ const FAULTS: readonly [string, string, Fault][] = [
   ['the agent is deleted', 'key_not_found', ofAgent({ isDeleted: true })],
   ['the agent is suspended', 'policy_denied', ofAgent({ status: 'suspended' })],
   ["the agent's scopes were narrowed", 'invalid_scope', ofAgent({ scopes: ['openid'] })],
+  ["the agent's audiences were narrowed", 'invalid_target', ofAgent({ audiences: ['https://one.example'] })],
 ];
 
 const codeOf = (subject: Attempt) => {
@@ -92,7 +96,7 @@ const codeOf = (subject: Attempt) => {
 
 describe('judging a verification', () => {
   it('finds nothing wrong with a fresh challenge', () => {
-    expect(judgeAttempt(attempt)).toEqual({ holder });
+    expect(judgeAttempt(attempt)).toEqual({ holder, audience: 'https://two.example' });
   });
 
   it.each(FAULTS)('tells when %s: %s', (_, code, fault) => {
@@ -134,8 +138,8 @@ describe('judging a verification', () => {
 });
 
 describe('judging a request for a challenge', () => {
-  const judge = (scope: string, subject: Holder | null = holder) => {
-    const judgement = judgeRequest({ now: NOW, holder: subject, scope });
+  const judge = (scope: string, subject: Holder | null = holder, resource?: string) => {
+    const judgement = judgeRequest({ now: NOW, holder: subject, scope, tenant, resource });
     return 'refusal' in judgement ? judgement.refusal.code : judgement.scopes;
   };
 
@@ -158,12 +162,32 @@ describe('judging a request for a challenge', () => {
     expect(judge(scope)).toBe('invalid_scope');
   });
 
-  it('names the key before the agent, and the agent before the scope', () => {
+  it.each([
+    ["the tenant's audience, which is the agent's too", 'https://tenant.example', ['openid']],
+    ['a further audience', 'https://two.example', ['openid']],
+    ['none', undefined, ['openid']],
+    ['an audience of nobody', 'https://three.example', 'invalid_target'],
+    ['another spelling of an audience', 'https://two.example/', 'invalid_target'],
+    ['a relative address', '/two', 'invalid_target'],
+    ['nothing but a name', 'two.example', 'invalid_target'],
+    ['an empty text', '', 'invalid_target'],
+  ])('judges a resource that is %s', (_, resource, expected) => {
+    expect(judge('openid', holder, resource)).toEqual(expected);
+  });
+
+  it("does not know the tenant's audience where the agent has its own", () => {
+    const own = { ...holder, agent: { ...holder.agent, audience: 'https://own.example' } };
+    expect(judge('openid', own, 'https://own.example')).toEqual(['openid']);
+    expect(judge('openid', own, tenant.audience)).toBe('invalid_target');
+  });
+
+  it('names the key before the agent, the agent before the scope, and the scope before the resource', () => {
     const suspended = { ...holder, agent: { ...holder.agent, status: 'suspended' as const } };
     const revoked = { ...suspended, key: { ...holder.key, state: 'revoked' as const } };
     expect(judge('', null)).toBe('key_not_found');
     expect(judge('', revoked)).toBe('key_revoked');
     expect(judge('', suspended)).toBe('policy_denied');
+    expect(judge('', holder, 'nowhere')).toBe('invalid_scope');
   });
 });
 

@@ -83,11 +83,27 @@ describe('a refresh token', () => {
     expect(claimsOf(next.access_token).aud).toBe(context.tenant.audience);
   });
 
+  it('is refused, and not spent, once its audience is not the agent’s any more; another one can be named', async () => {
+    const { context, agent, refreshToken } = await createHolder(rooms);
+    await rooms.agents.update(context, agent.id, { audience: 'https://new.example' });
+    expect(await codeOf(refresh(rooms, context, refreshToken))).toBe('invalid_target');
+    const { audience } = context.tenant;
+    expect(await codeOf(refresh(rooms, context, refreshToken, { resource: audience }))).toBe(
+      'invalid_target',
+    );
+    const answer = await refresh(rooms, context, refreshToken, { resource: 'https://new.example' });
+    expect(claimsOf(answer.access_token).aud).toBe('https://new.example');
+    await rooms.agents.update(context, agent.id, { audiences: [audience] });
+    const next = await refresh(rooms, context, answer.refresh_token);
+    expect(claimsOf(next.access_token).aud).toBe(audience);
+  });
+
   it.each([
     ['another client', { client_id: newId() }, 'invalid_client'],
     ['a scope beyond it', { scope: 'openid profile' }, 'invalid_scope'],
     ['a malformed scope', { scope: 'a"b' }, 'invalid_scope'],
     ['a foreign resource', { resource: 'https://evil.example' }, 'invalid_target'],
+    ['a malformed resource', { resource: 'no address' }, 'invalid_target'],
   ])('is refused with %s, and not spent by that', async (_name, parameters, code) => {
     const { context, refreshToken } = await createHolder(rooms);
     expect(await codeOf(refresh(rooms, context, refreshToken, parameters))).toBe(code);
