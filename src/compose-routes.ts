@@ -3,6 +3,9 @@ import type { Logger } from 'pino';
 import { createAgentRoutes } from './agents/agent.routes.ts';
 import { createAgentService } from './agents/agent.service.ts';
 import { createAgentStore } from './agents/agent.store.ts';
+import { createAnchorRoutes } from './anchors/anchor.routes.ts';
+import { createAnchorService } from './anchors/anchor.service.ts';
+import { createAnchorStore } from './anchors/anchor.store.ts';
 import { createApplicationRoutes } from './applications/application.routes.ts';
 import { createAuditRoutes } from './audit/audit.routes.ts';
 import { createAuditReadingService } from './audit/audit-reading.service.ts';
@@ -53,6 +56,7 @@ export function composeRoutes(config: Config, core: Core, logger: Logger) {
   );
   const verifier = createSignatureVerifier();
   const keyStore = createKeyStore({ sequelize: database.sequelize });
+  const anchorStore = createAnchorStore();
   const agents = createAgentService({
     store: createAgentStore({ sequelize: database.sequelize }),
     database,
@@ -60,8 +64,10 @@ export function composeRoutes(config: Config, core: Core, logger: Logger) {
     events,
     tokens,
     releaseKeys: keyStore.release,
+    revokeAnchors: anchorStore.revokeAll,
   });
   const keys = createKeyService({ store: keyStore, database, agents, verifier, audit, events, tokens });
+  const anchors = createAnchorService({ store: anchorStore, database, agents, audit });
   const challenges = createChallengeService({
     store: createChallengeStore(),
     database,
@@ -118,6 +124,7 @@ export function composeRoutes(config: Config, core: Core, logger: Logger) {
     ...createApplicationRoutes({ applications }),
     ...createAgentRoutes({ agents }),
     ...createKeyRoutes({ keys }),
+    ...createAnchorRoutes({ anchors }),
     ...createAuditRoutes({ auditLogs }),
     ...createDelegationRoutes({ delegations }),
     ...createTrustedIssuerRoutes({ trustedIssuers }),

@@ -95,7 +95,8 @@ export function createAgentRoutes({ agents }: { agents: AgentService }): Route[]
       method: 'DELETE',
       path: '/api/v1/agents/:id',
       operationId: 'deleteAgent',
-      summary: 'Delete an agent; its refresh tokens end, its unrevoked keys are free again',
+      summary:
+        'Delete an agent; its refresh tokens end, its unrevoked keys are free again, its anchors are revoked',
       tag: TAG,
       scope: 'agents:write',
       request: { params: agentParams },

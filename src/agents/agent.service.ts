@@ -43,6 +43,7 @@ const AUDITED: Readonly<Record<Verb, string>> = {
  * Agents of a tenant. Source: Specification, "Agent management", "Agent status".
  * @param tokens ends tokens, and accepts new ones again
  * @param releaseKeys removes the unrevoked keys of a deleted agent, so that their owner may register them again
+ * @param revokeAnchors revokes the pending and verified anchors of a deleted agent
  */
 export function createAgentService({
   store,
@@ -51,6 +52,7 @@ export function createAgentService({
   events,
   tokens,
   releaseKeys,
+  revokeAnchors,
 }: {
   store: AgentStore;
   database: Pick<Database, 'transaction' | 'query'>;
@@ -58,6 +60,7 @@ export function createAgentService({
   events: Pick<EventService, 'emit'>;
   tokens: Pick<TokenService, 'revokeTokensOfAgent' | 'admitTokensOfAgent'>;
   releaseKeys: (transaction: Transaction, agentId: string) => Promise<void>;
+  revokeAnchors: (transaction: Transaction, agentId: string) => Promise<void>;
 }) {
   async function assess(context: RequestContext, agents: readonly AgentRecord[]): Promise<Agent[]> {
     if (agents.length === 0) return [];
@@ -199,7 +202,7 @@ export function createAgentService({
     reactivate: (context: RequestContext, id: string): Promise<Agent> => setStatus(context, id, 'active'),
 
     /**
-     * Deletes an agent: its tokens end, its unrevoked keys are free again, its audit trail stays.
+     * Deletes an agent: its tokens end, its unrevoked keys are free again, its anchors are revoked, its audit trail stays.
      * Emits `admin.agent.deleted`. @throws ServiceError `not_found`
      */
     remove: (context: RequestContext, id: string): Promise<void> =>
@@ -207,6 +210,7 @@ export function createAgentService({
         const agent = await lock(transaction, context, id, 'change');
         await store.markDeleted(transaction, id);
         await releaseKeys(transaction, id);
+        await revokeAnchors(transaction, id);
         await tokens.revokeTokensOfAgent(transaction, agent, 'agent_deleted');
         await record(transaction, context, 'deleted', agent);
       }),

@@ -11,7 +11,7 @@ export type AgentChanges = Partial<Omit<NewAgentRow, 'id' | 'tenantId'>> & { rea
 
 // The creation's entry was made with the agent, so only the ids of that time are searched, however long the trail has become.
 const EVIDENCE = `
-SELECT a.id, coalesce(k.verified, false) AS verified, coalesce(k.audited, false) AND EXISTS (
+SELECT a.id, coalesce(proof.verified, false) AS verified, coalesce(proof.audited, false) AND EXISTS (
   SELECT 1 FROM audit_log
   WHERE target_id = a.id::text AND action = 'agent.created'
     AND id >= uuid_of_time(a.created_at - interval '10 minutes') AND id < uuid_of_time(a.created_at + interval '10 minutes')
@@ -19,12 +19,17 @@ SELECT a.id, coalesce(k.verified, false) AS verified, coalesce(k.audited, false)
 FROM agents a
 LEFT JOIN LATERAL (
   SELECT true AS verified, bool_or(EXISTS (
-    SELECT 1 FROM audit_log WHERE target_id = keys.id::text AND action = 'agent.key.verified')) AS audited
-  FROM agent_keys keys
-  WHERE keys.agent_id = a.id AND keys.verified_at IS NOT NULL AND keys.state <> 'revoked'
-    AND (keys.sunset_at IS NULL OR keys.sunset_at > now())
+    SELECT 1 FROM audit_log WHERE target_id = proven.id::text AND action = proven.action)) AS audited
+  FROM (
+    SELECT keys.id, 'agent.key.verified' AS action FROM agent_keys keys
+    WHERE keys.agent_id = a.id AND keys.verified_at IS NOT NULL AND keys.state <> 'revoked'
+      AND (keys.sunset_at IS NULL OR keys.sunset_at > now())
+    UNION ALL
+    SELECT anchors.id, 'agent.anchor.verified' FROM anchors
+    WHERE anchors.agent_id = a.id AND anchors.status = 'verified'
+  ) AS proven
   HAVING count(*) > 0
-) AS k ON true
+) AS proof ON true
 WHERE a.tenant_id = $1 AND a.id = ANY($2::uuid[])`;
 
 /** SQL of agents; statements join `transaction` where one is given. */
@@ -85,7 +90,7 @@ export function createAgentStore({ sequelize }: { sequelize: Sequelize }) {
     markDeleted: (transaction: Transaction, id: string) =>
       changeAgent(agents, transaction, id, { deletedAt: fn('now') }),
 
-    /** What keys and audit log say of each agent, by its id. One statement. */
+    /** What keys, anchors and audit log say of each agent, by its id. One statement. */
     readEvidence: async (
       queryable: Queryable,
       tenantId: string,

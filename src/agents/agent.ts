@@ -21,7 +21,7 @@ export type AgentRecord = {
   readonly updatedAt: Date;
 };
 
-/** What only other rows can tell: whether a key of the agent is verified, and whether the audit log holds its creation and that verification. */
+/** What only other rows can tell: whether a key or anchor of the agent is verified, and whether the audit log holds its creation and that verification. */
 export type RegistrationEvidence = { readonly verified: boolean; readonly audited: boolean };
 
 /** The parts of "correctly registered", and whether all of them hold. */

@@ -10,6 +10,7 @@ import { auditCheckpoints } from './migrations/0004-audit-checkpoints.ts';
 import { dpop } from './migrations/0005-dpop.ts';
 import { delegations } from './migrations/0006-delegations.ts';
 import { tokens } from './migrations/0007-tokens.ts';
+import { anchors } from './migrations/0010-anchors.ts';
 import { ensurePartitions } from './partitions.ts';
 
 /** In order, for ever: an entry is never edited once it was released. */
@@ -21,6 +22,7 @@ const MIGRATIONS = [
   { name: '0005-dpop', sql: dpop },
   { name: '0006-delegations', sql: delegations },
   { name: '0007-tokens', sql: tokens },
+  { name: '0010-anchors', sql: anchors },
 ] as const;
 
 /** Any constant: the advisory lock that lets one migration run at a time. */

@@ -3,6 +3,9 @@ import pino from 'pino';
 import { createAgentRoutes } from '../../src/agents/agent.routes.ts';
 import { createAgentService } from '../../src/agents/agent.service.ts';
 import { createAgentStore } from '../../src/agents/agent.store.ts';
+import { createAnchorRoutes } from '../../src/anchors/anchor.routes.ts';
+import { createAnchorService } from '../../src/anchors/anchor.service.ts';
+import { createAnchorStore } from '../../src/anchors/anchor.store.ts';
 import { createAuthenticationFailureService } from '../../src/challenges/authentication-failure.service.ts';
 import { createAuthenticationFailureStore } from '../../src/challenges/authentication-failure.store.ts';
 import { createChallengeRoutes } from '../../src/challenges/challenge.routes.ts';
@@ -40,6 +43,7 @@ export function createRooms(
   const events = createEventService({ store: createEventStore(), notifier: { poke: () => undefined } });
   const verifier = createSignatureVerifier({ schnorrThreads: 1 });
   const keyStore = createKeyStore(database);
+  const anchorStore = createAnchorStore();
   const agents = createAgentService({
     store: createAgentStore(database),
     database,
@@ -47,8 +51,10 @@ export function createRooms(
     events,
     tokens,
     releaseKeys: keyStore.release,
+    revokeAnchors: anchorStore.revokeAll,
   });
   const keys = createKeyService({ store: keyStore, database, agents, verifier, audit, events, tokens });
+  const anchors = createAnchorService({ store: anchorStore, database, agents, audit });
   const failures = createAuthenticationFailureService({
     store: createAuthenticationFailureStore(),
     database,
@@ -76,9 +82,10 @@ export function createRooms(
   const routes = [
     ...createAgentRoutes({ agents }),
     ...createKeyRoutes({ keys }),
+    ...createAnchorRoutes({ anchors }),
     ...createChallengeRoutes({ challenges, dpop: accounts.dpop }),
   ];
-  return { ...accounts, agents, keys, challenges, verifier, routes };
+  return { ...accounts, agents, keys, anchors, challenges, verifier, routes };
 }
 
 let tenantNumber = 0;

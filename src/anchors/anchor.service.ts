@@ -1,0 +1,137 @@
+// The life of agents' anchors as their tenant manages it. What looks for proofs is not here, and nothing here may call one found.
+import type { AgentService } from '../agents/agent.service.ts';
+import type { AuditEntry, AuditService } from '../audit/audit.service.ts';
+import type { RequestContext } from '../context.ts';
+import { newSecret } from '../crypto/opaque-secret.node.ts';
+import type { Database } from '../database/database.ts';
+import { newId } from '../database/ids.ts';
+import type { Page, PageRequest } from '../database/page.ts';
+import { ServiceError } from '../errors/service-error.ts';
+import type { AnchorFilters, AnchorName, AnchorStore } from './anchor.store.ts';
+import { type Anchor, type AnchorType, PROOF_PREFIX } from './anchor.ts';
+
+export type { Anchor } from './anchor.ts';
+
+/** `value` is a domain name as `normalizeDomain` gives it. */
+export type NewAnchor = { readonly type: AnchorType; readonly value: string };
+
+type Verb = 'created' | 'failed' | 'revoked';
+
+/** Anchors of a tenant's agents. Source: Specification, "Anchor", "Anchor and delegation". */
+export function createAnchorService({
+  store,
+  database,
+  agents,
+  audit,
+}: {
+  store: AnchorStore;
+  database: Pick<Database, 'transaction' | 'query'>;
+  agents: Pick<AgentService, 'exists' | 'get' | 'hold'>;
+  audit: Pick<AuditService, 'append'>;
+}) {
+  const nameOf = (context: RequestContext, agentId: string, id: string): AnchorName => ({
+    tenantId: context.tenant.id,
+    agentId,
+    id,
+  });
+
+  async function read(context: RequestContext, agentId: string, id: string): Promise<Anchor> {
+    const name = nameOf(context, agentId, id);
+    const anchor = await store.find(context.transaction ?? database, name);
+    if (anchor === undefined)
+      throw new ServiceError('not_found', { detail: 'The agent has no anchor with this id.' });
+    return anchor;
+  }
+
+  return {
+    /**
+     * Gives an agent a pending anchor with a proof of its own, which is to be published within seven days.
+     * @throws ServiceError `not_found` (agent), `conflict` while a like anchor is pending or verified
+     */
+    create: (context: RequestContext, agentId: string, { type, value }: NewAnchor): Promise<Anchor> =>
+      database.transaction(context, async (transaction) => {
+        const { id: owner } = await agents.hold(transaction, context, agentId);
+        const row = {
+          id: newId(),
+          tenantId: context.tenant.id,
+          agentId: owner,
+          type,
+          value,
+          proof: PROOF_PREFIX + newSecret(),
+        };
+        const failed = await store.failOverdue(transaction, row);
+        if (!(await store.insert(transaction, row)))
+          throw new ServiceError('conflict', {
+            detail: `The agent has a pending or verified anchor ${type} for ${value} already.`,
+          });
+        await audit.append(transaction, context, [
+          ...failed.map((id) => describeChange('failed', { ...row, id })),
+          describeChange('created', row),
+        ]);
+        return read({ ...context, transaction }, owner, row.id);
+      }),
+
+    /** Whether anchors can be given to this agent: it is one of the tenant's. */
+    hasAgent: (context: RequestContext, agentId: string): Promise<boolean> => agents.exists(context, agentId),
+
+    /** Whether this is an anchor of an agent of the tenant. One indexed read. */
+    exists: (context: RequestContext, agentId: string, id: string): Promise<boolean> =>
+      store.exists(context.transaction ?? database, nameOf(context, agentId, id)),
+
+    /** @throws ServiceError `not_found` for an anchor that is not this agent's, or an agent that is not this tenant's */
+    get: read,
+
+    /** A page of an agent's anchors, the newest first. @throws ServiceError `not_found`, `invalid_request` for a foreign cursor */
+    list: async (
+      context: RequestContext,
+      agentId: string,
+      request: PageRequest & AnchorFilters,
+    ): Promise<Page<Anchor>> => {
+      await agents.get(context, agentId);
+      const owner = { tenantId: context.tenant.id, agentId };
+      return store.list(context.transaction ?? database, owner, request);
+    },
+
+    /**
+     * Revokes a pending or verified anchor. One that has failed or is revoked stays as it is: there is nothing left to take back.
+     * @param reason for the audit log
+     * @throws ServiceError `not_found`
+     */
+    revoke: (
+      context: RequestContext,
+      agentId: string,
+      id: string,
+      reason?: string | undefined,
+    ): Promise<Anchor> =>
+      database.transaction(context, async (transaction) => {
+        const joined = { ...context, transaction };
+        await agents.hold(transaction, context, agentId);
+        await store.lock(transaction, nameOf(context, agentId, id));
+        const anchor = await read(joined, agentId, id);
+        if (anchor.status === 'revoked' || anchor.status === 'failed') return anchor;
+        await store.revoke(transaction, id);
+        await audit.append(transaction, context, [
+          describeChange('revoked', anchor, {
+            was: anchor.status,
+            ...(reason === undefined ? {} : { reason }),
+          }),
+        ]);
+        return read(joined, agentId, id);
+      }),
+  };
+}
+
+export type AnchorService = ReturnType<typeof createAnchorService>;
+
+function describeChange(
+  verb: Verb,
+  { id, agentId, type, value }: Pick<Anchor, 'id' | 'agentId' | 'type' | 'value'>,
+  data: Readonly<Record<string, unknown>> = {},
+): AuditEntry {
+  return {
+    action: `agent.anchor.${verb}`,
+    outcome: 'success',
+    target: { type: 'anchor', id },
+    data: { agent_id: agentId, type, value, ...data },
+  };
+}

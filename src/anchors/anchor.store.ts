@@ -1,0 +1,141 @@
+// All SQL of anchors. Every statement is bound to one tenant, or to an agent that the transaction holds; every judgement of time is the database's.
+import { decodeCursor, type Page, type PageRequest, toPage } from '../database/page.ts';
+import type { Queryable, Unit } from '../database/transaction.ts';
+import { type Anchor, type AnchorStatus, type AnchorType, PROOF_DAYS } from './anchor.ts';
+
+export type AnchorFilters = {
+  readonly type?: AnchorType | undefined;
+  readonly status?: AnchorStatus | undefined;
+};
+
+export type NewAnchorRow = Pick<Anchor, 'id' | 'tenantId' | 'agentId' | 'type' | 'value' | 'proof'>;
+
+/** Names one anchor: an id of another agent or tenant finds nothing. */
+export type AnchorName = { readonly tenantId: string; readonly agentId: string; readonly id: string };
+
+type Row = {
+  id: string;
+  tenant_id: string;
+  agent_id: string;
+  type: AnchorType;
+  value: string;
+  status: AnchorStatus;
+  proof: string;
+  expires_at: Date;
+  verified_at: Date | null;
+  revoked_at: Date | null;
+  created_at: Date;
+};
+
+const INSERT = `
+INSERT INTO anchors (id, tenant_id, agent_id, type, value, proof, expires_at)
+VALUES ($1, $2, $3, $4, $5, $6, now() + $7 * interval '1 day')
+ON CONFLICT (agent_id, type, value) WHERE status IN ('pending', 'verified') DO NOTHING
+RETURNING id`;
+
+const LIST = `
+SELECT * FROM anchor_records
+WHERE tenant_id = $1 AND agent_id = $2 AND ($3::uuid IS NULL OR id < $3) AND ($4::text IS NULL OR type = $4)
+  AND ($5::text IS NULL OR status = $5)
+ORDER BY id DESC LIMIT $6`;
+
+/** SQL of `anchors`. */
+export function createAnchorStore() {
+  return {
+    /** @returns false when the agent has a pending or verified anchor of this type and value */
+    insert: async (unit: Unit, row: NewAnchorRow): Promise<boolean> => {
+      const { id, tenantId, agentId, type, value, proof } = row;
+      const values = [id, tenantId, agentId, type, value, proof, PROOF_DAYS];
+      const { rows } = await unit.query<{ id: string }>(INSERT, values);
+      return rows.length > 0;
+    },
+
+    /**
+     * Writes down that the proof of a like anchor was not found in time, so that it does not stand in the way of a new one.
+     * @returns the ids of what has failed
+     */
+    failOverdue: async (
+      unit: Unit,
+      { agentId, type, value }: Pick<Anchor, 'agentId' | 'type' | 'value'>,
+    ): Promise<string[]> => {
+      const { rows } = await unit.query<{ id: string }>(
+        `UPDATE anchors SET status = 'failed'
+         WHERE agent_id = $1 AND type = $2 AND value = $3 AND status = 'pending' AND expires_at <= now() RETURNING id`,
+        [agentId, type, value],
+      );
+      return rows.map(({ id }) => id);
+    },
+
+    find: async (
+      queryable: Queryable,
+      { tenantId, agentId, id }: AnchorName,
+    ): Promise<Anchor | undefined> => {
+      const { rows } = await queryable.query<Row>(
+        'SELECT * FROM anchor_records WHERE id = $1 AND agent_id = $2 AND tenant_id = $3',
+        [id, agentId, tenantId],
+      );
+      return rows[0] === undefined ? undefined : readAnchor(rows[0]);
+    },
+
+    /** Whether the anchor and its agent are there. One indexed read. */
+    exists: async (queryable: Queryable, { tenantId, agentId, id }: AnchorName): Promise<boolean> => {
+      const { rowCount } = await queryable.query(
+        `SELECT 1 FROM anchors anchor JOIN agents agent ON agent.id = anchor.agent_id
+         WHERE anchor.id = $1 AND anchor.agent_id = $2 AND anchor.tenant_id = $3 AND agent.deleted_at IS NULL`,
+        [id, agentId, tenantId],
+      );
+      return rowCount > 0;
+    },
+
+    /** The newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+    list: async (
+      queryable: Queryable,
+      { tenantId, agentId }: Omit<AnchorName, 'id'>,
+      { limit, cursor, type, status }: PageRequest & AnchorFilters,
+    ): Promise<Page<Anchor>> => {
+      const filters = [decodeCursor(cursor), type, status].map((value) => value ?? null);
+      const { rows } = await queryable.query<Row>(LIST, [tenantId, agentId, ...filters, limit + 1]);
+      return toPage(rows.map(readAnchor), limit);
+    },
+
+    /** Locks an anchor until the transaction ends; nothing happens for an unknown one. */
+    lock: async (unit: Unit, { tenantId, agentId, id }: AnchorName): Promise<void> => {
+      await unit.query(
+        'SELECT id FROM anchors WHERE id = $1 AND agent_id = $2 AND tenant_id = $3 FOR UPDATE',
+        [id, agentId, tenantId],
+      );
+    },
+
+    /** Revokes an anchor that the transaction has locked. */
+    revoke: async (unit: Unit, id: string): Promise<void> => {
+      await unit.query(`UPDATE anchors SET status = 'revoked', revoked_at = now() WHERE id = $1`, [id]);
+    },
+
+    /** Revokes what is pending or verified of an agent that is deleted in this transaction. */
+    revokeAll: async (unit: Unit, agentId: string): Promise<void> => {
+      await unit.query(
+        `UPDATE anchors SET status = 'revoked', revoked_at = now()
+         WHERE agent_id = $1 AND (status = 'verified' OR status = 'pending' AND expires_at > now())`,
+        [agentId],
+      );
+    },
+  };
+}
+
+export type AnchorStore = ReturnType<typeof createAnchorStore>;
+
+function readAnchor(row: Row): Anchor {
+  return {
+    id: row.id,
+    tenantId: row.tenant_id,
+    agentId: row.agent_id,
+    type: row.type,
+    value: row.value,
+    status: row.status,
+    proof: row.proof,
+    expiresAt: row.expires_at,
+    verifiedAt: row.verified_at,
+    revokedAt: row.revoked_at,
+    createdAt: row.created_at,
+  };
+}
