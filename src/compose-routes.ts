@@ -26,14 +26,16 @@ import { createDelegationStore } from './delegations/delegation.store.ts';
 import { createBacklogGauge } from './events/backlog.gauge.ts';
 import { createEventRoutes } from './events/event.routes.ts';
 import { createPublishingService } from './events/publishing.service.ts';
+import { createLimitCountStore } from './http/limit-counts.store.ts';
+import { createLimitCounts } from './http/limit-counts.ts';
 import { createOpenApi } from './http/openapi.ts';
-import { createRateLimiter } from './http/rate-limit.ts';
+import { createRateLimiter, createRateLimits } from './http/rate-limit.ts';
 import type { Route } from './http/route.ts';
 import { createIssuerRoutes } from './issuer/issuer.routes.ts';
 import { createKeyRoutes } from './keys/key.routes.ts';
 import { createKeyService } from './keys/key.service.ts';
 import { createKeyStore } from './keys/key.store.ts';
-import { createLogger } from './logging.ts';
+import { createLogger, reasonOf } from './logging.ts';
 import { createTenantRoutes } from './tenants/tenant.routes.ts';
 import { createIntrospectionRoutes } from './tokens/introspection.routes.ts';
 import { createTokenRoutes } from './tokens/token.routes.ts';
@@ -55,6 +57,11 @@ export function composeRoutes(config: Config, core: Core, logger: Logger) {
     logger,
   );
   const verifier = createSignatureVerifier();
+  const counts = createLimitCounts({
+    store: createLimitCountStore(),
+    database,
+    onError: (error) => logger.warn({ reason: reasonOf(error) }, 'requests are counted in this process only'),
+  });
   const keyStore = createKeyStore({ sequelize: database.sequelize });
   const anchorStore = createAnchorStore();
   const agents = createAgentService({
@@ -93,7 +100,7 @@ export function composeRoutes(config: Config, core: Core, logger: Logger) {
       count: (tenantId, atMost) => eventStore.countUnfinished(database, tenantId, atMost),
       limit: config.backlogLimit,
     }),
-    limit: createRateLimiter({ name: 'publish', points: config.rateLimit.publish }),
+    limit: createRateLimiter({ name: 'publish', points: config.rateLimit.publish, counts }),
   });
   const auditLogs = createAuditReadingService({
     database,
@@ -136,9 +143,10 @@ export function composeRoutes(config: Config, core: Core, logger: Logger) {
     routes,
     tokens,
     dpop,
+    rateLimits: createRateLimits(config.rateLimit, counts),
     /** To be called before the database closes: failures that were counted are written now. */
     close: async () => {
-      await Promise.allSettled([authentication.close(), verifier.close()]);
+      await Promise.allSettled([authentication.close(), verifier.close(), counts.settled()]);
     },
   };
 }

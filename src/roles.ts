@@ -73,7 +73,7 @@ async function runApi(config: Config): Promise<void> {
   });
   // Without its database the API starts all the same, is not ready, and answers 503 until it is back.
   await checks.begin();
-  const { routes, tokens, dpop, close } = composeRoutes(config, core, logger);
+  const { routes, tokens, dpop, rateLimits, close } = composeRoutes(config, core, logger);
   const temporal = createLazyConnection(config.temporal);
   const health = createHealth({
     ping: () => database.query('SELECT 1'),
@@ -88,6 +88,7 @@ async function runApi(config: Config): Promise<void> {
     dpop,
     database,
     health,
+    rateLimits,
     config,
     logger,
   });

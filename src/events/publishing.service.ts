@@ -29,7 +29,7 @@ export function createPublishingService({
   notifier: Notifier;
   backlog: BacklogGauge;
   /** Takes one point an event of the tenant, or throws ServiceError `rate_limited`. */
-  limit?: { take(tenantId: string, cost: number): Promise<unknown> } | undefined;
+  limit?: { take(tenantId: string, cost: number): unknown } | undefined;
   now?: (() => Date) | undefined;
 }) {
   const prepare = (context: RequestContext, event: Publication): Candidate | ServiceError => {
@@ -95,7 +95,7 @@ export function createPublishingService({
       context: RequestContext,
       items: readonly (Publication | ServiceError)[],
     ): Promise<(Published | ServiceError)[]> => {
-      await limit?.take(context.tenant.id, Math.max(1, items.length));
+      limit?.take(context.tenant.id, Math.max(1, items.length));
       backlog.check(context.tenant.id);
       const prepared = items.map((item) => (item instanceof ServiceError ? item : prepare(context, item)));
       const first = new Map<string, Candidate>();

@@ -17,7 +17,7 @@ import { createIdempotencyStore } from './idempotency.store.ts';
 import { keepAnswers } from './idempotency.ts';
 import { createOpenApi } from './openapi.ts';
 import { answerProblems } from './problem-handler.ts';
-import { createRateLimits, limitAddress, limitTenant, type RateLimits } from './rate-limit.ts';
+import { limitAddress, limitTenant, type RateLimits } from './rate-limit.ts';
 import { identifyRequest } from './request-id.ts';
 import type { Middleware, RequestState } from './request-state.ts';
 import { readTarget } from './request-target.ts';
@@ -30,7 +30,7 @@ import { createTenantLocator } from './tenant-locator.ts';
 
 export type AppConfig = Pick<
   Config,
-  'nodeEnv' | 'publicUrl' | 'defaultTenant' | 'tenantUrl' | 'errorTypeBase' | 'rateLimit' | 'trustedProxies'
+  'nodeEnv' | 'publicUrl' | 'defaultTenant' | 'tenantUrl' | 'errorTypeBase' | 'trustedProxies'
 >;
 
 export type AppDependencies = {
@@ -44,14 +44,13 @@ export type AppDependencies = {
   readonly health: Health;
   readonly config: AppConfig;
   readonly logger: Logger;
-  /** Made from `config.rateLimit` unless given. */
-  readonly rateLimits?: RateLimits | undefined;
+  /** Made from `config.rateLimit`. */
+  readonly rateLimits: RateLimits;
 };
 
 /** @returns a Koa application; createHttpServer (server.ts) serves it */
 export function createApp(dependencies: AppDependencies): Koa<RequestState> {
-  const { routes, tenants, authenticate, dpop, health, config, logger } = dependencies;
-  const limits = dependencies.rateLimits ?? createRateLimits(config.rateLimit);
+  const { routes, tenants, authenticate, dpop, health, rateLimits, config, logger } = dependencies;
   const perform = createPerform(dependencies);
   const order: Middleware[] = [
     identifyRequest(createAddressReader(config.trustedProxies)),
@@ -64,9 +63,9 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
       openapi: createOpenApi({ routes, config }),
       errorTypeBase: config.errorTypeBase,
     }),
-    limitAddress(limits),
+    limitAddress(rateLimits),
     resolveTenant(createTenantLocator(config), (slug) => tenants.bySlug(slug)),
-    limitTenant(limits),
+    limitTenant(rateLimits),
     ...createRouter(routes, (route) => [
       allowAnyOrigin(route),
       authorize(route, authenticate, dpop), // 401, 403

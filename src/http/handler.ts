@@ -2,6 +2,7 @@
 import type { RequestContext } from '../context.ts';
 import { ServiceError } from '../errors/service-error.ts';
 import { matchesEtag } from './etag.ts';
+import { setHeaders } from './rate-limit-headers.ts';
 import { type Context, contextOf, headerValues, type Middleware } from './request-state.ts';
 import type { HandlerResult, Route } from './route.ts';
 
@@ -44,7 +45,7 @@ export function respond(route: Route, perform: Perform): Middleware {
 
 function sendResult(ctx: Context, route: Route, { status, body, headers }: HandlerResult): void {
   const { res } = ctx;
-  if (headers !== undefined) for (const [name, value] of Object.entries(headers)) res.setHeader(name, value);
+  if (headers !== undefined) setHeaders(res, headers);
   if (body === undefined) {
     // Koa makes it a 204 when there is no body yet.
     ctx.body = null;

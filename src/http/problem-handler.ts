@@ -4,6 +4,7 @@ import { translateDatabaseError } from '../database/errors.ts';
 import { toProblem } from '../errors/problem.ts';
 import { ServiceError } from '../errors/service-error.ts';
 import { chooseProblemType } from './negotiate.ts';
+import { setHeaders } from './rate-limit-headers.ts';
 import type { Context, Middleware } from './request-state.ts';
 
 /**
@@ -26,7 +27,7 @@ export function answerProblems({
       const { status, headers, body } = toProblem(error, { errorTypeBase, requestId });
       report(logger, ctx, error, status);
       const { res } = ctx;
-      for (const [name, value] of Object.entries(headers)) res.setHeader(name, value);
+      setHeaders(res, headers);
       // Whoever is to come back is told when, also where the thrower did not say (RFC 9110 §10.2.3).
       if ((status === 429 || status === 503) && headers['retry-after'] === undefined)
         res.setHeader('retry-after', '1');

@@ -1,38 +1,46 @@
-// Request rates, counted in this process. Counters that must hold across processes are in failure-limiter.ts.
-import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
+// Request rates: refuses what is beyond a limit, and tells of it. How requests are counted is in limit-counts.ts, wrong credentials in failure-limiter.ts.
 import { ServiceError } from '../errors/service-error.ts';
 import { addressGroup } from './client-address.ts';
+import type { LimitCounts } from './limit-counts.ts';
+import { setHeaders } from './rate-limit-headers.ts';
 import { contextOf, type Middleware } from './request-state.ts';
 
 const WINDOW_SECONDS = 60;
 
 /**
- * Counts points per key in fixed windows of a minute.
+ * Limits points per key in windows of a minute, which a key's first request begins.
  * @param name the policy's name in `RateLimit` and `RateLimit-Policy`
  * @param points how many a minute; 0 turns the limit off
+ * @param counts counts them, together with all other processes
  */
-export function createRateLimiter({ name, points }: { name: string; points: number }) {
+export function createRateLimiter({
+  name,
+  points,
+  counts,
+}: {
+  name: string;
+  points: number;
+  counts: Pick<LimitCounts, 'open'>;
+}) {
   if (points === 0) return undefined;
-  const memory = new RateLimiterMemory({ points, duration: WINDOW_SECONDS });
+  const counter = counts.open({ name, points, window: WINDOW_SECONDS * 1_000 });
+  const policy = `"${name}";q=${points};w=${WINDOW_SECONDS}`;
   return {
-    policy: `"${name}";q=${points};w=${WINDOW_SECONDS}`,
+    policy,
     /**
-     * Takes `cost` points of `key`.
+     * Takes `cost` points of `key`; all of them or none. No round trip.
      * @returns the value of `RateLimit`: what remains (`r`) and the seconds until it is whole again (`t`)
      * @throws ServiceError `rate_limited`; its `headers` hold both fields
      */
-    async take(key: string, cost = 1): Promise<string> {
-      const result = await memory.consume(key, cost).catch((refusal: unknown) => {
-        if (refusal instanceof RateLimiterRes) return refusal;
-        throw refusal;
-      });
-      const seconds = Math.ceil(result.msBeforeNext / 1_000);
-      const state = `"${name}";r=${result.remainingPoints};t=${seconds}`;
-      if (result.consumedPoints <= points) return state;
+    take(key: string, cost = 1): string {
+      const { isAdmitted, used, milliseconds } = counter.spend(key, cost);
+      const seconds = Math.max(1, Math.ceil(milliseconds / 1_000));
+      const state = `"${name}";r=${Math.max(0, points - used)};t=${seconds}`;
+      if (isAdmitted) return state;
       throw new ServiceError('rate_limited', {
         detail: `More than ${points} a minute.`,
-        retryAfterSeconds: Math.max(1, seconds),
-        headers: { ratelimit: state, 'ratelimit-policy': this.policy },
+        retryAfterSeconds: seconds,
+        headers: { ratelimit: state, 'ratelimit-policy': policy },
       });
     },
   };
@@ -44,10 +52,13 @@ type RateLimiter = ReturnType<typeof createRateLimiter>;
 export type RateLimits = { readonly tenant: RateLimiter; readonly address: RateLimiter };
 
 /** @param limits requests a minute of one tenant, and of one address (an IPv6 client is its /64 network) */
-export function createRateLimits(limits: { tenant: number; address: number }): RateLimits {
+export function createRateLimits(
+  limits: { tenant: number; address: number },
+  counts: Pick<LimitCounts, 'open'>,
+): RateLimits {
   return {
-    tenant: createRateLimiter({ name: 'tenant', points: limits.tenant }),
-    address: createRateLimiter({ name: 'address', points: limits.address }),
+    tenant: createRateLimiter({ name: 'tenant', points: limits.tenant, counts }),
+    address: createRateLimiter({ name: 'address', points: limits.address, counts }),
   };
 }
 
@@ -55,22 +66,18 @@ export function createRateLimits(limits: { tenant: number; address: number }): R
 export function limitAddress({ address: limiter }: RateLimits): Middleware {
   if (limiter === undefined) return (_ctx, next) => next();
   return async (ctx, next) => {
-    const state = await limiter.take(addressGroup(ctx.state.address));
-    ctx.res.setHeader('ratelimit-policy', limiter.policy);
-    ctx.res.setHeader('ratelimit', state);
+    const state = limiter.take(addressGroup(ctx.state.address));
+    setHeaders(ctx.res, { ratelimit: state, 'ratelimit-policy': limiter.policy });
     return next();
   };
 }
 
 /** Limits what is sent to one tenant, and adds to the fields of the address's limit. */
-export function limitTenant({ tenant: limiter, address }: RateLimits): Middleware {
+export function limitTenant({ tenant: limiter }: RateLimits): Middleware {
   if (limiter === undefined) return (_ctx, next) => next();
-  const policy = address === undefined ? limiter.policy : `${address.policy}, ${limiter.policy}`;
   return async (ctx, next) => {
-    const state = await limiter.take(contextOf(ctx).tenant.id);
-    const before = ctx.res.getHeader('ratelimit');
-    ctx.res.setHeader('ratelimit-policy', policy);
-    ctx.res.setHeader('ratelimit', before === undefined ? state : `${String(before)}, ${state}`);
+    const state = limiter.take(contextOf(ctx).tenant.id);
+    setHeaders(ctx.res, { ratelimit: state, 'ratelimit-policy': limiter.policy });
     return next();
   };
 }

@@ -8,6 +8,7 @@ import { createEventStore } from '../../src/events/event.store.ts';
 import type { JsonObject } from '../../src/events/event.ts';
 import { createPublishingService, type Published } from '../../src/events/publishing.service.ts';
 import { createRateLimiter } from '../../src/http/rate-limit.ts';
+import { countAlone } from '../http/counts.ts';
 import { createTestDatabase } from '../setup/database.ts';
 import { countRows, createTenantContext, insertSubscription } from './fixture.ts';
 
@@ -54,7 +55,7 @@ describe('the limit of what a tenant publishes', () => {
       store,
       notifier: { poke },
       backlog,
-      limit: createRateLimiter({ name: 'publish', points: 3 }),
+      limit: createRateLimiter({ name: 'publish', points: 3, counts: countAlone() }),
     });
     expect(await limited.publish(context, [item('a'), item('b')])).toHaveLength(2);
     await expect(limited.publish(context, [item('c'), item('d')])).rejects.toMatchObject({

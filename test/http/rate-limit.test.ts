@@ -1,8 +1,9 @@
 // Request limits of the shell.
 import { afterEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { createRateLimiter } from '../../src/http/rate-limit.ts';
+import { createRateLimiter, createRateLimits } from '../../src/http/rate-limit.ts';
 import { defineRoute } from '../../src/http/route.ts';
+import { countAlone } from './counts.ts';
 import { startTestServer, type TestServer } from './test-server.ts';
 
 const routes = [
@@ -20,13 +21,11 @@ const routes = [
 ];
 
 let server: TestServer;
-afterEach(() => server.drain(0));
+afterEach(() => server?.drain(0));
 const start = async (rateLimit: { tenant: number; address: number }) => {
   server = await startTestServer(routes, {
-    config: {
-      rateLimit: { ...rateLimit, fingerprintFailures: 0, clientFailures: 0, publish: 0 },
-      trustedProxies: ['127.0.0.1/32'],
-    },
+    rateLimits: createRateLimits(rateLimit, countAlone()),
+    config: { trustedProxies: ['127.0.0.1/32'] },
   });
 };
 const get = (path: string, address: string) =>
@@ -70,10 +69,20 @@ describe('request limits', () => {
       expect((await get('/healthz', '203.0.113.1')).status).toBe(200);
   });
 
-  it('can count by cost', async () => {
-    await start({ tenant: 0, address: 0 });
-    const limiter = createRateLimiter({ name: 'publish', points: 10 });
-    expect(await limiter?.take('t', 7)).toBe('"publish";r=3;t=60');
-    await expect(limiter?.take('t', 7)).rejects.toMatchObject({ code: 'rate_limited' });
+  it('tell of every limit, also when the second one refuses', async () => {
+    await start({ tenant: 1, address: 5 });
+    await get('/thing', '203.0.113.1');
+    const { status, headers } = await get('/thing', '203.0.113.1');
+    expect(status).toBe(429);
+    expect(headers.get('ratelimit-policy')).toBe('"address";q=5;w=60, "tenant";q=1;w=60');
+    expect(headers.get('ratelimit')).toMatch(/^"address";r=3;t=\d+, "tenant";r=0;t=\d+$/);
+    expect(headers.get('retry-after')).toMatch(/^[1-9]\d*$/);
+  });
+
+  it('can count by cost: all of it or nothing', () => {
+    const limiter = createRateLimiter({ name: 'publish', points: 10, counts: countAlone() });
+    expect(limiter?.take('t', 7)).toBe('"publish";r=3;t=60');
+    expect(() => limiter?.take('t', 7)).toThrow(expect.objectContaining({ code: 'rate_limited' }));
+    expect(limiter?.take('t', 3)).toBe('"publish";r=0;t=60');
   });
 });

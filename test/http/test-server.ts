@@ -15,7 +15,6 @@ export const TEST_CONFIG: AppConfig = {
   defaultTenant: 'demo',
   tenantUrl: 'http://localhost:8080/t/{tenant}',
   errorTypeBase: ERROR_TYPE_BASE,
-  rateLimit: { tenant: 0, address: 0, fingerprintFailures: 0, clientFailures: 0, publish: 0 },
   trustedProxies: [],
 };
 
@@ -63,7 +62,7 @@ export async function startTestServer(
     config?: Partial<AppConfig>;
     limits?: Partial<ServerLimits>;
     logger?: Logger;
-  } & Partial<Pick<AppDependencies, 'database' | 'health' | 'tenants'>> = {},
+  } & Partial<Pick<AppDependencies, 'database' | 'health' | 'tenants' | 'rateLimits'>> = {},
 ) {
   const app = createApp({
     routes,
@@ -79,6 +78,7 @@ export async function startTestServer(
       pendingMigrations: async () => [],
       probeTemporal: async () => true,
     }),
+    rateLimits: { tenant: undefined, address: undefined },
     config: { ...TEST_CONFIG, ...config },
     logger,
     ...dependencies,

@@ -49,11 +49,11 @@ export async function startAccountsServer(
       pendingMigrations: async () => [],
       probeTemporal: async () => true,
     }),
+    rateLimits: { tenant: undefined, address: undefined },
     config: {
       nodeEnv: 'test',
       ...addresses,
       errorTypeBase: ERROR_TYPE_BASE,
-      rateLimit: { tenant: 0, address: 0, fingerprintFailures: 0, clientFailures: 0, publish: 0 },
       trustedProxies: [],
     },
     logger: pino({ level: 'silent' }),

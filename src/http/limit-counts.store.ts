@@ -1,0 +1,47 @@
+// SQL of the counts that processes share, in the table rate_limits. Losing them in a crash costs one window of a limit.
+import type { Queryable } from '../database/transaction.ts';
+
+/** What one process admitted for a key and nobody else knows yet; `milliseconds` until its window ends. */
+export type Admitted = { readonly key: string; readonly count: number; readonly milliseconds: number };
+
+/** What all processes admitted for a key, as far as they have told; `milliseconds` until the window ends. */
+export type SharedCount = { readonly count: number; readonly milliseconds: number };
+
+// In the order of the keys, so that two processes never wait for each other; a key that is there twice is one row.
+const ADD = `
+WITH clock AS MATERIALIZED (
+  SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS ms
+), added AS (
+  INSERT INTO rate_limits AS r (key, points, expire)
+  SELECT key, sum(count)::int, max(ms) + max(milliseconds)
+  FROM clock, unnest($1::text[], $2::int[], $3::bigint[]) AS given (key, count, milliseconds)
+  GROUP BY key ORDER BY key
+  ON CONFLICT (key) DO UPDATE SET
+    points = CASE WHEN r.expire <= (SELECT ms FROM clock) THEN excluded.points
+                  ELSE least(r.points::bigint + excluded.points, 2147483647)::int END,
+    expire = CASE WHEN r.expire <= (SELECT ms FROM clock) THEN excluded.expire ELSE r.expire END
+  RETURNING key, points, expire
+)
+SELECT key, points AS count, expire - ms AS milliseconds FROM added, clock`;
+
+/** SQL of shared counts. */
+export function createLimitCountStore() {
+  return {
+    /** Adds to the counts, beginning a window where none is open. One round trip. @returns the counts, in the order of `batch` */
+    add: async (queryable: Queryable, batch: readonly Admitted[]): Promise<SharedCount[]> => {
+      const { rows } = await queryable.query<SharedCount & { readonly key: string }>(ADD, [
+        batch.map(({ key }) => key),
+        batch.map(({ count }) => count),
+        batch.map(({ milliseconds }) => Math.round(milliseconds)),
+      ]);
+      const found = new Map(rows.map((row) => [row.key, row]));
+      return batch.map(({ key }) => {
+        const row = found.get(key);
+        if (row === undefined) throw new Error('counting returned nothing for a key');
+        return row;
+      });
+    },
+  };
+}
+
+export type LimitCountStore = ReturnType<typeof createLimitCountStore>;

@@ -1,0 +1,122 @@
+// Counts of requests that all processes share. A request is never delayed for them: each process admits by what it knows, and tells
+// the others of a key each time it has admitted a twentieth of the limit. Without the database each process counts alone.
+import { createCoalescer } from '../database/coalescer.ts';
+import type { Database } from '../database/database.ts';
+import type { Admitted, LimitCountStore, SharedCount } from './limit-counts.store.ts';
+
+/** The part of a limit that a process may admit before it tells the others. */
+const SHARE = 1 / 20;
+
+/** Keys of one limit that a process remembers; the oldest give way. */
+const MOST_KEYS = 100_000;
+
+/** Milliseconds for which nobody is told after the database failed. */
+const PAUSE = 1_000;
+
+/** One key in its present window: known to all (`shared`), on its way to the database (`sent`), and not told yet (`own`). */
+type Entry = { shared: number; sent: number; own: number; endsAt: number };
+
+/** `used`: what was admitted in this window; `milliseconds` until it ends. */
+export type Spending = {
+  readonly isAdmitted: boolean;
+  readonly used: number;
+  readonly milliseconds: number;
+};
+
+/**
+ * Creates the counts of one process. With P processes at most P twentieths of a limit are admitted beyond it, and what arrives during
+ * one round trip to the database.
+ * @param onError told of the first of several failures to share counts; this process then counts alone
+ * @param now a monotonic clock in milliseconds
+ */
+export function createLimitCounts({
+  store,
+  database,
+  onError,
+  now = () => performance.now(),
+}: {
+  store: LimitCountStore;
+  database: Pick<Database, 'query'>;
+  onError: (error: unknown) => void;
+  now?: (() => number) | undefined;
+}) {
+  const settlements = createCoalescer<Admitted, SharedCount>({
+    run: (batch) => store.add(database, batch),
+    limits: { batches: 1 },
+  });
+  let pausedUntil = Number.NEGATIVE_INFINITY;
+  let isFailing = false;
+
+  return {
+    /**
+     * Opens the counter of a limit.
+     * @param name keeps limits apart @param points the limit @param window its window in milliseconds, begun by a key's first request
+     */
+    open({ name, points, window }: { name: string; points: number; window: number }) {
+      const entries = new Map<string, Entry>();
+      const share = Math.max(1, Math.ceil(points * SHARE));
+
+      function find(key: string, time: number): Entry {
+        const known = entries.get(key);
+        if (known !== undefined && known.endsAt > time) return known;
+        entries.delete(key);
+        makeRoom(entries, time);
+        const entry = { shared: 0, sent: 0, own: 0, endsAt: time + window };
+        entries.set(key, entry);
+        return entry;
+      }
+
+      function tellWhenDue(key: string, entry: Entry): void {
+        const time = now();
+        if (entry.own < share || entry.sent > 0 || time < pausedUntil || time >= entry.endsAt) return;
+        entry.sent = entry.own;
+        entry.own = 0;
+        const admitted = { key: `${name}:${key}`, count: entry.sent, milliseconds: entry.endsAt - time };
+        settlements.add(admitted).then(
+          ({ count, milliseconds }) => {
+            isFailing = false;
+            Object.assign(entry, { shared: count, sent: 0, endsAt: now() + milliseconds });
+            tellWhenDue(key, entry);
+          },
+          (error: unknown) => {
+            entry.own += entry.sent;
+            entry.sent = 0;
+            pausedUntil = now() + PAUSE;
+            if (!isFailing) onError(error);
+            isFailing = true;
+          },
+        );
+      }
+
+      return {
+        /** Admits a request of this cost when the limit leaves room for all of it; what is refused does not count. No round trip. */
+        spend(key: string, cost: number): Spending {
+          const time = now();
+          const entry = find(key, time);
+          const used = entry.shared + entry.sent + entry.own;
+          const milliseconds = entry.endsAt - time;
+          if (used + cost > points) return { isAdmitted: false, used, milliseconds };
+          entry.own += cost;
+          tellWhenDue(key, entry);
+          return { isAdmitted: true, used: used + cost, milliseconds };
+        },
+      };
+    },
+
+    /** Waits until everything that is on its way is counted; to be called before the database closes. */
+    settled: (): Promise<void> => settlements.drain(),
+  };
+}
+
+export type LimitCounts = ReturnType<typeof createLimitCounts>;
+
+/** Forgets windows that have ended, a few at a time, and the oldest when there are too many. */
+function makeRoom(entries: Map<string, Entry>, time: number): void {
+  let looked = 0;
+  for (const [key, { endsAt }] of entries) {
+    if (endsAt > time && entries.size < MOST_KEYS) break;
+    entries.delete(key);
+    looked += 1;
+    if (looked === 2) break;
+  }
+}

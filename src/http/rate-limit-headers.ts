@@ -1,0 +1,12 @@
+// The fields `RateLimit` and `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers-10). Each limit adds to them; none may hide another.
+import type { ServerResponse } from 'node:http';
+
+export const RATE_LIMIT_FIELDS: ReadonlySet<string> = new Set(['ratelimit', 'ratelimit-policy']);
+
+/** Sets headers of an answer. The fields of limits are lists: what is set already stays in front. @param headers by lower-case name */
+export function setHeaders(res: ServerResponse, headers: Readonly<Record<string, string>>): void {
+  for (const [name, value] of Object.entries(headers)) {
+    const before = RATE_LIMIT_FIELDS.has(name) ? res.getHeader(name) : undefined;
+    res.setHeader(name, before === undefined ? value : `${String(before)}, ${value}`);
+  }
+}
