@@ -3,6 +3,8 @@ import type { Logger } from 'pino';
 import { createAgentRoutes } from './agents/agent.routes.ts';
 import { createAgentService } from './agents/agent.service.ts';
 import { createAgentStore } from './agents/agent.store.ts';
+import { createSelfRoutes } from './agents/self.routes.ts';
+import { createSelfService } from './agents/self.service.ts';
 import { createAnchorRoutes } from './anchors/anchor.routes.ts';
 import { createAnchorService } from './anchors/anchor.service.ts';
 import { createAnchorStore } from './anchors/anchor.store.ts';
@@ -127,6 +129,7 @@ export function composeRoutes(config: Config, core: Core, logger: Logger) {
     ...createIntrospectionRoutes({ introspection }),
     ...createUserinfoRoutes({ userinfo: createUserinfoService({ agents, applications }) }),
     ...createChallengeRoutes({ challenges, dpop }),
+    ...createSelfRoutes({ self: createSelfService({ agents, keys, tokens, database }) }),
     ...createTenantRoutes({ tenants }),
     ...createApplicationRoutes({ applications }),
     ...createAgentRoutes({ agents }),

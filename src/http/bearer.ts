@@ -6,7 +6,7 @@ import { ServiceError } from '../errors/service-error.ts';
 import type { Presentation } from '../tokens/access-token.ts';
 import { LONGEST_TOKEN } from '../tokens/compact-jws.ts';
 import { type Context, contextOf, countHeader, headerValues, type Middleware } from './request-state.ts';
-import type { Route } from './route.ts';
+import { type Route, takesToken } from './route.ts';
 
 export type Authenticate = (
   tenant: Tenant,
@@ -27,7 +27,7 @@ const INVALID = new Set(['invalid_token', 'token_expired', 'token_revoked']);
 const DPOP_CHALLENGE = `DPoP algs="${PROOF_ALGORITHMS.join(' ')}"`;
 
 /**
- * Lets a request through whose token is valid for this tenant and holds the route's scope; a token that is bound to a key with a proof
+ * Lets a request through whose token is valid for this tenant, holds the route's scope and is of the subject that it takes; a token that is bound to a key with a proof
  * by that key, made for this request.
  * @param authenticate gives the token's principal, or throws ServiceError `invalid_token`, `token_expired`, `token_revoked` or
  *   `insufficient_scope` (another audience)
@@ -35,7 +35,7 @@ const DPOP_CHALLENGE = `DPoP algs="${PROOF_ALGORITHMS.join(' ')}"`;
  */
 export function authorize(route: Route, authenticate: Authenticate, proofs?: Proofs | undefined): Middleware {
   const { scope, anyAudience } = route;
-  if (scope === null) return route.clientAuthentication ? refuseRepeatedHeader : (_ctx, next) => next();
+  if (!takesToken(route)) return route.clientAuthentication ? refuseRepeatedHeader : (_ctx, next) => next();
   return async (ctx, next) => {
     const context = contextOf(ctx);
     const header = ctx.req.headers.authorization;
@@ -57,12 +57,9 @@ export function authorize(route: Route, authenticate: Authenticate, proofs?: Pro
       },
     );
     if (scheme === 'dpop' && proofs !== undefined) await prove(ctx, proofs, { text: token, principal });
-    if (!principal.scopes.includes(scope))
-      throw withChallenge(
-        new ServiceError('insufficient_scope', { detail: `The token lacks the scope ${scope}.` }),
-        challenge,
-        scope,
-      );
+    const lacking = findLacking(route, principal);
+    if (lacking !== undefined)
+      throw withChallenge(new ServiceError('insufficient_scope', { detail: lacking }), challenge, scope);
     ctx.state.context = { ...context, principal };
     try {
       await next();
@@ -98,6 +95,13 @@ async function prove(
   }
 }
 
+/** What the principal lacks for the route, for people; undefined when it lacks nothing. */
+function findLacking({ scope, subject }: Route, { kind, scopes }: Principal): string | undefined {
+  if (scope !== null && !scopes.includes(scope)) return `The token lacks the scope ${scope}.`;
+  if (subject !== undefined && kind !== subject) return `The token is not of an ${subject}.`;
+  return undefined;
+}
+
 /** What a service finds lacking is refused as the shell refuses it. */
 function isLateRefusal(error: unknown): boolean {
   return error instanceof ServiceError && error.code === 'insufficient_scope';
@@ -130,12 +134,12 @@ function refused(code: 'invalid_request' | 'invalid_token', detail: string, chal
 }
 
 /** Adds the challenge of RFC 6750 §3. The header says `invalid_token` for every bad token; only the body tells which. */
-function withChallenge(error: unknown, challenge: string, scope?: string): unknown {
+function withChallenge(error: unknown, challenge: string, scope: string | null = null): unknown {
   if (!(error instanceof ServiceError)) return error;
   const attributes = INVALID.has(error.code)
     ? ', error="invalid_token"'
     : error.code === 'insufficient_scope'
-      ? `, error="insufficient_scope"${scope === undefined ? '' : `, scope="${scope}"`}`
+      ? `, error="insufficient_scope"${scope === null ? '' : `, scope="${scope}"`}`
       : undefined;
   if (attributes === undefined) return error;
   return new ServiceError(error.code, {

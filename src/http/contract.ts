@@ -2,7 +2,7 @@
 import type { ErrorCode } from '../errors/catalogue.ts';
 import { ServiceError } from '../errors/service-error.ts';
 import type { Contract } from './handler.ts';
-import type { HandlerResult, Route } from './route.ts';
+import { type HandlerResult, type Route, takesToken } from './route.ts';
 
 const EVERYWHERE: readonly ErrorCode[] = [
   'rate_limited',
@@ -16,7 +16,7 @@ const EVERYWHERE: readonly ErrorCode[] = [
 export function errorsOf(route: Route): ErrorCode[] {
   const { params, query, body, bodyType } = route.request ?? {};
   const codes: ErrorCode[] = [];
-  if (route.scope !== null)
+  if (takesToken(route))
     codes.push(
       'invalid_request',
       'invalid_token',

@@ -1,11 +1,11 @@
 // Lets pages of any origin read what is public anyway: keys and metadata. Nothing that takes credentials is opened here.
 import type { ServerResponse } from 'node:http';
 import type { Middleware } from './request-state.ts';
-import type { Route } from './route.ts';
+import { type Route, takesToken } from './route.ts';
 
 /** Whether pages of any origin may read the route's answers (Fetch standard, CORS protocol). */
 export function isReadableAnywhere(route: Route): boolean {
-  const wellKnown = route.method === 'GET' && route.scope === null && route.path.startsWith('/.well-known/');
+  const wellKnown = route.method === 'GET' && !takesToken(route) && route.path.startsWith('/.well-known/');
   return route.cors ?? wellKnown;
 }
 

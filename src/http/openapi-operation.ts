@@ -3,7 +3,7 @@ import type { ZodObject } from 'zod';
 import { describeError, type ErrorCode } from '../errors/catalogue.ts';
 import { errorsOf } from './contract.ts';
 import type { createSchemaCollector, JsonSchema } from './openapi-schemas.ts';
-import type { Route } from './route.ts';
+import { type Route, takesToken } from './route.ts';
 
 type Schemas = ReturnType<typeof createSchemaCollector>;
 
@@ -36,9 +36,10 @@ export function describePath(path: string): string {
   return path.replace(/:(\w+)/g, '{$1}');
 }
 
-function describeSecurity({ scope, clientAuthentication }: Route): JsonSchema[] {
-  if (scope !== null) return [{ bearer: [scope] }, { dpop: [scope] }];
-  return clientAuthentication ? [{ basic: [] }] : [];
+function describeSecurity(route: Route): JsonSchema[] {
+  const scopes = route.scope === null ? [] : [route.scope];
+  if (takesToken(route)) return [{ bearer: scopes }, { dpop: scopes }];
+  return route.clientAuthentication ? [{ basic: [] }] : [];
 }
 
 function describeParameters({ request, idempotent }: Route, schemas: Schemas): JsonSchema[] {
@@ -106,9 +107,9 @@ function describeErrors(route: Route): Record<string, JsonSchema> {
 }
 
 /** A resource answers 401 to a proof that is no good, the routes that issue tokens 400 (RFC 9449 §5, §7.1). */
-function statusOf(code: ErrorCode, { scope }: Route): number {
+function statusOf(code: ErrorCode, route: Route): number {
   const isOfProof = code === 'invalid_dpop_proof' || code === 'use_dpop_nonce';
-  return isOfProof && scope !== null ? 401 : describeError(code).status;
+  return isOfProof && takesToken(route) ? 401 : describeError(code).status;
 }
 
 /** One error answer with an example for each of its codes. */

@@ -56,8 +56,10 @@ type RouteDefinition<S extends Schemas> = {
   readonly operationId: string;
   readonly summary: string;
   readonly tag: string;
-  /** Scope that the bearer token must hold; null for a route that takes none. */
+  /** Scope that the bearer token must hold; null for a route that takes no token, or one of any scope (see `subject`). */
   readonly scope: ManagementScope | 'openid' | null;
+  /** Takes the token of an agent only, with or without a scope. */
+  readonly subject?: 'agent';
   /** Takes a token for any audience, as long as it is of this issuer; unless said, it must be for the tenant. */
   readonly anyAudience?: true;
   /** Accepts an `idempotency-key`. */
@@ -85,6 +87,11 @@ export type Route = Omit<RouteDefinition<Schemas>, 'handler' | 'exists'> & {
   readonly exists?: (context: RequestContext, params: never) => Promise<boolean>;
   readonly handler: (input: never) => Promise<HandlerResult> | HandlerResult;
 };
+
+/** Whether the route asks for an access token. */
+export function takesToken({ scope, subject }: Pick<Route, 'scope' | 'subject'>): boolean {
+  return scope !== null || subject !== undefined;
+}
 
 /** Types a route's handler from its schemas. */
 export function defineRoute<const S extends Schemas>(definition: RouteDefinition<S>): Route {

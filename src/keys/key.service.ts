@@ -14,7 +14,7 @@ import { PublicKeyError } from '../crypto/public-key-error.ts';
 import type { SignatureVerifier } from '../crypto/verify-signature.node.ts';
 import type { Database } from '../database/database.ts';
 import { newId } from '../database/ids.ts';
-import type { Page, PageRequest } from '../database/page.ts';
+import { PAGE_LIMIT, type Page, type PageRequest } from '../database/page.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { invalidField, ServiceError } from '../errors/service-error.ts';
 import type { EventService, JsonObject } from '../events/event.service.ts';
@@ -170,6 +170,12 @@ export function createKeyService({
       const owner = { tenantId: context.tenant.id, agentId };
       const page = await store.list(context.transaction, owner, request);
       return { data: page.data.map(present), nextCursor: page.nextCursor };
+    },
+
+    /** The keys with which an agent may authenticate, the newest first; at most `PAGE_LIMIT.most`. */
+    listUsable: async (context: RequestContext, agentId: string): Promise<AgentKey[]> => {
+      const owner = { tenantId: context.tenant.id, agentId };
+      return (await store.listUsable(context.transaction, owner, PAGE_LIMIT.most)).map(present);
     },
 
     /**

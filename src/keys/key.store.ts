@@ -24,6 +24,9 @@ const IN_STATE: Readonly<Record<KeyState, WhereOptions<KeyRow>>> = {
   },
 };
 
+/** What may authenticate. */
+const USABLE: WhereOptions<KeyRow> = { [Op.or]: [IN_STATE.active, IN_STATE.deprecated] };
+
 /** SQL of agent keys; statements join `transaction` where one is given. */
 export function createKeyStore({ sequelize }: { sequelize: Sequelize }) {
   const keys = defineKeyModel(sequelize);
@@ -59,6 +62,23 @@ export function createKeyStore({ sequelize }: { sequelize: Sequelize }) {
       request: PageRequest & { readonly state?: KeyState | undefined },
     ): Promise<Page<StoredKey>> => listKeys(keys, transaction, owner, request),
 
+    /** The keys of an agent that may authenticate, the newest first, at most `limit`. */
+    listUsable: async (
+      transaction: Transaction | undefined,
+      owner: Omit<KeyName, 'id'>,
+      limit: number,
+    ): Promise<StoredKey[]> =>
+      translate(async () => {
+        const rows = await keys.findAll({
+          attributes: WITH_TIME,
+          where: { ...owner, ...USABLE },
+          order: [['id', 'DESC']],
+          limit,
+          transaction: transaction?.sequelize ?? null,
+        });
+        return rows.map((row) => row.get({ plain: true }) as StoredKey);
+      }),
+
     markVerified: (transaction: Transaction, id: string) =>
       change(keys, transaction, id, { verifiedAt: fn('now') }),
 
@@ -76,7 +96,7 @@ export function createKeyStore({ sequelize }: { sequelize: Sequelize }) {
     /** Removes the keys of an agent that are neither revoked nor past their sunset: they are free again. */
     release: async (transaction: Transaction, agentId: string): Promise<void> => {
       await keys.destroy({
-        where: { agentId, [Op.or]: [IN_STATE.active, IN_STATE.deprecated] },
+        where: { agentId, ...USABLE },
         transaction: transaction.sequelize,
       });
     },

@@ -102,6 +102,29 @@ export function createRefreshTokenStore() {
       );
     },
 
+    /**
+     * The key whose authentication an access token came of. Both tokens were made within seconds, and ids tell their time: of an agent's
+     * many rows only those are read.
+     */
+    findKeyOf: async (
+      queryable: Queryable,
+      token: {
+        readonly tenantId: string;
+        readonly agentId: string;
+        readonly id: string;
+        readonly madeAt: number;
+      },
+    ): Promise<string | undefined> => {
+      const { rows } = await queryable.query<{ key_id: string }>(
+        `SELECT key_id FROM refresh_tokens
+         WHERE tenant_id = $1 AND agent_id = $2 AND access_token_ids @> ARRAY[$3::uuid]
+           AND id >= uuid_of_time(to_timestamp($4) - interval '1 minute')
+           AND id < uuid_of_time(to_timestamp($4) + interval '1 minute')`,
+        [token.tenantId, token.agentId, token.id, token.madeAt / 1000],
+      );
+      return rows[0]?.key_id;
+    },
+
     /** @returns those that were live */
     revokeOfAgent: (unit: Queryable, agent: { tenantId: string; id: string }, reason: string) =>
       revoke(unit, { tenantId: agent.tenantId, agentId: agent.id, keyId: null }, reason),

@@ -175,6 +175,15 @@ export function createTokenService({
       return ended.length;
     },
 
+    /** Id of the key with which the agent authenticated to get this access token; undefined when no key did. One round trip. */
+    findKeyOfToken: async (
+      queryable: Queryable,
+      token: { readonly tenantId: string; readonly agentId: string; readonly id: string },
+    ): Promise<string | undefined> => {
+      const time = madeAt(token.id);
+      return time === undefined ? undefined : refreshTokens.findKeyOf(queryable, { ...token, madeAt: time });
+    },
+
     verifyAccessToken,
     endAccessTokensOf,
 

@@ -3,6 +3,8 @@ import pino from 'pino';
 import { createAgentRoutes } from '../../src/agents/agent.routes.ts';
 import { createAgentService } from '../../src/agents/agent.service.ts';
 import { createAgentStore } from '../../src/agents/agent.store.ts';
+import { createSelfRoutes } from '../../src/agents/self.routes.ts';
+import { createSelfService } from '../../src/agents/self.service.ts';
 import { createAnchorRoutes } from '../../src/anchors/anchor.routes.ts';
 import { createAnchorService } from '../../src/anchors/anchor.service.ts';
 import { createAnchorStore } from '../../src/anchors/anchor.store.ts';
@@ -84,6 +86,7 @@ export function createRooms(
     ...createKeyRoutes({ keys }),
     ...createAnchorRoutes({ anchors }),
     ...createChallengeRoutes({ challenges, dpop: accounts.dpop }),
+    ...createSelfRoutes({ self: createSelfService({ agents, keys, tokens, database }) }),
   ];
   return { ...accounts, agents, keys, anchors, challenges, verifier, routes };
 }

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { ERRORS } from '../../src/errors/catalogue.ts';
 import { errorsOf } from '../../src/http/contract.ts';
 import { createOpenApi } from '../../src/http/openapi.ts';
-import { defineRoute, MANAGEMENT_SCOPES, type Route } from '../../src/http/route.ts';
+import { defineRoute, MANAGEMENT_SCOPES, type Route, takesToken } from '../../src/http/route.ts';
 import { createRouter } from '../../src/http/router.ts';
 import { loadAllRoutes } from './route-table.ts';
 import { TEST_CONFIG } from './test-server.ts';
@@ -152,7 +152,7 @@ describe('openapi.json', () => {
       const described = operations().find(({ operationId }) => operationId === route.operationId);
       for (const code of errorsOf(route)) {
         // A resource answers 401 to a proof that is no good (RFC 9449 §7.1).
-        const isOfProof = route.scope !== null && code.includes('dpop');
+        const isOfProof = takesToken(route) && code.includes('dpop');
         const content = described?.responses[isOfProof ? 401 : ERRORS[code].status]?.content;
         expect(content?.['application/problem+json']?.examples, route.operationId).toHaveProperty(code);
         expect(content?.['application/json']?.examples, route.operationId).toHaveProperty(code);
@@ -164,6 +164,7 @@ describe('openapi.json', () => {
     const security = Object.fromEntries(operations().map((one) => [one.operationId, one.security]));
     expect(security.requestToken).toEqual([{ basic: [] }]);
     expect(security.getJwks).toEqual([]);
+    expect(security.getSelf).toEqual([{ bearer: [] }, { dpop: [] }]);
     expect(security.createAgent).toEqual([{ bearer: ['agents:write'] }, { dpop: ['agents:write'] }]);
   });
 
