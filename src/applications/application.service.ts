@@ -92,7 +92,7 @@ export function createApplicationService({
   async function readAgentScopes(unit: Unit, tenantId: string, agentId: string | null | undefined) {
     if (agentId === null || agentId === undefined) return undefined;
     const scopes = UUID.test(agentId) ? await store.findAgentScopes(unit, tenantId, agentId) : undefined;
-    if (scopes === undefined) throw invalidField('agent_id', 'is no agent of this tenant');
+    if (scopes === undefined) throw invalidField('body.agent_id', 'is no agent of this tenant');
     return scopes;
   }
 

@@ -8,6 +8,9 @@ import type { ApplicationJwk, ApplicationJwks } from './application-jwks.ts';
 export const GRANT_TYPES = ['client_credentials'] as const;
 export type GrantType = (typeof GRANT_TYPES)[number];
 
+/** What a refused set of scopes is called in the answer. */
+const SCOPES = 'body.scopes';
+
 /** Secrets that may be valid at the same time, so that a client can change over. */
 export const LIVE_SECRETS = 2;
 
@@ -52,18 +55,18 @@ export type Client = Pick<Application, 'id' | 'name' | 'audience' | 'scopes' | '
 /**
  * Checks what an application would hold.
  * @param agentScopes scopes of the linked agent, when there is one: nothing beyond them may be held
- * @throws ServiceError `invalid_request` naming `scopes`
+ * @throws ServiceError `invalid_request` naming `body.scopes`
  */
 export function checkApplicationScopes(
   scopes: readonly string[],
   agentScopes: readonly string[] | undefined,
 ): void {
-  if (scopes.length === 0) throw invalidField('scopes', 'must name at least one scope');
+  if (scopes.length === 0) throw invalidField(SCOPES, 'must name at least one scope');
   const unknown = scopes.find((scope) => !isWithin([scope], APPLICATION_SCOPES));
-  if (unknown !== undefined) throw invalidField('scopes', `"${unknown}" is not a scope of this service`);
+  if (unknown !== undefined) throw invalidField(SCOPES, `"${unknown}" is not a scope of this service`);
   const beyond = agentScopes && scopes.find((scope) => !isWithin([scope], agentScopes));
   if (beyond !== undefined) {
-    throw invalidField('scopes', `"${beyond}" is beyond the scopes of the linked agent`);
+    throw invalidField(SCOPES, `"${beyond}" is beyond the scopes of the linked agent`);
   }
 }
 

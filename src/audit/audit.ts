@@ -23,7 +23,7 @@ export type AuditEntry = {
   readonly reason?: ErrorCode | undefined;
   /** Key that authenticated or was acted on. */
   readonly keyId?: string | undefined;
-  /** `jti` of the token that was issued or presented. */
+  /** `jti` of the token that was issued or ended; that of the request's own token unless said. */
   readonly tokenId?: string | undefined;
   readonly data?: Readonly<Record<string, unknown>> | undefined;
 };
@@ -90,7 +90,7 @@ export function prepareEntry(context: AuditContext, entry: AuditEntry, id: strin
     targetType: entry.target?.type ?? null,
     targetId: entry.target?.id ?? null,
     keyId: entry.keyId ?? null,
-    tokenId: entry.tokenId ?? null,
+    tokenId: entry.tokenId ?? context.principal?.tokenId ?? null,
     data: JSON.stringify(entry.data ?? {}),
     address: context.address,
     requestId: context.requestId,

@@ -3,14 +3,15 @@ import { z } from 'zod';
 import { PAGE_LIMIT } from '../database/page.ts';
 import { parseTimestamp } from '../events/timestamp.ts';
 
-/** What people read in lists: one line with something to see, no control characters (C0, DEL, C1). */
+/** What people read in lists: one line with something to see; no control characters (C0, DEL, C1), and none that turn the order of what follows. */
 export const displayName = z
   .string()
   .min(1)
   .max(200)
-  .regex(/^$|\S/, 'must contain a visible character')
+  .regex(/^$|[^\s\u200b-\u200f\u2060\ufeff]/, 'must contain a visible character')
   // biome-ignore lint/suspicious/noControlCharactersInRegex: refusing them is the purpose
   .regex(/^[^\x00-\x1f\x7f-\x9f]*$/, 'must not contain control characters')
+  .regex(/^[^\u2028-\u202e\u2066-\u2069]*$/, 'must not contain line separators or bidirectional overrides')
   .meta({ description: 'Display name.' });
 
 /** The `aud` of tokens: any text without white space or control characters, usually a URL. */

@@ -21,6 +21,7 @@ export class FormError extends Error {
 export function parseForm(text: string): Record<string, string> {
   const parameters: Record<string, string> = {};
   if (text === '') return parameters;
+  if (text.includes('\0')) throw new FormError('', 'must not contain U+0000');
   const pairs = text.split('&');
   if (pairs.length > MOST_PARAMETERS) throw new FormError('', 'there are too many parameters');
   const seen = new Set<string>();

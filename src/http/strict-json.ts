@@ -3,6 +3,12 @@
 /** Nesting that no request of this service needs, and that recursive code survives. */
 const DEEPEST = 64;
 
+const NUMBER_CHARACTERS = '0123456789.eE+-';
+
+/** Digits that a double always keeps, and the most that any double needs. */
+const SAFE_DIGITS = 15;
+const DOUBLE_DIGITS = 17;
+
 const LONE_SURROGATE = /\p{Surrogate}/u;
 
 /** The text is not acceptable; `path` is where, in dotted form and empty for the whole, `message` why. */
@@ -17,8 +23,8 @@ export class JsonError extends Error {
 }
 
 /**
- * Parses one JSON text (RFC 8259) as I-JSON asks (RFC 7493): no repeated member names, no lone surrogates, finite numbers. Refused as
- * well: U+0000 (Postgres cannot store it), a member `__proto__`, and nesting deeper than 64.
+ * Parses one JSON text (RFC 8259) as I-JSON asks (RFC 7493): no repeated member names, no lone surrogates, no number that would lose
+ * digits. Refused as well: U+0000 (Postgres cannot store it), a member `__proto__`, and nesting deeper than 64.
  * @throws JsonError
  */
 export function parseStrictJson(text: string): unknown {
@@ -58,6 +64,8 @@ function countMembers(text: string): number {
       case 0x7d:
         depth -= 1;
         break;
+      default:
+        if (isDigit(text.charCodeAt(index))) index = endOfNumber(text, index);
     }
   }
   return members;
@@ -73,6 +81,39 @@ function endOfString(text: string, start: number): number {
     while (text.charCodeAt(index - 1 - backslashes) === 0x5c) backslashes += 1;
     if (backslashes % 2 === 0) return index;
   }
+}
+
+function isDigit(code: number): boolean {
+  return code >= 0x30 && code <= 0x39;
+}
+
+/**
+ * Index of the last character of the number whose first digit is at `start`. What this process would read and write again as another
+ * number is refused: an id or an amount in the smallest unit of a currency must not change on its way.
+ */
+function endOfNumber(text: string, start: number): number {
+  let end = start + 1;
+  while (NUMBER_CHARACTERS.includes(text.charAt(end)) && end < text.length) end += 1;
+  const token = text.slice(start, end);
+  if (token.length > SAFE_DIGITS && losesDigits(token))
+    throw new JsonError(
+      '',
+      `has a number that cannot be kept exactly (${token.slice(0, 40)}): send it as a string`,
+    );
+  return end - 1;
+}
+
+/** A fraction may have digits beyond those of a double that it stands for; a whole number stands for itself. */
+function losesDigits(token: string): boolean {
+  const value = Number(token);
+  const sent = significant(token);
+  if (!Number.isFinite(value) || sent === significant(String(value))) return false;
+  return /^\d+$/.test(token) || sent.length > DOUBLE_DIGITS;
+}
+
+function significant(number: string): string {
+  const [mantissa = ''] = number.split(/e/i);
+  return mantissa.replace('.', '').replace(/^0+|0+$/g, '');
 }
 
 function countKept(value: unknown): number {

@@ -23,8 +23,8 @@ import {
 
 export type { AddressMismatch, TenantRecord } from './tenant.ts';
 
-/** Milliseconds for which a tenant's row serves requests before it is read again. */
-const TENANT_LIFETIME = 2_000;
+/** Milliseconds for which a tenant's row serves requests before it is read again: a change counts in every process within a second. */
+const TENANT_LIFETIME = 1_000;
 
 /** Tenants kept in the process, by slug and by id. */
 const KEPT = 20_000;
@@ -138,14 +138,14 @@ export function createTenantService({
     /** All tenants, the oldest first. */
     list: (): Promise<TenantRecord[]> => store.list(),
 
-    /** The tenant of this slug, at most 2 s old; undefined when there is none. */
+    /** The tenant of this slug, at most 1 s old; undefined when there is none. */
     bySlug: async (slug: string): Promise<Tenant | undefined> => {
       if (!isSlug(slug)) return undefined;
       const record = await bySlug.get(slug);
       return record === undefined ? undefined : toTenant(record);
     },
 
-    /** The tenant of this id, at most 2 s old; undefined when there is none. */
+    /** The tenant of this id, at most 1 s old; undefined when there is none. */
     byId: async (id: string): Promise<Tenant | undefined> => {
       const record = await byId.get(id);
       return record === undefined ? undefined : toTenant(record);

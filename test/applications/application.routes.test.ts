@@ -75,7 +75,7 @@ describe('an application', () => {
     ['an unknown scope', { scopes: ['root'] }, 'body.scopes.0'],
     ['an unknown grant', { grant_types: ['password'] }, 'body.grant_types.0'],
     ['an unknown field', { secret: 'mine' }, 'body.secret'],
-    ['an agent that is not there', { agent_id: '0192f0c0-0000-7000-8000-000000000001' }, 'agent_id'],
+    ['an agent that is not there', { agent_id: '0192f0c0-0000-7000-8000-000000000001' }, 'body.agent_id'],
   ])('is refused with %s', async (_name, changes, path) => {
     const { status, body } = await send('POST', '', { name: 'Client', scopes: ['openid'], ...changes });
     expect([status, body.error]).toEqual([400, 'invalid_request']);

@@ -18,7 +18,7 @@ describe('the scopes of an application', () => {
     expect(() => checkApplicationScopes(scopes, agentScopes)).toThrowError(
       expect.objectContaining({
         code: 'invalid_request',
-        errors: [expect.objectContaining({ path: 'scopes' })],
+        errors: [expect.objectContaining({ path: 'body.scopes' })],
       }),
     );
   });

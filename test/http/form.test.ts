@@ -26,6 +26,7 @@ describe('forms', () => {
     ['a=%ff', 'a', /percent/],
     ['%=1', '', /percent/],
     ['a=x%00', 'a', /U\+0000/],
+    ['a=x\0', '', /U\+0000/],
     [Array.from({ length: 201 }, (_, index) => `p${index}=1`).join('&'), '', /too many/],
   ])('refuses %.20j', (text, parameter, message) => {
     const error = (() => {

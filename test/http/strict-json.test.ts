@@ -26,6 +26,14 @@ describe('strict JSON', () => {
     ['a lone high surrogate', '{"a":"\\ud800"}', 'a', /surrogate/],
     ['a lone low surrogate', '{"a":{"b":"x\\udc00y"}}', 'a.b', /surrogate/],
     ['a number beyond the range', '{"a":1e999}', '', /range/],
+    [
+      'a whole number that a double cannot hold',
+      '{"a":12345678901234567890}',
+      '',
+      /12345678901234567890.*string/,
+    ],
+    ['the first whole number that a double cannot hold', '[-9007199254740993]', '', /exactly/],
+    ['a fraction with more digits than a double has', '{"a":1.234567890123456789}', '', /exactly/],
     ['65 levels', '['.repeat(65) + ']'.repeat(65), '', /nested/],
     ['a million levels', '['.repeat(1_000_000), '', /nested/],
     ['an empty text', '', '', /valid JSON/],
@@ -51,6 +59,12 @@ describe('strict JSON', () => {
     ['64 levels', '['.repeat(64) + ']'.repeat(64), undefined],
     ['the name constructor', '{"constructor":1}', { constructor: 1 }],
     ['a scalar', '7', 7],
+    [
+      'long numbers that a double holds',
+      '[9007199254740992,1000000000000000000000,0.10000000000000001,-1.5E+300]',
+      undefined,
+    ],
+    ['digits in strings and names', '{"12345678901234567890":"12345678901234567890"}', undefined],
   ])('accepts %s', (_what, text, value) => {
     expect(parseStrictJson(text)).toEqual(value ?? JSON.parse(text));
   });

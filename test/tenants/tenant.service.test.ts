@@ -122,6 +122,17 @@ describe('the tenant’s own routes', () => {
     expect(reset.body).toMatchObject({ name: 'Routes Ltd', audience: tenant.baseUrl, slug: 'routes' });
   });
 
+  it('change what other processes issue within a second', async () => {
+    const { accessToken, url, tenant } = await token('quick', 'tenant:write');
+    const { tenants } = createAccounts(test.database);
+    expect(await tenants.bySlug('quick')).toMatchObject({ audience: tenant.baseUrl });
+    expect(await tenants.byId(tenant.id)).toMatchObject({ audience: tenant.baseUrl });
+    await server.send('PATCH', url, accessToken, { audience: 'https://new.example' });
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    expect(await tenants.bySlug('quick')).toMatchObject({ audience: 'https://new.example' });
+    expect(await tenants.byId(tenant.id)).toMatchObject({ audience: 'https://new.example' });
+  });
+
   it('do nothing when no field is named', async () => {
     const { accessToken, url, tenant } = await token('untouched', 'tenant:write');
     const { body: before } = await server.send('GET', url, accessToken);
