@@ -8,9 +8,6 @@ import { AGENT_STATUSES, type Agent, resolveAudience } from './agent.ts';
 /** Bytes of UTF-8 JSON. */
 const LARGEST = { capabilities: 3_072, metadata: 16_384 } as const;
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: refusing them is the purpose
-const CONTROL_CHARACTERS = /[\u0000-\u001f\u007f]/;
-
 const isSmall = (value: unknown, most: number) =>
   new TextEncoder().encode(JSON.stringify(value)).length <= most;
 const isUnique = (values: readonly string[]) => new Set(values).size === values.length;
@@ -20,7 +17,8 @@ const line = (least: number, most: number) =>
     .string()
     .min(least)
     .max(most)
-    .refine((text) => !CONTROL_CHARACTERS.test(text), 'must not contain control characters');
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: refusing them is the purpose
+    .regex(/^[^\x00-\x1f\x7f]*$/, 'must not contain control characters');
 
 const description = z.string().max(2_000).nullable().meta({ description: 'For people.' });
 const capabilities = z
@@ -31,14 +29,18 @@ const capabilities = z
     (values) => isSmall(values, LARGEST.capabilities),
     `must be at most ${LARGEST.capabilities} bytes of JSON together`,
   )
-  .meta({ description: 'Declared capabilities, carried in the access token.' });
+  .meta({ uniqueItems: true, description: 'Declared capabilities, carried in the access token.' });
 const audience = audienceSchema.meta({ description: 'Audience of a resource server.' });
-const audiences = z.array(audience).max(20).refine(isUnique, 'must not name an audience twice');
+const audiences = z
+  .array(audience)
+  .max(20)
+  .refine(isUnique, 'must not name an audience twice')
+  .meta({ uniqueItems: true, description: 'Audiences besides it that `resource` may choose (RFC 8707).' });
 const scopes = z
   .array(z.enum(AGENT_SCOPES))
   .min(1, 'must name at least one scope')
   .refine(isUnique, 'must not name a scope twice')
-  .meta({ description: 'What the agent may ask for.' });
+  .meta({ uniqueItems: true, description: 'What the agent may ask for; all that agents may, unless said.' });
 const metadata = z
   .record(z.string().min(1).max(100), z.json())
   .refine((value) => isSmall(value, LARGEST.metadata), `must be at most ${LARGEST.metadata} bytes of JSON`)

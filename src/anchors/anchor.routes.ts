@@ -26,6 +26,7 @@ export function createAnchorRoutes({ anchors }: { anchors: AnchorService }): Rou
       tag: TAG,
       scope: 'agents:read',
       request: { params: agentAnchorsParams, query: anchorListQuery },
+      exists: (context, params) => anchors.hasAgent(context, params.agent_id),
       responses: { 200: { description: 'A page of anchors', schema: anchorListSchema } },
       errors: ['not_found'],
       handler: async ({ context, params, query }) => {

@@ -1,5 +1,6 @@
 // Shapes of applications on the wire. A secret's text is in the answers that make one, and in no other.
 import { z } from 'zod';
+import { describeJwk } from '../crypto/jwk-schema.ts';
 import { audience, displayName as name, pageParameters } from '../http/field-schemas.ts';
 import { APPLICATION_SCOPES } from '../tokens/scope.ts';
 import type { ApplicationWithSecrets, CreatedApplication, CreatedSecret } from './application.service.ts';
@@ -10,7 +11,12 @@ const scopes = z.array(z.enum(APPLICATION_SCOPES)).min(1).max(APPLICATION_SCOPES
 const grantTypes = z.array(z.enum(GRANT_TYPES)).max(GRANT_TYPES.length);
 
 const jwks = z
-  .strictObject({ keys: z.array(z.record(z.string(), z.unknown())).min(1).max(MOST_KEYS) })
+  .strictObject({
+    keys: z
+      .array(z.record(z.string(), z.unknown()).meta(describeJwk(['P-256', 'Ed25519'])))
+      .min(1)
+      .max(MOST_KEYS),
+  })
   .describe('Public keys on P-256 (ES256) or Ed25519 (EdDSA) for private_key_jwt (RFC 7523)');
 
 const jwksSchema = z.strictObject({

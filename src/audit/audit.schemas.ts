@@ -51,7 +51,15 @@ export const auditLogListSchema = z
   .object({ data: z.array(auditLogSchema), next_cursor: z.string().nullable() })
   .meta({ id: 'AuditLogList' });
 
-export const checkpointListQuery = z.object(pageParameters);
+export const checkpointListQuery = z.object({
+  ...pageParameters,
+  cursor: z
+    .string()
+    .regex(/^[1-9]\d{0,14}$/, 'is not a cursor that this list gave')
+    .transform(Number)
+    .optional()
+    .meta({ description: 'The `next_cursor` of the page before; absent for the first.' }),
+});
 
 /** A signed checkpoint: whoever keeps it can tell later whether the log is still the one that it was. */
 export const checkpointSchema = z

@@ -1,6 +1,7 @@
 // The shapes of challenge and verification. `algorithm` of a verification is any text: an unknown one is a failed grant, not a malformed request.
 import { z } from 'zod';
 import { KEY_ALGORITHMS } from '../crypto/algorithm.ts';
+import { AGENT_SCOPES } from '../tokens/scope.ts';
 import { AGENT_CLIENT_ID, type Challenge } from './challenge.ts';
 import { hashScopes } from './scope-hash.ts';
 
@@ -11,7 +12,14 @@ export const challengeBody = z.strictObject({
   key_fingerprint: hex32.meta({
     description: 'SHA-256 of the raw public key; that of its SPKI DER or compressed point is found too.',
   }),
-  scope: z.string().max(2_000).meta({ description: 'Space-separated scopes.' }),
+  scope: z
+    .string()
+    .max(2_000)
+    .meta({
+      pattern: `^ *(${AGENT_SCOPES.join('|')})( +(${AGENT_SCOPES.join('|')}))* *$`,
+      description: 'Space-separated scopes, of those that the agent may have.',
+      examples: ['openid wallet:sign'],
+    }),
   resource: z.string().optional().meta({
     description:
       "RFC 8707: which of the agent's `audience` and `audiences` the token is for, compared exactly; `audience` when absent. Any other is `invalid_target`, at the verification too when the agent has lost it.",

@@ -6,6 +6,12 @@ import { invalidField } from '../errors/service-error.ts';
 /** Items on a page: what a request may ask for, and what it gets when it does not. */
 export const PAGE_LIMIT = { least: 1, most: 200, usual: 50 } as const;
 
+/**
+ * What `encodeCursor` makes: the 16 bytes of a UUID in base64url. The ninth character holds the UUID's version, the eleventh its
+ * variant (RFC 9562 §4), the last only two bits.
+ */
+export const CURSOR = /^[A-Za-z0-9_-]{8}[E-Za-j][A-Za-z0-9_-][CGKOSWaeimquy26-][A-Za-z0-9_-]{10}[AQgw]$/;
+
 /** What a list route is asked for; `cursor` is the `next_cursor` of the page before. */
 export type PageRequest = { readonly limit: number; readonly cursor?: string | undefined };
 
@@ -26,13 +32,9 @@ export function encodeCursor(id: string): string {
  */
 export function decodeCursor(cursor: string | undefined): string | undefined {
   if (cursor === undefined) return undefined;
-  const bytes = cursor.length === 22 ? decodeBase64(cursor) : null;
-  if (bytes?.length !== 16) throw invalidField('query.cursor', 'is not a cursor that a list gave');
-  try {
-    return stringify(bytes);
-  } catch {
-    throw invalidField('query.cursor', 'is not a cursor that a list gave');
-  }
+  const bytes = CURSOR.test(cursor) ? decodeBase64(cursor) : null;
+  if (bytes === null) throw invalidField('query.cursor', 'is not a cursor that a list gave');
+  return stringify(bytes);
 }
 
 /**

@@ -62,7 +62,10 @@ export const createDelegationBody = z
       .array(z.enum(AGENT_SCOPES))
       .min(1)
       .refine((values) => new Set(values).size === values.length, 'must not name a scope twice')
-      .meta({ description: "What the agent may do for the user; within the agent's own scopes." }),
+      .meta({
+        uniqueItems: true,
+        description: "What the agent may do for the user; within the agent's own scopes.",
+      }),
     audience: audience.nullable().optional(),
     expires_at: z.iso
       .datetime({ offset: true })

@@ -114,6 +114,14 @@ export function isReserved(type: string): boolean {
   return RESERVED_TYPES.has(type) || RESERVED_PREFIXES.some((prefix) => type.startsWith(prefix));
 }
 
+/** JSON Schema (2020-12) of the types that are reserved. */
+export const RESERVED_TYPE = {
+  anyOf: [
+    { enum: [...RESERVED_TYPES] },
+    ...RESERVED_PREFIXES.map((prefix) => ({ pattern: `^${prefix.replaceAll('.', '\\.')}` })),
+  ],
+};
+
 /** All known types, by category and name. */
 export const CATALOGUE: readonly CatalogueEntry[] = [EMITTED, PUBLISHED]
   .flatMap((source) => Object.entries(source))

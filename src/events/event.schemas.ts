@@ -2,9 +2,11 @@
 import { z } from 'zod';
 import { ServiceError } from '../errors/service-error.ts';
 import { invalidFields, toFieldErrors } from '../http/field-errors.ts';
+import { RESERVED_TYPE } from './catalogue.ts';
 import type { JsonObject } from './event.ts';
-import { MAX_EVENT_TYPE_LENGTH } from './filter.ts';
+import { EVENT_TYPE, MAX_EVENT_TYPE_LENGTH } from './filter.ts';
 import { checkPublication, MAX_EVENTS, type Publication } from './publication.ts';
+import { TIMESTAMP_PATTERN } from './timestamp.ts';
 
 const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -15,13 +17,22 @@ const eventData = z
 
 /** One event as a publisher sends it. */
 export const publishedEvent = z.strictObject({
-  type: z.string().min(1).max(MAX_EVENT_TYPE_LENGTH).describe('2 to 5 segments joined by dots.'),
-  data: eventData,
-  occurred_at: z
+  type: z
     .string()
-    .max(64)
-    .optional()
-    .meta({ format: 'date-time', description: 'RFC 3339; the time of acceptance when absent.' }),
+    .min(1)
+    .max(MAX_EVENT_TYPE_LENGTH)
+    .meta({
+      pattern: EVENT_TYPE.source,
+      not: RESERVED_TYPE,
+      description: '2 to 5 segments joined by dots; none that the service itself emits.',
+      examples: ['orders.order.placed'],
+    }),
+  data: eventData,
+  occurred_at: z.string().max(64).optional().meta({
+    format: 'date-time',
+    pattern: TIMESTAMP_PATTERN,
+    description: 'RFC 3339; the time of acceptance when absent.',
+  }),
   event_id: z
     .string()
     .regex(/^[\x21-\x7e]{1,128}$/, 'must be 1 to 128 visible ASCII characters')

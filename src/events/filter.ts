@@ -7,8 +7,12 @@ export const MAX_EVENT_TYPE_LENGTH = 128;
 /** The filter that selects every event type; `**` is written for it too. */
 export const ALL_EVENTS = '*';
 
-const EVENT_TYPE = /^[a-z][a-z0-9_]*(?:\.[a-z][a-z0-9_]*){1,4}$/;
+/** An event type, whatever its length. */
+export const EVENT_TYPE = /^[a-z][a-z0-9_]*(?:\.[a-z][a-z0-9_]*){1,4}$/;
 const PREFIX_PATTERN = /^[a-z][a-z0-9_]*(?:\.[a-z][a-z0-9_]*){0,3}\.\*$/;
+
+/** Regular expression of a filter, whatever its length. */
+export const FILTER_PATTERN = `^\\*{1,2}$|${PREFIX_PATTERN.source}|${EVENT_TYPE.source}`;
 
 /** Whether the text is an event type: 2–5 segments of `[a-z][a-z0-9_]*` joined by dots, at most 128 characters. */
 export function isEventType(text: string): boolean {

@@ -4,6 +4,9 @@
 const RFC_3339 =
   /^(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,9}))?(?:[Zz]|([+-])(\d{2}):(\d{2}))$/;
 
+/** What a date and time here has beyond the format `date-time` of JSON Schema: a year from 1970 on. */
+export const TIMESTAMP_PATTERN = '^(19[7-9]|[2-9][0-9]{2})[0-9]-';
+
 const EARLIEST = Date.UTC(1970, 0, 1);
 const LATEST = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 

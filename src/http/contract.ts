@@ -4,7 +4,10 @@ import { ServiceError } from '../errors/service-error.ts';
 import type { Contract } from './handler.ts';
 import { type HandlerResult, type Route, takesToken } from './route.ts';
 
+/** `invalid_request`: a request that is no HTTP, or has a token in its query; `not_found`: an address of no tenant. */
 const EVERYWHERE: readonly ErrorCode[] = [
+  'invalid_request',
+  'not_found',
   'rate_limited',
   'request_timeout',
   'header_fields_too_large',
@@ -14,11 +17,10 @@ const EVERYWHERE: readonly ErrorCode[] = [
 
 /** All codes that a route can answer: its own and those of the shell in front of it, each once. */
 export function errorsOf(route: Route): ErrorCode[] {
-  const { params, query, body, bodyType } = route.request ?? {};
+  const { body } = route.request ?? {};
   const codes: ErrorCode[] = [];
   if (takesToken(route))
     codes.push(
-      'invalid_request',
       'invalid_token',
       'token_expired',
       'token_revoked',
@@ -26,10 +28,8 @@ export function errorsOf(route: Route): ErrorCode[] {
       'invalid_dpop_proof',
       'use_dpop_nonce',
     );
-  if (params !== undefined) codes.push('not_found');
-  if (query !== undefined || body !== undefined || bodyType !== undefined) codes.push('invalid_request');
   if (body !== undefined) codes.push('payload_too_large', 'unsupported_media_type');
-  if (route.idempotent) codes.push('invalid_request', 'idempotency_in_progress', 'idempotency_key_reused');
+  if (route.idempotent) codes.push('idempotency_in_progress', 'idempotency_key_reused');
   return [...new Set([...route.errors, ...codes, ...EVERYWHERE])];
 }
 

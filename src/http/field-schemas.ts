@@ -1,7 +1,7 @@
 // Shapes of fields that requests of several rooms share. Their patterns are written for every dialect of regular expressions: no \p.
 import { z } from 'zod';
-import { PAGE_LIMIT } from '../database/page.ts';
-import { parseTimestamp } from '../events/timestamp.ts';
+import { CURSOR, PAGE_LIMIT } from '../database/page.ts';
+import { parseTimestamp, TIMESTAMP_PATTERN } from '../events/timestamp.ts';
 
 /** What people read in lists: one line with something to see; no control characters (C0, DEL, C1), and none that turn the order of what follows. */
 export const displayName = z
@@ -37,7 +37,11 @@ export const pageParameters = {
     .meta({ type: 'integer', minimum: PAGE_LIMIT.least, maximum: PAGE_LIMIT.most, default: PAGE_LIMIT.usual })
     .transform(Number)
     .default(PAGE_LIMIT.usual),
-  cursor: z.string().optional(),
+  cursor: z
+    .string()
+    .regex(CURSOR, 'is not a cursor that a list gave')
+    .optional()
+    .meta({ description: 'The `next_cursor` of the page before; absent for the first.' }),
 };
 
 /** A moment in a query (RFC 3339 with its offset), as a Date. */
@@ -49,4 +53,4 @@ export const moment = z
     issue.addIssue({ code: 'custom', message: 'must be an RFC 3339 date and time with its offset' });
     return z.NEVER;
   })
-  .meta({ format: 'date-time' });
+  .meta({ format: 'date-time', pattern: TIMESTAMP_PATTERN });

@@ -14,11 +14,15 @@ export class FormError extends Error {
   }
 }
 
+/** `keepEmpty`: a parameter without a value is there, with an empty one; unless said, it counts as absent. */
+export type FormOptions = { readonly keepEmpty?: boolean };
+
 /**
- * Parameters by name. One without a value counts as absent, one that comes twice is refused (RFC 6749 §3.2).
+ * Parameters by name. One without a value counts as absent, one that comes twice is refused (RFC 6749 §3.2). In the query of a list
+ * an empty filter that counted as absent would give everything, so there it is kept for the schema to refuse.
  * @throws FormError for a repeated name, a malformed escape, text that is not UTF-8, or U+0000
  */
-export function parseForm(text: string): Record<string, string> {
+export function parseForm(text: string, { keepEmpty = false }: FormOptions = {}): Record<string, string> {
   const parameters: Record<string, string> = {};
   if (text === '') return parameters;
   if (text.includes('\0')) throw new FormError('', 'must not contain U+0000');
@@ -33,7 +37,7 @@ export function parseForm(text: string): Record<string, string> {
     if (seen.has(name)) throw new FormError(name, 'must not be repeated');
     seen.add(name);
     // Assigning this name would replace the prototype; no route knows it.
-    if (value !== '' && name !== '__proto__') parameters[name] = value;
+    if ((keepEmpty || value !== '') && name !== '__proto__') parameters[name] = value;
   }
   return parameters;
 }

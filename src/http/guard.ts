@@ -2,7 +2,7 @@
 import { ZodObject, type ZodType } from 'zod';
 import { type FieldError, invalidField, ServiceError } from '../errors/service-error.ts';
 import { invalidFields, toFieldErrors } from './field-errors.ts';
-import { FormError, parseForm } from './form.ts';
+import { FormError, type FormOptions, parseForm } from './form.ts';
 import { hasBody, readText } from './request-body.ts';
 import { type Context, countHeader, type Middleware } from './request-state.ts';
 import type { Route } from './route.ts';
@@ -24,7 +24,9 @@ export function guardRequest(route: Route): Middleware {
     const sent = body === undefined ? undefined : await readBody(ctx, bodyType);
     if (bodyType === 'form' && queryText !== '') throw invalidField('query', 'parameters belong in the body');
     const queryPart =
-      strictQuery === undefined ? undefined : check(strictQuery, 'query', readForm(queryText, 'query'));
+      strictQuery === undefined
+        ? undefined
+        : check(strictQuery, 'query', readForm(queryText, 'query', { keepEmpty: true }));
     const bodyPart = body === undefined ? undefined : check(body, 'body', without(sent, readOnly));
     const errors = [...(queryPart?.errors ?? []), ...(bodyPart?.errors ?? [])];
     if (errors.length > 0) throw invalidFields(errors);
@@ -69,9 +71,9 @@ function readJson(text: string): unknown {
   }
 }
 
-function readForm(text: string, part: string): Record<string, string> {
+function readForm(text: string, part: string, options?: FormOptions): Record<string, string> {
   try {
-    return parseForm(text);
+    return parseForm(text, options);
   } catch (error) {
     if (!(error instanceof FormError)) throw error;
     throw invalidField(error.parameter === '' ? part : `${part}.${error.parameter}`, error.message);

@@ -26,6 +26,7 @@ export function createKeyRoutes({ keys }: { keys: KeyService }): Route[] {
       tag: TAG,
       scope: 'agents:read',
       request: { params: agentKeysParams, query: keyListQuery },
+      exists: (context, params) => keys.hasAgent(context, params.agent_id),
       responses: { 200: { description: 'A page of keys', schema: keyListSchema } },
       errors: ['not_found'],
       handler: async ({ context, params, query }) => {

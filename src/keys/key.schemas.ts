@@ -1,12 +1,14 @@
 // The shapes of agent keys in requests and answers. A refused key must never be repeated in a message: it could be a private one.
 import { z } from 'zod';
 import { KEY_ALGORITHMS } from '../crypto/algorithm.ts';
+import { describeJwk } from '../crypto/jwk-schema.ts';
 import { toJwk } from '../crypto/public-key.ts';
 import { pageParameters } from '../http/field-schemas.ts';
 import { type AgentKey, KEY_STATES } from './key.ts';
 
 const algorithm = z.enum(KEY_ALGORITHMS);
 const timestamp = z.iso.datetime();
+const CURVES = ['Ed25519', 'P-256', 'secp256k1'] as const;
 
 const jwk = z
   .object({ kty: z.enum(['EC', 'OKP']), crv: z.string(), x: z.string(), y: z.string().optional() })
@@ -45,7 +47,7 @@ export const keyListQuery = z.object({
 export const registerKeyBody = z.strictObject({
   algorithm,
   public_key: z
-    .union([z.string().min(1), z.record(z.string(), z.unknown())], {
+    .union([z.string().min(1), z.record(z.string(), z.unknown()).meta(describeJwk(CURVES))], {
       error:
         'must be a JWK object, or a string: SPKI PEM, SPKI DER in base64, or the raw key in hex or base64',
     })
@@ -61,10 +63,15 @@ export const registerKeyBody = z.strictObject({
 });
 
 /** At most one of the two; neither is 7 days from now. */
-export const deprecateKeyBody = z.strictObject({
-  sunset_at: z.iso.datetime({ offset: true }).optional(),
-  sunset_after_seconds: z.number().int().min(1).max(315_360_000).optional(),
-});
+export const deprecateKeyBody = z
+  .strictObject({
+    sunset_at: z.iso.datetime({ offset: true }).optional().meta({ description: 'In the future.' }),
+    sunset_after_seconds: z.number().int().min(1).max(315_360_000).optional(),
+  })
+  .meta({
+    not: { required: ['sunset_at', 'sunset_after_seconds'] },
+    description: 'When the key ends: one of the two, or neither for 7 days from now.',
+  });
 
 export const revokeKeyBody = z.strictObject({ reason: z.string().min(1).max(500).optional() });
 

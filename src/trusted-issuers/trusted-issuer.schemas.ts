@@ -1,5 +1,6 @@
 // The shapes of trusted issuers in requests and answers. Of a key only its public members are kept.
 import { z } from 'zod';
+import { describeJwk } from '../crypto/jwk-schema.ts';
 import { LONGEST } from '../delegations/subject.ts';
 import { audience, pageParameters } from '../http/field-schemas.ts';
 import { MAX_URL_LENGTH } from '../webhooks/egress/url-rules.ts';
@@ -8,26 +9,30 @@ import type { TrustedIssuer } from './trusted-issuer.service.ts';
 
 const issuer = z.string().min(1).max(LONGEST.issuer).meta({
   format: 'uri',
+  pattern: '^https://[^?#]+$',
   description: 'The `iss` of its tokens, exactly: an https URL without query and fragment.',
 });
-const jwksUri = z
-  .string()
-  .min(1)
-  .max(MAX_URL_LENGTH)
-  .meta({ format: 'uri', description: 'Where its JWK set is fetched, over HTTPS. Instead of jwks.' });
+const jwksUri = z.string().min(1).max(MAX_URL_LENGTH).meta({
+  format: 'uri',
+  pattern: '^https?://[^#]+$',
+  description: 'Where its JWK set is fetched, over HTTPS. Instead of jwks.',
+});
 const audiences = z
   .array(audience)
   .min(1)
   .max(20)
   .refine((values) => new Set(values).size === values.length, 'must not name an audience twice')
-  .meta({ description: 'Tokens are accepted that are for one of these.' });
+  .meta({ uniqueItems: true, description: 'Tokens are accepted that are for one of these.' });
 
-const jwk = z.record(z.string(), z.json()).transform((value, context): TrustedJwk => {
-  const verdict = judgeJwk(value);
-  if (verdict.ok) return verdict.key;
-  context.addIssue({ code: 'custom', message: verdict.message });
-  return z.NEVER;
-});
+const jwk = z
+  .record(z.string(), z.json())
+  .transform((value, context): TrustedJwk => {
+    const verdict = judgeJwk(value);
+    if (verdict.ok) return verdict.key;
+    context.addIssue({ code: 'custom', message: verdict.message });
+    return z.NEVER;
+  })
+  .meta(describeJwk(['P-256', 'P-384', 'P-521', 'Ed25519', 'RSA']));
 const jwks = z
   .strictObject({ keys: z.array(jwk).min(1).max(MOST_KEYS.inline) })
   .refine(({ keys }) => {
@@ -78,7 +83,13 @@ export const createTrustedIssuerBody = z
     jwks: jwks.nullable().optional(),
     audiences,
   })
-  .meta({ id: 'NewTrustedIssuer' });
+  .meta({
+    id: 'NewTrustedIssuer',
+    oneOf: [
+      { required: ['jwks_uri'], properties: { jwks_uri: { type: 'string' }, jwks: { type: 'null' } } },
+      { required: ['jwks'], properties: { jwks: { type: 'object' }, jwks_uri: { type: 'null' } } },
+    ],
+  });
 
 /** Fields that are there are changed; naming one source of keys replaces the other. */
 export const updateTrustedIssuerBody = createTrustedIssuerBody.partial().meta({ id: 'TrustedIssuerPatch' });

@@ -49,6 +49,18 @@ const token = (route: Route) => ({ authorization: `Bearer ${tokenFor('app', rout
 const pathOf = ({ path }: Route, first = newId()) =>
   path.replace(/:\w+/, first).replaceAll(/:\w+/g, () => newId());
 
+const LISTS = (await loadAllRoutes()).filter(
+  ({ path, request }) => path.includes(':') && Object.keys(request?.query?.shape ?? {}).length > 0,
+);
+
+describe.each(LISTS.map((route) => [`${route.method} ${route.path}`, route] as const))('%s', (_, route) => {
+  it.each(['', 'malformed'])('answers 404 for an unknown id, before it looks at the query', async (first) => {
+    const path = `${pathOf(route, first || newId())}?limit=0&unknown=1`;
+    const { status, body } = await server.send(route.method, path, undefined, token(route));
+    expect([status, body.error]).toEqual([404, 'not_found']);
+  });
+});
+
 describe.each(TABLE.map((route) => [`${route.method} ${route.path}`, route] as const))('%s', (_, route) => {
   const send = (body: unknown, headers: Record<string, string>, first?: string) =>
     server.send(route.method, pathOf(route, first), body, headers);

@@ -62,6 +62,7 @@ export function createDeliveryRoutes({
       tag: TAG,
       scope: 'webhooks:read',
       request: { params: place.params, query: deliveryListQuery },
+      exists: (context, params) => deliveries.hasSubscription(context, subscriptionOf(params)),
       responses: { 200: { description: 'A page of deliveries', schema: deliveryListSchema } },
       errors: ['not_found'],
       handler: async ({ context, params, query }) => {

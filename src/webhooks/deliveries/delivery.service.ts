@@ -81,6 +81,11 @@ export function createDeliveryService({
       return store.list(queryable, await scopeOf(queryable, context, subscriptionId), request);
     },
 
+    /** Whether this is a subscription of the tenant; true for none. One indexed read. */
+    hasSubscription: async (context: RequestContext, id: string | undefined): Promise<boolean> =>
+      id === undefined ||
+      (await store.hasSubscription(context.transaction ?? database, context.tenant.id, id)),
+
     /** Whether this is a delivery of the tenant. One indexed read. */
     exists: (context: RequestContext, id: string, subscriptionId?: string | undefined): Promise<boolean> =>
       store.exists(context.transaction ?? database, { tenantId: context.tenant.id, subscriptionId }, id),

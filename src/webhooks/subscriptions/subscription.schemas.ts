@@ -1,5 +1,6 @@
 // The shapes of subscriptions in requests and answers. An answer may hold a secret only where it was just generated.
 import { z } from 'zod';
+import { FILTER_PATTERN } from '../../events/filter.ts';
 import { pageParameters } from '../../http/field-schemas.ts';
 import { RETRY_POLICY_BOUNDS } from '../deliveries/retry-schedule.ts';
 import { MAX_URL_LENGTH } from '../egress/url-rules.ts';
@@ -12,12 +13,21 @@ const url = z
   .string()
   .min(1)
   .max(MAX_URL_LENGTH)
-  .meta({ format: 'uri', description: 'Receiver, over HTTPS.' });
+  .meta({
+    format: 'uri',
+    pattern: '^https?://[^#]+$',
+    description:
+      'Receiver, over HTTPS, without credentials and fragment. Plain http only for networks that the operator admits.',
+    examples: ['https://hooks.example.com/countersign'],
+  });
 const eventTypes = z
-  .array(z.string().min(1).max(128))
+  .array(z.string().min(1).max(128).meta({ pattern: FILTER_PATTERN }))
   .min(1)
   .max(BOUNDS.eventTypes)
-  .meta({ description: 'Event types, or patterns: a prefix such as auth.*, or * for all.' });
+  .meta({
+    description: 'Event types, or patterns: a prefix such as auth.*, or * for all.',
+    examples: [['orders.order.placed', 'auth.login.failure']],
+  });
 const description = z.string().max(1_000).nullable().meta({ description: 'For people.' });
 const active = z.boolean().meta({ description: 'While false no attempt begins; deliveries wait.' });
 const sink = z.enum(SINKS).meta({ description: 'Patterns are for security and audit sinks only.' });
@@ -60,11 +70,11 @@ export const createSubscriptionBody = z.strictObject({
   description: description.optional(),
   active: active.optional(),
   sink: sink.optional(),
-  secret: z
-    .string()
-    .max(1_024)
-    .optional()
-    .meta({ description: 'HMAC secret, at least 32 bytes; one is generated and shown once when absent.' }),
+  secret: z.string().max(1_024).optional().meta({
+    minLength: 8,
+    description:
+      'HMAC secret: at least 32 bytes of UTF-8, at least 8 of them different; one is generated and shown once when absent.',
+  }),
   max_age: maxAge.optional(),
   rate_limit: rateLimit.optional(),
   retry_policy: retryPolicy.nullable().optional(),
