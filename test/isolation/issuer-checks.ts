@@ -1,0 +1,179 @@
+// What a stranger's issuer must refuse of a tenant's material, route by route: those that take no bearer token, so that no common rule tells.
+import { generateKeyPairSync, randomUUID } from 'node:crypto';
+import { SignJWT } from 'jose';
+import { buildPayloadOfResponse, type ChallengeResponse } from '../../src/challenges/payload.ts';
+import { signPayload } from '../../src/crypto/sign.ts';
+import { ASSERTION_TYPE } from '../../src/tokens/client-method.ts';
+import { makeAgent, newKeyPair } from './rows.ts';
+import type { Answer, Party } from './tenants-server.ts';
+
+type Parties = { readonly owner: Party; readonly stranger: Party };
+
+/** Gives what should not have happened. */
+export type IssuerCheck = (parties: Parties) => Promise<string[]>;
+
+const CHALLENGE = '/auth/agent/challenge';
+const VERIFY = '/auth/agent/verify';
+const TOKEN = '/oauth/token';
+
+/** A finding unless the answer has this status and, for an error, this code. */
+function expectAnswer(what: string, { status, body, text }: Answer, expected: [number, string?]): string[] {
+  return status === expected[0] && body.error === expected[1] ? [] : [`${what}: ${status} ${text}`];
+}
+
+/** An agent of the party with a key, and what is signed with it. */
+async function makeSigner(party: Party) {
+  const agentId = await makeAgent(party);
+  const key = newKeyPair();
+  const registered = await party.send('POST', `/api/v1/agents/${agentId}/keys`, key.body);
+  if (registered.status !== 201) throw new Error(registered.text);
+  const question = { key_fingerprint: key.fingerprint, scope: 'openid' };
+  const ask = async () =>
+    (await party.send('POST', CHALLENGE, question, null)).body as ChallengeResponse & {
+      challenge_id: string;
+    };
+  const sign = (challenge: ChallengeResponse & { challenge_id: string }) => ({
+    challenge_id: challenge.challenge_id,
+    signature: signPayload('ed25519', key.privateKey, buildPayloadOfResponse(challenge)),
+    algorithm: 'ed25519',
+  });
+  return { agentId, question, ask, sign };
+}
+
+/** Tokens of an agent of the party. */
+async function authenticate(party: Party): Promise<{ access: string; refresh: string }> {
+  const { ask, sign } = await makeSigner(party);
+  const { status, body, text } = await party.send('POST', VERIFY, sign(await ask()), null);
+  if (status !== 200) throw new Error(text);
+  return { access: body.access_token, refresh: body.refresh_token };
+}
+
+const refresh = (party: Party, token: string) =>
+  party.post(TOKEN, { grant_type: 'refresh_token', refresh_token: token }, '');
+
+/** A public document names its own issuer, and nothing of anybody else's. */
+const publishesOwnOnly =
+  (path: string): IssuerCheck =>
+  async ({ owner, stranger }) => {
+    const [own, other] = [
+      await owner.send('GET', path, undefined, null),
+      await stranger.send('GET', path, undefined, null),
+    ];
+    const ids = await owner.ids();
+    return [
+      ...(own.status === 200 && ids.some((id) => own.text.includes(id))
+        ? []
+        : [`says nothing of its own: ${own.text}`]),
+      ...ids.filter((id) => other.text.includes(id)).map((id) => `told ${id}`),
+    ];
+  };
+
+/** Whether an application's own key authenticates it elsewhere. */
+async function tryAssertion({ owner, stranger }: Parties): Promise<string[]> {
+  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const application = {
+    name: 'Client',
+    scopes: ['openid'],
+    jwks: { keys: [publicKey.export({ format: 'jwk' })] },
+  };
+  const clientId: string = (await owner.send('POST', '/api/v1/applications', application)).body.client_id;
+  const assert = async ({ credentials: { issuer_url: aud }, post }: Party) => {
+    const claims = {
+      iss: clientId,
+      sub: clientId,
+      aud,
+      exp: Math.floor(Date.now() / 1_000) + 60,
+      jti: randomUUID(),
+    };
+    const client_assertion = await new SignJWT(claims).setProtectedHeader({ alg: 'ES256' }).sign(privateKey);
+    const form = {
+      grant_type: 'client_credentials',
+      client_assertion_type: ASSERTION_TYPE,
+      client_assertion,
+    };
+    return post(TOKEN, form, '');
+  };
+  return [
+    ...expectAnswer("the owner's assertion", await assert(stranger), [401, 'invalid_client']),
+    ...expectAnswer('the assertion at home', await assert(owner), [200]),
+  ];
+}
+
+/** By operationId. */
+export const ISSUER_CHECKS: Readonly<Record<string, IssuerCheck>> = {
+  getJwks: publishesOwnOnly('/.well-known/jwks.json'),
+  getIssuerMetadata: publishesOwnOnly('/.well-known/oauth-authorization-server'),
+  getOpenIdConfiguration: publishesOwnOnly('/.well-known/openid-configuration'),
+
+  issueChallenge: async ({ owner, stranger }) => {
+    const { question } = await makeSigner(owner);
+    const at = (party: Party) => party.send('POST', CHALLENGE, question, null);
+    return [
+      ...expectAnswer("the owner's fingerprint", await at(stranger), [404, 'key_not_found']),
+      ...expectAnswer('the fingerprint at home', await at(owner), [200]),
+    ];
+  },
+
+  verifyChallenge: async ({ owner, stranger }) => {
+    const { ask, sign } = await makeSigner(owner);
+    const answer = sign(await ask());
+    return [
+      ...expectAnswer("the owner's challenge", await stranger.send('POST', VERIFY, answer, null), [
+        400,
+        'invalid_grant',
+      ]),
+      ...expectAnswer('the challenge at home', await owner.send('POST', VERIFY, answer, null), [200]),
+    ];
+  },
+
+  getSelf: async ({ owner, stranger }) => {
+    const { access } = await authenticate(owner);
+    const at = (party: Party) => party.send('GET', '/auth/agent/self', undefined, access);
+    return [
+      ...expectAnswer("the token of the owner's agent", await at(stranger), [401, 'invalid_token']),
+      ...expectAnswer('the token at home', await at(owner), [200]),
+    ];
+  },
+
+  requestToken: async ({ owner, stranger }) => {
+    const credentials = await stranger.post(TOKEN, { grant_type: 'client_credentials' }, owner.authorization);
+    const tokens = await authenticate(owner);
+    return [
+      ...expectAnswer("the owner's secret", credentials, [401, 'invalid_client']),
+      ...(await tryAssertion({ owner, stranger })),
+      ...expectAnswer("the owner's refresh token", await refresh(stranger, tokens.refresh), [
+        400,
+        'invalid_grant',
+      ]),
+      ...expectAnswer('the refresh token at home', await refresh(owner, tokens.refresh), [200]),
+    ];
+  },
+
+  introspectToken: async ({ owner, stranger }) => {
+    const tokens = await authenticate(owner);
+    const found: string[] = [];
+    for (const token of [tokens.access, tokens.refresh, owner.token]) {
+      const elsewhere = await stranger.post('/oauth/introspect', { token });
+      if (elsewhere.status !== 200 || elsewhere.text !== '{"active":false}')
+        found.push(`told of the owner's token: ${elsewhere.text}`);
+      const atHome = await owner.post('/oauth/introspect', { token });
+      if (atHome.body.active !== true) found.push(`says nothing at home: ${atHome.text}`);
+    }
+    const client = await stranger.post('/oauth/introspect', { token: tokens.access }, owner.authorization);
+    return [...found, ...expectAnswer("the owner's secret", client, [401, 'invalid_client'])];
+  },
+
+  revokeToken: async ({ owner, stranger }) => {
+    const tokens = await authenticate(owner);
+    const found: string[] = [];
+    for (const token of [tokens.access, tokens.refresh]) {
+      // As for a token that never was (RFC 7009 §2.2), and it goes on living.
+      const answer = await stranger.post('/oauth/revoke', { token });
+      found.push(...expectAnswer("the owner's token", answer, [200]));
+      const alive = await owner.post('/oauth/introspect', { token });
+      if (alive.body.active !== true) found.push('ended a token of the owner');
+    }
+    const client = await stranger.post('/oauth/revoke', { token: tokens.access }, owner.authorization);
+    return [...found, ...expectAnswer("the owner's secret", client, [401, 'invalid_client'])];
+  },
+};

@@ -1,0 +1,149 @@
+// Makes rows of each kind in a tenant, over HTTP, and says what a route's path and body need. What it does not know it refuses.
+import { generateKeyPairSync } from 'node:crypto';
+import { encodeBase64 } from '../../src/crypto/base64.ts';
+import { fingerprint } from '../../src/crypto/public-key.ts';
+import { derivePublicKey, generatePrivateKey } from '../../src/crypto/sign.ts';
+import type { Route } from '../../src/http/route.ts';
+import type { Party } from './tenants-server.ts';
+
+let number = 0;
+const next = () => ++number;
+
+/** Creates by POST. @returns the named field of the answer */
+async function create(party: Party, path: string, body: unknown, field = 'id'): Promise<string> {
+  const answer = await party.send('POST', path, body);
+  const id: unknown = answer.body[field];
+  if (answer.status >= 300 || typeof id !== 'string') throw new Error(`POST ${path}: ${answer.text}`);
+  return id;
+}
+
+const newAgentBody = () => ({ name: `Robot ${next()}`, scopes: ['openid', 'email'] });
+const newAnchorBody = () => ({ type: 'domain_dns', value: `a${next()}.example.com` });
+const newWebhookBody = () => ({ url: 'https://hook.example/', event_types: ['wallet.tx.signed'] });
+const newApplicationBody = (agentId: string) => ({
+  name: 'Client',
+  scopes: ['openid'],
+  agent_id: agentId,
+});
+const newTrustedIssuerBody = () => ({
+  issuer: `https://idp-${next()}.example`,
+  jwks: {
+    keys: [
+      { ...generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' }), kid: 'a' },
+    ],
+  },
+  audiences: ['https://id.example'],
+});
+const newDelegationBody = (agentId: string) => ({
+  subject: { issuer: 'https://idp.example', sub: `user-${next()}` },
+  agent_id: agentId,
+  scopes: ['openid'],
+  expires_at: new Date(Date.now() + 3_600_000).toISOString(),
+});
+
+/** A key pair, what registers it and its fingerprint. */
+export function newKeyPair() {
+  const privateKey = generatePrivateKey('ed25519');
+  const { raw } = derivePublicKey('ed25519', privateKey);
+  const body = { algorithm: 'ed25519', public_key: encodeBase64(raw) };
+  return { privateKey, body, fingerprint: fingerprint(raw) };
+}
+
+/** A row of the collection. @param path of the collection, with the ids of what it belongs to */
+type Maker = (party: Party, path: string) => Promise<string>;
+
+const makeWebhook: Maker = (party) => create(party, '/api/v1/webhooks', newWebhookBody());
+const makeDelivery = async (party: Party, webhookId?: string) =>
+  create(party, `/api/v1/webhooks/${webhookId ?? (await makeWebhook(party, ''))}/test`, {}, 'delivery_id');
+
+/** By the name that the collection has in paths. */
+const MAKERS: Readonly<Record<string, Maker>> = {
+  agents: (party, path) => create(party, path, newAgentBody()),
+  keys: (party, path) => create(party, path, newKeyPair().body, 'key_id'),
+  anchors: (party, path) => create(party, path, newAnchorBody(), 'anchor_id'),
+  applications: async (party, path) =>
+    create(party, path, newApplicationBody(await makeAgent(party)), 'client_id'),
+  secrets: (party, path) => create(party, path, undefined),
+  delegations: async (party, path) => create(party, path, newDelegationBody(await makeAgent(party))),
+  'trusted-issuers': (party, path) => create(party, path, newTrustedIssuerBody()),
+  webhooks: makeWebhook,
+  deliveries: (party, path) => makeDelivery(party, /webhooks\/([^/]+)/.exec(path)?.[1]),
+  'audit-logs': async (party, path) => (await party.send('GET', path)).body.data[0].id,
+};
+
+export const makeAgent = (party: Party): Promise<string> => create(party, '/api/v1/agents', newAgentBody());
+
+/** Bodies by operationId; those that name rows name the party's. */
+const BODIES: Readonly<Record<string, (party: Party) => unknown>> = {
+  updateTenant: () => ({ name: 'Renamed' }),
+  createApplication: async (party) => newApplicationBody(await makeAgent(party)),
+  updateApplication: async (party) => ({ agent_id: await makeAgent(party) }),
+  createAgent: newAgentBody,
+  updateAgent: () => ({ name: 'Android' }),
+  suspendAgent: () => ({}),
+  reactivateAgent: () => ({}),
+  registerAgentKey: () => newKeyPair().body,
+  deprecateAgentKey: () => ({ sunset_after_seconds: 60 }),
+  revokeAgentKey: () => ({ reason: 'test' }),
+  createAnchor: newAnchorBody,
+  revokeAnchor: () => ({ reason: 'test' }),
+  createDelegation: async (party) => newDelegationBody(await makeAgent(party)),
+  revokeDelegation: () => ({ reason: 'test' }),
+  createTrustedIssuer: newTrustedIssuerBody,
+  updateTrustedIssuer: () => ({ audiences: ['https://other.example'] }),
+  publishEvents: () => ({ type: 'wallet.tx.signed', data: {} }),
+  createWebhook: newWebhookBody,
+  updateWebhook: () => ({ description: 'test' }),
+  testWebhook: () => ({}),
+  retryWebhookDelivery: () => ({}),
+  cancelWebhookDelivery: () => ({}),
+  retryDelivery: () => ({}),
+  cancelDelivery: () => ({}),
+};
+
+/** Collections in the path of a route, outermost first: `['agents', 'keys']`. */
+export function collectionsOf({ path }: Pick<Route, 'path'>): string[] {
+  return [...path.matchAll(/([^/:]+)\/:\w+/g)].map(([, name]) => name ?? '');
+}
+
+/**
+ * The route's path with ids of new rows.
+ * @param owners whose row stands in each place, outermost first; a row below somebody else's is made below one of its owner's
+ * @throws Error for a collection of which nobody here knows how to make a row
+ */
+export async function fillPath({ path }: Pick<Route, 'path'>, owners: readonly Party[]): Promise<string> {
+  const filled: string[] = [];
+  const own = new Map<Party, string[]>(owners.map((owner) => [owner, []]));
+  let place = -1;
+  for (const segment of path.split('/')) {
+    if (!segment.startsWith(':')) {
+      filled.push(segment);
+      for (const ways of own.values()) ways.push(segment);
+      continue;
+    }
+    place += 1;
+    const collection = filled.at(-1) ?? '';
+    const make = MAKERS[collection];
+    if (make === undefined) throw new Error(`how to make a row of ${collection} for ${path} is not known`);
+    for (const [owner, ways] of own) {
+      const id = await make(owner, ways.join('/'));
+      ways.push(id);
+      if (owners[place] === owner) filled.push(id);
+    }
+  }
+  return filled.join('/');
+}
+
+/** Makes a row of the collection that a route lists, if it is one. @param path the route's, filled */
+export async function fillList({ method }: Pick<Route, 'method'>, path: string, party: Party): Promise<void> {
+  const make = MAKERS[path.split('/').at(-1) ?? ''];
+  if (method === 'GET' && make !== undefined) await make(party, path);
+}
+
+/** A valid body of the route that names rows of the party. @throws Error for a route whose body nobody here knows */
+export async function fillBody({ operationId, request }: Route, party: Party): Promise<unknown> {
+  if (request?.body === undefined) return undefined;
+  const make = BODIES[operationId];
+  if (make === undefined) throw new Error(`what to send to ${operationId} is not known`);
+  return make(party);
+}

@@ -1,0 +1,165 @@
+// The whole service on a free port, wired as the api process wires it, with two tenants whose applications hold every scope.
+import { randomBytes } from 'node:crypto';
+import { composeCore, composeManagement } from '../../src/compose.ts';
+import { composeRoutes } from '../../src/compose-routes.ts';
+import { loadConfig } from '../../src/config.ts';
+import type { Database } from '../../src/database/database.ts';
+import { createApp } from '../../src/http/app.ts';
+import { createHealth } from '../../src/http/health.ts';
+import type { Route } from '../../src/http/route.ts';
+import { createHttpServer } from '../../src/http/server.ts';
+import { findFreePort } from '../../src/local/ports.ts';
+import { createLogger } from '../../src/logging.ts';
+import type { Provisioned } from '../../src/tenants/provision.service.ts';
+import { createSealing } from '../audit/sealing.ts';
+import { createTestDatabase } from '../setup/database.ts';
+import { basic } from '../tokens/accounts.ts';
+
+export type Answer = {
+  readonly status: number;
+  readonly text: string;
+  // biome-ignore lint/suspicious/noExplicitAny: an answer is whatever the service sent
+  readonly body: any;
+};
+
+/** A tenant with somebody who may do everything there. */
+export type Party = {
+  readonly credentials: Provisioned;
+  /** The `Authorization` of its application at the token endpoint. */
+  readonly authorization: string;
+  /** An access token with every scope. */
+  readonly token: string;
+  /** Sends JSON to this tenant's address, with its own token unless told; `null` sends none. */
+  readonly send: (method: string, path: string, body?: unknown, token?: string | null) => Promise<Answer>;
+  /** Posts a form to this tenant's issuer, as its application unless told; '' sends no credentials. */
+  readonly post: (path: string, form: Record<string, string>, authorization?: string) => Promise<Answer>;
+  /** Every id that a row of this tenant has in the database, with the tenant's own, its slug and the ids of its issuer's keys. */
+  readonly ids: () => Promise<string[]>;
+  /** Rows in its audit log: every change is one. */
+  readonly countChanges: () => Promise<number>;
+};
+
+/** Starts it. @param extra routes beside those of the service, made from what they may need */
+export async function startTenants(extra: (database: Database) => Route[] = () => []) {
+  const { database, url, drop } = await createTestDatabase();
+  const port = await findFreePort();
+  const config = loadConfig(
+    {
+      DATABASE_URL: url,
+      PUBLIC_URL: `http://localhost:${port}`,
+      MASTER_KEY: randomBytes(32).toString('base64'),
+      LOG_LEVEL: 'silent',
+      NODE_ENV: 'test',
+      ...Object.fromEntries(
+        ['TENANT', 'ADDRESS', 'FINGERPRINT_FAILURES', 'CLIENT_FAILURES', 'PUBLISH'].map((name) => [
+          `RATE_LIMIT_${name}`,
+          '0',
+        ]),
+      ),
+    },
+    { role: 'api' },
+  );
+  const logger = createLogger(config);
+  const core = composeCore(config, { logger, name: 'test' });
+  const { routes, tokens, dpop, rateLimits, close } = composeRoutes(config, core, logger);
+  const health = createHealth({
+    ping: async () => undefined,
+    pendingMigrations: async () => [],
+    probeTemporal: async () => true,
+  });
+  const app = createApp({
+    routes: [...routes, ...extra(database)],
+    tenants: core.tenants,
+    authenticate: tokens.authenticate,
+    dpop,
+    database: core.database,
+    health,
+    rateLimits,
+    config,
+    logger,
+  });
+  const http = createHttpServer(app, config);
+  await http.listen({ port, host: 'localhost' });
+  const management = composeManagement(config, logger);
+  const join = async (slug: string) =>
+    openParty(await management.provisioning.provision({ slug }), core.database);
+  const [owner, stranger] = [await join('owner-of-the-rows'), await join('stranger')];
+  // So that there are checkpoints to read.
+  await createSealing(database, config).sealAll();
+  return {
+    routes,
+    owner,
+    stranger,
+    close: async () => {
+      await http.drain(0);
+      await close();
+      await Promise.all([core.close(), management.close()]);
+      await drop();
+    },
+  };
+}
+
+export type Tenants = Awaited<ReturnType<typeof startTenants>>;
+
+async function openParty(credentials: Provisioned, database: Database): Promise<Party> {
+  const authorization = basic(credentials.client_id, credentials.client_secret);
+  const post = async (path: string, form: Record<string, string>, header = authorization) =>
+    readAnswer(
+      await fetch(credentials.issuer_url + path, {
+        method: 'POST',
+        headers: {
+          ...(header === '' ? {} : { authorization: header }),
+          'content-type': 'application/x-www-form-urlencoded',
+        },
+        body: new URLSearchParams(form).toString(),
+      }),
+    );
+  const granted = await post('/oauth/token', { grant_type: 'client_credentials' });
+  if (granted.status !== 200) throw new Error(`no token: ${granted.text}`);
+  const token: string = granted.body.access_token;
+  return {
+    credentials,
+    authorization,
+    token,
+    post,
+    send: async (method, path, body, bearer = token) =>
+      readAnswer(
+        await fetch(credentials.base_url + path, {
+          method,
+          headers: {
+            ...(bearer === null ? {} : { authorization: `Bearer ${bearer}` }),
+            ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+          },
+          ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        }),
+      ),
+    ids: () => readIds(database, credentials),
+    countChanges: async () => {
+      const { rows } = await database.query<{ count: number }>(
+        'SELECT count(*)::int AS count FROM audit_log WHERE tenant_id = $1',
+        [credentials.tenant_id],
+      );
+      return rows[0]?.count ?? 0;
+    },
+  };
+}
+
+async function readAnswer(response: Response): Promise<Answer> {
+  const text = await response.text();
+  const type = response.headers.get('content-type') ?? '';
+  return { status: response.status, text, body: /json/.test(type) && text !== '' ? JSON.parse(text) : {} };
+}
+
+async function readIds(database: Database, { tenant_id: tenantId, slug }: Provisioned): Promise<string[]> {
+  const { rows: tables } = await database.query<{ name: string }>(
+    `SELECT table_name AS name FROM information_schema.columns JOIN information_schema.tables USING (table_schema, table_name)
+     WHERE table_schema = 'public' AND table_type = 'BASE TABLE' AND column_name IN ('tenant_id', 'id') AND data_type = 'uuid'
+     GROUP BY table_name HAVING count(*) = 2`,
+  );
+  const selects = tables.map(({ name }) => `SELECT id::text FROM ${name} WHERE tenant_id = $1`);
+  const { rows } = await database.query<{ id: string }>(
+    [...selects, 'SELECT kid FROM issuer_keys WHERE tenant_id = $1'].join(' UNION '),
+    [tenantId],
+  );
+  return [tenantId, slug, ...rows.map(({ id }) => id)];
+}
