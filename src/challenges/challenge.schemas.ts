@@ -12,14 +12,11 @@ export const challengeBody = z.strictObject({
   key_fingerprint: hex32.meta({
     description: 'SHA-256 of the raw public key; that of its SPKI DER or compressed point is found too.',
   }),
-  scope: z
-    .string()
-    .max(2_000)
-    .meta({
-      pattern: `^ *(${AGENT_SCOPES.join('|')})( +(${AGENT_SCOPES.join('|')}))* *$`,
-      description: 'Space-separated scopes, of those that the agent may have.',
-      examples: ['openid wallet:sign'],
-    }),
+  scope: z.string().meta({
+    pattern: `^ *(${AGENT_SCOPES.join('|')})( +(${AGENT_SCOPES.join('|')}))* *$`,
+    description: 'Space-separated scopes, of those that the agent may have.',
+    examples: ['openid wallet:sign'],
+  }),
   resource: z.string().optional().meta({
     description:
       "RFC 8707: which of the agent's `audience` and `audiences` the token is for, compared exactly; `audience` when absent. Any other is `invalid_target`, at the verification too when the agent has lost it.",
@@ -42,7 +39,8 @@ export const challengeSchema = z
   .meta({ id: 'Challenge' });
 
 export const verifyBody = z.strictObject({
-  challenge_id: z.uuid(),
+  // Any UUID, of versions and variants too that RFC 9562 does not know: it is an unknown challenge, not a malformed request.
+  challenge_id: z.guid(),
   signature: z.string().min(1).max(4_096).meta({
     description: 'Base64, standard or URL-safe, padded or not, over the canonical payload of the challenge.',
   }),

@@ -64,7 +64,8 @@ JOIN agents a ON a.id = k.agent_id`;
 // The aliases of an es256k and a bip340 key on one point are the same: a usable key goes first, then the older one.
 const BY_ALIAS = `
 SELECT ${HOLDER} FROM agent_keys k JOIN agents a ON a.id = k.agent_id
-WHERE k.tenant_id = $1 AND (k.aliases[1] = $2 OR k.aliases[2] = $2)
+WHERE k.tenant_id = $1
+  AND (k.aliases[1] = $2 OR k.aliases[2] = $2 OR k.aliases[3] = $2 OR k.aliases[4] = $2)
 ORDER BY k.state = 'revoked' OR coalesce(k.sunset_at <= now(), false), k.id LIMIT 1`;
 
 // Not waiting for the disk: a challenge that a crash of the database loses is asked for again. A repetition meets its own row,

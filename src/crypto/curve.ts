@@ -56,6 +56,15 @@ export function compressPoint(uncompressed: Uint8Array): Uint8Array {
   return concatBytes(Uint8Array.of(isOdd ? 0x03 : 0x02), uncompressed.subarray(1, 33));
 }
 
+/** The 65-byte form of the other secp256k1 point with the same x coordinate. @param uncompressed 65 bytes. @throws PointError */
+export function negatePoint(uncompressed: Uint8Array): Uint8Array {
+  const isOdd = compressPoint(uncompressed)[0] === 0x03;
+  return decodePoint(
+    'secp256k1',
+    concatBytes(Uint8Array.of(isOdd ? 0x02 : 0x03), uncompressed.subarray(1, 33)),
+  );
+}
+
 function decodeEdwardsPoint(bytes: Uint8Array): Uint8Array {
   const point = tryDecode(() => ed25519.Point.fromBytes(bytes, false));
   if (point === null) {

@@ -10,6 +10,7 @@ import {
   compressPoint,
   decodePoint,
   liftX,
+  negatePoint,
   PointError,
   RAW_KEY_LENGTHS,
 } from './curve.ts';
@@ -94,13 +95,17 @@ export function fingerprint(raw: Uint8Array): string {
 
 /**
  * Other values that tools compute as a fingerprint of the same key: lowercase hex SHA-256 of the SPKI DER, and of the
- * compressed point where there is one. The aliases of a bip340 key are those of the es256k key with the same x and an even
- * y, so an alias can name two keys; the fingerprint itself names one.
+ * compressed point where there is one. A bip340 key has those of both points with its x, since whoever made it may have kept
+ * either; the first two are of the even one. They are those of an es256k key too, so an alias can name two keys; the
+ * fingerprint itself names one.
  */
 export function fingerprintAliases(key: PublicKey): string[] {
-  const forms = [toSpkiDer(key)];
-  if (key.algorithm !== 'ed25519') forms.push(compressPoint(toPoint(key)));
-  return forms.map((bytes) => bytesToHex(sha256(bytes)));
+  if (key.algorithm === 'ed25519') return [fingerprint(toSpkiDer(key))];
+  const points = key.algorithm === 'bip340' ? [liftX(key.raw), negatePoint(liftX(key.raw))] : [key.raw];
+  return points.flatMap((point) => [
+    fingerprint(buildSpki(CURVE_OF[key.algorithm], point)),
+    fingerprint(compressPoint(point)),
+  ]);
 }
 
 /**

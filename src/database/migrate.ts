@@ -11,6 +11,7 @@ import { dpop } from './migrations/0005-dpop.ts';
 import { delegations } from './migrations/0006-delegations.ts';
 import { tokens } from './migrations/0007-tokens.ts';
 import { anchors } from './migrations/0010-anchors.ts';
+import { keyAliases } from './migrations/0020-key-aliases.ts';
 import { ensurePartitions } from './partitions.ts';
 
 /** In order, for ever: an entry is never edited once it was released. */
@@ -23,6 +24,7 @@ const MIGRATIONS = [
   { name: '0006-delegations', sql: delegations },
   { name: '0007-tokens', sql: tokens },
   { name: '0010-anchors', sql: anchors },
+  { name: '0020-key-aliases', sql: keyAliases },
 ] as const;
 
 /** Any constant: the advisory lock that lets one migration run at a time. */

@@ -146,6 +146,12 @@ describe('the failures of both routes', () => {
     ['no signature', { ...input, signature: undefined }, 400, 'invalid_request'],
     ['an algorithm that is no text', { ...input, algorithm: 1 }, 400, 'invalid_request'],
     ['an unknown challenge', input, 400, 'invalid_grant'],
+    [
+      'a challenge id of no known version',
+      { ...input, challenge_id: '11111111-1111-1111-1111-111111111111' },
+      400,
+      'invalid_grant',
+    ],
   ])('a verification with %s', async (_, body, status, error) => {
     const answer = await post('/auth/agent/verify', body);
     expect([answer.status, answer.body.error]).toEqual([status, error]);
@@ -160,6 +166,13 @@ describe('the failures of both routes', () => {
       algorithm: 'x'.repeat(length),
     });
     expect([answer.status, answer.body.error]).toEqual([400, 'invalid_grant']);
+  });
+
+  it('no scope that is only long because it repeats itself', async () => {
+    const registered = await register();
+    const { status, body } = await challengeFor(registered, 'openid  '.repeat(1_000));
+    expect(status).toBe(200);
+    expect(body.scope_hash).toBe((await challengeFor(registered)).body.scope_hash);
   });
 
   it('another content type', async () => {

@@ -102,6 +102,25 @@ describe('a verification is refused, and nothing is consumed or issued,', () => 
   });
 });
 
+it('a day after its end, a used challenge is still told as used, and an unused one as expired', async () => {
+  const agent = await createTestAgent(rooms, context);
+  const [used, unused] = [
+    await ask(rooms, context, agent.fingerprint),
+    await ask(rooms, context, agent.fingerprint),
+  ];
+  await rooms.challenges.verify(context, answer(used, agent));
+  await rooms.database.query(
+    `UPDATE challenges SET created_at = created_at - interval '1 day', expires_at = now() - interval '86399 seconds',
+       consumed_at = consumed_at - interval '1 day' WHERE tenant_id = $1`,
+    [context.tenant.id],
+  );
+  for (const [challenge, code] of [
+    [used, 'challenge_used'],
+    [unused, 'challenge_expired'],
+  ] as const)
+    await expect(rooms.challenges.verify(context, answer(challenge, agent))).rejects.toMatchObject({ code });
+});
+
 describe('a challenge is refused', () => {
   it('for a key that is unknown, revoked or of a suspended agent, and for scopes beyond the agent', async () => {
     const agent = await createTestAgent(rooms, context, { scopes: ['openid'] });

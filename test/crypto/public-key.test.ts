@@ -118,6 +118,15 @@ describe('a public key', () => {
     expect((Buffer.from(point.y ?? '', 'base64url').at(-1) ?? 1) % 2).toBe(0);
     expect(fingerprintAliases(key)[1]).toBe(sha256(Uint8Array.of(0x02, ...key.raw)));
   });
+
+  it.each([0x02, 0x03])('of bip340 has the aliases of the point with the first byte %d', (first) => {
+    const { raw } = derivePublicKey('bip340', new Uint8Array(32).fill(7));
+    const point = Uint8Array.of(first, ...raw);
+    const whole = parsePublicKey('es256k', hex(point));
+    const aliases = fingerprintAliases({ algorithm: 'bip340', raw });
+    expect(aliases).toHaveLength(4);
+    expect(aliases).toEqual(expect.arrayContaining([sha256(point), sha256(toSpkiDer(whole))]));
+  });
 });
 
 /** RFC 8032 key, RFC 6979 key, and BIP 340 key, as raw hex. */
