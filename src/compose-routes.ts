@@ -25,6 +25,10 @@ import { createSignatureVerifier } from './crypto/verify-signature.node.ts';
 import { createDelegationRoutes } from './delegations/delegation.routes.ts';
 import { createDelegationService } from './delegations/delegation.service.ts';
 import { createDelegationStore } from './delegations/delegation.store.ts';
+import { createEnrollmentRoutes } from './enrollments/enrollment.routes.ts';
+import { createEnrollmentService } from './enrollments/enrollment.service.ts';
+import { createEnrollmentStore } from './enrollments/enrollment.store.ts';
+import { createEnrollmentFailureService } from './enrollments/enrollment-failure.service.ts';
 import { createBacklogGauge } from './events/backlog.gauge.ts';
 import { createEventRoutes } from './events/event.routes.ts';
 import { createPublishingService } from './events/publishing.service.ts';
@@ -94,6 +98,19 @@ export function composeRoutes(config: Config, core: Core, logger: Logger) {
     }),
     challengeLifetime: config.challengeLifetime,
   });
+  const enrollments = createEnrollmentService({
+    store: createEnrollmentStore(),
+    database,
+    agents,
+    keys,
+    audit,
+    failures: createEnrollmentFailureService({
+      database,
+      audit,
+      events,
+      limiter: limitFailures({ points: config.rateLimit.fingerprintFailures, prefix: 'enrollment' }),
+    }),
+  });
   const publishing = createPublishingService({
     database,
     store: eventStore,
@@ -129,6 +146,7 @@ export function composeRoutes(config: Config, core: Core, logger: Logger) {
     ...createIntrospectionRoutes({ introspection }),
     ...createUserinfoRoutes({ userinfo: createUserinfoService({ agents, applications }) }),
     ...createChallengeRoutes({ challenges, dpop }),
+    ...createEnrollmentRoutes({ enrollments }),
     ...createSelfRoutes({ self: createSelfService({ agents, keys, tokens, database }) }),
     ...createTenantRoutes({ tenants }),
     ...createApplicationRoutes({ applications }),

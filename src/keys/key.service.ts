@@ -2,15 +2,7 @@
 import type { AgentService } from '../agents/agent.service.ts';
 import type { AuditEntry, AuditService } from '../audit/audit.service.ts';
 import type { RequestContext } from '../context.ts';
-import type { KeyAlgorithm } from '../crypto/algorithm.ts';
-import {
-  fingerprint,
-  fingerprintAliases,
-  jwkThumbprint,
-  type PublicKey,
-  parsePublicKey,
-} from '../crypto/public-key.ts';
-import { PublicKeyError } from '../crypto/public-key-error.ts';
+import { fingerprint, fingerprintAliases, jwkThumbprint, type PublicKey } from '../crypto/public-key.ts';
 import type { SignatureVerifier } from '../crypto/verify-signature.node.ts';
 import type { Database } from '../database/database.ts';
 import { newId } from '../database/ids.ts';
@@ -21,14 +13,13 @@ import type { EventService, JsonObject } from '../events/event.service.ts';
 import type { TokenService } from '../tokens/token.service.ts';
 import type { KeyName, KeyStore, StoredKey } from './key.store.ts';
 import { type AgentKey, type KeyState, mayDeprecate, resolveSunset, stateAt } from './key.ts';
+import { type PublicKeyInput, readPublicKey } from './key-input.ts';
 import { buildKeyProofPayload } from './key-proof.ts';
 
 export type { AgentKey } from './key.ts';
 
-/** `publicKey` in any form that `parsePublicKey` reads; `proof` a base64 signature over the text of `buildKeyProofPayload`. */
-export type NewKey = {
-  readonly algorithm: KeyAlgorithm;
-  readonly publicKey: string | Readonly<Record<string, unknown>>;
+/** `proof`: a base64 signature over the text of `buildKeyProofPayload`. */
+export type NewKey = PublicKeyInput & {
   readonly label?: string | null | undefined;
   readonly proof?: string | undefined;
 };
@@ -110,6 +101,36 @@ export function createKeyService({
     );
   }
 
+  /** Adds a key that was parsed, and whose proofs were checked, by the caller; `isVerified` says that there were some. */
+  const add = (
+    context: RequestContext,
+    agentId: string,
+    key: PublicKey,
+    { label, isVerified }: { readonly label: string | null; readonly isVerified: boolean },
+  ): Promise<AgentKey> =>
+    database.transaction(context, async (transaction) => {
+      const agent = await agents.hold(transaction, context, agentId);
+      const row = {
+        id: newId(),
+        tenantId: context.tenant.id,
+        agentId: agent.id,
+        algorithm: key.algorithm,
+        publicKey: Buffer.from(key.raw),
+        fingerprint: fingerprint(key.raw),
+        aliases: fingerprintAliases(key),
+        jwkThumbprint: jwkThumbprint(key),
+        label,
+      };
+      await store.insert(transaction, row);
+      if (isVerified) await store.markVerified(transaction, row.id);
+      const verified = { verb: 'verified', data: { method: 'proof' } } as const;
+      await record(transaction, context, row, [
+        { verb: 'registered', data: { label: row.label } },
+        ...(isVerified ? [verified] : []),
+      ]);
+      return reread(transaction, nameOf(context, agent.id, row.id));
+    });
+
   return {
     /**
      * Registers a key for an agent: active, and verified at once when `proof` holds. Emits `admin.agent.key.registered`, then
@@ -121,28 +142,23 @@ export function createKeyService({
       // Before anything is locked: a signature can take its time.
       const isVerified = input.proof !== undefined;
       if (input.proof !== undefined) await checkProof(context, agentId.toLowerCase(), key, input.proof);
-      return database.transaction(context, async (transaction) => {
-        const agent = await agents.hold(transaction, context, agentId);
-        const row = {
-          id: newId(),
-          tenantId: context.tenant.id,
-          agentId: agent.id,
-          algorithm: key.algorithm,
-          publicKey: Buffer.from(key.raw),
-          fingerprint: fingerprint(key.raw),
-          aliases: fingerprintAliases(key),
-          jwkThumbprint: jwkThumbprint(key),
-          label: input.label ?? null,
-        };
-        await store.insert(transaction, row);
-        if (isVerified) await store.markVerified(transaction, row.id);
-        const verified = { verb: 'verified', data: { method: 'proof' } } as const;
-        await record(transaction, context, row, [
-          { verb: 'registered', data: { label: row.label } },
-          ...(isVerified ? [verified] : []),
-        ]);
-        return reread(transaction, nameOf(context, agent.id, row.id));
-      });
+      return add(context, agentId, key, { label: input.label ?? null, isVerified });
+    },
+
+    add,
+
+    /**
+     * Reads a key and checks that its owner holds the private half; nothing is registered.
+     * @throws ServiceError `invalid_request` naming `body.public_key` or `body.proof`
+     */
+    prove: async (
+      context: RequestContext,
+      agentId: string,
+      input: PublicKeyInput & { readonly proof: string },
+    ): Promise<PublicKey> => {
+      const key = readPublicKey(input);
+      await checkProof(context, agentId, key, input.proof);
+      return key;
     },
 
     /** Whether keys can be registered for this agent: it is one of the tenant's. */
@@ -233,15 +249,6 @@ export type KeyService = ReturnType<typeof createKeyService>;
 /** The key with the state that it had when it was read: a passed sunset is a revocation. */
 function present(key: StoredKey): AgentKey {
   return { ...key, state: stateAt(key, key.readAt) };
-}
-
-function readPublicKey({ algorithm, publicKey }: NewKey): PublicKey {
-  try {
-    return parsePublicKey(algorithm, publicKey);
-  } catch (error) {
-    if (error instanceof PublicKeyError) throw invalidField('body.public_key', error.message);
-    throw error;
-  }
 }
 
 function unknownKey(): ServiceError {

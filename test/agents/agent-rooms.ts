@@ -20,6 +20,10 @@ import { fingerprint } from '../../src/crypto/public-key.ts';
 import { derivePublicKey, generatePrivateKey } from '../../src/crypto/sign.ts';
 import { createSignatureVerifier } from '../../src/crypto/verify-signature.node.ts';
 import type { Database } from '../../src/database/database.ts';
+import { createEnrollmentRoutes } from '../../src/enrollments/enrollment.routes.ts';
+import { createEnrollmentService } from '../../src/enrollments/enrollment.service.ts';
+import { createEnrollmentStore } from '../../src/enrollments/enrollment.store.ts';
+import { createEnrollmentFailureService } from '../../src/enrollments/enrollment-failure.service.ts';
 import { createEventService } from '../../src/events/event.service.ts';
 import { createEventStore } from '../../src/events/event.store.ts';
 import { createFailureLimiter } from '../../src/http/failure-limiter.ts';
@@ -57,17 +61,32 @@ export function createRooms(
   });
   const keys = createKeyService({ store: keyStore, database, agents, verifier, audit, events, tokens });
   const anchors = createAnchorService({ store: anchorStore, database, agents, audit });
+  const limitFailures = (prefix: string) =>
+    createFailureLimiter({
+      pool: database.pool,
+      points: options.failuresAllowed ?? 0,
+      seconds: 60,
+      prefix,
+      logger: pino({ level: 'silent' }),
+    });
   const failures = createAuthenticationFailureService({
     store: createAuthenticationFailureStore(),
     database,
     audit,
     events,
-    limiter: createFailureLimiter({
-      pool: database.pool,
-      points: options.failuresAllowed ?? 0,
-      seconds: 60,
-      prefix: 'fingerprint',
-      logger: pino({ level: 'silent' }),
+    limiter: limitFailures('fingerprint'),
+  });
+  const enrollments = createEnrollmentService({
+    store: createEnrollmentStore(),
+    database,
+    agents,
+    keys,
+    audit,
+    failures: createEnrollmentFailureService({
+      database,
+      audit,
+      events,
+      limiter: limitFailures('enrollment'),
     }),
   });
   const challenges = createChallengeService({
@@ -86,9 +105,10 @@ export function createRooms(
     ...createKeyRoutes({ keys }),
     ...createAnchorRoutes({ anchors }),
     ...createChallengeRoutes({ challenges, dpop: accounts.dpop }),
+    ...createEnrollmentRoutes({ enrollments }),
     ...createSelfRoutes({ self: createSelfService({ agents, keys, tokens, database }) }),
   ];
-  return { ...accounts, agents, keys, anchors, challenges, verifier, routes };
+  return { ...accounts, agents, keys, anchors, enrollments, challenges, verifier, routes };
 }
 
 let tenantNumber = 0;

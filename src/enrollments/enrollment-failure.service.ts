@@ -1,0 +1,98 @@
+// Counts and records enrollments that were refused. Its records commit although the answer is an error; no token and no key is ever in one.
+import type { AuditEntry, AuditService } from '../audit/audit.service.ts';
+import type { RequestContext } from '../context.ts';
+import type { Database } from '../database/database.ts';
+import type { ErrorCode } from '../errors/catalogue.ts';
+import { ServiceError } from '../errors/service-error.ts';
+import type { EventService, JsonObject } from '../events/event.service.ts';
+import type { EnrollmentToken } from './enrollment.ts';
+
+const BRUTE_FORCE_DETECTED = 'security.brute_force.detected';
+
+/** Guesses of one kind from one address within the limiter's window that are told of as a brute force attack. */
+const BRUTE_FORCE = 10;
+
+/** What a holder of the right token and key may meet too: always answered as what it is, and counted apart from guesses. */
+const NOBODYS_GUESS: ReadonlySet<ErrorCode> = new Set(['invalid_grant', 'policy_denied', 'key_exists']);
+
+/** Counts failures of a key; `blocked` from the one after the last that is allowed. */
+export type FailureCounter = {
+  failed(key: string): Promise<{
+    readonly failures: number;
+    readonly blocked: { readonly retryAfterSeconds: number } | undefined;
+  }>;
+};
+
+/** Failed enrollments. @param limiter per token and address, tokens that nobody made being one */
+export function createEnrollmentFailureService({
+  database,
+  audit,
+  events,
+  limiter,
+}: {
+  database: Pick<Database, 'query' | 'hot'>;
+  audit: Pick<AuditService, 'append'>;
+  events: Pick<EventService, 'emit'>;
+  limiter: FailureCounter;
+}) {
+  async function alarm(
+    context: RequestContext,
+    token: EnrollmentToken | undefined,
+    { reason, entries }: { readonly reason: ErrorCode; readonly entries: readonly AuditEntry[] },
+  ): Promise<void> {
+    const known: JsonObject =
+      token === undefined ? {} : { agent_id: token.agentId, enrollment_token_id: token.id };
+    const data = { ...known, method: 'enrollment', address: context.address, failures: BRUTE_FORCE };
+    await database.hot(async (unit) => {
+      await audit.append(unit, context, [
+        ...entries,
+        { action: BRUTE_FORCE_DETECTED, outcome: 'failure', reason, target: targetOf(token), data },
+      ]);
+      await events.emit(unit, context, [{ type: BRUTE_FORCE_DETECTED, data }]);
+    });
+  }
+
+  return {
+    /**
+     * Counts and records a failure; beyond the limit nothing is written. A token that nobody made is counted, and leaves a record only
+     * as an attack.
+     * @returns the error to answer with: the given one, or `rate_limited` after too many guesses
+     */
+    report: async (
+      context: RequestContext,
+      token: EnrollmentToken | undefined,
+      error: ServiceError,
+    ): Promise<ServiceError> => {
+      const isGuess = token === undefined || !NOBODYS_GUESS.has(error.code);
+      const counter = `${context.tenant.id}:${token?.id ?? 'unknown'}:${context.address}`;
+      const { failures, blocked } = await limiter.failed(isGuess ? counter : `${counter}:late`);
+      if (blocked !== undefined) return isGuess ? tooManyFailures(blocked.retryAfterSeconds) : error;
+      const entries = token === undefined ? [] : [describeFailure(token, error.code)];
+      if (isGuess && failures === BRUTE_FORCE) await alarm(context, token, { reason: error.code, entries });
+      else await audit.append(database, context, entries);
+      return error;
+    },
+  };
+}
+
+export type EnrollmentFailureService = ReturnType<typeof createEnrollmentFailureService>;
+
+const targetOf = (token: EnrollmentToken | undefined) =>
+  token === undefined ? undefined : { type: 'enrollment_token', id: token.id };
+
+function describeFailure(token: EnrollmentToken, reason: ErrorCode): AuditEntry {
+  return {
+    action: 'agent.enrollment_token.used',
+    outcome: 'failure',
+    reason,
+    target: targetOf(token),
+    data: { agent_id: token.agentId },
+  };
+}
+
+function tooManyFailures(retryAfterSeconds: number): ServiceError {
+  return new ServiceError('rate_limited', {
+    detail: 'Too many failed enrollments from this address.',
+    retryAfterSeconds,
+  });
+}
