@@ -1,6 +1,7 @@
 // The parts of openapi.json that routes share: the error body with an example a code, headers, parameters, security schemes.
 import { z } from 'zod';
-import { ERRORS, type ErrorCode } from '../errors/catalogue.ts';
+import { describeError, ERRORS, type ErrorCode } from '../errors/catalogue.ts';
+import { publishErrors } from '../errors/meanings.ts';
 import { toProblem } from '../errors/problem.ts';
 import { ServiceError } from '../errors/service-error.ts';
 import type { JsonSchema } from './openapi-schemas.ts';
@@ -80,17 +81,20 @@ export function describeHeaders(declared: readonly string[]): JsonSchema {
   );
 }
 
-/** One example of an error body for each code. */
+/** The example of a code that comes with this status: by its own name, unless it comes with others too. */
+export function exampleName(code: ErrorCode, status: number): string {
+  return status === describeError(code).status ? code : `${code}_${status}`;
+}
+
+/** One example of an error body for each code and status that it comes with. */
 export function describeExamples(errorTypeBase: string): JsonSchema {
+  const requestId = '0199a1b2-7c3d-7e4f-8a5b-6c7d8e9f0a1b';
   return Object.fromEntries(
-    (Object.keys(ERRORS) as ErrorCode[]).map((code) => [
-      code,
-      {
-        value: toProblem(new ServiceError(code), {
-          errorTypeBase,
-          requestId: '0199a1b2-7c3d-7e4f-8a5b-6c7d8e9f0a1b',
-        }).body,
-      },
-    ]),
+    publishErrors().flatMap(({ code, statuses }) =>
+      statuses.map((status) => [
+        exampleName(code, status),
+        { value: toProblem(new ServiceError(code), { errorTypeBase, requestId, status }).body },
+      ]),
+    ),
   );
 }

@@ -1,7 +1,9 @@
 // Describes one route as an OpenAPI operation. Everything comes from the route itself, so that it cannot say what the guard does not do.
 import type { ZodObject } from 'zod';
-import { describeError, type ErrorCode } from '../errors/catalogue.ts';
+import type { ErrorCode } from '../errors/catalogue.ts';
+import { statusOf } from '../errors/meanings.ts';
 import { errorsOf } from './contract.ts';
+import { exampleName } from './openapi-components.ts';
 import type { createSchemaCollector, JsonSchema } from './openapi-schemas.ts';
 import { type Route, takesToken } from './route.ts';
 
@@ -100,23 +102,19 @@ function describeAnswers(route: Route, schemas: Schemas): Record<string, JsonSch
 function describeErrors(route: Route): Record<string, JsonSchema> {
   const byStatus = new Map<number, ErrorCode[]>();
   for (const code of errorsOf(route)) {
-    const status = statusOf(code, route);
+    const status = statusOf(code, takesToken(route));
     byStatus.set(status, [...(byStatus.get(status) ?? []), code]);
   }
   return Object.fromEntries([...byStatus].map(([status, codes]) => [status, describeProblem(status, codes)]));
-}
-
-/** A resource answers 401 to a proof that is no good, the routes that issue tokens 400 (RFC 9449 §5, §7.1). */
-function statusOf(code: ErrorCode, route: Route): number {
-  const isOfProof = code === 'invalid_dpop_proof' || code === 'use_dpop_nonce';
-  return isOfProof && takesToken(route) ? 401 : describeError(code).status;
 }
 
 /** One error answer with an example for each of its codes. */
 export function describeProblem(status: number, codes: readonly ErrorCode[]): JsonSchema {
   const media = {
     schema: { $ref: '#/components/schemas/Problem' },
-    examples: Object.fromEntries(codes.map((code) => [code, { $ref: `#/components/examples/${code}` }])),
+    examples: Object.fromEntries(
+      codes.map((code) => [code, { $ref: `#/components/examples/${exampleName(code, status)}` }]),
+    ),
   };
   return {
     description: codes.map((code) => `\`${code}\``).join(', '),

@@ -1,5 +1,6 @@
 // Builds openapi.json from the route table. It describes and never decides: the same values validate the requests.
 import type { Config } from '../config.ts';
+import { publishErrors } from '../errors/meanings.ts';
 import {
   describeExamples,
   describeHeaders,
@@ -37,10 +38,12 @@ export function createOpenApi({
     info: {
       title: 'Countersign',
       version: '1.0.0',
-      description: 'Agent identity, agent authentication and signed webhook events.',
+      description:
+        'Agent identity, agent authentication and signed webhook events. `x-error-codes` lists every code that `error` of an error body can hold, with those that are reserved: named for clients, and caused by nothing yet.',
     },
     servers: describeServers(config),
     tags: [...new Set(routes.map((route) => route.tag))].map((name) => ({ name })),
+    'x-error-codes': publishErrors(),
     paths,
     components: {
       schemas: schemas.components,
@@ -65,7 +68,12 @@ function describeServers({ publicUrl, tenantUrl, defaultTenant }: OpenApiConfig)
 
 /** What belongs to no tenant, always at the service's own address. */
 function describeSystemPaths(publicUrl: string): Record<string, JsonSchema> {
-  const operation = (operationId: string, summary: string, properties: readonly string[]): JsonSchema => ({
+  const operation = (
+    operationId: string,
+    summary: string,
+    properties: readonly string[],
+    errors: JsonSchema = {},
+  ): JsonSchema => ({
     servers: [{ url: publicUrl }],
     get: {
       operationId,
@@ -85,17 +93,18 @@ function describeSystemPaths(publicUrl: string): Record<string, JsonSchema> {
             },
           },
         },
-        503: describeProblem(503, ['temporarily_unavailable']),
+        ...errors,
       },
     },
   });
   return {
     '/healthz': operation('getHealth', 'This process lives', ['status']),
-    '/readyz': operation('getReadiness', 'This process can serve requests', [
-      'status',
-      'database',
-      'temporal',
-    ]),
+    '/readyz': operation(
+      'getReadiness',
+      'This process can serve requests',
+      ['status', 'database', 'temporal'],
+      { 503: describeProblem(503, ['temporarily_unavailable']) },
+    ),
     '/openapi.json': operation('getOpenApi', 'This document', ['openapi']),
   };
 }

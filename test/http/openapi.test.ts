@@ -2,8 +2,10 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { ERRORS } from '../../src/errors/catalogue.ts';
+import type { PublishedError } from '../../src/errors/meanings.ts';
 import { errorsOf } from '../../src/http/contract.ts';
 import { createOpenApi } from '../../src/http/openapi.ts';
+import { problemSchema } from '../../src/http/openapi-components.ts';
 import { defineRoute, MANAGEMENT_SCOPES, type Route, takesToken } from '../../src/http/route.ts';
 import { createRouter } from '../../src/http/router.ts';
 import { loadAllRoutes } from './route-table.ts';
@@ -158,6 +160,36 @@ describe('openapi.json', () => {
         expect(content?.['application/json']?.examples, route.operationId).toHaveProperty(code);
       }
     }
+  });
+
+  it('shows each error as it is answered: every example has the status of its response, and its code', () => {
+    const examples = document.components.examples ?? {};
+    const used = new Set<string>();
+    for (const { operationId, responses } of operations())
+      for (const [status, { content = {} }] of Object.entries(responses))
+        for (const { examples: named = {} } of Object.values(content))
+          for (const [code, { $ref }] of Object.entries(named)) {
+            const name = $ref.split('/').at(-1) ?? '';
+            used.add(name);
+            const problem = problemSchema.strict().parse(examples[name]?.value);
+            expect([problem.status, problem.error], `${operationId} ${status}`).toEqual([
+              Number(status),
+              code,
+            ]);
+          }
+    expect(used.size).toBeGreaterThan(25);
+    for (const code of ['invalid_dpop_proof', 'use_dpop_nonce'])
+      expect([...used]).toEqual(expect.arrayContaining([code, `${code}_401`]));
+  });
+
+  it('lists every code that there is, with the status and whether it is reserved', () => {
+    const listed = (createOpenApi({ routes, config: TEST_CONFIG }) as { 'x-error-codes': PublishedError[] })[
+      'x-error-codes'
+    ];
+    expect(Object.fromEntries(listed.map(({ code, statuses }) => [code, statuses[0]]))).toEqual(
+      Object.fromEntries(Object.entries(ERRORS).map(([code, { status }]) => [code, status])),
+    );
+    expect(listed.filter(({ reserved }) => reserved).map(({ code }) => code)).toContain('wallet_frozen');
   });
 
   it('says who may call what', () => {
