@@ -1,8 +1,6 @@
 // The wiring of the HTTP interface: the rooms behind it and their route tables. Like compose.ts it must hold no rule of its own.
 import type { Logger } from 'pino';
 import { createAgentRoutes } from './agents/agent.routes.ts';
-import { createAgentService } from './agents/agent.service.ts';
-import { createAgentStore } from './agents/agent.store.ts';
 import { createSelfRoutes } from './agents/self.routes.ts';
 import { createSelfService } from './agents/self.service.ts';
 import { createAnchorRoutes } from './anchors/anchor.routes.ts';
@@ -19,6 +17,7 @@ import { createChallengeRoutes } from './challenges/challenge.routes.ts';
 import { createChallengeService } from './challenges/challenge.service.ts';
 import { createChallengeStore } from './challenges/challenge.store.ts';
 import { type Core, composeCore } from './compose.ts';
+import { composeAgents } from './compose-agents.ts';
 import { composeTokens } from './compose-tokens.ts';
 import { type Config, loadConfig } from './config.ts';
 import { createSignatureVerifier } from './crypto/verify-signature.node.ts';
@@ -39,8 +38,7 @@ import { createRateLimiter, createRateLimits } from './http/rate-limit.ts';
 import type { Route } from './http/route.ts';
 import { createIssuerRoutes } from './issuer/issuer.routes.ts';
 import { createKeyRoutes } from './keys/key.routes.ts';
-import { createKeyService } from './keys/key.service.ts';
-import { createKeyStore } from './keys/key.store.ts';
+import { createRotationRoutes } from './keys/rotation.routes.ts';
 import { createLogger, reasonOf } from './logging.ts';
 import { createTenantRoutes } from './tenants/tenant.routes.ts';
 import { createIntrospectionRoutes } from './tokens/introspection.routes.ts';
@@ -68,24 +66,24 @@ export function composeRoutes(config: Config, core: Core, logger: Logger) {
     database,
     onError: (error) => logger.warn({ reason: reasonOf(error) }, 'requests are counted in this process only'),
   });
-  const keyStore = createKeyStore({ sequelize: database.sequelize });
   const anchorStore = createAnchorStore();
-  const agents = createAgentService({
-    store: createAgentStore({ sequelize: database.sequelize }),
+  const { agents, keys, rotations } = composeAgents({
     database,
     audit,
     events,
+    tenants,
     tokens,
-    releaseKeys: keyStore.release,
+    verifier,
     revokeAnchors: anchorStore.revokeAll,
+    onError: (error) => logger.warn({ reason: reasonOf(error) }, 'a key rotation waits for its workflow'),
   });
-  const keys = createKeyService({ store: keyStore, database, agents, verifier, audit, events, tokens });
   const anchors = createAnchorService({ store: anchorStore, database, agents, audit });
   const challenges = createChallengeService({
     store: createChallengeStore(),
     database,
     verifier,
     keys,
+    rotations,
     tokens,
     audit,
     events,
@@ -152,6 +150,7 @@ export function composeRoutes(config: Config, core: Core, logger: Logger) {
     ...createApplicationRoutes({ applications }),
     ...createAgentRoutes({ agents }),
     ...createKeyRoutes({ keys }),
+    ...createRotationRoutes({ rotations, workflows: config.temporal }),
     ...createAnchorRoutes({ anchors }),
     ...createAuditRoutes({ auditLogs }),
     ...createDelegationRoutes({ delegations }),

@@ -10,6 +10,7 @@ import { ServiceError } from '../errors/service-error.ts';
 import type { EventService } from '../events/event.service.ts';
 import type { KeyService } from '../keys/key.service.ts';
 import { buildSunsetHeaders } from '../keys/key.ts';
+import type { RotationService } from '../keys/rotation.service.ts';
 import type { TokenService } from '../tokens/token.service.ts';
 import type { AuthenticationFailureService } from './authentication-failure.service.ts';
 import type { ChallengeName, ChallengeStore, HolderName, NewChallenge } from './challenge.store.ts';
@@ -60,6 +61,7 @@ export function createChallengeService({
   database,
   verifier,
   keys,
+  rotations,
   tokens,
   audit,
   events,
@@ -70,6 +72,7 @@ export function createChallengeService({
   database: Pick<Database, 'query'>;
   verifier: Pick<SignatureVerifier, 'verifySignature'>;
   keys: Pick<KeyService, 'recordUse'>;
+  rotations: Pick<RotationService, 'firstUsePart' | 'noticeSwitches'>;
   tokens: Pick<TokenService, 'issueAccessToken' | 'prepareRefreshToken' | 'refreshTokenPart'>;
   audit: Pick<AuditService, 'prepare' | 'parts'>;
   events: Pick<EventService, 'prepare' | 'parts' | 'announce'>;
@@ -77,8 +80,9 @@ export function createChallengeService({
   challengeLifetime: number;
 }) {
   const redemptions = createRedemptionService({
-    store: createRedemptionStore({ database, tokens, audit, events }),
+    store: createRedemptionStore({ database, tokens, audit, events, rotations }),
     events,
+    rotations,
   });
   const inserts = createCoalescer({
     run: (batch: readonly NewChallenge[]) => store.insert(database, batch, challengeLifetime),

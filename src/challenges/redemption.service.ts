@@ -3,6 +3,7 @@
 
 import { createCoalescer } from '../database/coalescer.ts';
 import type { EventService } from '../events/event.service.ts';
+import type { RotationService } from '../keys/rotation.service.ts';
 import type { Redemption, RedemptionStore } from './redemption.store.ts';
 
 /** Redemptions that wait for a row at the same time, each on a connection of its own. */
@@ -12,9 +13,11 @@ const WAITING = 2;
 export function createRedemptionService({
   store,
   events,
+  rotations,
 }: {
   store: RedemptionStore;
   events: Pick<EventService, 'announce'>;
+  rotations: Pick<RotationService, 'noticeSwitches'>;
 }) {
   const underWay = new Map<string, Promise<boolean>>();
   const together = createCoalescer<Redemption, boolean>({
@@ -30,8 +33,9 @@ export function createRedemptionService({
   });
 
   async function settle(batch: readonly Redemption[], options: { waits: boolean }): Promise<boolean[]> {
-    const { consumed, deliveries } = await store.redeem(batch, options);
+    const { consumed, deliveries, switched } = await store.redeem(batch, options);
     events.announce(deliveries);
+    rotations.noticeSwitches(switched);
     return batch.map(({ challengeId }) => consumed.has(challengeId));
   }
 

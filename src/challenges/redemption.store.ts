@@ -1,9 +1,10 @@
 // SQL that consumes challenges and writes all that follows from it in one statement. Postgres decides who uses a challenge; what
 // belongs to other rooms is their part of the statement.
 import type { AuditRecord, AuditService } from '../audit/audit.service.ts';
-import { ADMITTED, composeStatement } from '../database/statement-parts.ts';
+import { ADMITTED, composeStatement, FIRST_USED } from '../database/statement-parts.ts';
 import type { Queryable } from '../database/transaction.ts';
 import type { EventRecord, EventService } from '../events/event.service.ts';
+import type { RotationService, SwitchedKey } from '../keys/rotation.service.ts';
 import type { RefreshTokenRecord, TokenService } from '../tokens/token.service.ts';
 
 /** What one verification writes once its challenge is consumed; `firstUse` only when that verifies the key. */
@@ -37,17 +38,19 @@ asked AS (
   UPDATE challenges SET consumed_at = now() FROM usable
   WHERE challenges.id = usable.id AND consumed_at IS NULL
   RETURNING challenges.id, usable.key_id
-), unverified AS MATERIALIZED (
-  SELECT id FROM agent_keys WHERE id IN (SELECT key_id FROM consumed) AND verified_at IS NULL
+), unused AS MATERIALIZED (
+  SELECT id, verified_at IS NULL AS is_unverified FROM agent_keys
+  WHERE id IN (SELECT key_id FROM consumed) AND first_used_at IS NULL
   ORDER BY id FOR NO KEY UPDATE
-), verified AS (
-  UPDATE agent_keys SET verified_at = now() FROM unverified
-  WHERE agent_keys.id = unverified.id AND verified_at IS NULL
-  RETURNING agent_keys.id
+), ${FIRST_USED} AS (
+  UPDATE agent_keys SET first_used_at = now(), verified_at = coalesce(verified_at, now()) FROM unused
+  WHERE agent_keys.id = unused.id AND first_used_at IS NULL
+  RETURNING agent_keys.id, is_unverified
 ), ${ADMITTED} AS (
   SELECT id::text AS guard FROM consumed
   UNION ALL
-  SELECT 'first:' || min(id::text) FROM consumed WHERE key_id IN (SELECT id FROM verified) GROUP BY key_id
+  SELECT 'first:' || min(id::text) FROM consumed
+  WHERE key_id IN (SELECT id FROM ${FIRST_USED} WHERE is_unverified) GROUP BY key_id
 )`,
   valuesOf: (redemptions: readonly Redemption[]) => [
     redemptions.map(({ tenantId }) => tenantId),
@@ -56,7 +59,8 @@ asked AS (
 });
 
 const ANSWER = `
-SELECT ARRAY(SELECT id::text FROM consumed) AS consumed, (SELECT coalesce(sum(deliveries), 0)::int FROM accepted) AS deliveries`;
+SELECT ARRAY(SELECT id::text FROM consumed) AS consumed, (SELECT coalesce(sum(deliveries), 0)::int FROM accepted) AS deliveries,
+  (SELECT json_agg(json_build_object('tenantId', tenant_id, 'keyId', entity_id)) FROM switched) AS switched`;
 
 /** SQL of redemptions; every function is one round trip. */
 export function createRedemptionStore({
@@ -64,40 +68,52 @@ export function createRedemptionStore({
   tokens,
   audit,
   events,
+  rotations,
 }: {
   database: Queryable;
   tokens: Pick<TokenService, 'refreshTokenPart'>;
   audit: Pick<AuditService, 'parts'>;
   events: Pick<EventService, 'parts'>;
+  rotations: Pick<RotationService, 'firstUsePart'>;
 }) {
-  const others = [tokens.refreshTokenPart, audit.parts.admitted, events.parts.admitted] as const;
+  const others = [
+    tokens.refreshTokenPart,
+    audit.parts.admitted,
+    events.parts.admitted,
+    rotations.firstUsePart,
+  ] as const;
   const skipping = composeStatement([consume('SKIP LOCKED'), ...others], ANSWER);
   const waiting = composeStatement([consume(''), ...others], ANSWER);
 
   return {
     /**
      * Consumes each challenge that is unused and not expired, whose key and agent may authenticate and whose scopes and resource are still
-     * the agent's, and writes what belongs to it; a key's first use also verifies the key.
+     * the agent's, and writes what belongs to it; a key's first use also verifies the key, and tells the rotation that waits for it.
      * @param options.waits whether to wait for rows that somebody holds; such challenges are left alone otherwise
-     * @returns ids of the challenges that were consumed, and the number of deliveries made
+     * @returns ids of the challenges that were consumed, the number of deliveries made, and the keys that agents have left for another
      */
     redeem: async (
       redemptions: readonly Redemption[],
       { waits }: { waits: boolean },
-    ): Promise<{ consumed: ReadonlySet<string>; deliveries: number }> => {
-      const { rows } = await database.query<{ consumed: string[]; deliveries: number }>(
-        waits ? waiting : skipping,
-        [
-          ...consume('').valuesOf(redemptions),
-          ...tokens.refreshTokenPart.valuesOf(
-            redemptions.map(({ challengeId, refreshToken }) => [challengeId, refreshToken]),
-          ),
-          ...audit.parts.admitted.valuesOf(guard(redemptions, (part) => part.audit)),
-          ...events.parts.admitted.valuesOf(guard(redemptions, (part) => part.events)),
-        ],
-      );
+    ): Promise<{ consumed: ReadonlySet<string>; deliveries: number; switched: readonly SwitchedKey[] }> => {
+      const { rows } = await database.query<{
+        consumed: string[];
+        deliveries: number;
+        switched: SwitchedKey[] | null;
+      }>(waits ? waiting : skipping, [
+        ...consume('').valuesOf(redemptions),
+        ...tokens.refreshTokenPart.valuesOf(
+          redemptions.map(({ challengeId, refreshToken }) => [challengeId, refreshToken]),
+        ),
+        ...audit.parts.admitted.valuesOf(guard(redemptions, (part) => part.audit)),
+        ...events.parts.admitted.valuesOf(guard(redemptions, (part) => part.events)),
+      ]);
       const [row] = rows;
-      return { consumed: new Set(row?.consumed), deliveries: row?.deliveries ?? 0 };
+      return {
+        consumed: new Set(row?.consumed),
+        deliveries: row?.deliveries ?? 0,
+        switched: row?.switched ?? [],
+      };
     },
 
     /** Whether a redemption was committed, told by the refresh token that it made. */

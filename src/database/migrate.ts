@@ -11,6 +11,7 @@ import { dpop } from './migrations/0005-dpop.ts';
 import { delegations } from './migrations/0006-delegations.ts';
 import { tokens } from './migrations/0007-tokens.ts';
 import { enrollments } from './migrations/0008-enrollments.ts';
+import { keyRotations } from './migrations/0009-key-rotations.ts';
 import { anchors } from './migrations/0010-anchors.ts';
 import { keyAliases } from './migrations/0020-key-aliases.ts';
 import { ensurePartitions } from './partitions.ts';
@@ -25,6 +26,7 @@ const MIGRATIONS = [
   { name: '0006-delegations', sql: delegations },
   { name: '0007-tokens', sql: tokens },
   { name: '0008-enrollments', sql: enrollments },
+  { name: '0009-key-rotations', sql: keyRotations },
   { name: '0010-anchors', sql: anchors },
   { name: '0020-key-aliases', sql: keyAliases },
 ] as const;

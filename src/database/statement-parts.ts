@@ -10,6 +10,9 @@ export type StatementPart<Input> = {
 /** The name of the WITH query (one column, `guard text`) that lists the guards of the rows which may be written. */
 export const ADMITTED = 'admitted';
 
+/** The name of the WITH query (one column, `id uuid`) that lists the keys which the statement makes used for the first time. */
+export const FIRST_USED = 'first_used';
+
 const PLACEHOLDER = /\$(\d+)/g;
 
 /**

@@ -27,6 +27,8 @@ const EMITTED: Readonly<Record<string, Listed>> = {
       "A key has proved itself: its challenge, or its registration's proof, was answered.",
     'admin.agent.key.deprecated': 'A key was deprecated and has a sunset.',
     'admin.agent.key.revoked': 'A key was revoked.',
+    'admin.agent.key.rotation_stalled':
+      'An agent has not begun to use the new key of a rotation by its deadline.',
     'admin.delegation.revoked': 'A delegation was revoked.',
   },
   Security: {

@@ -6,6 +6,8 @@ export type KeyRow = AgentKey & {
   readonly aliases: readonly string[];
   readonly deprecatedAt: Date | null;
   readonly revokedReason: string | null;
+  /** When the key answered its first challenge. */
+  readonly firstUsedAt: Date | null;
 };
 export type NewKeyRow = Pick<
   KeyRow,
@@ -39,6 +41,7 @@ export function defineKeyModel(sequelize: Sequelize): KeyModel {
     sunsetAt: DataTypes.DATE(3),
     revokedAt: DataTypes.DATE(3),
     revokedReason: DataTypes.TEXT,
+    firstUsedAt: DataTypes.DATE(3),
     lastUsedAt: DataTypes.DATE(3),
     createdAt: DataTypes.DATE(3),
   });

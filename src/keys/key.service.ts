@@ -15,6 +15,7 @@ import type { KeyName, KeyStore, StoredKey } from './key.store.ts';
 import { type AgentKey, type KeyState, mayDeprecate, resolveSunset, stateAt } from './key.ts';
 import { type PublicKeyInput, readPublicKey } from './key-input.ts';
 import { buildKeyProofPayload } from './key-proof.ts';
+import type { RotationProgressService } from './rotation-progress.service.ts';
 
 export type { AgentKey } from './key.ts';
 
@@ -26,7 +27,11 @@ export type NewKey = PublicKeyInput & {
 
 type Verb = 'registered' | 'verified' | 'deprecated' | 'revoked';
 
-/** Keys of a tenant's agents. Source: Specification, "Agent key", "Key state". @param tokens ends tokens */
+/**
+ * Keys of a tenant's agents. Source: Specification, "Agent key", "Key state".
+ * @param tokens ends tokens
+ * @param rotations moves the rotations of a key that changes
+ */
 export function createKeyService({
   store,
   database,
@@ -35,6 +40,7 @@ export function createKeyService({
   audit,
   events,
   tokens,
+  rotations,
 }: {
   store: KeyStore;
   database: Pick<Database, 'transaction' | 'query'>;
@@ -43,6 +49,7 @@ export function createKeyService({
   audit: Pick<AuditService, 'append'>;
   events: Pick<EventService, 'emit'>;
   tokens: Pick<TokenService, 'revokeTokensOfKey'>;
+  rotations: Pick<RotationProgressService, 'follow'>;
 }) {
   const nameOf = (context: RequestContext, agentId: string, id: string): KeyName => ({
     tenantId: context.tenant.id,
@@ -219,6 +226,7 @@ export function createKeyService({
         await store.deprecate(transaction, id, resolved.sunsetAt);
         const data = { sunset_at: resolved.sunsetAt.toISOString() };
         await record(transaction, context, key, [{ verb: 'deprecated', data }]);
+        await rotations.follow(transaction, context, key, { change: 'deprecated', before: key.state });
         return reread(transaction, name);
       }),
 
@@ -236,6 +244,8 @@ export function createKeyService({
         await store.revoke(transaction, id, reason ?? null);
         await tokens.revokeTokensOfKey(transaction, key, 'key_revoked');
         await record(transaction, context, key, [{ verb: 'revoked', data: { reason: reason ?? null } }]);
+        const change = stateAt(key, key.readAt) === 'revoked' ? 'expired' : 'revoked';
+        await rotations.follow(transaction, context, key, { change, before: key.state });
         return reread(transaction, name);
       }),
 

@@ -93,8 +93,18 @@ export function createKeyStore({ sequelize }: { sequelize: Sequelize }) {
     revoke: (transaction: Transaction, id: string, reason: string | null) =>
       change(keys, transaction, id, { state: 'revoked', revokedAt: fn('now'), revokedReason: reason }),
 
-    /** Removes the keys of an agent that are neither revoked nor past their sunset: they are free again. */
+    /**
+     * Removes the keys of an agent that are neither revoked nor past their sunset: they are free again, and their rotations are gone.
+     * The workflows concerned are told, which finds them nothing left to do.
+     */
     release: async (transaction: Transaction, agentId: string): Promise<void> => {
+      await transaction.query(
+        `INSERT INTO workflow_commands (tenant_id, workflow, entity_id)
+         SELECT tenant_id, 'agentKeyRotation', id FROM agent_keys key
+         WHERE agent_id = $1 AND (state = 'deprecated'
+           OR EXISTS (SELECT 1 FROM key_rotations WHERE old_key_id = key.id AND ended_at IS NULL))`,
+        [agentId],
+      );
       await keys.destroy({
         where: { agentId, ...USABLE },
         transaction: transaction.sequelize,

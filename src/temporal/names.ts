@@ -48,3 +48,16 @@ export const DELIVERY_WORKFLOW = 'webhookDelivery';
 
 /** Lower goes first where a queue is backlogged: first attempts, then retries, then replays. */
 export const ATTEMPT_PRIORITY = { first: 2, retry: 3, replay: 4 } as const;
+
+/**
+ * Workflows that own one entity each, by their type, with what stands before the entity's id in the workflow's id. Each takes
+ * `EntityInput`, listens to the signal `changed`, and reads in Postgres what there is to do.
+ */
+export const ENTITY_WORKFLOWS = { agentKeyRotation: 'key-rotation/' } as const;
+
+export type EntityWorkflow = keyof typeof ENTITY_WORKFLOWS;
+
+/** Id of the workflow of one entity: `key-rotation/<old_key_id>`. */
+export function entityWorkflowId(workflow: EntityWorkflow, entityId: string): string {
+  return `${ENTITY_WORKFLOWS[workflow]}${entityId}`;
+}

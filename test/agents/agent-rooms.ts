@@ -1,8 +1,6 @@
 // Agents, keys and challenges wired for real over one database, beside tenants and tokens; only the relay's notifier and the log are fakes.
 import pino from 'pino';
 import { createAgentRoutes } from '../../src/agents/agent.routes.ts';
-import { createAgentService } from '../../src/agents/agent.service.ts';
-import { createAgentStore } from '../../src/agents/agent.store.ts';
 import { createSelfRoutes } from '../../src/agents/self.routes.ts';
 import { createSelfService } from '../../src/agents/self.service.ts';
 import { createAnchorRoutes } from '../../src/anchors/anchor.routes.ts';
@@ -13,6 +11,7 @@ import { createAuthenticationFailureStore } from '../../src/challenges/authentic
 import { createChallengeRoutes } from '../../src/challenges/challenge.routes.ts';
 import { createChallengeService } from '../../src/challenges/challenge.service.ts';
 import { createChallengeStore } from '../../src/challenges/challenge.store.ts';
+import { composeAgents } from '../../src/compose-agents.ts';
 import type { RequestContext } from '../../src/context.ts';
 import type { KeyAlgorithm } from '../../src/crypto/algorithm.ts';
 import { encodeBase64 } from '../../src/crypto/base64.ts';
@@ -28,8 +27,7 @@ import { createEventService } from '../../src/events/event.service.ts';
 import { createEventStore } from '../../src/events/event.store.ts';
 import { createFailureLimiter } from '../../src/http/failure-limiter.ts';
 import { createKeyRoutes } from '../../src/keys/key.routes.ts';
-import { createKeyService } from '../../src/keys/key.service.ts';
-import { createKeyStore } from '../../src/keys/key.store.ts';
+import { createRotationRoutes } from '../../src/keys/rotation.routes.ts';
 import { insertSubscription } from '../events/fixture.ts';
 import { createAccounts, requestTo } from '../tokens/accounts.ts';
 
@@ -42,24 +40,22 @@ export function createRooms(
     failuresAllowed?: number;
     challengeLifetime?: number;
     accounts?: ReturnType<typeof createAccounts>;
+    onError?: (error: unknown) => void;
   } = {},
 ) {
   const accounts = options.accounts ?? createAccounts(database);
   const { audit, tokens } = accounts;
   const events = createEventService({ store: createEventStore(), notifier: { poke: () => undefined } });
   const verifier = createSignatureVerifier({ schnorrThreads: 1 });
-  const keyStore = createKeyStore(database);
   const anchorStore = createAnchorStore();
-  const agents = createAgentService({
-    store: createAgentStore(database),
+  const { agents, keys, rotations, rotationSteps } = composeAgents({
+    ...accounts,
     database,
-    audit,
     events,
-    tokens,
-    releaseKeys: keyStore.release,
+    verifier,
     revokeAnchors: anchorStore.revokeAll,
+    onError: options.onError ?? (() => undefined),
   });
-  const keys = createKeyService({ store: keyStore, database, agents, verifier, audit, events, tokens });
   const anchors = createAnchorService({ store: anchorStore, database, agents, audit });
   const limitFailures = (prefix: string) =>
     createFailureLimiter({
@@ -94,6 +90,7 @@ export function createRooms(
     database,
     verifier,
     keys,
+    rotations,
     tokens,
     audit,
     events,
@@ -103,12 +100,24 @@ export function createRooms(
   const routes = [
     ...createAgentRoutes({ agents }),
     ...createKeyRoutes({ keys }),
+    ...createRotationRoutes({ rotations, workflows: { uiUrl: 'http://localhost:8233', namespace: 'test' } }),
     ...createAnchorRoutes({ anchors }),
     ...createChallengeRoutes({ challenges, dpop: accounts.dpop }),
     ...createEnrollmentRoutes({ enrollments }),
     ...createSelfRoutes({ self: createSelfService({ agents, keys, tokens, database }) }),
   ];
-  return { ...accounts, agents, keys, anchors, enrollments, challenges, verifier, routes };
+  return {
+    ...accounts,
+    agents,
+    keys,
+    rotations,
+    rotationSteps,
+    anchors,
+    enrollments,
+    challenges,
+    verifier,
+    routes,
+  };
 }
 
 let tenantNumber = 0;

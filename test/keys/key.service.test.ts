@@ -116,6 +116,7 @@ describe('registering a key', () => {
       audit,
       tokens,
       events: { emit: async () => [] },
+      rotations: { follow: async () => undefined },
     });
     const privateKey = generatePrivateKey('ed25519');
     const { raw } = derivePublicKey('ed25519', privateKey);

@@ -1,0 +1,90 @@
+// The wiring of agents, their keys and the rotations of those. Like compose.ts it must hold no rule of its own.
+import { createAgentService } from './agents/agent.service.ts';
+import { createAgentStore } from './agents/agent.store.ts';
+import type { AuditService } from './audit/audit.service.ts';
+import type { SignatureVerifier } from './crypto/verify-signature.node.ts';
+import type { Database } from './database/database.ts';
+import type { EventService } from './events/event.service.ts';
+import { createKeyService } from './keys/key.service.ts';
+import { createKeyStore } from './keys/key.store.ts';
+import { createRotationService } from './keys/rotation.service.ts';
+import { createRotationStore } from './keys/rotation.store.ts';
+import { createRotationProgressService } from './keys/rotation-progress.service.ts';
+import { createRotationStepService } from './keys/rotation-steps.service.ts';
+import { createWorkflowCommandService } from './temporal/workflow-command.service.ts';
+import { createWorkflowCommandStore } from './temporal/workflow-command.store.ts';
+import type { TenantService } from './tenants/tenant.service.ts';
+import type { TokenService } from './tokens/token.service.ts';
+
+/**
+ * Wires agents, keys and rotations.
+ * @param revokeAnchors ends the anchors of a deleted agent
+ * @param onError told of what nobody waits for and what is done later
+ */
+export function composeAgents({
+  database,
+  audit,
+  events,
+  tenants,
+  tokens,
+  verifier,
+  revokeAnchors,
+  onError,
+}: {
+  database: Database;
+  audit: AuditService;
+  events: EventService;
+  tenants: Pick<TenantService, 'byId'>;
+  tokens: Pick<TokenService, 'revokeTokensOfAgent' | 'admitTokensOfAgent' | 'revokeTokensOfKey'>;
+  verifier: Pick<SignatureVerifier, 'verifySignature'>;
+  revokeAnchors: Parameters<typeof createAgentService>[0]['revokeAnchors'];
+  onError: (error: unknown) => void;
+}) {
+  const { sequelize } = database;
+  const keyStore = createKeyStore({ sequelize });
+  const store = createRotationStore();
+  const commands = createWorkflowCommandService({ store: createWorkflowCommandStore() });
+  const agents = createAgentService({
+    store: createAgentStore({ sequelize }),
+    database,
+    audit,
+    events,
+    tokens,
+    releaseKeys: keyStore.release,
+    revokeAnchors,
+  });
+  const progress = createRotationProgressService({ store, audit, commands });
+  const keys = createKeyService({
+    store: keyStore,
+    database,
+    agents,
+    verifier,
+    audit,
+    events,
+    tokens,
+    rotations: progress,
+  });
+  const rotationSteps = createRotationStepService({
+    store,
+    keyStore,
+    database,
+    tenants,
+    agents,
+    keys,
+    audit,
+    events,
+  });
+  const rotations = createRotationService({
+    store,
+    keyStore,
+    database,
+    agents,
+    keys,
+    steps: rotationSteps,
+    verifier,
+    audit,
+    commands,
+    onError,
+  });
+  return { agents, keys, rotations, rotationSteps };
+}
