@@ -37,13 +37,13 @@ describe('bip340 signs the payload or its SHA-256', () => {
   const publicKey = derivePublicKey('bip340', privateKey).raw;
 
   it.each([
-    ['the SHA-256 of the payload', sha256(payload), true],
-    ['the payload itself', payload, true],
-    ['the SHA-256 of its SHA-256', sha256(sha256(payload)), false],
-    ['the SHA-256 as hex', new TextEncoder().encode(Buffer.from(sha256(payload)).toString('hex')), false],
-    ['the payload and a line feed', concatBytes(payload, Uint8Array.of(10)), false],
-    ['nothing', new Uint8Array(), false],
-  ])('%s: %s', async (_, message, isAccepted) => {
+    ['the SHA-256 of the payload', true, sha256(payload)],
+    ['the payload itself', true, payload],
+    ['the SHA-256 of its SHA-256', false, sha256(sha256(payload))],
+    ['the SHA-256 as hex', false, new TextEncoder().encode(Buffer.from(sha256(payload)).toString('hex'))],
+    ['the payload and a line feed', false, concatBytes(payload, Uint8Array.of(10))],
+    ['nothing', false, new Uint8Array()],
+  ])('%s: %s', async (_, isAccepted, message) => {
     const signature = schnorr.sign(message, privateKey);
     expect(await decide({ algorithm: 'bip340', publicKey, payload, signature })).toBe(isAccepted);
   });
