@@ -55,11 +55,8 @@ import { createSubscriptionRoutes } from './webhooks/subscriptions/subscription.
 /** Wires the HTTP interface: the services behind it and its route table. */
 export function composeRoutes(config: Config, core: Core, logger: Logger) {
   const { database, audit, events, eventStore, issuer, tenants, applications, notifier } = core;
-  const { tokens, dpop, tokenEndpoint, introspection, limitFailures, ...authentication } = composeTokens(
-    config,
-    core,
-    logger,
-  );
+  const { tokens, dpop, tokenEndpoint, introspection, limitFailures, detectBruteForce, ...authentication } =
+    composeTokens(config, core, logger);
   const verifier = createSignatureVerifier();
   const counts = createLimitCounts({
     store: createLimitCountStore(),
@@ -93,6 +90,7 @@ export function composeRoutes(config: Config, core: Core, logger: Logger) {
       audit,
       events,
       limiter: limitFailures({ points: config.rateLimit.fingerprintFailures, prefix: 'fingerprint' }),
+      bruteForce: detectBruteForce({ limit: config.rateLimit.fingerprintFailures }),
     }),
     challengeLifetime: config.challengeLifetime,
   });

@@ -1,5 +1,7 @@
 // The wiring of authentication: clients, grants, tokens. Like compose.ts it must hold no rule of its own.
 import type { Logger } from 'pino';
+import { createBruteForceService } from './audit/brute-force.service.ts';
+import { createBruteForceStore } from './audit/brute-force.store.ts';
 import type { Core } from './compose.ts';
 import type { Config } from './config.ts';
 import { createDpopService } from './dpop/dpop.service.ts';
@@ -47,6 +49,7 @@ export function composeTokens(config: Config, core: Core, logger: Logger) {
     assertions: clientAssertions,
     records: clientRecords,
     failures: limitFailures({ points: config.rateLimit.clientFailures, prefix: 'client' }),
+    bruteForce: detectBruteForce({ limit: config.rateLimit.clientFailures }),
   });
   const clientCredentials = createClientCredentialsService({ clients, tokens, records: clientRecords });
   const refreshTokens = createRefreshRotationStore();
@@ -87,11 +90,16 @@ export function composeTokens(config: Config, core: Core, logger: Logger) {
     tokenEndpoint,
     introspection,
     limitFailures,
+    detectBruteForce,
     /** To be called before the database closes: failures that were counted are written now. */
     close: async () => {
       await Promise.allSettled([clientRecords.close(), clientAssertions.close(), dpop.close()]);
     },
   };
+
+  function detectBruteForce({ limit }: { limit: number }) {
+    return createBruteForceService({ store: createBruteForceStore(), database, limit });
+  }
 
   function limitFailures({ points, prefix }: { points: number; prefix: string }) {
     return createFailureLimiter({ pool: database.pool, points, seconds: FAILURE_WINDOW, prefix, logger });

@@ -1,5 +1,7 @@
 // Records failed authentications with a known key: an audit entry each, an event at most once a minute. Its records commit although the answer is an error.
+import { addressGroup } from '../address-group.ts';
 import type { AuditEntry, AuditService } from '../audit/audit.service.ts';
+import type { BruteForceService, Episode } from '../audit/brute-force.service.ts';
 import type { RequestContext } from '../context.ts';
 import type { Database } from '../database/database.ts';
 import type { ErrorCode } from '../errors/catalogue.ts';
@@ -28,7 +30,7 @@ const NOBODYS_GUESS: ReadonlySet<ErrorCode> = new Set(['challenge_used', 'challe
 /**
  * Failed authentications. Source: Specification, "Event types" (`auth.login.failure`, `security.*`).
  * @param limiter per key and address, so that a stranger's failures are the stranger's own
- * @param bruteForceThreshold wrong signatures of one key within a minute that emit `security.brute_force.detected`
+ * @param bruteForce counts wrong signatures by key: from many addresses they are one attack
  */
 export function createAuthenticationFailureService({
   store,
@@ -36,14 +38,14 @@ export function createAuthenticationFailureService({
   audit,
   events,
   limiter,
-  bruteForceThreshold = 10,
+  bruteForce,
 }: {
   store: AuthenticationFailureStore;
   database: Pick<Database, 'query' | 'hot'>;
   audit: Pick<AuditService, 'append'>;
   events: Pick<EventService, 'emit'>;
   limiter: FailureLimiter;
-  bruteForceThreshold?: number | undefined;
+  bruteForce: Pick<BruteForceService, 'failed' | 'goesOn'>;
 }) {
   return {
     /**
@@ -59,10 +61,15 @@ export function createAuthenticationFailureService({
       const { key, agent } = holder;
       const error = new ServiceError(refusal.code, { detail: refusal.detail });
       const isGuess = !NOBODYS_GUESS.has(refusal.code);
-      const counter = `${context.tenant.id}:${key.id}:${context.address}`;
+      const counter = `${context.tenant.id}:${key.id}:${addressGroup(context.address)}`;
       const { blocked } = await limiter.failed(isGuess ? counter : `${counter}:late`);
-      if (blocked !== undefined) return isGuess ? tooManyFailures(blocked.retryAfterSeconds) : error;
+      const isForged = refusal.code === 'invalid_signature';
+      if (blocked !== undefined) {
+        if (isForged) await bruteForce.goesOn(key.id);
+        return isGuess ? tooManyFailures(blocked.retryAfterSeconds) : error;
+      }
       const tally = await store.count(database, `${key.id}:${refusal.code}`, WINDOW);
+      const episode = isForged ? await bruteForce.failed(key.id) : undefined;
       const entryOf = (action: string, data: JsonObject): AuditEntry => ({
         action,
         outcome: 'failure',
@@ -78,7 +85,7 @@ export function createAuthenticationFailureService({
         key_fingerprint: key.fingerprint,
         address: context.address,
       };
-      const told = describeFailure(refusal.code, tally, { ...facts, stage }, bruteForceThreshold);
+      const told = describeFailure(refusal.code, tally, episode, { ...facts, stage });
       if (told.length === 0) await audit.append(database, context, [entry]);
       else
         await database.hot(async (unit) => {
@@ -96,9 +103,9 @@ export type AuthenticationFailureService = ReturnType<typeof createAuthenticatio
 /** The events of one failure: none for most of a minute. */
 function describeFailure(
   reason: ErrorCode,
-  { failures, untold }: FailureTally,
+  { untold }: FailureTally,
+  episode: Episode | undefined,
   facts: JsonObject,
-  bruteForceThreshold: number,
 ): EmittedEvent[] {
   const emitted: EmittedEvent[] = [];
   if (untold !== null) {
@@ -110,10 +117,10 @@ function describeFailure(
         data: { ...facts, kind: 'revoked_key_used', count: untold },
       });
   }
-  if (reason === 'invalid_signature' && failures === bruteForceThreshold)
+  if (episode !== undefined)
     emitted.push({
       type: 'security.brute_force.detected',
-      data: { ...facts, failures, window_seconds: WINDOW },
+      data: { ...facts, failures: episode.failures, window_seconds: episode.windowSeconds },
     });
   return emitted;
 }

@@ -25,16 +25,6 @@ export function createAddressReader(trustedProxies: readonly string[]) {
   };
 }
 
-/** What a limit counts: an IPv4 address, or the /64 network that one IPv6 client has to itself. */
-export function addressGroup(address: string): string {
-  if (!address.includes(':')) return address;
-  const parts = ipaddr.IPv6.isValid(address) ? ipaddr.IPv6.parse(address).parts : [];
-  return parts
-    .slice(0, 4)
-    .map((part) => part.toString(16))
-    .join(':');
-}
-
 function isTrusted(address: string, blocks: readonly Block[]): boolean {
   const parsed = ipaddr.parse(address);
   return blocks.some(([network, bits]) => network.kind() === parsed.kind() && parsed.match(network, bits));

@@ -1,6 +1,6 @@
 // Request rates: refuses what is beyond a limit, and tells of it. How requests are counted is in limit-counts.ts, wrong credentials in failure-limiter.ts.
+import { addressGroup } from '../address-group.ts';
 import { ServiceError } from '../errors/service-error.ts';
-import { addressGroup } from './client-address.ts';
 import type { LimitCounts } from './limit-counts.ts';
 import { setHeaders } from './rate-limit-headers.ts';
 import { contextOf, type Middleware } from './request-state.ts';

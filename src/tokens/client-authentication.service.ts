@@ -1,5 +1,7 @@
 // Authenticates applications at every route that they call as clients. Unknown client and wrong secret must never differ in answer or in work.
+import { addressGroup } from '../address-group.ts';
 import type { ApplicationService, Client } from '../applications/application.service.ts';
+import type { BruteForceService } from '../audit/brute-force.service.ts';
 import type { RequestContext } from '../context.ts';
 import { hashesEqual, hashSecret } from '../crypto/opaque-secret.node.ts';
 import { ServiceError } from '../errors/service-error.ts';
@@ -17,25 +19,24 @@ export type FailureCounter = {
 
 const NO_SECRET = Buffer.alloc(32);
 
-/** Wrong secrets of one client from one address within the limiter's window that are told of as a brute force attack. */
-const BRUTE_FORCE = 10;
-
 const CLIENT_ID = /^[0-9a-f-]{36}$/i;
 
 /**
  * Client authentication: HTTP Basic (RFC 6749 §2.3.1) or a signed assertion (RFC 7523), one of them a request.
- * @param failures counts wrong credentials by client and address
+ * @param failures counts wrong credentials by client and address @param bruteForce by client: from many addresses they are one attack
  */
 export function createClientAuthenticationService({
   applications,
   assertions,
   records,
   failures,
+  bruteForce,
 }: {
   applications: Pick<ApplicationService, 'findClient'>;
   assertions: Pick<ClientAssertionService, 'read' | 'verify'>;
   records: Pick<ClientRecordService, 'failure' | 'bruteForce'>;
   failures: FailureCounter;
+  bruteForce: Pick<BruteForceService, 'failed' | 'goesOn'>;
 }) {
   /** Compares the secret with each live one. An unknown client costs the same. */
   async function authenticateBySecret(
@@ -70,10 +71,14 @@ export function createClientAuthenticationService({
     client: Client | undefined,
     error = clientRefused(),
   ): Promise<ServiceError> {
-    const { failures: count, blocked } = await failures.failed(failureKey(context, clientId));
+    const { blocked } = await failures.failed(failureKey(context, clientId));
     if (client !== undefined) {
       records.failure(context, client.id, error.code);
-      if (count === BRUTE_FORCE && blocked === undefined) records.bruteForce(context, client.id);
+      if (blocked !== undefined) await bruteForce.goesOn(client.id);
+      else {
+        const episode = await bruteForce.failed(client.id);
+        if (episode !== undefined) records.bruteForce(context, client.id, episode);
+      }
     }
     if (blocked === undefined) return error;
     return new ServiceError('rate_limited', {
@@ -121,5 +126,5 @@ function checkClientId<T extends { readonly clientId: string }>(sent: string | u
 /** What counts as one guesser: a client id (ids that no client can have are one) at an address. */
 function failureKey({ tenant, address }: RequestContext, clientId: string): string {
   const id = CLIENT_ID.test(clientId) ? clientId.toLowerCase() : 'malformed';
-  return `${tenant.id}:${id}:${address}`;
+  return `${tenant.id}:${id}:${addressGroup(address)}`;
 }

@@ -1,5 +1,6 @@
 // What a token request of a client leaves behind: audit entries and events. It must never be given a token or a secret.
 import type { AuditService } from '../audit/audit.service.ts';
+import type { Episode } from '../audit/brute-force.service.ts';
 import { createFailureReporter } from '../audit/failure.reporter.ts';
 import type { RequestContext } from '../context.ts';
 import { createCoalescer } from '../database/coalescer.ts';
@@ -14,9 +15,10 @@ import type { IssuedAccessToken } from './token.service.ts';
 /** A failure of a client that exists. @see createClientRecordService */
 type Failure = {
   readonly context: RequestContext;
-  readonly type: 'auth.login.failure' | 'security.brute_force.detected';
   readonly clientId: string;
   readonly reason: ErrorCode;
+  /** The episode that it began. */
+  readonly episode?: Episode;
 };
 
 /** Records of client credentials requests. Source: Specification, "Event types". */
@@ -45,8 +47,13 @@ export function createClientRecordService({
   });
   const reporter = createFailureReporter<Failure>({ tell: writeFailure, onError });
 
-  async function writeFailure({ context, type, clientId, reason }: Failure, count: number): Promise<void> {
-    const facts = { method: CLIENT_CREDENTIALS, count, address: context.address };
+  async function writeFailure({ context, clientId, reason, episode }: Failure, count: number): Promise<void> {
+    const type = episode === undefined ? 'auth.login.failure' : 'security.brute_force.detected';
+    const number =
+      episode === undefined
+        ? { count }
+        : { failures: episode.failures, window_seconds: episode.windowSeconds };
+    const facts = { method: CLIENT_CREDENTIALS, ...number, address: context.address };
     await database.hot(async (unit) => {
       await audit.append(unit, context, [
         {
@@ -99,15 +106,15 @@ export function createClientRecordService({
 
     /** Counts a failure of an existing client; written in the background, once a minute a client and reason. */
     failure: (context: RequestContext, clientId: string, reason: ErrorCode): void =>
-      reporter.report(`${clientId}:${reason}`, { context, type: 'auth.login.failure', clientId, reason }),
+      reporter.report(`${clientId}:${reason}`, { context, clientId, reason }),
 
-    /** Tells that secrets of a client are being guessed from one address; written in the background, once a minute. */
-    bruteForce: (context: RequestContext, clientId: string): void =>
-      reporter.report(`${clientId}:${context.address}`, {
+    /** Tells that secrets of a client are being guessed; written in the background. */
+    bruteForce: (context: RequestContext, clientId: string, episode: Episode): void =>
+      reporter.report(`${clientId}:episode`, {
         context,
-        type: 'security.brute_force.detected',
         clientId,
         reason: 'invalid_client',
+        episode,
       }),
 
     /** Waits for what is being written. */

@@ -6,6 +6,8 @@ import { createSelfService } from '../../src/agents/self.service.ts';
 import { createAnchorRoutes } from '../../src/anchors/anchor.routes.ts';
 import { createAnchorService } from '../../src/anchors/anchor.service.ts';
 import { createAnchorStore } from '../../src/anchors/anchor.store.ts';
+import { createBruteForceService } from '../../src/audit/brute-force.service.ts';
+import { createBruteForceStore } from '../../src/audit/brute-force.store.ts';
 import { createAuthenticationFailureService } from '../../src/challenges/authentication-failure.service.ts';
 import { createAuthenticationFailureStore } from '../../src/challenges/authentication-failure.store.ts';
 import { createChallengeRoutes } from '../../src/challenges/challenge.routes.ts';
@@ -70,6 +72,7 @@ export function createRooms(
     database,
     audit,
     events,
+    bruteForce: createBruteForceService({ store: createBruteForceStore(), database }),
     limiter: limitFailures('fingerprint'),
   });
   const enrollments = createEnrollmentService({

@@ -1,6 +1,7 @@
 // Whom the service believes about where a request comes from.
 import { describe, expect, it } from 'vitest';
-import { addressGroup, createAddressReader } from '../../src/http/client-address.ts';
+import { addressGroup } from '../../src/address-group.ts';
+import { createAddressReader } from '../../src/http/client-address.ts';
 
 describe("the client's address", () => {
   const trusting = createAddressReader(['10.0.0.0/8', '192.0.2.7/32', 'fd00::/8']);

@@ -6,6 +6,8 @@ import { createApplicationStore } from '../../src/applications/application.store
 import { createSecretStore } from '../../src/applications/secret.store.ts';
 import { createAuditService } from '../../src/audit/audit.service.ts';
 import { createAuditStore } from '../../src/audit/audit.store.ts';
+import { createBruteForceService } from '../../src/audit/brute-force.service.ts';
+import { createBruteForceStore } from '../../src/audit/brute-force.store.ts';
 import type { RequestContext, Tenant } from '../../src/context.ts';
 import type { MasterKey } from '../../src/crypto/secret-box.node.ts';
 import type { Database } from '../../src/database/database.ts';
@@ -101,6 +103,7 @@ export function createAccounts(
     applications,
     assertions: clientAssertions,
     records: clientRecords,
+    bruteForce: createBruteForceService({ store: createBruteForceStore(), database }),
     failures: createFailureLimiter({
       pool: database.pool,
       points: options.clientFailures ?? 0,
