@@ -4,11 +4,30 @@ import { buildPayloadOfResponse, type ChallengeResponse } from '../../challenges
 import type { KeyAlgorithm } from '../../crypto/algorithm.ts';
 import { encodeBase64 } from '../../crypto/base64.ts';
 import { derivePublicKey, generatePrivateKey, signPayload } from '../../crypto/sign.ts';
-import type { Api, Credentials } from './api.ts';
+import type { Api, Credentials, Json } from './api.ts';
 import type { Report } from './report.ts';
 
 const ALGORITHMS: readonly KeyAlgorithm[] = ['ed25519', 'es256', 'es256k', 'bip340'];
 const SCOPE = 'openid profile';
+
+/** Answers a challenge for the key. @returns the tokens */
+export async function authenticate(
+  api: Api,
+  {
+    algorithm,
+    privateKey,
+    fingerprint,
+  }: { algorithm: KeyAlgorithm; privateKey: Uint8Array; fingerprint: unknown },
+  scope: string,
+): Promise<Json> {
+  const challenge = await api.post('/auth/agent/challenge', { key_fingerprint: fingerprint, scope });
+  const payload = buildPayloadOfResponse(challenge as unknown as ChallengeResponse);
+  return api.post('/auth/agent/verify', {
+    challenge_id: challenge.challenge_id,
+    signature: signPayload(algorithm, privateKey, payload),
+    algorithm,
+  });
+}
 
 /** Registers and authenticates one agent for each algorithm. Every check goes into the report. */
 export async function authenticateAgents({
@@ -37,16 +56,7 @@ export async function authenticateAgents({
     });
     report.step(`registered agent ${agent.id}, key ${String(key.fingerprint).slice(0, 16)}…`);
 
-    const challenge = await api.post('/auth/agent/challenge', {
-      key_fingerprint: key.fingerprint,
-      scope: SCOPE,
-    });
-    const payload = buildPayloadOfResponse(challenge as unknown as ChallengeResponse);
-    const tokens = await api.post('/auth/agent/verify', {
-      challenge_id: challenge.challenge_id,
-      signature: signPayload(algorithm, privateKey, payload),
-      algorithm,
-    });
+    const tokens = await authenticate(api, { algorithm, privateKey, fingerprint: key.fingerprint }, SCOPE);
     report.check(
       'the signed challenge gives an access token and a refresh token',
       typeof tokens.access_token === 'string' && typeof tokens.refresh_token === 'string',

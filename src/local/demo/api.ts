@@ -73,6 +73,12 @@ export function createApi({
         },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       }),
+    /** A reading from the issuer's routes (`{issuer_url}`) with an agent's token. */
+    readAs: (token: unknown, path: string): Promise<Json> =>
+      request(`${credentials.issuer_url}${path}`, {
+        method: 'GET',
+        headers: { authorization: `Bearer ${String(token)}` },
+      }),
     /** A call of the issuer's routes (`{issuer_url}`), without a token. */
     post: (path: string, body: unknown): Promise<Json> =>
       request(`${credentials.issuer_url}${path}`, {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { isDataFolderHeld } from '../lock.ts';
 import { authenticateAgents } from './agents.ts';
 import { type Credentials, createApi } from './api.ts';
+import { enrollAgent } from './enrollment.ts';
 import { createReport } from './report.ts';
 import { deliverEvents } from './webhooks.ts';
 
@@ -29,6 +30,7 @@ async function run(): Promise<boolean> {
   await api.bearer();
   report.step('access token by client credentials');
   await authenticateAgents({ api, credentials, report });
+  await enrollAgent({ api, report });
   await deliverEvents({ api, report });
   return report.finish();
 }
