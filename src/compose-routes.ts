@@ -18,6 +18,7 @@ import { createChallengeService } from './challenges/challenge.service.ts';
 import { createChallengeStore } from './challenges/challenge.store.ts';
 import { type Core, composeCore } from './compose.ts';
 import { composeAgents } from './compose-agents.ts';
+import { composeExchange } from './compose-exchange.ts';
 import { composeTokens } from './compose-tokens.ts';
 import { type Config, loadConfig } from './config.ts';
 import { createSignatureVerifier } from './crypto/verify-signature.node.ts';
@@ -41,22 +42,21 @@ import { createKeyRoutes } from './keys/key.routes.ts';
 import { createRotationRoutes } from './keys/rotation.routes.ts';
 import { createLogger, reasonOf } from './logging.ts';
 import { createTenantRoutes } from './tenants/tenant.routes.ts';
+import { TOKEN_EXCHANGE_GRANT } from './token-exchange/exchange-request.ts';
 import { createIntrospectionRoutes } from './tokens/introspection.routes.ts';
 import { createTokenRoutes } from './tokens/token.routes.ts';
+import { createTokenEndpointService } from './tokens/token-endpoint.service.ts';
 import { createUserinfoRoutes } from './tokens/userinfo.routes.ts';
 import { createUserinfoService } from './tokens/userinfo.service.ts';
 import { createTrustedIssuerRoutes } from './trusted-issuers/trusted-issuer.routes.ts';
-import { createTrustedIssuerService } from './trusted-issuers/trusted-issuer.service.ts';
-import { createTrustedIssuerStore } from './trusted-issuers/trusted-issuer.store.ts';
 import { createDeliveryRoutes } from './webhooks/deliveries/delivery.routes.ts';
-import { parseNetworks } from './webhooks/egress/address-rules.ts';
 import { createSubscriptionRoutes } from './webhooks/subscriptions/subscription.routes.ts';
 
 /** Wires the HTTP interface: the services behind it and its route table. */
 export function composeRoutes(config: Config, core: Core, logger: Logger) {
   const { database, audit, events, eventStore, issuer, tenants, applications, notifier } = core;
-  const { tokens, dpop, tokenEndpoint, introspection, limitFailures, detectBruteForce, ...authentication } =
-    composeTokens(config, core, logger);
+  const authentication = composeTokens(config, core, logger);
+  const { tokens, dpop, introspection, limitFailures, detectBruteForce } = authentication;
   const verifier = createSignatureVerifier();
   const counts = createLimitCounts({
     store: createLimitCountStore(),
@@ -128,13 +128,16 @@ export function composeRoutes(config: Config, core: Core, logger: Logger) {
     agents,
     audit,
     events,
+    tokens: core.revocations,
   });
-  const trustedIssuers = createTrustedIssuerService({
-    store: createTrustedIssuerStore({ sequelize: database.sequelize }),
-    database,
-    audit,
-    // Other issuers are on the internet: networks inside are admitted for development only.
-    admittedNetworks: parseNetworks(config.nodeEnv === 'production' ? [] : config.webhookAllowedNetworks),
+  const { exchange, trustedIssuers, ...foreignKeys } = composeExchange(config, core, {
+    authentication,
+    delegations,
+    logger,
+  });
+  const tokenEndpoint = createTokenEndpointService({
+    grants: new Map([...authentication.grants, [TOKEN_EXCHANGE_GRANT, exchange.grant]]),
+    dpop,
   });
   const routes: Route[] = [
     ...createIssuerRoutes({ issuer }),
@@ -164,7 +167,12 @@ export function composeRoutes(config: Config, core: Core, logger: Logger) {
     rateLimits: createRateLimits(config.rateLimit, counts),
     /** To be called before the database closes: failures that were counted are written now. */
     close: async () => {
-      await Promise.allSettled([authentication.close(), verifier.close(), counts.settled()]);
+      await Promise.allSettled([
+        authentication.close(),
+        foreignKeys.close(),
+        verifier.close(),
+        counts.settled(),
+      ]);
     },
   };
 }

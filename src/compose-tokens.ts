@@ -21,7 +21,9 @@ import { createSuccessorDeriver } from './tokens/refresh-successor.deriver.ts';
 import { createRefreshTokenStore } from './tokens/refresh-token.store.ts';
 import { REFRESH_TOKEN } from './tokens/refresh-token.ts';
 import { createTokenService } from './tokens/token.service.ts';
-import { createTokenEndpointService } from './tokens/token-endpoint.service.ts';
+import type { Grant } from './tokens/token-answer.ts';
+
+export type Authentication = ReturnType<typeof composeTokens>;
 
 /** The window in which wrong credentials are counted, in seconds. */
 const FAILURE_WINDOW = 60;
@@ -68,13 +70,6 @@ export function composeTokens(config: Config, core: Core, logger: Logger) {
     masterKeys: config.masterKeys,
     onError,
   });
-  const tokenEndpoint = createTokenEndpointService({
-    grants: new Map([
-      [CLIENT_CREDENTIALS, clientCredentials.grant],
-      [REFRESH_TOKEN, refresh.grant],
-    ]),
-    dpop,
-  });
   const introspection = createIntrospectionService({
     database,
     clients,
@@ -87,7 +82,13 @@ export function composeTokens(config: Config, core: Core, logger: Logger) {
   return {
     tokens,
     dpop,
-    tokenEndpoint,
+    clients,
+    clientRecords,
+    /** The grants that need nothing but tokens, by their `grant_type`. */
+    grants: new Map<string, Grant>([
+      [CLIENT_CREDENTIALS, clientCredentials.grant],
+      [REFRESH_TOKEN, refresh.grant],
+    ]),
     introspection,
     limitFailures,
     detectBruteForce,

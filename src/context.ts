@@ -1,5 +1,6 @@
 // What a service is told about the request it serves. Types only: no HTTP object may ever be among them.
 import type { Transaction } from './database/transaction.ts';
+import type { Act } from './token-exchange/act.ts';
 
 export type SigningAlgorithm = 'ES256' | 'EdDSA';
 
@@ -16,7 +17,7 @@ export type Tenant = {
   readonly issuerUrl: string;
 };
 
-/** Whoever presented a valid access token; `subject` is the token's `sub`. */
+/** Whoever presented a valid access token; `subject` is the token's `sub`, which is the agent unless the token is delegated. */
 export type Principal = {
   readonly kind: 'application' | 'agent';
   readonly subject: string;
@@ -26,6 +27,10 @@ export type Principal = {
   readonly scopes: readonly string[];
   /** Thumbprint of the key that the token is bound to (RFC 9449 §6.1). */
   readonly jkt?: string | undefined;
+  /** Of a token in which the agent acts for somebody else: for whom, and through whom (RFC 8693 §4.1). */
+  readonly delegated?:
+    | { readonly subject: { readonly iss: string; readonly sub: string }; readonly act: Act }
+    | undefined;
 };
 
 export type RequestContext = {

@@ -1,11 +1,12 @@
 // What an application (a confidential OAuth client) is, and what it may hold. It must never see a secret, only its hash.
 import type { Principal } from '../context.ts';
 import { invalidField, ServiceError } from '../errors/service-error.ts';
+import { TOKEN_EXCHANGE_GRANT } from '../token-exchange/exchange-request.ts';
 import { APPLICATION_SCOPES, isWithin } from '../tokens/scope.ts';
 import type { ApplicationJwk, ApplicationJwks } from './application-jwks.ts';
 
 /** Grants that an application can be allowed. */
-export const GRANT_TYPES = ['client_credentials'] as const;
+export const GRANT_TYPES = ['client_credentials', TOKEN_EXCHANGE_GRANT] as const;
 export type GrantType = (typeof GRANT_TYPES)[number];
 
 /** What a refused set of scopes is called in the answer. */

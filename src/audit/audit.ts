@@ -102,7 +102,8 @@ export function actorOf(context: AuditContext, entry: AuditEntry): AuditActor {
   const actor = entry.actor ?? context.actor;
   if (actor !== undefined) return actor;
   const { principal } = context;
-  return principal === undefined ? { kind: 'anonymous' } : { kind: principal.kind, id: principal.subject };
+  if (principal === undefined) return { kind: 'anonymous' };
+  return { kind: principal.kind, id: principal.agentId ?? principal.subject };
 }
 
 /** The context of a command that an operator runs on the machine itself: no principal, no client address. */

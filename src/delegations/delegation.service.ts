@@ -9,6 +9,7 @@ import type { Page, PageRequest } from '../database/page.ts';
 import type { Transaction, Unit } from '../database/transaction.ts';
 import { invalidField, ServiceError } from '../errors/service-error.ts';
 import type { EventService } from '../events/event.service.ts';
+import type { RevocationService } from '../tokens/revocation.service.ts';
 import type { DelegationFilters, DelegationStore } from './delegation.store.ts';
 import {
   type Delegation,
@@ -35,12 +36,15 @@ export function createDelegationService({
   agents,
   audit,
   events,
+  tokens,
 }: {
   store: DelegationStore;
   database: Pick<Database, 'transaction' | 'query'>;
   agents: Pick<AgentService, 'hold'>;
   audit: Pick<AuditService, 'append'>;
   events: Pick<EventService, 'emit'>;
+  /** Ends tokens. */
+  tokens: Pick<RevocationService, 'endPrincipal'>;
 }) {
   async function checkAgent(
     transaction: Transaction,
@@ -105,7 +109,8 @@ export function createDelegationService({
       store.list(context.transaction ?? database, context.tenant.id, request),
 
     /**
-     * Revokes a delegation, an expired one too; an exchange that begins after the commit is refused. Again: nothing happens.
+     * Revokes a delegation, an expired one too; an exchange that begins after the commit is refused, and the tokens that were issued
+     * on it end, those derived from them included. Again: nothing happens.
      * Emits `admin.delegation.revoked`. @param reason for people @throws ServiceError `not_found`
      */
     revoke: (context: RequestContext, id: string, reason?: string | undefined): Promise<Delegation> =>
@@ -116,6 +121,7 @@ export function createDelegationService({
         const found = await read(joined, id);
         if (found.status === 'revoked') return found;
         await store.markRevoked(transaction, id, reason ?? null);
+        await tokens.endPrincipal(transaction, tenant.id, id);
         const { agentId, subject, scopes } = found;
         const data = { agent_id: agentId, subject_id: subjectId(tenant.id, subject) };
         await audit.append(transaction, context, [

@@ -45,7 +45,7 @@ export const ERRORS = {
   invalid_dpop_proof: { status: 400, title: 'Invalid DPoP Proof' },
   use_dpop_nonce: { status: 400, title: 'DPoP Nonce Required' },
   invalid_target: { status: 400, title: 'Bad Request' },
-  delegation_expired: { status: 400, title: 'Delegation Expired', reserved: true },
+  delegation_expired: { status: 400, title: 'Delegation Expired' },
   invalid_redirect_uri: { status: 400, title: 'Bad Request', reserved: true },
   pkce_required: { status: 400, title: 'Bad Request', reserved: true },
   consent_required: { status: 403, title: 'Forbidden', reserved: true },

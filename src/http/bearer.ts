@@ -34,7 +34,7 @@ const DPOP_CHALLENGE = `DPoP algs="${PROOF_ALGORITHMS.join(' ')}"`;
  * @param proofs without them there is no scheme but Bearer
  */
 export function authorize(route: Route, authenticate: Authenticate, proofs?: Proofs | undefined): Middleware {
-  const { scope, anyAudience } = route;
+  const { scope, anyAudience, delegated } = route;
   if (!takesToken(route)) return route.clientAuthentication ? refuseRepeatedHeader : (_ctx, next) => next();
   return async (ctx, next) => {
     const context = contextOf(ctx);
@@ -51,7 +51,7 @@ export function authorize(route: Route, authenticate: Authenticate, proofs?: Pro
       });
     if (token.length > LONGEST_TOKEN || !TOKEN.test(token))
       throw refused('invalid_token', 'The access token is malformed.', challenge);
-    const principal = await authenticate(context.tenant, token, { scheme, anyAudience }).catch(
+    const principal = await authenticate(context.tenant, token, { scheme, anyAudience, delegated }).catch(
       (error: unknown) => {
         throw withChallenge(error, challenge, scope);
       },

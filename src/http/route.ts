@@ -62,6 +62,8 @@ type RouteDefinition<S extends Schemas> = {
   readonly subject?: 'agent';
   /** Takes a token for any audience, as long as it is of this issuer; unless said, it must be for the tenant. */
   readonly anyAudience?: true;
+  /** Takes a token in which an agent acts for somebody else; unless said, only an agent's or application's own. */
+  readonly delegated?: true;
   /** Accepts an `idempotency-key`. */
   readonly idempotent?: true;
   /** Top-level fields of the answer that are shown once: they are not kept for a replay of the same `idempotency-key`. */

@@ -1,5 +1,6 @@
 // The issuer's metadata document. It must never name what the service does not do.
 import { PROOF_ALGORITHMS } from '../dpop/proof-key.ts';
+import { TOKEN_EXCHANGE_GRANT } from '../token-exchange/exchange-request.ts';
 import { ASSERTION_ALGORITHMS, CLIENT_METHODS } from '../tokens/client-method.ts';
 import { APPLICATION_SCOPES } from '../tokens/scope.ts';
 
@@ -35,7 +36,7 @@ export function describeIssuer(issuerUrl: string): IssuerMetadata {
     scopes_supported: [...APPLICATION_SCOPES],
     // Required by RFC 8414 §2; there is no authorization endpoint, so no response type is supported.
     response_types_supported: [],
-    grant_types_supported: ['client_credentials', 'refresh_token'],
+    grant_types_supported: ['client_credentials', 'refresh_token', TOKEN_EXCHANGE_GRANT],
     // `none`: an agent's refresh token is exchanged without client authentication.
     token_endpoint_auth_methods_supported: [...CLIENT_METHODS, 'none'],
     token_endpoint_auth_signing_alg_values_supported: [...ASSERTION_ALGORITHMS],

@@ -26,6 +26,9 @@ const KEPT = 10_000;
 
 type TenantId = Pick<Tenant, 'id'>;
 
+/** Signs claims with the key of one tenant. @returns a compact JWS */
+export type SignClaims = (claims: object, options: { typ: string }) => string;
+
 /**
  * Issuer keys by tenant. Source: RFC 7517, RFC 7638, RFC 9068.
  * @param now a monotonic clock in milliseconds, for the age of what was read
@@ -74,6 +77,12 @@ export function createIssuerService({
     );
   }
 
+  async function prepareSigning(tenant: TenantId): Promise<SignClaims> {
+    const key = selectSigningKey(await lists.get(tenant.id));
+    if (key === undefined) throw new Error(`the tenant ${tenant.id} has no issuer key that signs`);
+    return (claims, { typ }) => signJws(openKey(tenant, key), claims, typ);
+  }
+
   return {
     /** Makes a tenant's first key, which signs at once. */
     createFirstKey: (unit: Unit, tenant: TenantId, algorithm: SigningAlgorithm): Promise<IssuerJwk> =>
@@ -94,11 +103,11 @@ export function createIssuerService({
      * @param options.typ media type of the token without `application/`: `at+jwt`
      * @returns a compact JWS
      */
-    sign: async (tenant: TenantId, claims: object, { typ }: { typ: string }): Promise<string> => {
-      const key = selectSigningKey(await lists.get(tenant.id));
-      if (key === undefined) throw new Error(`the tenant ${tenant.id} has no issuer key that signs`);
-      return signJws(openKey(tenant, key), claims, typ);
-    },
+    sign: async (tenant: TenantId, claims: object, options: { typ: string }): Promise<string> =>
+      (await prepareSigning(tenant))(claims, options),
+
+    /** As `sign`, in two steps: the second needs no connection, so it can be done within a transaction. To be used at once. */
+    prepareSigning,
 
     /**
      * Holds the master keys against the database: tries to open the issuer key that was sealed last.

@@ -1,6 +1,7 @@
 // Makes a tenant that can be used at once: with its first application, whose secret is in the answer and nowhere else.
 
 import type { ApplicationService } from '../applications/application.service.ts';
+import { GRANT_TYPES } from '../applications/application.ts';
 import { operatorContext } from '../audit/audit.ts';
 import type { Database } from '../database/database.ts';
 import { newId } from '../database/ids.ts';
@@ -30,7 +31,7 @@ export function createProvisionService({
 }) {
   return {
     /**
-     * Creates a tenant, its first issuer key and an application that holds every agent and management scope, all or nothing.
+     * Creates a tenant, its first issuer key and an application that holds every scope and may use every grant, all or nothing.
      * @throws ServiceError `invalid_request` when the slug is no DNS label, `conflict` when it was ever used
      */
     provision: (input: NewTenant): Promise<Provisioned> =>
@@ -38,7 +39,7 @@ export function createProvisionService({
         const tenant = toTenant(await tenants.create(input, { transaction }));
         const { application, clientSecret } = await applications.create(
           operatorContext(tenant, newId(), transaction),
-          { name: 'First application', scopes: APPLICATION_SCOPES },
+          { name: 'First application', scopes: APPLICATION_SCOPES, grantTypes: GRANT_TYPES },
         );
         return {
           tenant_id: tenant.id,

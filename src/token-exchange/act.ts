@@ -21,17 +21,23 @@ export type Actor = Omit<Act, 'act'>;
 /**
  * Reads the `act` claim of a verified subject token.
  * @param claim undefined when the token has none
- * @param foreignIssuer who issued the token, when it is not this issuer: links that name no `iss` are his
+ * @param foreign who issued the token, when it is not this issuer: links that name no `iss` are his. `own` is this issuer, whose agents
+ *   have no `iss`
  * @throws ServiceError `invalid_request` unless it is an object with a `sub`, all the way down, at most `MOST_ACTORS` deep
  */
-export function readAct(claim: unknown, foreignIssuer?: string | undefined, depth = 1): Act | undefined {
+export function readAct(
+  claim: unknown,
+  foreign?: { readonly issuer: string; readonly own: string } | undefined,
+  depth = 1,
+): Act | undefined {
   if (claim === undefined) return undefined;
   if (depth > MOST_ACTORS) throw tooDeep();
   if (!isObject(claim) || typeof claim.sub !== 'string' || claim.sub === '')
     throw invalid('The act claim of the subject token is malformed.');
-  const iss = typeof claim.iss === 'string' ? claim.iss : foreignIssuer;
-  const agent = foreignIssuer === undefined ? readAgent(claim.agent) : undefined;
-  const act = readAct(claim.act, foreignIssuer, depth + 1);
+  const named = typeof claim.iss === 'string' ? claim.iss : foreign?.issuer;
+  const iss = named === foreign?.own ? undefined : named;
+  const agent = foreign === undefined ? readAgent(claim.agent) : undefined;
+  const act = readAct(claim.act, foreign, depth + 1);
   return {
     sub: claim.sub,
     ...(iss === undefined ? {} : { iss }),

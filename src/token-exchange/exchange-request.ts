@@ -13,8 +13,10 @@ export const TOKEN_TYPES = {
   jwt: `${TOKEN_TYPE}jwt`,
 } as const;
 
-const SUBJECT_TYPES: readonly string[] = Object.values(TOKEN_TYPES);
-const ACTOR_TYPES: readonly string[] = [TOKEN_TYPES.accessToken, TOKEN_TYPES.jwt];
+/** Of subject tokens. */
+export const SUBJECT_TYPES: readonly string[] = Object.values(TOKEN_TYPES);
+/** Of actor tokens: an agent has no ID token. */
+export const ACTOR_TYPES: readonly string[] = [TOKEN_TYPES.accessToken, TOKEN_TYPES.jwt];
 
 /** Characters of the longest target, as for a tenant's audience. */
 const LONGEST_TARGET = 500;
@@ -40,7 +42,9 @@ export const ISSUED_TOKEN_TYPE = TOKEN_TYPES.accessToken;
  *   `invalid_target` for a `resource` that is no absolute URI without fragment (RFC 8707 §2), a malformed `audience`, or two
  *   different targets
  */
-export function readExchangeRequest(parameters: Readonly<Record<string, string>>): ExchangeRequest {
+export function readExchangeRequest(
+  parameters: Readonly<Record<string, string | undefined>>,
+): ExchangeRequest {
   const { subject_token, subject_token_type, actor_token, actor_token_type, requested_token_type } =
     parameters;
   if (actor_token_type !== undefined && actor_token === undefined)

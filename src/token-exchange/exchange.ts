@@ -1,8 +1,10 @@
 // What a token exchange grants: never more than any one of subject, actor, delegation and agent has. It must never sign or check a signature.
+import { validate as isUuid } from 'uuid';
 import { type Subject, subjectId } from '../delegations/subject.ts';
 import { ServiceError } from '../errors/service-error.ts';
 import { grantScopes, intersectScopes } from '../tokens/scope.ts';
-import { type Act, type Actor, buildAct } from './act.ts';
+import { type Act, type Actor, actorsOf, buildAct } from './act.ts';
+import { TOKEN_TYPES } from './exchange-request.ts';
 
 /** The claims of an agent's own access token that matter when it is an actor token. */
 export type ActorClaims = {
@@ -13,8 +15,9 @@ export type ActorClaims = {
   readonly cnf?: unknown;
 };
 
-/** What each side allows. An absent list does not limit: an ID token has no scopes. */
+/** What each side allows; `client` is the application that asks. An absent list does not limit: an ID token has no scopes. */
 export type ScopeLimits = {
+  readonly client: readonly string[];
   readonly subject?: readonly string[] | undefined;
   readonly actor: readonly string[];
   readonly delegation: readonly string[];
@@ -41,6 +44,63 @@ export function checkActor(claims: ActorClaims): void {
 }
 
 /**
+ * Checks that the application may bring this actor: one that is linked to an agent stands for that agent alone.
+ * @throws ServiceError `invalid_request` (RFC 8693 §2.2.2: unacceptable by policy)
+ */
+export function checkLinkedAgent(linked: { readonly id: string } | undefined, actor: { sub: string }): void {
+  if (linked !== undefined && linked.id !== actor.sub)
+    throw invalid('The application is linked to another agent than the actor.');
+}
+
+/**
+ * Checks that a token of this issuer can be passed on as a subject token.
+ * @throws ServiceError `invalid_request` for one that is bound to a key of its holder, or is called an ID token
+ */
+export function checkOwnSubject({ cnf }: { readonly cnf?: unknown }, type: string): void {
+  if (cnf !== undefined)
+    throw invalid('The subject token is bound to a key of its holder and must not be passed on.');
+  if (type === TOKEN_TYPES.idToken) throw invalid('The subject token is an access token, and no ID token.');
+}
+
+/**
+ * Checks that the actor's key is there when his token is bound to one (RFC 9449 §6).
+ * @param key of the proof that came with the request
+ * @throws ServiceError `invalid_dpop_proof`
+ */
+export function checkPossession(
+  { cnf }: { readonly cnf?: { readonly jkt: string } | undefined },
+  key: { readonly jkt: string } | undefined,
+): void {
+  if (cnf !== undefined && cnf.jkt !== key?.jkt)
+    throw new ServiceError('invalid_dpop_proof', {
+      detail: 'The actor token is bound to a key, and needs a DPoP proof by it.',
+    });
+}
+
+/**
+ * The agents of this issuer through which the user's authority came, as their ids.
+ * @throws ServiceError `invalid_request` when a trusted issuer names one that cannot be an agent
+ */
+export function ownLinks(act: Act | undefined): string[] {
+  const ids = actorsOf(act).flatMap(({ iss, sub }) => (iss === undefined ? [sub] : []));
+  // Ids are compared as text, and ours are in lower case.
+  if (!ids.every((id) => isUuid(id) && id === id.toLowerCase()))
+    throw invalid('The act claim of the subject token names no agent of this issuer.');
+  return ids;
+}
+
+/**
+ * What else a delegated token came of: it ends when any of it does.
+ * @param parents the tokens of this issuer that are exchanged: ids of each, and of all that ends it
+ * @param known ids that the new token names elsewhere
+ * @returns UUIDs, each once
+ */
+export function deriveFrom(parents: readonly (readonly string[])[], known: readonly string[]): string[] {
+  const ids = parents.flat().filter((id) => isUuid(id) && !known.includes(id));
+  return [...new Set(ids)];
+}
+
+/**
  * Checks the `may_act` claim of the subject token (RFC 8693 §4.4): when there is one, it names who may act.
  * @param issuer of the actor token
  * @throws ServiceError `invalid_request` when it is malformed or names somebody else
@@ -61,8 +121,8 @@ export function checkMayAct(mayAct: unknown, actor: { readonly sub: string; read
  * @throws ServiceError `invalid_scope` when it is malformed, goes beyond a side, or nothing is left
  */
 export function boundScopes(requested: string | undefined, limits: ScopeLimits): string[] {
-  const { subject, actor, delegation, agent } = limits;
-  const sides = [actor, agent, ...(subject === undefined ? [] : [subject])];
+  const { client, subject, actor, delegation, agent } = limits;
+  const sides = [client, actor, agent, ...(subject === undefined ? [] : [subject])];
   return grantScopes(requested, sides.reduce<readonly string[]>(intersectScopes, delegation));
 }
 

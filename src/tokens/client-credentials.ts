@@ -20,17 +20,11 @@ export function checkTokenRequest(parameters: TokenParameters): void {
  * Decides what an authenticated client gets.
  * @param scope the `scope` parameter
  * @param baseUrl of the tenant: the audience of an application that names none
- * @throws ServiceError `unauthorized_client` when the grant is not allowed, `policy_denied` when the linked agent is suspended,
- *   `invalid_client` when it was deleted (the client stands for nobody any more, as a deleted agent's keys do), `invalid_scope`
+ * @throws ServiceError as `checkGrantAllowed`; `invalid_scope`
  */
 export function decideGrant(client: Client, scope: string | undefined, baseUrl: string): AccessTokenGrant {
   const { agent } = client;
-  if (agent?.status === 'deleted') throw clientRefused();
-  if (!client.grantTypes.includes(CLIENT_CREDENTIALS)) {
-    throw refuse('unauthorized_client', `The application may not use the grant ${CLIENT_CREDENTIALS}.`);
-  }
-  if (agent?.status === 'suspended')
-    throw refuse('policy_denied', 'The agent of this application is suspended.');
+  checkGrantAllowed(client, CLIENT_CREDENTIALS);
   const allowed = agent === undefined ? client.scopes : intersectScopes(client.scopes, agent.scopes);
   return {
     sub: agent?.id ?? client.id,
@@ -39,6 +33,19 @@ export function decideGrant(client: Client, scope: string | undefined, baseUrl: 
     clientId: client.id,
     agent: agent === undefined ? undefined : { name: agent.name, capabilities: agent.capabilities },
   };
+}
+
+/**
+ * Checks that an authenticated client may use a grant at all.
+ * @throws ServiceError `unauthorized_client` when the grant is not allowed, `policy_denied` when the linked agent is suspended,
+ *   `invalid_client` when it was deleted (the client stands for nobody any more, as a deleted agent's keys do)
+ */
+export function checkGrantAllowed({ agent, grantTypes }: Client, grantType: string): void {
+  if (agent?.status === 'deleted') throw clientRefused();
+  if (!grantTypes.includes(grantType))
+    throw refuse('unauthorized_client', `The application may not use the grant ${grantType}.`);
+  if (agent?.status === 'suspended')
+    throw refuse('policy_denied', 'The agent of this application is suspended.');
 }
 
 /** The one answer to an unknown client, another tenant's client and a wrong secret. */

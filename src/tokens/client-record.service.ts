@@ -17,6 +17,7 @@ type Failure = {
   readonly context: RequestContext;
   readonly clientId: string;
   readonly reason: ErrorCode;
+  readonly method: string;
   /** The episode that it began. */
   readonly episode?: Episode;
 };
@@ -47,13 +48,16 @@ export function createClientRecordService({
   });
   const reporter = createFailureReporter<Failure>({ tell: writeFailure, onError });
 
-  async function writeFailure({ context, clientId, reason, episode }: Failure, count: number): Promise<void> {
+  async function writeFailure(
+    { context, clientId, reason, method, episode }: Failure,
+    count: number,
+  ): Promise<void> {
     const type = episode === undefined ? 'auth.login.failure' : 'security.brute_force.detected';
     const number =
       episode === undefined
         ? { count }
         : { failures: episode.failures, window_seconds: episode.windowSeconds };
-    const facts = { method: CLIENT_CREDENTIALS, ...number, address: context.address };
+    const facts = { method, ...number, address: context.address };
     await database.hot(async (unit) => {
       await audit.append(unit, context, [
         {
@@ -104,9 +108,19 @@ export function createClientRecordService({
       });
     },
 
-    /** Counts a failure of an existing client; written in the background, once a minute a client and reason. */
-    failure: (context: RequestContext, clientId: string, reason: ErrorCode): void =>
-      reporter.report(`${clientId}:${reason}`, { context, clientId, reason }),
+    /** Counts a failure of an existing client; written in the background, once a minute a client, reason and method. */
+    failure: (
+      context: RequestContext,
+      clientId: string,
+      reason: ErrorCode,
+      method: string = CLIENT_CREDENTIALS,
+    ): void =>
+      reporter.report(`${clientId}:${reason}:${method}`, {
+        context,
+        clientId,
+        reason,
+        method,
+      }),
 
     /** Tells that secrets of a client are being guessed; written in the background. */
     bruteForce: (context: RequestContext, clientId: string, episode: Episode): void =>
@@ -114,6 +128,7 @@ export function createClientRecordService({
         context,
         clientId,
         reason: 'invalid_client',
+        method: CLIENT_CREDENTIALS,
         episode,
       }),
 

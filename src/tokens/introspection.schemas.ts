@@ -1,5 +1,6 @@
 // Shapes of introspection and revocation. Unknown parameters are let through: RFC 6749 §3.2 wants them ignored.
 import { z } from 'zod';
+import { delegationClaims } from './access-token.ts';
 import { clientAssertion } from './token.schemas.ts';
 
 /** Form parameters of both routes (RFC 7662 §2.1, RFC 7009 §2.1). */
@@ -30,5 +31,6 @@ export const introspectionSchema = z
     agent: z.object({ name: z.string(), capabilities: z.array(z.string()) }).optional(),
     tenant_id: z.string().optional(),
     cnf: z.object({ jkt: z.string() }).optional(),
+    ...delegationClaims,
   })
   .meta({ id: 'Introspection' });

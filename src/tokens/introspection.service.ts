@@ -7,7 +7,7 @@ import type { Database } from '../database/database.ts';
 import type { Unit } from '../database/transaction.ts';
 import { ServiceError } from '../errors/service-error.ts';
 import type { EventService, JsonObject } from '../events/event.service.ts';
-import type { AccessTokenClaims } from './access-token.ts';
+import { type AccessTokenClaims, principalOf } from './access-token.ts';
 import type { ClientAuthenticationService } from './client-authentication.service.ts';
 import { describeAccessToken, describeRefreshToken, INACTIVE } from './introspection.ts';
 import type { RefreshRotationStore } from './refresh-rotation.store.ts';
@@ -75,7 +75,8 @@ export function createIntrospectionService({
     database.hot(async (unit) => {
       const { jti, sub, client_id } = claims;
       await revocations.endTokens(unit, context.tenant.id, [jti]);
-      const target = { type: sub === client_id ? 'application' : 'agent', id: sub };
+      const { kind, agentId = sub } = principalOf(claims);
+      const target = { type: kind, id: agentId };
       const facts = { token_type: 'access_token', token_id: jti, sub, client_id };
       await record(unit, context, client, { target, tokenId: jti }, facts);
     });

@@ -1,7 +1,7 @@
 // The revocation feed: what ends tokens before their time reaches every process within a second. It must never accept a token while it
 // does not know the decisions up to a moment ago: then the database is asked, and without it nothing is accepted.
 import type { Database } from '../database/database.ts';
-import type { Unit } from '../database/transaction.ts';
+import type { Queryable, Unit } from '../database/transaction.ts';
 import { ServiceError } from '../errors/service-error.ts';
 import type { RevocationStore } from './revocation.store.ts';
 import { createRevocationBook, type RevocableClaims, type Revocation } from './revocation.ts';
@@ -93,11 +93,14 @@ export function createRevocationService({
     });
   }
 
-  async function isRevoked(claims: RevocableClaims): Promise<boolean> {
-    if (now() - readAt <= STALE_AFTER) return book.isRevoked(claims);
+  async function anyRevoked(queryable: Queryable, claims: readonly RevocableClaims[]): Promise<boolean> {
     const asked = createRevocationBook();
-    asked.add(await store.readOf(database, claims));
-    return asked.isRevoked(claims);
+    asked.add(await store.readOf(queryable, claims));
+    return claims.some(asked.isRevoked);
+  }
+
+  async function isRevoked(claims: RevocableClaims): Promise<boolean> {
+    return now() - readAt <= STALE_AFTER ? book.isRevoked(claims) : anyRevoked(database, [claims]);
   }
 
   return {
@@ -106,7 +109,7 @@ export function createRevocationService({
       if (tokenIds.length > 0) announce(unit, await store.insertTokens(unit, tenantId, tokenIds));
     },
 
-    /** Ends all tokens of an agent or application, also such as are being issued now, until `admitPrincipal`. */
+    /** Ends all tokens of an agent, application or delegation, also such as are being issued now, until `admitPrincipal`. */
     endPrincipal: async (unit: Unit, tenantId: string, principal: string): Promise<void> =>
       announce(unit, await store.insertPrincipal(unit, tenantId, principal, 'ever')),
 
@@ -120,6 +123,9 @@ export function createRevocationService({
 
     /** Whether the token ended before its time. No round trip while readings succeed. @throws ServiceError `temporarily_unavailable` */
     isRevoked,
+
+    /** Whether any of these tokens ended, by what is committed when the caller's transaction asks; one round trip. */
+    anyRevoked,
 
     /** @throws ServiceError `token_revoked`; `temporarily_unavailable` when nobody can tell */
     check: async (claims: RevocableClaims): Promise<void> => {

@@ -1,6 +1,6 @@
 // SQL of the revocations. Decisions are written in the transaction of their cause, and read by every process that accepts tokens.
 import type { Queryable } from '../database/transaction.ts';
-import { principalsOf, type RevocableClaims, type Revocation } from './revocation.ts';
+import { principalsOf, type RevocableClaims, type Revocation, tokensOf } from './revocation.ts';
 
 /** Longer than any access token may live (a day), so that a shorter setting after a restart leaves none unaccounted for. */
 const KEPT = "interval '25 hours'";
@@ -72,13 +72,13 @@ export function createRevocationStore() {
       return { horizon: rows[0]?.horizon ?? since, revocations };
     },
 
-    /** The decisions that concern one token. */
-    readOf: async (queryable: Queryable, claims: RevocableClaims): Promise<Revocation[]> => {
+    /** The decisions that concern any of these tokens. */
+    readOf: async (queryable: Queryable, claims: readonly RevocableClaims[]): Promise<Revocation[]> => {
       const { rows } = await queryable.query<Row>(
-        `SELECT ${COLUMNS} FROM revocations WHERE token_id = $1::uuid
+        `SELECT ${COLUMNS} FROM revocations WHERE token_id = ANY ($1::uuid[])
          UNION ALL
          SELECT ${COLUMNS} FROM revocations WHERE principal = ANY ($2::uuid[])`,
-        [uuidOrNull(claims.jti), principalsOf(claims).filter((id) => uuidOrNull(id) !== null)],
+        [claims.flatMap(tokensOf).filter(isUuid), claims.flatMap(principalsOf).filter(isUuid)],
       );
       return rows.map(read);
     },
@@ -100,8 +100,8 @@ export type RevocationStore = ReturnType<typeof createRevocationStore>;
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
-function uuidOrNull(text: string): string | null {
-  return UUID.test(text) ? text : null;
+function isUuid(text: string): boolean {
+  return UUID.test(text);
 }
 
 function isRow(row: Partial<Row>): row is Row {

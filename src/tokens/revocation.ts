@@ -1,4 +1,5 @@
 // Which tokens ended before their time, as a process remembers it. It must never forget a decision while a token that it concerns could live.
+import { actorsOf } from '../token-exchange/act.ts';
 import type { AccessTokenClaims } from './access-token.ts';
 
 /**
@@ -15,11 +16,26 @@ export type Revocation = {
 };
 
 /** What of a token's claims decides whether it was revoked. */
-export type RevocableClaims = Pick<AccessTokenClaims, 'jti' | 'sub' | 'client_id' | 'tenant_id' | 'iat'>;
+export type RevocableClaims = Pick<
+  AccessTokenClaims,
+  'jti' | 'sub' | 'client_id' | 'tenant_id' | 'iat' | 'act' | 'delegation_id' | 'derived_from'
+>;
 
-/** Ids of everybody whose revocation ends the token: its subject, the application that got it, the tenant. */
-export function principalsOf({ sub, client_id, tenant_id }: RevocableClaims): string[] {
-  return sub === client_id ? [sub, tenant_id] : [sub, client_id, tenant_id];
+/**
+ * Ids of everything whose revocation ends the token: its subject, the application that got it, the tenant; of a delegated token also
+ * its delegation, each actor of this issuer, and what it is derived from.
+ */
+export function principalsOf(claims: RevocableClaims): string[] {
+  const { sub, client_id, tenant_id, act } = claims;
+  const own = sub === client_id ? [sub, tenant_id] : [sub, client_id, tenant_id];
+  if (act === undefined) return own;
+  const actors = actorsOf(act).flatMap((actor) => (actor.iss === undefined ? [actor.sub] : []));
+  return [...own, ...actors, ...idsOf(claims.delegation_id), ...(claims.derived_from ?? [])];
+}
+
+/** Ids of the tokens whose revocation ends the token: itself, and those that it is derived from. */
+export function tokensOf({ jti, derived_from = [] }: RevocableClaims): string[] {
+  return [jti, ...derived_from];
 }
 
 /** Creates an empty memory of decisions. */
@@ -40,7 +56,7 @@ export function createRevocationBook() {
     },
 
     isRevoked(claims: RevocableClaims): boolean {
-      if (tokens.has(claims.jti)) return true;
+      if (tokensOf(claims).some((id) => tokens.has(id))) return true;
       return principalsOf(claims).some(
         (principal) => issuedAt(claims) <= (principals.get(principal)?.notBefore ?? Number.NEGATIVE_INFINITY),
       );
@@ -52,6 +68,10 @@ export function createRevocationBook() {
       for (const [id, { expiresAt }] of principals) if (expiresAt < now) principals.delete(id);
     },
   };
+}
+
+function idsOf(id: string | undefined): string[] {
+  return id === undefined ? [] : [id];
 }
 
 /** `iat` knows only the second. */

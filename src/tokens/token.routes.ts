@@ -10,7 +10,8 @@ export function createTokenRoutes({ tokenEndpoint }: { tokenEndpoint: TokenEndpo
       method: 'POST',
       path: TOKEN_PATH,
       operationId: 'requestToken',
-      summary: 'Get an access token with client credentials, or exchange a refresh token',
+      summary:
+        'Get an access token: with client credentials, a refresh token, or in exchange for a user’s token',
       tag: 'Tokens',
       scope: null,
       clientAuthentication: true,
@@ -26,6 +27,7 @@ export function createTokenRoutes({ tokenEndpoint }: { tokenEndpoint: TokenEndpo
         'unsupported_grant_type',
         'invalid_grant',
         'invalid_target',
+        'delegation_expired',
         'invalid_dpop_proof',
         'use_dpop_nonce',
         'invalid_client',

@@ -1,5 +1,11 @@
 // Shapes of the token endpoint. Unknown parameters are let through: RFC 6749 §3.2 wants them ignored.
 import { z } from 'zod';
+import {
+  ACTOR_TYPES,
+  ISSUED_TOKEN_TYPE,
+  SUBJECT_TYPES,
+  TOKEN_EXCHANGE_GRANT,
+} from '../token-exchange/exchange-request.ts';
 import { ASSERTION_TYPE } from './client-method.ts';
 
 /** Form parameters of a signed client assertion, at every route that takes one. */
@@ -11,20 +17,41 @@ export const clientAssertion = {
 /** Form parameters of `POST /oauth/token`. */
 export const tokenRequestSchema = z
   .object({
-    grant_type: z.string().optional().describe('client_credentials or refresh_token'),
+    grant_type: z
+      .string()
+      .optional()
+      .describe(`client_credentials, refresh_token or ${TOKEN_EXCHANGE_GRANT}`),
     scope: z
       .string()
       .optional()
-      .describe("Space-separated; all of the application's, or the refresh token's, scopes when absent"),
+      .describe(
+        "Space-separated; when absent all of the application's or the refresh token's, of an exchange all that every side allows",
+      ),
     client_id: z.string().optional(),
     refresh_token: z.string().optional().describe('refresh_token: the token to exchange'),
     resource: z
       .string()
       .optional()
       .describe(
-        "refresh_token: which of the agent's audiences the access token is for (RFC 8707); that of the authentication when absent",
+        "Which of the agent's audiences the token is for (RFC 8707). refresh_token: that of the authentication when absent",
       ),
-    audience: z.string().optional().describe("Refused: the audience is the application's"),
+    audience: z
+      .string()
+      .optional()
+      .describe(
+        "token exchange: as resource, for an audience that is no URI. client_credentials: refused, it is the application's",
+      ),
+    subject_token: z.string().optional().describe('token exchange: the token of whom the agent acts for'),
+    subject_token_type: z
+      .string()
+      .optional()
+      .describe(`token exchange: ${SUBJECT_TYPES.join(', ')}`),
+    actor_token: z.string().optional().describe("token exchange: the agent's own access token"),
+    actor_token_type: z
+      .string()
+      .optional()
+      .describe(`token exchange: ${ACTOR_TYPES.join(', ')}`),
+    requested_token_type: z.string().optional().describe(`token exchange: ${ISSUED_TOKEN_TYPE} or absent`),
     client_secret: z.string().optional().describe('Refused: authenticate with HTTP Basic'),
     ...clientAssertion,
   })
@@ -35,6 +62,7 @@ export const tokenAnswerSchema = z
   .strictObject({
     access_token: z.string(),
     refresh_token: z.string().optional().describe('Of the refresh grant only; the one before is spent'),
+    issued_token_type: z.string().optional().describe('Of a token exchange only (RFC 8693)'),
     token_type: z.enum(['Bearer', 'DPoP']),
     expires_in: z.int().describe('Seconds'),
     scope: z.string().describe('The granted scopes, sorted, separated by spaces'),

@@ -40,6 +40,11 @@ export type IssuedAccessToken = {
   readonly expiresIn: number;
 };
 
+/** Signs a token of one tenant; `claims` are those in it. */
+export type AccessTokenIssuer = (
+  grant: AccessTokenGrant,
+) => IssuedAccessToken & { readonly claims: AccessTokenClaims };
+
 /** What a refresh token stands for; the family that it begins has its own end, which rotation does not move. */
 export type RefreshGrant = {
   readonly tenantId: string;
@@ -66,7 +71,7 @@ export function createTokenService({
   refreshTokenLifetime,
   now = Date.now,
 }: {
-  issuer: Pick<IssuerService, 'sign' | 'verificationKey'>;
+  issuer: Pick<IssuerService, 'prepareSigning' | 'verificationKey'>;
   refreshTokens: RefreshTokenStore;
   revocations: Pick<RevocationService, 'endTokens' | 'endPrincipal' | 'admitPrincipal' | 'check'>;
   accessTokenLifetime: number;
@@ -81,6 +86,21 @@ export function createTokenService({
     const text = newSecret();
     const id = newId();
     return { text, record: { id, familyId: id, hash: hashSecret(text), ...grant } };
+  }
+
+  async function prepareAccessTokens(tenant: Tenant): Promise<AccessTokenIssuer> {
+    const sign = await issuer.prepareSigning(tenant);
+    return (grant) => {
+      const tokenId = newId();
+      const issuedAt = Math.floor(now() / 1000);
+      const claims = buildAccessTokenClaims(tenant, grant, {
+        tokenId,
+        issuedAt,
+        lifetime: accessTokenLifetime,
+      });
+      const accessToken = sign(claims, { typ: ACCESS_TOKEN_TYPE });
+      return { accessToken, tokenId, expiresIn: claims.exp - claims.iat, claims };
+    };
   }
 
   /** The claims of a text that the tenant's issuer has signed as an access token. */
@@ -125,16 +145,12 @@ export function createTokenService({
   return {
     /** Signs an access token with the tenant's present key; no round trip, but for the list of keys every 2 s. */
     issueAccessToken: async (tenant: Tenant, grant: AccessTokenGrant): Promise<IssuedAccessToken> => {
-      const tokenId = newId();
-      const issuedAt = Math.floor(now() / 1000);
-      const claims = buildAccessTokenClaims(tenant, grant, {
-        tokenId,
-        issuedAt,
-        lifetime: accessTokenLifetime,
-      });
-      const accessToken = await issuer.sign(tenant, claims, { typ: ACCESS_TOKEN_TYPE });
-      return { accessToken, tokenId, expiresIn: accessTokenLifetime };
+      const { claims: _, ...issued } = (await prepareAccessTokens(tenant))(grant);
+      return issued;
     },
+
+    /** As `issueAccessToken`, in two steps: the second needs no connection, so it can be done within a transaction. */
+    prepareAccessTokens,
 
     prepareRefreshToken,
 

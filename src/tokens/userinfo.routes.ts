@@ -1,6 +1,7 @@
 // Tells whoever presents a token of this issuer whose it is. It must never tell more than the token's subject may know of itself.
 import { z } from 'zod';
 import { defineRoute, type Route } from '../http/route.ts';
+import { delegationClaims } from './access-token.ts';
 import type { UserinfoService } from './userinfo.service.ts';
 
 const userinfoSchema = z
@@ -10,6 +11,8 @@ const userinfoSchema = z
     tenant_id: z.uuid(),
     name: z.string().optional(),
     agent: z.strictObject({ name: z.string(), capabilities: z.array(z.string()) }).optional(),
+    delegated_subject: delegationClaims.delegated_subject,
+    act: delegationClaims.act,
   })
   .meta({ id: 'Userinfo' });
 
@@ -24,6 +27,7 @@ export function createUserinfoRoutes({ userinfo }: { userinfo: UserinfoService }
       tag: 'Tokens',
       scope: 'openid',
       anyAudience: true,
+      delegated: true,
       responses: { 200: { description: 'The subject of the token', schema: userinfoSchema } },
       errors: [],
       handler: async ({ context }) => ({ status: 200, body: await userinfo.describe(context) }),

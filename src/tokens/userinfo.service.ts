@@ -3,6 +3,7 @@ import type { AgentService } from '../agents/agent.service.ts';
 import type { ApplicationService } from '../applications/application.service.ts';
 import type { RequestContext } from '../context.ts';
 import { ServiceError } from '../errors/service-error.ts';
+import type { DelegationClaims } from './access-token.ts';
 
 /** Source: Specification, "Agent access token claims" for the names. */
 export type Userinfo = {
@@ -11,6 +12,8 @@ export type Userinfo = {
   readonly tenant_id: string;
   readonly name?: string;
   readonly agent?: { readonly name: string; readonly capabilities: readonly string[] };
+  readonly delegated_subject?: DelegationClaims['delegated_subject'];
+  readonly act?: DelegationClaims['act'];
 };
 
 /** Describes principals. */
@@ -28,11 +31,22 @@ export function createUserinfoService({
   }
 
   return {
-    /** Name and capabilities are there when the subject is an agent or application of the tenant, which a delegating user is not. */
+    /**
+     * Name and capabilities are there when the subject is an agent or application of the tenant. Of a user for whom an agent acts
+     * nothing is known but how his issuer names him: the agent is told in `act`, never as if it were the user.
+     */
     describe: async (context: RequestContext): Promise<Userinfo> => {
       const { principal, tenant } = context;
       if (principal === undefined) throw new ServiceError('invalid_token');
-      const { kind, subject } = principal;
+      const { kind, subject, delegated } = principal;
+      if (delegated !== undefined)
+        return {
+          sub: subject,
+          subject_type: 'agent',
+          tenant_id: tenant.id,
+          delegated_subject: delegated.subject,
+          act: delegated.act,
+        };
       const known = await describe(context, kind, subject).catch((error: unknown) => {
         if (error instanceof ServiceError && error.code === 'not_found') return {};
         throw error;

@@ -10,12 +10,17 @@ import { createTrustedIssuerService } from '../../src/trusted-issuers/trusted-is
 import { createTrustedIssuerStore } from '../../src/trusted-issuers/trusted-issuer.store.ts';
 import { parseNetworks } from '../../src/webhooks/egress/address-rules.ts';
 import { createRooms } from '../agents/agent-rooms.ts';
+import type { createAccounts } from '../tokens/accounts.ts';
 
 export type DelegationRooms = ReturnType<typeof createDelegationRooms>;
 
 /** @param options.allowedNetworks CIDR blocks beside public addresses for JWK sets; loopback unless said */
-export function createDelegationRooms(database: Database, options: { allowedNetworks?: string[] } = {}) {
-  const rooms = createRooms(database);
+export function createDelegationRooms(
+  database: Database,
+  options: { allowedNetworks?: string[]; accounts?: ReturnType<typeof createAccounts> } = {},
+) {
+  const { accounts } = options;
+  const rooms = createRooms(database, accounts === undefined ? {} : { accounts });
   const { audit, agents } = rooms;
   const events = createEventService({ store: createEventStore(), notifier: { poke: () => undefined } });
   const delegations = createDelegationService({
@@ -24,6 +29,7 @@ export function createDelegationRooms(database: Database, options: { allowedNetw
     agents,
     audit,
     events,
+    tokens: rooms.revocations,
   });
   const issuerStore = createTrustedIssuerStore(database);
   const trustedIssuers = createTrustedIssuerService({

@@ -69,7 +69,11 @@ describe('the metadata', () => {
       const form = `grant_type=${grant}&scope=${metadata.scopes_supported.join('+')}`;
       const response = await server.requestToken(credentials.issuer_url, form, { authorization });
       expect((await response.json()).error).toBe(
-        { client_credentials: undefined, refresh_token: 'invalid_client' }[String(grant)],
+        {
+          client_credentials: undefined,
+          refresh_token: 'invalid_client',
+          'urn:ietf:params:oauth:grant-type:token-exchange': 'invalid_request',
+        }[String(grant)],
       );
     }
     const methods = ['client_secret_basic', 'private_key_jwt'];

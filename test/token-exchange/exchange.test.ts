@@ -16,9 +16,15 @@ import {
   boundScopes,
   buildDelegatedClaims,
   checkActor,
+  checkLinkedAgent,
   checkMayAct,
+  checkOwnSubject,
+  checkPossession,
   chooseAudience,
+  deriveFrom,
+  ownLinks,
 } from '../../src/token-exchange/exchange.ts';
+import { TOKEN_TYPES } from '../../src/token-exchange/exchange-request.ts';
 
 const codeOf = (work: () => unknown): string => {
   try {
@@ -62,11 +68,22 @@ describe('the chain of actors', () => {
 
   it('says of a foreign actor whose he is, and believes nothing else of him', () => {
     const claim = { sub: 'x', agent: robot.agent, extra: 1, act: { sub: 'y', iss: 'https://third.example' } };
-    expect(readAct(claim, 'https://idp.example')).toEqual({
+    const foreign = { issuer: 'https://idp.example', own: 'https://id.example' };
+    expect(readAct(claim, foreign)).toEqual({
       sub: 'x',
       iss: 'https://idp.example',
       act: { sub: 'y', iss: 'https://third.example' },
     });
+  });
+
+  it('counts an agent of this issuer as one, whoever names it, and refuses a name that is no agent’s', () => {
+    const foreign = { issuer: 'https://idp.example', own: 'https://id.example' };
+    const id = '0192f0c1-2345-7000-8000-00000000000a';
+    const named = (sub: string) => readAct({ sub: 'x', act: { sub, iss: foreign.own } }, foreign);
+    expect(ownLinks(named(id))).toEqual([id]);
+    expect(ownLinks(readAct({ sub: id }, foreign))).toEqual([]);
+    for (const sub of ['robot', id.toUpperCase(), `${id}\u0000`])
+      expect(codeOf(() => ownLinks(named(sub)))).toBe('invalid_request');
   });
 
   it.each([
@@ -109,9 +126,48 @@ describe('an actor token', () => {
   });
 });
 
+it('a token that is derived from others names each once, and nothing that it says elsewhere', () => {
+  const id = (digit: number) => `0192f0c1-2345-7000-8000-00000000000${digit}`;
+  const parents = [
+    [id(1), id(2), 'service-agent', id(9)],
+    [id(3), id(2), id(1)],
+  ];
+  expect(deriveFrom(parents, [id(9)])).toEqual([id(1), id(2), id(3)]);
+});
+
+describe('the parties', () => {
+  it.each<[string, () => void, string]>([
+    ['an application of no agent', () => checkLinkedAgent(undefined, { sub: 'a' }), 'accepted'],
+    ['an application of the actor', () => checkLinkedAgent({ id: 'a' }, { sub: 'a' }), 'accepted'],
+    ['an application of another agent', () => checkLinkedAgent({ id: 'b' }, { sub: 'a' }), 'invalid_request'],
+    ['a subject token', () => checkOwnSubject({}, TOKEN_TYPES.accessToken), 'accepted'],
+    [
+      'a bound subject token',
+      () => checkOwnSubject({ cnf: { jkt: 'x' } }, TOKEN_TYPES.jwt),
+      'invalid_request',
+    ],
+    ['an access token as an ID token', () => checkOwnSubject({}, TOKEN_TYPES.idToken), 'invalid_request'],
+    ['an actor without a key', () => checkPossession({}, undefined), 'accepted'],
+    ['an actor without a key, with a proof', () => checkPossession({}, { jkt: 'x' }), 'accepted'],
+    ['a bound actor with its key', () => checkPossession({ cnf: { jkt: 'x' } }, { jkt: 'x' }), 'accepted'],
+    [
+      'a bound actor without a proof',
+      () => checkPossession({ cnf: { jkt: 'x' } }, undefined),
+      'invalid_dpop_proof',
+    ],
+    [
+      'a bound actor with another key',
+      () => checkPossession({ cnf: { jkt: 'x' } }, { jkt: 'y' }),
+      'invalid_dpop_proof',
+    ],
+  ])('%s: %#', (_name, work, expected) => {
+    expect(codeOf(work)).toBe(expected);
+  });
+});
+
 describe('the scopes', () => {
   const all = ['email', 'openid', 'profile', 'wallet:sign'];
-  const limits = { actor: all, delegation: all, agent: all };
+  const limits = { client: all, actor: all, delegation: all, agent: all };
 
   it('are those that every side allows', () => {
     expect(
@@ -121,7 +177,7 @@ describe('the scopes', () => {
     expect(boundScopes('profile openid', limits)).toEqual(['openid', 'profile']);
   });
 
-  it.each(['subject', 'actor', 'delegation', 'agent'] as const)(
+  it.each(['client', 'subject', 'actor', 'delegation', 'agent'] as const)(
     'are refused beyond those of the %s',
     (side) => {
       const narrowed = { ...limits, [side]: ['openid'] };
@@ -141,8 +197,9 @@ describe('the scopes', () => {
         some,
         fc.option(some),
         fc.option(some),
-        (actor, delegation, agent, subject, asked) => {
-          const sides = { actor, delegation, agent, ...(subject === null ? {} : { subject }) };
+        some,
+        (client, actor, delegation, subject, asked, agent) => {
+          const sides = { client, actor, delegation, agent, ...(subject === null ? {} : { subject }) };
           let granted: string[];
           try {
             granted = boundScopes(asked?.join(' '), sides);

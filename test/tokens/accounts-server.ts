@@ -12,7 +12,7 @@ import { createIntrospectionRoutes } from '../../src/tokens/introspection.routes
 import { createTokenRoutes } from '../../src/tokens/token.routes.ts';
 import { createUserinfoRoutes } from '../../src/tokens/userinfo.routes.ts';
 import { createUserinfoService } from '../../src/tokens/userinfo.service.ts';
-import { createRooms } from '../agents/agent-rooms.ts';
+import { createExchangeRooms } from '../token-exchange/exchange-rooms.ts';
 import { createAccounts } from './accounts.ts';
 
 const ERROR_TYPE_BASE = 'https://errors.example';
@@ -29,7 +29,7 @@ export async function startAccountsServer(
   const origin = `http://localhost:${port}`;
   const addresses = { publicUrl: origin, defaultTenant: 'demo', tenantUrl: `${origin}/t/{tenant}` };
   const accounts = createAccounts(database, { ...options, addresses });
-  const rooms = createRooms(database, { accounts });
+  const rooms = createExchangeRooms(database, { accounts, now: options.now });
   const app = createApp({
     routes: [
       ...createTokenRoutes(accounts),
@@ -62,7 +62,7 @@ export async function startAccountsServer(
   await http.listen({ port, host: 'localhost' });
   return {
     accounts,
-    /** Agents, keys and challenges over the same accounts. */
+    /** Agents, keys, challenges, delegations and trusted issuers over the same accounts. */
     rooms,
     origin,
     /** Posts a form to a token endpoint. @param issuerUrl the tenant's */
@@ -89,7 +89,10 @@ export async function startAccountsServer(
         body: text === '' ? undefined : JSON.parse(text),
       };
     },
-    close: () => http.drain(0),
+    close: async () => {
+      await http.drain(0);
+      await rooms.closeExchange();
+    },
   };
 }
 

@@ -39,6 +39,7 @@ import { REFRESH_TOKEN } from '../../src/tokens/refresh-token.ts';
 import { createRevocationService } from '../../src/tokens/revocation.service.ts';
 import { createRevocationStore } from '../../src/tokens/revocation.store.ts';
 import { createTokenService } from '../../src/tokens/token.service.ts';
+import type { Grant } from '../../src/tokens/token-answer.ts';
 import { createTokenEndpointService } from '../../src/tokens/token-endpoint.service.ts';
 
 const ADDRESSES: AddressRules = {
@@ -130,13 +131,11 @@ export function createAccounts(
     onError,
     now: options.now,
   });
-  const tokenEndpoint = createTokenEndpointService({
-    grants: new Map([
-      [CLIENT_CREDENTIALS, clientCredentials.grant],
-      [REFRESH_TOKEN, refresh.grant],
-    ]),
-    dpop,
-  });
+  const grants = new Map<string, Grant>([
+    [CLIENT_CREDENTIALS, clientCredentials.grant],
+    [REFRESH_TOKEN, refresh.grant],
+  ]);
+  const tokenEndpoint = createTokenEndpointService({ grants, dpop });
   const introspection = createIntrospectionService({
     database,
     clients,
@@ -159,6 +158,8 @@ export function createAccounts(
     clients,
     clientRecords,
     dpop,
+    /** What the token endpoint knows; a room may add its own. */
+    grants,
     tokenEndpoint,
     introspection,
     provisioning,

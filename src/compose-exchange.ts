@@ -1,0 +1,62 @@
+// The wiring of token exchange: trusted issuers, whose keys are fetched, and the grant. Like compose.ts it must hold no rule of its own.
+import type { Logger } from 'pino';
+import type { Core } from './compose.ts';
+import type { Authentication } from './compose-tokens.ts';
+import type { Config } from './config.ts';
+import type { DelegationService } from './delegations/delegation.service.ts';
+import { reasonOf } from './logging.ts';
+import { createExchangePartiesService } from './token-exchange/exchange-parties.service.ts';
+import { createTokenExchangeService } from './token-exchange/token-exchange.service.ts';
+import { createJwksFetcher } from './trusted-issuers/jwks.fetcher.ts';
+import { createKeySetCache } from './trusted-issuers/key-set.cache.ts';
+import { createSubjectTokenService } from './trusted-issuers/subject-token.service.ts';
+import { createTrustedIssuerService } from './trusted-issuers/trusted-issuer.service.ts';
+import { createTrustedIssuerStore } from './trusted-issuers/trusted-issuer.store.ts';
+import { createGuardedAgent } from './webhooks/egress/guarded.agent.ts';
+
+/** Wires the grant, and the issuers that tenants trust. @param authentication tokens and how clients authenticate */
+export function composeExchange(
+  config: Config,
+  { database, audit, events, revocations }: Core,
+  {
+    authentication: { tokens, clients, clientRecords },
+    delegations,
+    logger,
+  }: { authentication: Authentication; delegations: DelegationService; logger: Logger },
+) {
+  const store = createTrustedIssuerStore({ sequelize: database.sequelize });
+  // Other issuers are on the internet: networks inside are admitted for development only.
+  const agent = createGuardedAgent({
+    allowedNetworks: config.nodeEnv === 'production' ? [] : config.webhookAllowedNetworks,
+  });
+  const keySets = createKeySetCache({
+    fetch: createJwksFetcher({ agent }),
+    onFailure: (error, { id }) =>
+      logger.warn(
+        { reason: reasonOf(error), trusted_issuer: id },
+        'the keys of a trusted issuer cannot be had',
+      ),
+  });
+  const exchange = createTokenExchangeService({
+    database,
+    clients,
+    parties: createExchangePartiesService({
+      tokens,
+      subjects: createSubjectTokenService({ store, keySets }),
+    }),
+    tokens,
+    delegations,
+    revocations,
+    records: clientRecords,
+    audit,
+    events,
+    accessTokenLifetime: config.accessTokenLifetime,
+  });
+  const trustedIssuers = createTrustedIssuerService({
+    store,
+    database,
+    audit,
+    admittedNetworks: agent.admittedNetworks,
+  });
+  return { exchange, trustedIssuers, close: () => agent.close() };
+}
