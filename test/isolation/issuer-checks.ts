@@ -2,7 +2,8 @@
 import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { SignJWT } from 'jose';
 import { buildPayloadOfResponse, type ChallengeResponse } from '../../src/challenges/payload.ts';
-import { signPayload } from '../../src/crypto/sign.ts';
+import { buildKeyProofPayload } from '../../src/keys/key-proof.ts';
+import { buildRotationProofPayload } from '../../src/keys/rotation-proof.ts';
 import { ASSERTION_TYPE } from '../../src/tokens/client-method.ts';
 import { makeAgent, newKeyPair } from './rows.ts';
 import type { Answer, Party } from './tenants-server.ts';
@@ -28,24 +29,36 @@ async function makeSigner(party: Party) {
   const registered = await party.send('POST', `/api/v1/agents/${agentId}/keys`, key.body);
   if (registered.status !== 201) throw new Error(registered.text);
   const question = { key_fingerprint: key.fingerprint, scope: 'openid' };
-  const ask = async () =>
-    (await party.send('POST', CHALLENGE, question, null)).body as ChallengeResponse & {
-      challenge_id: string;
+  const answer = async () => {
+    const { body: challenge } = await party.send('POST', CHALLENGE, question, null);
+    return {
+      challenge_id: challenge.challenge_id as string,
+      signature: key.sign(buildPayloadOfResponse(challenge as ChallengeResponse)),
+      algorithm: 'ed25519',
     };
-  const sign = (challenge: ChallengeResponse & { challenge_id: string }) => ({
-    challenge_id: challenge.challenge_id,
-    signature: signPayload('ed25519', key.privateKey, buildPayloadOfResponse(challenge)),
-    algorithm: 'ed25519',
-  });
-  return { agentId, question, ask, sign };
+  };
+  return { agentId, key, question, answer };
 }
 
-/** Tokens of an agent of the party. */
-async function authenticate(party: Party): Promise<{ access: string; refresh: string }> {
-  const { ask, sign } = await makeSigner(party);
-  const { status, body, text } = await party.send('POST', VERIFY, sign(await ask()), null);
+/** An agent of the party with its key and tokens. */
+async function authenticate(party: Party) {
+  const signer = await makeSigner(party);
+  const { status, body, text } = await party.send('POST', VERIFY, await signer.answer(), null);
   if (status !== 200) throw new Error(text);
-  return { access: body.access_token, refresh: body.refresh_token };
+  return { ...signer, access: body.access_token as string, refresh: body.refresh_token as string };
+}
+
+/** What an agent of the party sends to rotate a key that it says is its own. */
+function rotationOf(party: Party, agentId: string, old: ReturnType<typeof newKeyPair>) {
+  const fresh = newKeyPair();
+  const payload = buildRotationProofPayload({
+    tenantId: party.credentials.tenant_id,
+    agentId,
+    oldFingerprint: old.fingerprint,
+    newFingerprint: fresh.fingerprint,
+  });
+  const proof = { old_key: old.sign(payload), new_key: fresh.sign(payload) };
+  return { ...fresh.body, old_key_fingerprint: old.fingerprint, proof };
 }
 
 const refresh = (party: Party, token: string) =>
@@ -115,8 +128,7 @@ export const ISSUER_CHECKS: Readonly<Record<string, IssuerCheck>> = {
   },
 
   verifyChallenge: async ({ owner, stranger }) => {
-    const { ask, sign } = await makeSigner(owner);
-    const answer = sign(await ask());
+    const answer = await (await makeSigner(owner)).answer();
     return [
       ...expectAnswer("the owner's challenge", await stranger.send('POST', VERIFY, answer, null), [
         400,
@@ -132,6 +144,38 @@ export const ISSUER_CHECKS: Readonly<Record<string, IssuerCheck>> = {
     return [
       ...expectAnswer("the token of the owner's agent", await at(stranger), [401, 'invalid_token']),
       ...expectAnswer('the token at home', await at(owner), [200]),
+    ];
+  },
+
+  rotateOwnKey: async ({ owner, stranger }) => {
+    const [own, other] = [await authenticate(owner), await authenticate(stranger)];
+    const rotate = (party: Party, agentId: string, token: string) =>
+      party.send('POST', '/auth/agent/keys/rotate', rotationOf(party, agentId, own.key), token);
+    return [
+      ...expectAnswer("the owner's agent", await rotate(stranger, own.agentId, own.access), [
+        401,
+        'invalid_token',
+      ]),
+      ...expectAnswer("the owner's key", await rotate(stranger, other.agentId, other.access), [
+        400,
+        'invalid_request',
+      ]),
+      ...expectAnswer('the rotation at home', await rotate(owner, own.agentId, own.access), [202]),
+    ];
+  },
+
+  enrollAgent: async ({ owner, stranger }) => {
+    const agentId = await makeAgent(owner);
+    const { body: made } = await owner.send('POST', `/api/v1/agents/${agentId}/enrollment-tokens`, {});
+    const key = newKeyPair();
+    const enroll = (party: Party) => {
+      const tenantId = party.credentials.tenant_id;
+      const proof = key.sign(buildKeyProofPayload({ tenantId, agentId, fingerprint: key.fingerprint }));
+      return party.send('POST', '/auth/agent/enroll', { ...key.body, token: made.token, proof }, null);
+    };
+    return [
+      ...expectAnswer("the owner's enrollment token", await enroll(stranger), [400, 'invalid_grant']),
+      ...expectAnswer('the enrollment token at home', await enroll(owner), [201]),
     ];
   },
 

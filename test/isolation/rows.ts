@@ -2,7 +2,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { encodeBase64 } from '../../src/crypto/base64.ts';
 import { fingerprint } from '../../src/crypto/public-key.ts';
-import { derivePublicKey, generatePrivateKey } from '../../src/crypto/sign.ts';
+import { derivePublicKey, generatePrivateKey, signPayload } from '../../src/crypto/sign.ts';
 import type { Route } from '../../src/http/route.ts';
 import type { Party } from './tenants-server.ts';
 
@@ -41,13 +41,20 @@ const newDelegationBody = (agentId: string) => ({
   expires_at: new Date(Date.now() + 3_600_000).toISOString(),
 });
 
-/** A key pair, what registers it and its fingerprint. */
+/** A key pair: what registers it, its fingerprint, and what signs with it (base64). */
 export function newKeyPair() {
   const privateKey = generatePrivateKey('ed25519');
   const { raw } = derivePublicKey('ed25519', privateKey);
   const body = { algorithm: 'ed25519', public_key: encodeBase64(raw) };
-  return { privateKey, body, fingerprint: fingerprint(raw) };
+  const sign = (payload: Uint8Array) => signPayload('ed25519', privateKey, payload);
+  return { body, fingerprint: fingerprint(raw), sign };
 }
+
+/** @param path of the rotations of an agent, who gets the key that goes */
+const newRotationBody = async (party: Party, path: string) => ({
+  ...newKeyPair().body,
+  old_key_id: await create(party, path.replace(/\/rotations$/, ''), newKeyPair().body, 'key_id'),
+});
 
 /** A row of the collection. @param path of the collection, with the ids of what it belongs to */
 type Maker = (party: Party, path: string) => Promise<string>;
@@ -60,6 +67,8 @@ const makeDelivery = async (party: Party, webhookId?: string) =>
 const MAKERS: Readonly<Record<string, Maker>> = {
   agents: (party, path) => create(party, path, newAgentBody()),
   keys: (party, path) => create(party, path, newKeyPair().body, 'key_id'),
+  rotations: async (party, path) => create(party, path, await newRotationBody(party, path), 'rotation_id'),
+  'enrollment-tokens': (party, path) => create(party, path, {}, 'enrollment_token_id'),
   anchors: (party, path) => create(party, path, newAnchorBody(), 'anchor_id'),
   applications: async (party, path) =>
     create(party, path, newApplicationBody(await makeAgent(party)), 'client_id'),
@@ -74,7 +83,7 @@ const MAKERS: Readonly<Record<string, Maker>> = {
 export const makeAgent = (party: Party): Promise<string> => create(party, '/api/v1/agents', newAgentBody());
 
 /** Bodies by operationId; those that name rows name the party's. */
-const BODIES: Readonly<Record<string, (party: Party) => unknown>> = {
+const BODIES: Readonly<Record<string, (party: Party, path: string) => unknown>> = {
   updateTenant: () => ({ name: 'Renamed' }),
   createApplication: async (party) => newApplicationBody(await makeAgent(party)),
   updateApplication: async (party) => ({ agent_id: await makeAgent(party) }),
@@ -85,6 +94,9 @@ const BODIES: Readonly<Record<string, (party: Party) => unknown>> = {
   registerAgentKey: () => newKeyPair().body,
   deprecateAgentKey: () => ({ sunset_after_seconds: 60 }),
   revokeAgentKey: () => ({ reason: 'test' }),
+  beginKeyRotation: newRotationBody,
+  cancelKeyRotation: () => ({ reason: 'test' }),
+  createEnrollmentToken: () => ({}),
   createAnchor: newAnchorBody,
   revokeAnchor: () => ({ reason: 'test' }),
   createDelegation: async (party) => newDelegationBody(await makeAgent(party)),
@@ -140,10 +152,14 @@ export async function fillList({ method }: Pick<Route, 'method'>, path: string, 
   if (method === 'GET' && make !== undefined) await make(party, path);
 }
 
-/** A valid body of the route that names rows of the party. @throws Error for a route whose body nobody here knows */
-export async function fillBody({ operationId, request }: Route, party: Party): Promise<unknown> {
+/** A valid body of the route that names rows of the party. @param path the route's, filled @throws Error for a route whose body nobody here knows */
+export async function fillBody(
+  { operationId, request }: Route,
+  party: Party,
+  path: string,
+): Promise<unknown> {
   if (request?.body === undefined) return undefined;
   const make = BODIES[operationId];
   if (make === undefined) throw new Error(`what to send to ${operationId} is not known`);
-  return make(party);
+  return make(party, path);
 }

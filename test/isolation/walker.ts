@@ -52,20 +52,21 @@ async function prepare(route: Route, { owner, stranger }: Parties): Promise<Prep
   const pathOf = (owners: readonly Party[]) => fillPath(route, owners);
   const path = await pathOf(Array.from({ length: count }, () => owner));
   await fillList(route, path, owner);
-  const body = await fillBody(route, owner);
+  const body = await fillBody(route, owner, path);
   const foreignPaths = count === 0 ? [] : [path];
   for (let mask = 1; mask < 2 ** count - 1; mask += 1)
     foreignPaths.push(
       await pathOf(Array.from({ length: count }, (_, place) => (mask & (1 << place) ? stranger : owner))),
     );
   const agentId = await makeAgent(owner);
+  const strangersPath = await pathOf(Array.from({ length: count }, () => stranger));
   const names = count === 0 && route.method === 'GET' ? Object.keys(route.request?.query?.shape ?? {}) : [];
   return {
     path,
     body,
     foreignPaths,
-    strangersPath: await pathOf(Array.from({ length: count }, () => stranger)),
-    strangersBody: await fillBody(route, stranger),
+    strangersPath,
+    strangersBody: await fillBody(route, stranger, strangersPath),
     queries: names.flatMap((name) => {
       if (name.endsWith('_id')) return [`${name}=${agentId}`];
       if (name === 'cursor') return [`cursor=${encodeCursor(agentId)}`];
