@@ -35,7 +35,7 @@ export function composeDelivery(
   });
   const monitor = createAttemptMonitor();
   const store = createAttemptStore();
-  const records = createAttemptRecordService({ database, store, audit, events, subscriptions });
+  const records = createAttemptRecordService({ database, store, audit, events, lanes, subscriptions });
   const attempts = createAttemptService({
     database,
     store,

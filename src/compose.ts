@@ -25,6 +25,8 @@ import { createDeliveryService } from './webhooks/deliveries/delivery.service.ts
 import { parseNetworks } from './webhooks/egress/address-rules.ts';
 import { createLaneService } from './webhooks/lanes/lane.service.ts';
 import { createLaneStore } from './webhooks/lanes/lane.store.ts';
+import { createLaneHealthStore } from './webhooks/lanes/lane-health.store.ts';
+import { LANE_RECOVERY } from './webhooks/lanes/lane-recovery.ts';
 import { createOutboxListener } from './webhooks/relay/outbox.listener.ts';
 import { createOutboxNotifier } from './webhooks/relay/outbox.notifier.ts';
 import { createSubscriptionSealing } from './webhooks/subscriptions/subscription.sealing.ts';
@@ -77,7 +79,11 @@ export function composeCore(config: Config, { logger, name }: { logger: Logger; 
     audit,
     tokens: revocations,
   });
-  const lanes = createLaneService({ store: createLaneStore(), notifier });
+  const lanes = createLaneService({
+    store: createLaneStore(),
+    health: createLaneHealthStore(LANE_RECOVERY),
+    notifier,
+  });
   const sealing = createSubscriptionSealing({ masterKeys });
   const deliveries = createDeliveryService({
     store: createDeliveryRecordStore(),

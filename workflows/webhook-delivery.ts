@@ -54,6 +54,7 @@ export async function webhookDelivery(input: DeliveryInput): Promise<DeliveryRes
   let inTask = input.local;
   let slow = input.slow === true;
   let woken = input.woken ?? -1;
+  let grant = input.grant;
   let nudged = false;
   let doing: DeliveryState['doing'] = 'sending';
   let until: string | null = null;
@@ -79,6 +80,7 @@ export async function webhookDelivery(input: DeliveryInput): Promise<DeliveryRes
       doing = 'held';
       setCurrentDetails(`Attempt ${n} waits until ${input.host} takes deliveries again.`);
       await condition(() => nudged || woken >= step.epoch);
+      grant = woken >= step.epoch ? woken : undefined;
     } else if (step.kind === 'wait' && step.delayMs > 0) {
       doing = 'waiting';
       until = new Date(Date.now() + step.delayMs).toISOString();
@@ -91,7 +93,8 @@ export async function webhookDelivery(input: DeliveryInput): Promise<DeliveryRes
   const send = async (): Promise<SendResult> => {
     doing = 'sending';
     setCurrentDetails(`Attempt ${n} is under way.`);
-    const request = { deliveryId, generation, n };
+    const request = { deliveryId, generation, n, grant };
+    grant = undefined;
     const summary = `attempt ${n}`;
     if (inTask) {
       inTask = false;

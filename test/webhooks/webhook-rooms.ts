@@ -15,6 +15,8 @@ import { createDeliveryService } from '../../src/webhooks/deliveries/delivery.se
 import { parseNetworks } from '../../src/webhooks/egress/address-rules.ts';
 import { createLaneService } from '../../src/webhooks/lanes/lane.service.ts';
 import { createLaneStore } from '../../src/webhooks/lanes/lane.store.ts';
+import { createLaneHealthStore } from '../../src/webhooks/lanes/lane-health.store.ts';
+import { LANE_RECOVERY } from '../../src/webhooks/lanes/lane-recovery.ts';
 import { createSubscriptionRoutes } from '../../src/webhooks/subscriptions/subscription.routes.ts';
 import { createSubscriptionSealing } from '../../src/webhooks/subscriptions/subscription.sealing.ts';
 import { createSubscriptionService } from '../../src/webhooks/subscriptions/subscription.service.ts';
@@ -103,7 +105,10 @@ function wire(database: Database) {
     notifier,
     backlog: createBacklogGauge({ count: async () => 0, limit: 1_000_000 }),
   });
-  const lanes = createLaneService({ store: createLaneStore() });
+  const lanes = createLaneService({
+    store: createLaneStore(),
+    health: createLaneHealthStore(LANE_RECOVERY),
+  });
   const sealing = createSubscriptionSealing({ masterKeys: [{ id: 'test', key: randomBytes(32) }] });
   const deliveries = createDeliveryService({
     store: createDeliveryRecordStore(),

@@ -1,7 +1,6 @@
 // Each POST is an attempt with its own number, also when two of them are under way at once; and each is recorded once.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { AttemptStore } from '../../src/webhooks/deliveries/attempt.store.ts';
 import type { AttemptReport } from '../../src/webhooks/deliveries/attempt.ts';
 import { createEngine, type DeliveryEngine, eventually } from './delivery-engine.ts';
 
@@ -133,14 +132,13 @@ describe('the number of an attempt', () => {
       inserted = resolve;
     });
     const failing = engine.createAttempts({
-      store: (store): AttemptStore => ({
-        ...store,
-        failLane: async (...args) => {
+      lanes: {
+        noteFailure: async (...args) => {
           inserted();
           await sleep(400);
-          return store.failLane(...args);
+          return engine.lanes.noteFailure(...args);
         },
-      }),
+      },
     });
     const report = reportOf(delivery, { n: 2, startedAt: another });
     const failure = failing.records.record(report, { workflow: true });

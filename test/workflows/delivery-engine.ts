@@ -23,8 +23,10 @@ import { createDeliverySender } from '../../src/webhooks/deliveries/delivery.sen
 import { createDeliveryService } from '../../src/webhooks/deliveries/delivery.service.ts';
 import { parseNetworks } from '../../src/webhooks/egress/address-rules.ts';
 import { createGuardedAgent } from '../../src/webhooks/egress/guarded.agent.ts';
-import { createLaneService } from '../../src/webhooks/lanes/lane.service.ts';
+import { createLaneService, type LaneService } from '../../src/webhooks/lanes/lane.service.ts';
 import { createLaneStore } from '../../src/webhooks/lanes/lane.store.ts';
+import { createLaneHealthStore } from '../../src/webhooks/lanes/lane-health.store.ts';
+import { LANE_RECOVERY, type LaneRecovery } from '../../src/webhooks/lanes/lane-recovery.ts';
 import { createDeliveryStarter } from '../../src/webhooks/relay/delivery.starter.ts';
 import { createFirstAttemptService } from '../../src/webhooks/relay/first-attempt.service.ts';
 import { createOutboxListener } from '../../src/webhooks/relay/outbox.listener.ts';
@@ -45,7 +47,10 @@ import { createTestDatabase } from '../setup/database.ts';
 import { workflowBundle } from '../setup/workflow-bundle.ts';
 import { type ScriptedReceiver, startScriptedReceiver } from './scripted-receiver.ts';
 
-export type EngineOptions = { store?: (store: AttemptStore) => AttemptStore };
+export type EngineOptions = {
+  store?: (store: AttemptStore) => AttemptStore;
+  lanes?: Partial<Pick<LaneService, 'noteFailure' | 'noteSuccess'>>;
+};
 export type DeliveryRow = {
   id: string;
   status: string;
@@ -63,7 +68,10 @@ const failures: unknown[] = [];
 let installed = false;
 
 /** @returns a database, a tenant and a receiver of the test's own, and `startProcess` for relay, worker and sweep */
-export async function createEngine(defaultMode: 'all' | 'retries' = 'all') {
+export async function createEngine(
+  defaultMode: 'all' | 'retries' = 'all',
+  { recovery = LANE_RECOVERY }: { recovery?: LaneRecovery } = {},
+) {
   if (!installed) installTemporalRuntime(() => undefined);
   installed = true;
   const { database, url, drop } = await createTestDatabase();
@@ -83,7 +91,11 @@ export async function createEngine(defaultMode: 'all' | 'retries' = 'all') {
   function wire() {
     const audit = createAuditService({ store: createAuditStore() });
     const events = createEventService({ store: createEventStore(), notifier });
-    const lanes = createLaneService({ store: createLaneStore(), notifier });
+    const lanes = createLaneService({
+      store: createLaneStore(),
+      health: createLaneHealthStore(recovery),
+      notifier,
+    });
     const sealing = createSubscriptionSealing({ masterKeys: [{ id: 'test', key: new Uint8Array(32) }] });
     const deliveries = createDeliveryService({
       store: createDeliveryRecordStore(),
@@ -105,11 +117,12 @@ export async function createEngine(defaultMode: 'all' | 'retries' = 'all') {
     return { audit, events, lanes, sealing, deliveries, subscriptions };
   }
 
-  function createAttempts({ store: wrap }: EngineOptions) {
+  function createAttempts({ store: wrap, lanes: replaced }: EngineOptions) {
     const monitor = createAttemptMonitor();
     const store = (wrap ?? ((same) => same))(createAttemptStore());
     const { audit, events, subscriptions, sealing } = services;
-    const records = createAttemptRecordService({ database, store, audit, events, subscriptions });
+    const lanes = { ...services.lanes, ...replaced };
+    const records = createAttemptRecordService({ database, store, audit, events, lanes, subscriptions });
     const sender = createDeliverySender({ agent });
     const attempts = createAttemptService({ database, store, sender, sealing, records, monitor });
     return { monitor, attempts, records };

@@ -26,6 +26,7 @@ describe('with DELIVERY_WORKFLOWS=retries', () => {
     event_type: 'wallet.tx.signed',
     host: engine.receiver.host,
     epoch: 0,
+    paced: false,
   });
 
   it('records a POST for as long as it takes, and does not make it again', async () => {

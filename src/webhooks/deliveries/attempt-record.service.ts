@@ -6,6 +6,7 @@ import type { Database } from '../../database/database.ts';
 import { newId } from '../../database/ids.ts';
 import type { Unit } from '../../database/transaction.ts';
 import type { EmittedEvent } from '../../events/event.ts';
+import type { LaneService } from '../lanes/lane.service.ts';
 import type { AttemptStore, LoadedDelivery, LockedDelivery, StoredStatus } from './attempt.store.ts';
 import { type AttemptReport, outcomeCode, type RecordResult, type Step } from './attempt.ts';
 import { type NextStep, nextStep } from './next-step.ts';
@@ -37,6 +38,7 @@ export function createAttemptRecordService({
   store,
   audit,
   events,
+  lanes,
   subscriptions,
   random = Math.random,
 }: {
@@ -44,6 +46,7 @@ export function createAttemptRecordService({
   store: AttemptStore;
   audit: Pick<AuditService, 'append'>;
   events: EventEmitter;
+  lanes: Pick<LaneService, 'noteFailure' | 'noteSuccess'>;
   subscriptions: SubscriptionDeactivation;
   random?: (() => number) | undefined;
 }) {
@@ -72,7 +75,7 @@ export function createAttemptRecordService({
     owner: Place & { workflow: number | null },
   ): Promise<number> => {
     await store.insertAttempt(unit, report, owner);
-    await store.clearFailures(unit, owner.subscriptionId);
+    await lanes.noteSuccess(unit, owner.subscriptionId);
     return store.recordDelivered(unit, report, owner);
   };
 
@@ -84,9 +87,10 @@ export function createAttemptRecordService({
     const { outcome } = made;
     const { n, fresh } = await store.insertAttempt(unit, made, place);
     const report = { ...made, n };
-    if (fresh && outcome.kind === 'retry' && !report.probe) {
-      const holdMs = outcome.hold ? Math.min(outcome.retryAfterMs ?? 0, MAX_RETRY_AFTER_MS) : null;
-      await store.failLane(unit, place.subscriptionId, holdMs);
+    if (fresh && (outcome.kind === 'retry' || report.probe)) {
+      const hold = outcome.kind === 'retry' && outcome.hold;
+      const holdMs = hold ? Math.min(outcome.retryAfterMs ?? 0, MAX_RETRY_AFTER_MS) : null;
+      await lanes.noteFailure(unit, { ...place, deliveryId: report.deliveryId, holdMs, probe: report.probe });
     }
     if (fresh && outcome.kind === 'gone' && !test) await subscriptions.deactivateGone(unit, place);
     const row = await store.lock(unit, report.deliveryId);

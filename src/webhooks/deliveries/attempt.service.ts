@@ -46,7 +46,7 @@ export function createAttemptService({
         if (delivery === undefined) return { kind: 'settled', step: ended('canceled') };
         const step = await refuse(delivery, request);
         if (step !== undefined) return { kind: 'settled', step, last: lastOf(delivery) };
-        if (delivery.lane_open || request.probe === true) {
+        if (mayPass(delivery, request)) {
           seen.result = await sender.send(attemptOf(delivery, request, options.signal));
           return await recordNow(delivery, reportOf(delivery, request, seen.result), options);
         }
@@ -74,7 +74,6 @@ export function createAttemptService({
     if (delivery.lane_deleted) return end(request.deliveryId, 'canceled', null);
     if (delivery.body === null) return end(request.deliveryId, 'failed', 'event:expired');
     const waits = delivery.due_in_ms !== null && delivery.due_in_ms > 0 && !delivery.retry_requested;
-    if (request.probe === true) return undefined;
     if (waits || delivery.recorded) return { kind: 'wait', delayMs: delivery.due_in_ms ?? 0 };
     return undefined;
   };
@@ -92,7 +91,8 @@ export function createAttemptService({
   ): Promise<number | undefined> =>
     database.hot(async (unit) => {
       const lane = await store.shareLane(unit, delivery.subscription_id);
-      if (lane === undefined || lane.open || lane.deleted) return undefined;
+      if (lane === undefined || lane.deleted) return undefined;
+      if (lane.open && (!lane.paced || request.grant === lane.epoch)) return undefined;
       // Without a workflow there is nobody to wake: the relay keeps its own row.
       if (workflow) await store.park(unit, { ...request, epoch: lane.epoch, outboxId: newId() });
       return lane.epoch;
@@ -149,12 +149,18 @@ function lastOf(delivery: LoadedDelivery) {
   return { n: delivery.attempt_count, outcome: delivery.last_outcome };
 }
 
+/** Whether the lane takes this attempt. While it comes back it takes what the relay let begin, and what a person asked for. */
+function mayPass(delivery: LoadedDelivery, { grant }: AttemptRequest): boolean {
+  const { lane_open, lane_paced, lane_epoch, retry_requested } = delivery;
+  return lane_open && (!lane_paced || retry_requested || grant === lane_epoch);
+}
+
 function reportOf(delivery: LoadedDelivery, request: AttemptRequest, result: AttemptResult): AttemptReport {
   return {
     deliveryId: request.deliveryId,
     generation: request.generation,
     n: Math.max(request.n, delivery.attempt_count + 1),
-    probe: request.probe === true,
+    probe: delivery.lane_down,
     startedAt: delivery.loaded_at.toISOString(),
     durationMs: result.durationMs,
     phases: result.phases,

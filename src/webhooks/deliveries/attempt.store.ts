@@ -25,7 +25,12 @@ export type LoadedDelivery = {
   readonly loaded_at: Date;
   readonly lane_open: boolean;
   readonly lane_deleted: boolean;
+  /** Its health is to be told of a success. */
   readonly lane_failing: boolean;
+  readonly lane_down: boolean;
+  /** Attempts of this lane begin one by one, as the relay lets them. */
+  readonly lane_paced: boolean;
+  readonly lane_epoch: number;
   readonly body: Buffer | null;
   readonly url: string;
   readonly max_age: number;
@@ -51,6 +56,14 @@ export type LockedDelivery = {
   readonly retry_policy: unknown;
 };
 
+/** A lane that nobody can open or close until the transaction ends. */
+export type LockedLane = {
+  readonly open: boolean;
+  readonly paced: boolean;
+  readonly deleted: boolean;
+  readonly epoch: number;
+};
+
 /** What a failed attempt changes in its delivery; `delayMs` null: it is over. */
 export type FailureRecord = {
   readonly status: 'retrying' | 'failed';
@@ -67,7 +80,8 @@ const LOAD = `
 SELECT d.tenant_id, d.subscription_id, d.event_id, d.event_type, d.test, d.status, d.generation, d.attempt_count, ${DUE},
   d.retry_requested_at IS NOT NULL AS retry_requested, coalesce(d.last_error, 'http:' || d.last_status_code) AS last_outcome,
   EXISTS (SELECT 1 FROM attempts a WHERE a.delivery_id = $1 AND a.n >= $2 AND a.generation = $3) AS recorded, now()::timestamptz(3) AS loaded_at,
-  lane_is_open(l) AS lane_open, l.deleted AS lane_deleted, l.failures_in_a_row > 0 AS lane_failing,
+  lane_is_open(l) AS lane_open, l.deleted AS lane_deleted, l.state = 'down' AS lane_down, l.permits IS NOT NULL AS lane_paced,
+  l.epoch AS lane_epoch, l.failures_in_a_row > 0 OR l.permits IS NOT NULL OR l.state <> 'open' AS lane_failing,
   e.body, s.url, s.max_age, s.secret_sealed, s.next_secret_sealed, s.headers_sealed,
   coalesce(s.secret_overlap_ends_at <= now(), false) AS overlap_ended
 FROM deliveries d
@@ -113,12 +127,6 @@ SELECT n FROM attempts WHERE delivery_id = $1 AND generation = $2 AND started_at
 
 /** How often a number is chosen anew when other POSTs of the same delivery are recorded at the same moment. */
 const MOST_TRIES = 10;
-
-const FAIL_LANE = `
-UPDATE lanes SET failures_in_a_row = failures_in_a_row + 1, failing_since = coalesce(failing_since, now()),
-  state = CASE WHEN $2::float8 IS NOT NULL AND state = 'open' THEN 'held' ELSE state END,
-  hold_until = greatest(hold_until, now() + $2::float8 * interval '1 millisecond'), updated_at = now()
-WHERE subscription_id = $1 AND NOT deleted`;
 
 const LOCK = `
 SELECT d.tenant_id, d.subscription_id, d.event_id, d.event_type, d.test, d.status, d.generation, d.attempt_count,
@@ -183,14 +191,6 @@ export function createAttemptStore() {
         return (await queryable.query<{ n: number }>(RECORD_DELIVERED, values)).rows[0]?.n;
       }),
 
-    clearFailures: async (unit: Unit, subscriptionId: string): Promise<void> => {
-      await unit.query(
-        `UPDATE lanes SET failures_in_a_row = 0, failing_since = NULL, updated_at = now()
-         WHERE subscription_id = $1 AND failures_in_a_row > 0 AND NOT deleted`,
-        [subscriptionId],
-      );
-    },
-
     /**
      * Writes the row of a POST, unless it was recorded before.
      * @returns the number of the attempt, and whether it is new
@@ -207,11 +207,6 @@ export function createAttemptStore() {
         const before = await unit.query<{ n: number }>(FIND_POST, [deliveryId, generation, startedAt]);
         return before.rows[0] && { n: before.rows[0].n, fresh: false };
       }),
-
-    /** Counts a failure against the lane, and holds it when `holdMs` is a number. */
-    failLane: async (unit: Unit, subscriptionId: string, holdMs: number | null): Promise<void> => {
-      await unit.query(FAIL_LANE, [subscriptionId, holdMs]);
-    },
 
     lock: async (unit: Unit, deliveryId: string): Promise<LockedDelivery | undefined> =>
       (await unit.query<LockedDelivery>(LOCK, [deliveryId])).rows[0],
@@ -244,12 +239,10 @@ export function createAttemptStore() {
     },
 
     /** Reads a lane and keeps whoever opens or closes it waiting until the transaction ends. */
-    shareLane: async (
-      unit: Unit,
-      subscriptionId: string,
-    ): Promise<{ open: boolean; deleted: boolean; epoch: number } | undefined> => {
-      const { rows } = await unit.query<{ open: boolean; deleted: boolean; epoch: number }>(
-        'SELECT lane_is_open(l) AS open, l.deleted, l.epoch FROM lanes l WHERE l.subscription_id = $1 FOR SHARE',
+    shareLane: async (unit: Unit, subscriptionId: string): Promise<LockedLane | undefined> => {
+      const { rows } = await unit.query<LockedLane>(
+        `SELECT lane_is_open(l) AS open, l.permits IS NOT NULL AS paced, l.deleted, l.epoch
+         FROM lanes l WHERE l.subscription_id = $1 FOR SHARE`,
         [subscriptionId],
       );
       return rows[0];

@@ -8,8 +8,8 @@ export type AttemptRequest = {
   readonly deliveryId: string;
   readonly generation: number;
   readonly n: number;
-  /** True for the one attempt that is let through to an endpoint that is down. */
-  readonly probe?: boolean | undefined;
+  /** The lane's epoch at which the relay let this attempt begin: a lane that comes back lets nothing else pass. */
+  readonly grant?: number | undefined;
 };
 
 /** A POST that was made. `startedAt` is ISO 8601 by the database's clock; `responseExcerpt` is left out on its way through Temporal. */

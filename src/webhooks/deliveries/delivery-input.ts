@@ -19,6 +19,8 @@ export type DeliveryInput = {
   readonly slowQueue: string;
   /** False where the namespace does not have the search attributes. */
   readonly indexed: boolean;
+  /** The lane's epoch at which the relay let the next attempt begin. */
+  readonly grant?: number | undefined;
   // ----
   /** The receiver is known to be slow. */
   readonly slow?: boolean | undefined;

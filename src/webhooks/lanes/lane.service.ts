@@ -2,6 +2,7 @@
 // has an outbox row that becomes claimable when the lane opens.
 import type { Queryable, Unit } from '../../database/transaction.ts';
 import type { LaneRow, LaneStore } from './lane.store.ts';
+import type { LaneFailure, LaneHealthStore } from './lane-health.store.ts';
 
 export type { LaneRow } from './lane.store.ts';
 
@@ -11,9 +12,11 @@ export type { LaneRow } from './lane.store.ts';
  */
 export function createLaneService({
   store,
+  health,
   notifier,
 }: {
   store: LaneStore;
+  health: LaneHealthStore;
   notifier?: { poke(): void } | undefined;
 }) {
   const announce = (unit: Unit, opened: boolean): void => {
@@ -46,6 +49,17 @@ export function createLaneService({
       const changed = await store.open(unit, subscriptionId);
       announce(unit, changed);
       return { changed };
+    },
+
+    /** Notes a failed attempt: its receiver may want to be left alone for a time, or be down. */
+    noteFailure: async (unit: Unit, failure: LaneFailure): Promise<void> => {
+      await health.fail(unit, failure);
+    },
+
+    /** Notes that the receiver of a lane which had failed has taken a delivery: what waits goes out, paced, the oldest first. */
+    noteSuccess: async (unit: Unit, subscriptionId: string): Promise<void> => {
+      await health.recover(unit, subscriptionId);
+      announce(unit, true);
     },
 
     /** Keeps how fast receivers answer, for processes that have not seen it themselves. */

@@ -1,7 +1,7 @@
 // All SQL of lanes. Whatever opens a lane takes its row FOR UPDATE and adds one to its epoch, so that no wake-up can be lost.
 import type { Queryable } from '../../database/transaction.ts';
 
-/** A lane as it is shown: `state` is `held` only while the hold lasts; `waiting` counts deliveries that have not ended. */
+/** A lane as it is shown: `state` is `held` only while the hold lasts; `hold_until`: when the next attempt may begin; `waiting` counts deliveries that have not ended. */
 export type LaneRow = {
   readonly subscription_id: string;
   readonly active: boolean;
@@ -16,10 +16,13 @@ export type LaneRow = {
 /** What is waiting is counted up to this many: a display needs no more, and a backlog must not slow it down. */
 const MOST_WAITING = 10_000;
 
+// What has waited goes out at the pace of an endpoint that comes back.
+const PACED = 'permits = 1, released = 0, permits_at = now()';
+
 const READ = `
 SELECT l.subscription_id, l.active, l.deleted, l.failing_since, l.epoch,
   CASE WHEN l.state = 'held' AND (l.hold_until IS NULL OR l.hold_until <= now()) THEN 'open' ELSE l.state END AS state,
-  CASE WHEN l.hold_until > now() THEN l.hold_until END AS hold_until,
+  greatest(CASE WHEN l.hold_until > now() THEN l.hold_until END, CASE WHEN l.probe_at > now() THEN l.probe_at END) AS hold_until,
   (SELECT count(*)::int FROM (
      SELECT 1 FROM deliveries d
      WHERE d.subscription_id = l.subscription_id AND d.status IN ('pending', 'retrying') LIMIT ${MOST_WAITING}
@@ -43,7 +46,7 @@ export function createLaneStore() {
     /** @returns false when the flag already was so */
     setActive: async (unit: Queryable, subscriptionId: string, active: boolean): Promise<boolean> => {
       const { rowCount } = await unit.query(
-        `UPDATE lanes SET active = $2, epoch = epoch + CASE WHEN $2 THEN 1 ELSE 0 END, updated_at = now()
+        `UPDATE lanes SET active = $2, epoch = epoch + CASE WHEN $2 THEN 1 ELSE 0 END, ${PACED}, updated_at = now()
          WHERE subscription_id = $1 AND NOT deleted AND active <> $2`,
         [subscriptionId, active],
       );
@@ -57,10 +60,10 @@ export function createLaneStore() {
       );
     },
 
-    /** Opens a held or failing lane at once; leaves an open one as it is. */
+    /** Opens a held or failing lane at once, for one attempt first; leaves an open one as it is. */
     open: async (unit: Queryable, subscriptionId: string): Promise<boolean> => {
       const { rowCount } = await unit.query(
-        `UPDATE lanes SET state = 'open', hold_until = NULL, epoch = epoch + 1, updated_at = now()
+        `UPDATE lanes SET state = 'open', hold_until = NULL, probe_at = NULL, epoch = epoch + 1, ${PACED}, updated_at = now()
          WHERE subscription_id = $1 AND NOT deleted AND (state <> 'open' OR hold_until IS NOT NULL)`,
         [subscriptionId],
       );

@@ -41,7 +41,8 @@ export function createFirstAttemptService({
      * @throws when the database cannot be read: nothing was posted
      */
     make: async (work: Work): Promise<FirstAttempt> => {
-      const request = { deliveryId: work.delivery_id, generation: work.generation, n: 1 };
+      const { delivery_id: deliveryId, generation, epoch: grant } = work;
+      const request = { deliveryId, generation, n: 1, grant };
       const sent = await attempts.send(request, { workflow: false });
       const unrecorded = sent.kind === 'unrecorded';
       const { step, last } = unrecorded ? await recordAtLast(sent.report) : sent;

@@ -17,9 +17,13 @@ const WINDOW = 16;
 /** Milliseconds that a permit is held for a local attempt that does not begin. */
 const BEGIN_TIMEOUT = 2_000;
 
-/** How a claimed row ends: `done` deletes it, with the delivery's mark unless there was nothing to hand over; `release` gives it back. */
+/**
+ * How a claimed row ends: `done` deletes it, with the delivery's mark unless there was nothing to hand over; `unused` deletes one that began
+ * nothing; `release` gives it back.
+ */
 export type Settlement = {
   done(work: Work, mark: boolean): void;
+  unused(work: Work): void;
   release(work: Work): void;
 };
 
@@ -115,6 +119,7 @@ export function createHandOver({
         n: (made?.last.n ?? work.attempt_count) + 1,
         last: made?.last,
         waiting: made?.waiting,
+        grant: made === undefined ? work.epoch : undefined,
       };
       const outcome = await viaTemporal(() => starter.start(request));
       settlement.done(work, true);
@@ -167,7 +172,7 @@ export function createHandOver({
     try {
       if (work.kind !== 'command' && !isWanted(work)) {
         slots.remove(work.delivery_id);
-        settlement.done(work, false);
+        settlement.unused(work);
       } else if (work.kind === 'first' && work.attempt_count === 0 && firstAttempts !== undefined) {
         await attempt(work, firstAttempts);
       } else if (work.kind === 'first' || work.kind === 'start') {

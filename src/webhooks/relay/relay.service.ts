@@ -82,9 +82,10 @@ export function createRelayService({
   const slots = createSlots(settings.slots);
   const speeds = createLaneSpeeds();
   const settlement = createSettlement({
-    write: async ({ marked, unmarked, released }) => {
+    write: async ({ marked, unmarked, unused, released }) => {
       if (marked.length + unmarked.length > 0) await store.complete(database, identity, marked, unmarked);
       if (released.length > 0) await store.release(database, identity, released);
+      await store.refund(database, [...unused, ...released]);
     },
   });
   const handOver = createHandOver({
@@ -136,7 +137,9 @@ export function createRelayService({
 
   const claimWork = async (kinds: 'all' | 'first'): Promise<number> => {
     if (slots.isFull()) return 0;
+    const permits = new Map<string, number>();
     const ready = (await readLanes()).map((lane) => {
+      if (lane.permits !== null) permits.set(lane.lane, lane.permits);
       const stored = { p90Ms: lane.p90_ms, failing: lane.failing };
       const seen = speeds.p90(lane.lane);
       const { tenant_id: tenantId, lane: id, cap } = lane;
@@ -149,7 +152,11 @@ export function createRelayService({
       };
     });
     const look = slots.look(ready, performance.now());
-    const shared = allocate({ ...look, quantum: settings.quantum, rotation });
+    const lanes = look.lanes.map((room) => ({
+      ...room,
+      room: Math.min(room.room, permits.get(room.lane) ?? room.room),
+    }));
+    const shared = allocate({ ...look, lanes, quantum: settings.quantum, rotation });
     rotation = shared.rotation;
     if (shared.grants.length === 0) return 0;
     const work = await store.claim(database, identity, shared.grants, kinds);

@@ -16,6 +16,8 @@ export type ReadyLane = {
   readonly p90_ms: number | null;
   readonly failing: boolean;
   readonly cap: number;
+  /** Attempts that may begin while the lane comes back; null when it is not paced. */
+  readonly permits: number | null;
 };
 
 /** A claimed outbox row with what its hand-over needs. `status` is null when the delivery is gone. */
@@ -33,6 +35,8 @@ export type Work = {
   readonly event_type: string;
   readonly host: string;
   readonly epoch: number;
+  /** Its claim took one of the lane's permits. */
+  readonly paced: boolean;
 };
 
 const BEAT = `
@@ -61,7 +65,8 @@ WITH RECURSIVE ready AS (
     WHERE o.claimed_by IS NULL AND o.kind <> 'command' AND (o.tenant_id, o.lane) > (r.tenant_id, r.lane)
     ORDER BY o.tenant_id, o.lane LIMIT 1) AS following
 )
-SELECT r.tenant_id, r.lane, lane_is_open(l) AS open, l.p90_ms, l.failures_in_a_row > 0 AS failing, l.in_flight_cap AS cap
+SELECT r.tenant_id, r.lane, lane_is_open(l) AS open, l.p90_ms, l.failures_in_a_row > 0 AS failing, l.in_flight_cap AS cap,
+  lane_permits(l) AS permits
 FROM (SELECT * FROM ready LIMIT $3) r JOIN lanes l ON l.subscription_id = r.lane
 ORDER BY r.tenant_id, r.lane`;
 
@@ -70,25 +75,49 @@ const ALIVE = `EXISTS (
 
 const CLAIMED = `
 SELECT c.id, c.kind, c.command, c.delivery_id, c.generation, c.tenant_id, c.lane, d.status, d.generation AS row_generation,
-  coalesce(d.attempt_count, 0) AS attempt_count, coalesce(d.event_type, '') AS event_type, s.host, l.epoch
+  coalesce(d.attempt_count, 0) AS attempt_count, coalesce(d.event_type, '') AS event_type, s.host, l.epoch,
+  l.permits IS NOT NULL AND c.kind <> 'command' AS paced
 FROM claimed c
 JOIN subscriptions s ON s.id = c.lane JOIN lanes l ON l.subscription_id = c.lane
 LEFT JOIN deliveries d ON d.id = c.delivery_id
 ORDER BY c.id`;
 
+// A lane that comes back is taken by one relay at a time, and gives as many rows as it has permits.
 const CLAIM = `
-WITH picked AS (
+WITH gate AS (
+  SELECT l.subscription_id, lane_permits(l) AS permits FROM lanes l
+  WHERE l.subscription_id = ANY($4::uuid[]) AND l.permits IS NOT NULL
+  ORDER BY l.subscription_id FOR UPDATE SKIP LOCKED
+), picked AS (
   SELECT o.id FROM unnest($3::uuid[], $4::uuid[], $5::int[]) AS w (tenant_id, lane, quota)
   JOIN lanes l ON l.subscription_id = w.lane AND lane_is_open(l)
+  LEFT JOIN gate g ON g.subscription_id = w.lane
   CROSS JOIN LATERAL (
     SELECT id FROM outbox
     WHERE tenant_id = w.tenant_id AND lane = w.lane AND claimed_by IS NULL AND kind <> 'command' AND ($6 OR kind = 'first')
-    ORDER BY tenant_id, lane, id LIMIT w.quota FOR UPDATE SKIP LOCKED) AS o
+    ORDER BY tenant_id, lane, id
+    LIMIT CASE WHEN l.permits IS NULL THEN w.quota ELSE least(w.quota, coalesce(g.permits, 0)) END
+    FOR UPDATE SKIP LOCKED) AS o
 ), claimed AS (
   UPDATE outbox SET claimed_by = $1, claim_epoch = $2 FROM picked WHERE outbox.id = picked.id AND ${ALIVE}
   RETURNING outbox.*
+), spent AS (
+  UPDATE lanes l SET permits = greatest(0, g.permits - c.rows), permits_at = now()
+  FROM (SELECT lane, count(*)::int AS rows FROM claimed GROUP BY lane) AS c JOIN gate g ON g.subscription_id = c.lane
+  WHERE l.subscription_id = c.lane AND l.permits IS NOT NULL
 )
 ${CLAIMED}`;
+
+// A permit that nothing was begun with.
+const REFUND = `
+WITH given AS (
+  SELECT l.subscription_id, r.rows FROM (
+    SELECT lane, epoch, count(*)::int AS rows FROM unnest($1::uuid[], $2::bigint[]) AS w (lane, epoch) GROUP BY lane, epoch
+  ) AS r JOIN lanes l ON l.subscription_id = r.lane AND l.epoch = r.epoch AND l.permits IS NOT NULL
+  ORDER BY l.subscription_id FOR UPDATE OF l
+)
+UPDATE lanes l SET permits = l.permits + given.rows, permits_at = now()
+FROM given WHERE l.subscription_id = given.subscription_id`;
 
 const CLAIM_COMMANDS = `
 WITH picked AS (
@@ -231,6 +260,13 @@ export function createRelayStore() {
          WHERE o.id = ANY($1::uuid[]) AND o.id = w.id AND o.claimed_by = $2 AND o.claim_epoch = $3`,
         [work.map(({ id }) => id), instance, epoch, work.map((row) => row.attempt_count > 0)],
       );
+    },
+
+    /** Gives back the permits of claims that began nothing; those of a lane that has closed meanwhile are void. */
+    refund: async (queryable: Queryable, work: readonly Work[]): Promise<void> => {
+      const paced = work.filter((row) => row.paced);
+      if (paced.length === 0) return;
+      await queryable.query(REFUND, [paced.map(({ lane }) => lane), paced.map(({ epoch }) => epoch)]);
     },
 
     /**

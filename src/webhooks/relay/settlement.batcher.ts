@@ -2,8 +2,8 @@
 // taken over by nobody.
 import type { Work } from './relay.store.ts';
 
-/** One batch: rows to delete with their deliveries' marks, rows to delete, rows to give back. */
-export type SettledBatch = { marked: Work[]; unmarked: Work[]; released: Work[] };
+/** One batch: rows to delete with their deliveries' marks, rows to delete, those of them that began nothing, rows to give back. */
+export type SettledBatch = { marked: Work[]; unmarked: Work[]; unused: Work[]; released: Work[] };
 
 /**
  * @param write writes one batch; a batch whose write fails is kept and written with the next
@@ -18,7 +18,7 @@ export function createSettlement({
   delayMs?: number;
   retryMs?: number;
 }) {
-  let batch: SettledBatch = { marked: [], unmarked: [], released: [] };
+  let batch = emptyBatch();
   let timer: NodeJS.Timeout | undefined;
   let writing: Promise<void> = Promise.resolve();
 
@@ -26,7 +26,7 @@ export function createSettlement({
 
   const flush = (): Promise<boolean> => {
     const taken = batch;
-    batch = { marked: [], unmarked: [], released: [] };
+    batch = emptyBatch();
     const result = writing
       .then(() => write(taken))
       .then(
@@ -35,6 +35,7 @@ export function createSettlement({
           batch = {
             marked: [...taken.marked, ...batch.marked],
             unmarked: [...taken.unmarked, ...batch.unmarked],
+            unused: [...taken.unused, ...batch.unused],
             released: [...taken.released, ...batch.released],
           };
           schedule(retryMs);
@@ -57,6 +58,12 @@ export function createSettlement({
       (mark ? batch.marked : batch.unmarked).push(work);
       schedule(delayMs);
     },
+    /** The row's delivery did not wait for it any more. */
+    unused: (work: Work): void => {
+      batch.unmarked.push(work);
+      batch.unused.push(work);
+      schedule(delayMs);
+    },
     release: (work: Work): void => {
       batch.released.push(work);
       schedule(delayMs);
@@ -71,4 +78,8 @@ export function createSettlement({
       return written;
     },
   };
+}
+
+function emptyBatch(): SettledBatch {
+  return { marked: [], unmarked: [], unused: [], released: [] };
 }

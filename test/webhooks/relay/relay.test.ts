@@ -42,7 +42,8 @@ describe('the relay', () => {
     expect(closed).toMatchObject({ open: false });
     expect(await claim(relay, id, 5)).toEqual([]);
     await engine.subscriptions.update(engine.context, id, { active: true });
-    expect((await claim(relay, id, 2)).map((work) => work.delivery_id)).toEqual([...ids].sort().slice(0, 2));
+    // A lane that opens is paced: one first.
+    expect((await claim(relay, id, 2)).map((work) => work.delivery_id)).toEqual([...ids].sort().slice(0, 1));
   });
 
   it('opens a held lane by itself when the hold has run out', async () => {

@@ -1,0 +1,166 @@
+// An endpoint that is down: nobody waits on a timer, one delivery at a time finds out whether it is back, and then the rest goes out,
+// paced. The schedule of probes is short here; in production it is hours long.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createEngine, type DeliveryEngine, eventually } from './delivery-engine.ts';
+
+const RECOVERY = { failures: 4, deliveries: 3, probeDelaysMs: [300, 200, 200] } as const;
+
+type Lane = {
+  state: string;
+  permits: number | null;
+  failures_in_a_row: number;
+  failing_since: Date | null;
+  probe_step: number;
+  epoch: number;
+};
+
+describe.each(['all', 'retries'] as const)('an endpoint that is down, with DELIVERY_WORKFLOWS=%s', (mode) => {
+  let engine: DeliveryEngine;
+
+  beforeEach(async () => {
+    engine = await createEngine(mode, { recovery: RECOVERY });
+  });
+  afterEach(() => engine.close());
+
+  const lane = async (id: string): Promise<Lane> => {
+    const { rows } = await engine.database.query<Lane>('SELECT * FROM lanes WHERE subscription_id = $1', [
+      id,
+    ]);
+    if (rows[0] === undefined) throw new Error(`no lane ${id}`);
+    return rows[0];
+  };
+  const becomes = (id: string, state: string) =>
+    eventually(async () => (await lane(id)).state === state, `the lane to be ${state}`);
+
+  /** Answers that count how many are under way at once. */
+  const watch = (path: string, answer: (delivery: string) => { status: number; delayMs?: number }) => {
+    const seen = { now: 0, most: 0, probes: 0 };
+    engine.receiver.answer(path, async (request) => {
+      seen.now += 1;
+      seen.most = Math.max(seen.most, seen.now);
+      const { status, delayMs = 0 } = answer(request.deliveryId);
+      await sleep(delayMs);
+      seen.now -= 1;
+      return { status };
+    });
+    return seen;
+  };
+
+  it('is probed with one delivery at a time, which costs none its schedule, and gets everything when it is back', async () => {
+    const { id, path } = await engine.subscribe({ delaysMs: [400, 60_000] });
+    let status = 500;
+    const seen = watch(path, () => ({ status, delayMs: 20 }));
+    await Promise.all([engine.startProcess(), engine.startProcess({ worker: false })]);
+    const ids = await engine.publish(id, 40);
+    await becomes(id, 'down');
+    await eventually(async () => seen.now === 0, 'attempts under way to end');
+    const before = engine.receiver.of(path).length;
+    seen.most = 0;
+    await eventually(async () => engine.receiver.of(path).length >= before + 4, 'four probes');
+    expect(seen.most).toBe(1);
+    const { rows } = await engine.database.query<{ probes: number; most: number }>(
+      `SELECT (SELECT count(*)::int FROM attempts WHERE probe AND subscription_id = $1) AS probes,
+         max(failed_attempts) AS most FROM deliveries WHERE subscription_id = $1`,
+      [id],
+    );
+    expect(rows[0]?.probes).toBeGreaterThanOrEqual(3);
+    expect(rows[0]?.most).toBe(1);
+    const tried = new Set(engine.receiver.of(path).map(({ deliveryId }) => deliveryId));
+    // Each probe takes another delivery: one that is refused for a reason of its own does not keep the endpoint closed.
+    expect(tried.size).toBe(engine.receiver.of(path).length);
+    status = 204;
+    await Promise.all(ids.map((delivery) => engine.ended(delivery)));
+    for (const delivery of ids) expect((await engine.delivery(delivery)).status).toBe('delivered');
+    expect(await lane(id)).toMatchObject({ state: 'open', failures_in_a_row: 0, failing_since: null });
+  });
+
+  it('goes down only when several deliveries fail: one that nobody can deliver goes through its schedule', async () => {
+    const { id, path } = await engine.subscribe({ delaysMs: [1, 1, 1, 1, 1, 1] });
+    engine.receiver.answer(path, () => ({ status: 500 }));
+    await engine.startProcess();
+    const [delivery = ''] = await engine.publish(id);
+    expect(await engine.ended(delivery)).toMatchObject({ status: 'failed', attempt_count: 7 });
+    expect(await lane(id)).toMatchObject({ state: 'open', failures_in_a_row: 7 });
+  });
+
+  it('lets what waits out slowly at first, and faster with each success', async () => {
+    const { id, path } = await engine.subscribe({ active: false });
+    const starts: number[] = [];
+    const seen = watch(path, () => {
+      starts.push(seen.now);
+      return { status: 204, delayMs: 60 };
+    });
+    await Promise.all([engine.startProcess(), engine.startProcess({ worker: false })]);
+    const ids = await engine.publish(id, 60);
+    await engine.subscriptions.update(engine.context, id, { active: true });
+    await Promise.all(ids.map((delivery) => engine.ended(delivery)));
+    expect(starts.slice(0, 3).every((underWay) => underWay <= 2)).toBe(true);
+    expect(starts.slice(0, 7).every((underWay) => underWay <= 4)).toBe(true);
+    expect((await lane(id)).permits).toBeNull();
+  });
+
+  it('is not closed again by one delivery that it refuses while it comes back', async () => {
+    const { id, path } = await engine.subscribe({ active: false, delaysMs: [300, 300] });
+    const ids = await engine.publish(id, 20);
+    const [poison] = ids;
+    watch(path, (delivery) => ({ status: delivery === poison ? 500 : 204 }));
+    await engine.startProcess();
+    await engine.subscriptions.update(engine.context, id, { active: true });
+    for (const delivery of ids.slice(1)) {
+      expect(await engine.ended(delivery)).toMatchObject({ status: 'delivered' });
+    }
+    expect(await engine.ended(poison ?? '')).toMatchObject({ status: 'failed', attempt_count: 3 });
+  });
+
+  it('gets no attempt while Retry-After runs, then one, and the others after its success', async () => {
+    const { id, path } = await engine.subscribe({ delaysMs: [10, 10] });
+    let held = 0;
+    engine.receiver.answer(path, (_, count) => {
+      if (count > 1) return { status: 204 };
+      held = Date.now();
+      return { status: 503, headers: { 'retry-after': '2' } };
+    });
+    await engine.startProcess();
+    const [first = ''] = await engine.publish(id);
+    await becomes(id, 'held');
+    const others = await engine.publish(id, 10);
+    for (const delivery of [first, ...others]) {
+      expect(await engine.ended(delivery)).toMatchObject({ status: 'delivered' });
+    }
+    const [, ...later] = engine.receiver.of(path);
+    for (const { at } of later) expect(at - held).toBeGreaterThanOrEqual(1_990);
+    // The hold cost the others no attempt.
+    for (const delivery of others) expect((await engine.delivery(delivery)).attempt_count).toBe(1);
+  });
+
+  it('gives a permit back when its delivery was canceled meanwhile', async () => {
+    const { id } = await engine.subscribe({ active: false });
+    const ids = await engine.publish(id, 12);
+    for (const delivery of ids.slice(0, 10)) await engine.deliveries.cancel(engine.context, delivery);
+    await engine.startProcess();
+    const opened = Date.now();
+    await engine.subscriptions.update(engine.context, id, { active: true });
+    for (const delivery of ids.slice(10)) expect((await engine.ended(delivery)).status).toBe('delivered');
+    // Lost permits come back after 30 s each.
+    expect(Date.now() - opened).toBeLessThan(25_000);
+  });
+
+  it('is tried at once when somebody wants a retry', async () => {
+    const { id, path } = await engine.subscribe({ delaysMs: [500, 500, 500] });
+    let status = 500;
+    watch(path, () => ({ status }));
+    await engine.database.query('UPDATE lanes SET probe_step = 2 WHERE subscription_id = $1', [id]);
+    await engine.startProcess();
+    const ids = await engine.publish(id, 5);
+    await becomes(id, 'down');
+    await engine.database.query(
+      "UPDATE lanes SET probe_at = now() + interval '1 hour' WHERE subscription_id = $1",
+      [id],
+    );
+    status = 204;
+    await engine.deliveries.retry(engine.context, ids[4] ?? '');
+    for (const delivery of ids) expect(await engine.ended(delivery)).toMatchObject({ status: 'delivered' });
+    expect((await lane(id)).state).toBe('open');
+  });
+});
