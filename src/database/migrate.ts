@@ -13,8 +13,8 @@ import { tokens } from './migrations/0007-tokens.ts';
 import { enrollments } from './migrations/0008-enrollments.ts';
 import { keyRotations } from './migrations/0009-key-rotations.ts';
 import { anchors } from './migrations/0010-anchors.ts';
-import { keyAliases } from './migrations/0020-key-aliases.ts';
 import { laneRecovery } from './migrations/0012-lane-recovery.ts';
+import { keyAliases } from './migrations/0020-key-aliases.ts';
 import { ensurePartitions } from './partitions.ts';
 
 /** In order, for ever: an entry is never edited once it was released. */

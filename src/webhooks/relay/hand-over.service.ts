@@ -155,12 +155,11 @@ export function createHandOver({
         ? starter.signal(delivery, 'wake', work.epoch)
         : starter.signal(delivery, work.command === 'cancel' ? 'cancel' : 'retryNow'),
     );
-    if (!heard) {
-      slots.remove(work.delivery_id);
-      // Whoever was to be told is gone: an unfinished delivery gets a workflow of the next generation.
-      if (work.command !== 'cancel') await store.restart(database, { ...delivery, outboxId: newId() });
-    }
-    settlement.done(work, heard);
+    if (heard) return settlement.done(work, true);
+    slots.remove(work.delivery_id);
+    // Whoever was to be told is gone: an unfinished delivery gets a workflow of the next generation.
+    if (work.command !== 'cancel') await store.restart(database, { ...delivery, outboxId: newId() });
+    settlement.unused(work);
   };
 
   const giveBack = (work: Work): void => {

@@ -61,6 +61,33 @@ describe('the relay', () => {
     expect(await claim(relay, id, 1)).toHaveLength(1);
   });
 
+  it('takes no more from a lane that comes back than it has permits, however many relays ask', async () => {
+    const { id } = await engine.subscribe();
+    await engine.publish(id, 20);
+    const pace = (permits: number, since = 0) =>
+      engine.database.query(
+        `UPDATE lanes SET permits = $2, permits_at = now() - $3 * interval '1 second' WHERE subscription_id = $1`,
+        [id, permits, since],
+      );
+    await pace(3);
+    const relays = await Promise.all([register(), register(), register()]);
+    const rounds = await Promise.all(
+      Array.from({ length: 12 }, (_, n) => claim(relays[n % 3] ?? { instance: '', epoch: 0 }, id, 2)),
+    );
+    const claimed = rounds.flat();
+    expect(claimed).toHaveLength(3);
+    const [relay = { instance: '', epoch: 0 }] = relays;
+    expect(await claim(relay, id, 5)).toEqual([]);
+    await engine.relayStore.refund(engine.database, claimed.slice(0, 2));
+    expect(await claim(relay, id, 5)).toHaveLength(2);
+    // An attempt that never reported: its permit comes back after twice the time that an attempt may take.
+    await pace(0, 29);
+    expect(await claim(relay, id, 5)).toEqual([]);
+    await pace(0, 31);
+    expect(await claim(relay, id, 5)).toHaveLength(1);
+    expect(await claim(relay, id, 5)).toEqual([]);
+  });
+
   it('claims nothing when it counts as dead, and gets its work back with its next epoch', async () => {
     const relay = await register();
     const { id } = await engine.subscribe();
