@@ -1,10 +1,13 @@
 // Idempotency keys, with real transactions in Postgres.
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { EventEmitter, once } from 'node:events';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
+import { createDatabase } from '../../src/database/database.ts';
 import { ServiceError } from '../../src/errors/service-error.ts';
+import { createIdempotencyStore } from '../../src/http/idempotency.store.ts';
 import { defineRoute } from '../../src/http/route.ts';
 import { createTestDatabase } from '../setup/database.ts';
-import { startTestServer, type TestServer, tokenFor } from './test-server.ts';
+import { startTestServer, type TestServer, tenantNamed, tokenFor } from './test-server.ts';
 
 let test: Awaited<ReturnType<typeof createTestDatabase>>;
 let server: TestServer;
@@ -165,5 +168,40 @@ describe('an idempotency key', () => {
     }
     const after = await post('k1', { name: 'x' });
     expect(after.headers.get('idempotency-replayed')).toBe('true');
+  });
+
+  it('that another process holds is in progress, and free again when that one fails', async () => {
+    const other = createDatabase({ url: test.url, pool: 2, applicationName: 'other' });
+    const elsewhere = await startTestServer(routes(), { database: other });
+    onTestFinished(async () => {
+      await elsewhere.drain(0);
+      await other.close();
+    });
+    const signals = new EventEmitter();
+    const [isHeld, isEnded] = [once(signals, 'held'), once(signals, 'end')];
+    const tenantId = tenantNamed('demo').id;
+    const scope = { tenantId, principal: 'application:demo-app', route: 'createThing', key: 'k1' };
+    const failing = other.transaction({}, async (transaction) => {
+      await createIdempotencyStore().lock(transaction, scope);
+      signals.emit('held');
+      await isEnded;
+      throw new Error('the first one failed');
+    });
+    await isHeld;
+    const meanwhile = await post('k1', { name: 'x' });
+    expect([meanwhile.status, meanwhile.body.error]).toEqual([409, 'idempotency_in_progress']);
+    expect(await count('things')).toBe(0);
+    signals.emit('end');
+    await expect(failing).rejects.toThrow('the first one failed');
+    const first = await post('k1', { name: 'x' });
+    expect([first.status, first.headers.get('idempotency-replayed')]).toEqual([201, null]);
+    const second = await elsewhere.send(
+      'POST',
+      '/things/a',
+      { name: 'x' },
+      { authorization: `Bearer ${tokenFor('app', 'agents:write')}`, 'idempotency-key': 'k1' },
+    );
+    expect([second.status, second.headers.get('idempotency-replayed')]).toEqual([201, 'true']);
+    expect(second.body.z).toBe(first.body.z);
   });
 });
