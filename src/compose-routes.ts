@@ -105,6 +105,7 @@ export function composeRoutes(config: Config, core: Core, logger: Logger) {
       audit,
       events,
       limiter: limitFailures({ points: config.rateLimit.fingerprintFailures, prefix: 'enrollment' }),
+      bruteForce: detectBruteForce({ limit: config.rateLimit.fingerprintFailures }),
     }),
   });
   const publishing = createPublishingService({

@@ -1,5 +1,7 @@
 // Counts and records enrollments that were refused. Its records commit although the answer is an error; no token and no key is ever in one.
+import { addressGroup } from '../address-group.ts';
 import type { AuditEntry, AuditService } from '../audit/audit.service.ts';
+import type { BruteForceService, Episode } from '../audit/brute-force.service.ts';
 import type { RequestContext } from '../context.ts';
 import type { Database } from '../database/database.ts';
 import type { ErrorCode } from '../errors/catalogue.ts';
@@ -9,40 +11,42 @@ import type { EnrollmentToken } from './enrollment.ts';
 
 const BRUTE_FORCE_DETECTED = 'security.brute_force.detected';
 
-/** Guesses of one kind from one address within the limiter's window that are told of as a brute force attack. */
-const BRUTE_FORCE = 10;
-
 /** What a holder of the right token and key may meet too: always answered as what it is, and counted apart from guesses. */
 const NOBODYS_GUESS: ReadonlySet<ErrorCode> = new Set(['invalid_grant', 'policy_denied', 'key_exists']);
 
 /** Counts failures of a key; `blocked` from the one after the last that is allowed. */
 export type FailureCounter = {
-  failed(key: string): Promise<{
-    readonly failures: number;
-    readonly blocked: { readonly retryAfterSeconds: number } | undefined;
-  }>;
+  failed(key: string): Promise<{ readonly blocked: { readonly retryAfterSeconds: number } | undefined }>;
 };
 
-/** Failed enrollments. @param limiter per token and address, tokens that nobody made being one */
+/**
+ * Failed enrollments.
+ * @param limiter per token and address, tokens that nobody made being one
+ * @param bruteForce counts guesses by token: from many addresses they are one attack. Tokens that nobody made are one for each address.
+ */
 export function createEnrollmentFailureService({
   database,
   audit,
   events,
   limiter,
+  bruteForce,
 }: {
   database: Pick<Database, 'query' | 'hot'>;
   audit: Pick<AuditService, 'append'>;
   events: Pick<EventService, 'emit'>;
   limiter: FailureCounter;
+  bruteForce: Pick<BruteForceService, 'failed' | 'goesOn'>;
 }) {
   async function alarm(
     context: RequestContext,
     token: EnrollmentToken | undefined,
-    { reason, entries }: { readonly reason: ErrorCode; readonly entries: readonly AuditEntry[] },
+    { reason, entries, episode }: { reason: ErrorCode; entries: readonly AuditEntry[]; episode: Episode },
   ): Promise<void> {
     const known: JsonObject =
       token === undefined ? {} : { agent_id: token.agentId, enrollment_token_id: token.id };
-    const data = { ...known, method: 'enrollment', address: context.address, failures: BRUTE_FORCE };
+    const { failures, windowSeconds } = episode;
+    const facts = { method: 'enrollment', address: context.address, failures, window_seconds: windowSeconds };
+    const data = { ...known, ...facts };
     await database.hot(async (unit) => {
       await audit.append(unit, context, [
         ...entries,
@@ -64,12 +68,18 @@ export function createEnrollmentFailureService({
       error: ServiceError,
     ): Promise<ServiceError> => {
       const isGuess = token === undefined || !NOBODYS_GUESS.has(error.code);
-      const counter = `${context.tenant.id}:${token?.id ?? 'unknown'}:${context.address}`;
-      const { failures, blocked } = await limiter.failed(isGuess ? counter : `${counter}:late`);
-      if (blocked !== undefined) return isGuess ? tooManyFailures(blocked.retryAfterSeconds) : error;
+      const counter = `${context.tenant.id}:${token?.id ?? 'unknown'}:${addressGroup(context.address)}`;
+      const guessed = token?.id ?? `enrollment:${counter}`;
+      const { blocked } = await limiter.failed(isGuess ? counter : `${counter}:late`);
+      if (blocked !== undefined) {
+        if (!isGuess) return error;
+        await bruteForce.goesOn(guessed);
+        return tooManyFailures(blocked.retryAfterSeconds);
+      }
+      const episode = isGuess ? await bruteForce.failed(guessed) : undefined;
       const entries = token === undefined ? [] : [describeFailure(token, error.code)];
-      if (isGuess && failures === BRUTE_FORCE) await alarm(context, token, { reason: error.code, entries });
-      else await audit.append(database, context, entries);
+      if (episode === undefined) await audit.append(database, context, entries);
+      else await alarm(context, token, { reason: error.code, entries, episode });
       return error;
     },
   };

@@ -86,6 +86,7 @@ export function createRooms(
       audit,
       events,
       limiter: limitFailures('enrollment'),
+      bruteForce: createBruteForceService({ store: createBruteForceStore(), database }),
     }),
   });
   const challenges = createChallengeService({

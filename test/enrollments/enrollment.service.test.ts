@@ -269,6 +269,7 @@ describe('guessing', () => {
           enrollment_token_id: enrollment.id,
           address: context.address,
           failures: 10,
+          window_seconds: 60,
         },
       },
     ]);
