@@ -29,6 +29,7 @@ export function createEnrollmentRoutes({ enrollments }: { enrollments: Enrollmen
       tag: TAG,
       scope: 'agents:read',
       request: { params: agentEnrollmentsParams, query: enrollmentListQuery },
+      exists: (context, params) => enrollments.hasAgent(context, params.agent_id),
       responses: { 200: { description: 'A page of enrollment tokens', schema: enrollmentListSchema } },
       errors: ['not_found'],
       handler: async ({ context, params, query }) => {

@@ -29,12 +29,24 @@ const clientRoute = defineRoute({
   errors: ['invalid_request'],
   handler: () => ({ status: 204 }),
 });
+const agentRoute = defineRoute({
+  method: 'GET',
+  path: '/auth/agent/self',
+  operationId: 'getSelf',
+  summary: 'Self',
+  tag: 'Agents',
+  scope: null,
+  subject: 'agent',
+  responses: { 204: { description: 'ok' } },
+  errors: [],
+  handler: () => ({ status: 204 }),
+});
 const PATH = '/api/v1/agents/0199a1b2-7c3d-7e4f-8a5b-6c7d8e9f0a1b';
 const REALM = 'Bearer realm="https://demo.example"';
 
 let server: TestServer;
 beforeAll(async () => {
-  server = await startTestServer([route, clientRoute]);
+  server = await startTestServer([route, clientRoute, agentRoute]);
 });
 afterAll(() => server.drain(0));
 
@@ -88,6 +100,16 @@ describe('a bearer token', () => {
       `${REALM}, error="insufficient_scope", scope="agents:write"`,
     );
     expect(body.error).toBe('insufficient_scope');
+  });
+
+  it('of an application is refused where an agent’s is needed, whatever its scopes', async () => {
+    const send = (headers: Record<string, string>) =>
+      server.send('GET', '/auth/agent/self', undefined, headers);
+    const bare = await send({});
+    expect([bare.status, bare.headers.get('www-authenticate')]).toEqual([401, REALM]);
+    const refused = await send({ authorization: `Bearer ${tokenFor('app', 'openid', 'agents:read')}` });
+    expect([refused.status, refused.body.error]).toEqual([403, 'insufficient_scope']);
+    expect(refused.headers.get('www-authenticate')).toBe(`${REALM}, error="insufficient_scope"`);
   });
 
   it('comes before everything that the route would find wrong', async () => {
