@@ -1,5 +1,6 @@
 // The routes of agents. They must never decide anything: shapes in, one service call, shapes out.
 import { defineRoute, type Route } from '../http/route.ts';
+import { NEW_AGENTS } from './agent.examples.ts';
 import {
   agentListQuery,
   agentListSchema,
@@ -43,10 +44,12 @@ export function createAgentRoutes({ agents }: { agents: AgentService }): Route[]
       path: '/api/v1/agents',
       operationId: 'createAgent',
       summary: 'Create an agent',
+      description:
+        'It can authenticate once it has a key (or an application) of its own; `registration` tells what it lacks for being correctly registered.',
       tag: TAG,
       scope: 'agents:write',
       idempotent: true,
-      request: { body: createAgentBody },
+      request: { body: createAgentBody, examples: NEW_AGENTS },
       responses: {
         201: { description: 'The agent', schema: agentSchema, headers: ['location'] },
       },

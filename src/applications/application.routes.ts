@@ -1,5 +1,6 @@
 // The routes of applications. They must never decide anything: shapes in, one service call, shapes out.
 import { defineRoute, type Route } from '../http/route.ts';
+import { NEW_APPLICATIONS } from './application.examples.ts';
 import {
   applicationListQuery,
   applicationListSchema,
@@ -49,11 +50,13 @@ export function createApplicationRoutes({ applications }: { applications: Applic
       path: ROOT,
       operationId: 'createApplication',
       summary: 'Create an application; its secret is shown once',
+      description:
+        "A confidential client of the token endpoint. One that is linked to an agent acts for it: its tokens name the agent, and hold nothing beyond the agent's scopes.",
       tag: TAG,
       scope: 'applications:write',
       idempotent: true,
       secretFields: ['client_secret'],
-      request: { body: createApplicationBody },
+      request: { body: createApplicationBody, examples: NEW_APPLICATIONS },
       responses: {
         201: { description: 'The application', schema: createdApplicationSchema, headers: ['location'] },
       },

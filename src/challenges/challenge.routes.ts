@@ -2,6 +2,7 @@
 import type { DpopService } from '../dpop/dpop.service.ts';
 import type { ErrorCode } from '../errors/catalogue.ts';
 import { defineRoute, type Route } from '../http/route.ts';
+import { AGENT_TOKENS, CHALLENGE_REQUESTS, CHALLENGES, VERIFICATIONS } from './challenge.examples.ts';
 import {
   agentTokenSchema,
   challengeBody,
@@ -37,10 +38,34 @@ export function createChallengeRoutes({
       path: '/auth/agent/challenge',
       operationId: 'issueChallenge',
       summary: 'Ask for a challenge to sign',
+      description: [
+        'Nine lines are to be signed, joined by line feeds, without one at the end:',
+        '',
+        '```',
+        'SERVICE-CHALLENGE-V1',
+        'nonce:<nonce>',
+        'timestamp:<Unix seconds>',
+        'expires_at:<Unix seconds>',
+        'audience:<audience>',
+        'client_id:<client_id>',
+        'scope_hash:<scope_hash>',
+        'key_fingerprint:<key_fingerprint>',
+        'algorithm:<algorithm>',
+        '```',
+        '',
+        'In values a backslash is written `\\\\`, a line feed `\\n`, a carriage return `\\r`, a tab `\\t`, any other control character `\\u00XX`. ed25519 signs these bytes; es256 and es256k their SHA-256 (`r‖s` or DER); bip340 their SHA-256 as the message, or the bytes. A deprecated key is answered with `Warning`, `Deprecation` and `Sunset`.',
+      ].join('\n'),
       tag: TAG,
       scope: null,
-      request: { body: challengeBody },
-      responses: { 200: { description: 'The challenge', schema: challengeSchema, headers: WARNINGS } },
+      request: { body: challengeBody, examples: CHALLENGE_REQUESTS },
+      responses: {
+        200: {
+          description: 'The challenge',
+          schema: challengeSchema,
+          headers: WARNINGS,
+          examples: CHALLENGES,
+        },
+      },
       errors: ERRORS,
       handler: async ({ context, body }) => {
         const { challenge, warnings } = await challenges.issue(context, {
@@ -56,11 +81,19 @@ export function createChallengeRoutes({
       path: VERIFY_PATH,
       operationId: 'verifyChallenge',
       summary: 'Exchange a signed challenge for tokens',
+      description:
+        'A challenge is used up by the first correct signature; of several at once one gets tokens, the others `challenge_used`. A wrong signature leaves it as it is. With a DPoP proof (RFC 9449) the tokens are bound to its key.',
       tag: TAG,
       scope: null,
-      request: { body: verifyBody },
+      bindsTokens: true,
+      request: { body: verifyBody, examples: VERIFICATIONS },
       responses: {
-        200: { description: 'Tokens', schema: agentTokenSchema, headers: [...WARNINGS, 'dpop-nonce'] },
+        200: {
+          description: 'Tokens',
+          schema: agentTokenSchema,
+          headers: [...WARNINGS, 'dpop-nonce'],
+          examples: AGENT_TOKENS,
+        },
       },
       errors: [
         ...ERRORS,

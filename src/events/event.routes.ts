@@ -3,6 +3,7 @@ import { describeError } from '../errors/catalogue.ts';
 import { ServiceError } from '../errors/service-error.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import { bodySchemaOf, CATALOGUE, isReserved } from './catalogue.ts';
+import { PUBLICATIONS, PUBLISHED } from './event.examples.ts';
 import { eventTypeList, publishAnswer, publishBody, readPublication } from './event.schemas.ts';
 import type { Published, PublishingService } from './publishing.service.ts';
 
@@ -16,14 +17,17 @@ export function createEventRoutes({ publishing }: { publishing: PublishingServic
       path: '/api/v1/events',
       operationId: 'publishEvents',
       summary: 'Publish one event, or up to 500',
+      description:
+        'Accepted means durable: the events and their deliveries are committed. A known `event_id` with the same content gets the first answer. The members of an array are judged one by one, so that a wrong one is refused in `results` without its neighbours.',
       tag: TAG,
       scope: 'events:write',
       idempotent: true,
-      request: { body: publishBody },
+      request: { body: publishBody, examples: PUBLICATIONS },
       responses: {
         202: {
           description: 'Accepted and durable. An array is answered event by event, refusals among them.',
           schema: publishAnswer,
+          examples: PUBLISHED,
         },
       },
       errors: ['invalid_request', 'event_id_conflict', 'payload_too_large', 'rate_limited'],

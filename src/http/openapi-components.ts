@@ -4,6 +4,7 @@ import { describeError, ERRORS, type ErrorCode } from '../errors/catalogue.ts';
 import { publishErrors } from '../errors/meanings.ts';
 import { toProblem } from '../errors/problem.ts';
 import { ServiceError } from '../errors/service-error.ts';
+import { AGENT_SCOPES, MANAGEMENT_SCOPES } from '../tokens/scope.ts';
 import type { JsonSchema } from './openapi-schemas.ts';
 
 /** The error body. Source: Specification, "Errors: Format". */
@@ -28,7 +29,7 @@ export const SECURITY_SCHEMES: JsonSchema = {
     type: 'http',
     scheme: 'bearer',
     bearerFormat: 'JWT',
-    description: 'An access token of the tenant that holds the scope',
+    description: `An access token of the tenant that holds the scope. Scopes of applications: ${MANAGEMENT_SCOPES.map((scope) => `\`${scope}\``).join(', ')}; agents hold ${AGENT_SCOPES.map((scope) => `\`${scope}\``).join(', ')}`,
   },
   dpop: {
     type: 'http',
@@ -41,7 +42,24 @@ export const SECURITY_SCHEMES: JsonSchema = {
     scheme: 'basic',
     description: 'client_id and client_secret of an application, each form-encoded (RFC 6749 §2.3.1)',
   },
+  dpop_proof: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'DPoP',
+    description:
+      'A proof of possession (RFC 9449 §4): the issued tokens are bound to its key. The first one is refused with `use_dpop_nonce`; the header `DPoP-Nonce` of that answer has the nonce for the next',
+  },
 };
+
+/** The security scheme of signed client assertions; OpenAPI knows their kind only by the metadata that offers it. */
+export function describeAssertions(publicUrl: string): JsonSchema {
+  return {
+    type: 'openIdConnect',
+    openIdConnectUrl: `${publicUrl}/.well-known/openid-configuration`,
+    description:
+      '`private_key_jwt`: the form fields `client_assertion` and `client_assertion_type` hold a JWT that is signed with a key of the application (`jwks`), its `iss` and `sub` the client_id, its `aud` the issuer, each `jti` used once (RFC 7523 §2.2, §3)',
+  };
+}
 
 export const PARAMETERS: JsonSchema = {
   'idempotency-key': {
@@ -68,7 +86,43 @@ const HEADERS: Readonly<Record<string, string>> = {
   allow: 'The methods of this address',
   'dpop-nonce': 'The nonce that the next DPoP proof needs (RFC 9449 §8)',
   'idempotency-replayed': '`true` when this is the kept answer of an earlier request',
+  location: 'Address of what was made',
+  etag: 'Version of the document, for If-None-Match',
+  'cache-control': 'How long the answer may be kept; `no-store` unless said',
+  pragma: '`no-cache`, for caches of HTTP/1.0 (RFC 6749 §5.1)',
+  warning: 'That the key is deprecated, and when it ends: `299 - "…"`',
+  deprecation: 'Since when the key is deprecated: `@` and Unix seconds (RFC 9745)',
+  sunset: 'When the key ends, as an HTTP date (RFC 8594)',
 };
+
+/** What the groups of operations are about. */
+const TAGS: Readonly<Record<string, string>> = {
+  Service:
+    'Whether this process lives and should get requests. At the address of the service, whatever the tenant.',
+  Issuer: 'What resource servers need in order to validate access tokens.',
+  Tokens: 'Tokens for applications, exchange, introspection and revocation of tokens.',
+  'Agent authentication':
+    'An agent proves that it holds its key: it asks for a challenge, signs its canonical payload, and gets tokens for the signature.',
+  Tenant: 'The settings of the tenant at whose address the request is made.',
+  Applications: 'Confidential clients of the token endpoint, with up to two live secrets or with keys.',
+  Agents: 'The agents of the tenant. One is correctly registered when its `registration` is complete.',
+  Keys: 'The public keys with which an agent authenticates.',
+  Anchors: 'Domains that vouch for an agent.',
+  'Audit log':
+    'What was done and tried, by whom, and the signed checkpoints by which a later change is found.',
+  Delegations: 'Which agent may act for which user.',
+  'Trusted issuers': "Issuers whose tokens name this tenant's users.",
+  Events: 'Publishing of events, and their types.',
+  Webhooks: 'Subscriptions to events, and what became of each delivery.',
+};
+
+/** @param names tags of the routes, in the order in which they are to be shown */
+export function describeTags(names: readonly string[]): JsonSchema[] {
+  return [...new Set(names)].map((name) => {
+    const description = TAGS[name];
+    return description === undefined ? { name } : { name, description };
+  });
+}
 
 /** @param declared names of further headers that routes declare */
 export function describeHeaders(declared: readonly string[]): JsonSchema {

@@ -4,6 +4,7 @@ import type { ErrorCode } from '../errors/catalogue.ts';
 import { statusOf } from '../errors/meanings.ts';
 import { errorsOf } from './contract.ts';
 import { exampleName } from './openapi-components.ts';
+import { describeLinks } from './openapi-links.ts';
 import type { createSchemaCollector, JsonSchema } from './openapi-schemas.ts';
 import { type Route, takesToken } from './route.ts';
 
@@ -19,17 +20,24 @@ const ERROR_HEADERS: Readonly<Record<number, readonly string[]>> = {
   503: ['retry-after'],
 };
 
-/** @returns the operation object (OpenAPI 3.1 §4.8.10) of a route */
-export function describeOperation(route: Route, schemas: Schemas): JsonSchema {
+/**
+ * @param options.routes the whole table, to which answers may link
+ * @returns the operation object (OpenAPI 3.1 §4.8.10) of a route
+ */
+export function describeOperation(
+  route: Route,
+  { routes, schemas }: { routes: readonly Route[]; schemas: Schemas },
+): JsonSchema {
   const body = describeBody(route, schemas);
   return {
     operationId: route.operationId,
     summary: route.summary,
+    description: describeInWords(route),
     tags: [route.tag],
     security: describeSecurity(route),
     parameters: describeParameters(route, schemas),
     ...(body === undefined ? {} : { requestBody: body }),
-    responses: { ...describeAnswers(route, schemas), ...describeErrors(route) },
+    responses: { ...describeAnswers(route, { routes, schemas }), ...describeErrors(route) },
   };
 }
 
@@ -38,10 +46,35 @@ export function describePath(path: string): string {
   return path.replace(/:(\w+)/g, '{$1}');
 }
 
+/** What the route says of itself, and then who may call it, since few readers of such a document show scopes of bearer tokens. */
+function describeInWords(route: Route): string {
+  const { description, idempotent } = route;
+  const repeatable = idempotent ? ' Can be repeated safely with an `idempotency-key`.' : '';
+  return [...(description === undefined ? [] : [description]), callerOf(route) + repeatable].join('\n\n');
+}
+
+function callerOf(route: Route): string {
+  const { scope, subject, anyAudience, clientAuthentication } = route;
+  if (takesToken(route)) {
+    const whose = subject === undefined ? '' : ' of an agent';
+    const audience = anyAudience ? ', for any audience' : '';
+    return `Needs a token${whose}${audience}${scope === null ? '' : `, with the scope \`${scope}\``}.`;
+  }
+  if (clientAuthentication === undefined) return 'Takes no token.';
+  const how = clientAuthentication === 'required' ? 'authenticates' : 'may authenticate';
+  return `The client ${how} with HTTP Basic, or with \`client_assertion\` (\`private_key_jwt\`).`;
+}
+
+/** Alternatives, that without any scheme last (OpenAPI 3.1 §4.8.30); none where there is nothing to choose. */
 function describeSecurity(route: Route): JsonSchema[] {
-  const scopes = route.scope === null ? [] : [route.scope];
+  const { scope, clientAuthentication, bindsTokens } = route;
+  const scopes = scope === null ? [] : [scope];
   if (takesToken(route)) return [{ bearer: scopes }, { dpop: scopes }];
-  return route.clientAuthentication ? [{ basic: [] }] : [];
+  const clients: JsonSchema[] = clientAuthentication ? [{ basic: [] }, { private_key_jwt: [] }] : [];
+  const nobody: JsonSchema[] = clientAuthentication === 'required' ? [] : [{}];
+  const bound = bindsTokens ? [...clients, ...nobody].map((caller) => ({ ...caller, dpop_proof: [] })) : [];
+  const all = [...clients, ...bound, ...nobody];
+  return all.length > 1 ? all : [];
 }
 
 function describeParameters({ request, idempotent }: Route, schemas: Schemas): JsonSchema[] {
@@ -73,30 +106,55 @@ function parametersOf(
 }
 
 function describeBody({ request }: Route, schemas: Schemas): JsonSchema | undefined {
-  if (request?.body === undefined) return undefined;
-  const type = request.bodyType === 'form' ? 'application/x-www-form-urlencoded' : 'application/json';
+  const body = request?.described ?? request?.body;
+  if (body === undefined) return undefined;
+  const type = request?.bodyType === 'form' ? 'application/x-www-form-urlencoded' : 'application/json';
+  const examples = request?.examples === undefined ? {} : { examples: request.examples };
   return {
-    required: !request.body.safeParse({}).success,
-    content: { [type]: { schema: schemas.describe(request.body, 'input') } },
+    required: !body.safeParse({}).success,
+    content: { [type]: { schema: schemas.describe(body, 'input'), ...examples } },
   };
 }
 
-function describeAnswers(route: Route, schemas: Schemas): Record<string, JsonSchema> {
+function describeAnswers(
+  route: Route,
+  { routes, schemas }: { routes: readonly Route[]; schemas: Schemas },
+): Record<string, JsonSchema> {
   return Object.fromEntries(
-    Object.entries(route.responses).map(([status, { description, schema, contentType, headers = [] }]) => {
+    Object.entries(route.responses).map(([status, { description, headers = [], ...answer }]) => {
       const replayed = route.idempotent && status.startsWith('2') ? ['idempotency-replayed'] : [];
-      const media = schema === undefined ? {} : { schema: schemas.describe(schema, 'output') };
-      const hasContent = schema !== undefined || contentType !== undefined;
+      const nonce = takesToken(route) ? ['dpop-nonce'] : [];
+      const content = describeContent(answer, schemas);
+      const links = describeLinks(route, Number(status), routes);
       return [
         status,
         {
           description,
-          headers: headersOf([...EVERY_ANSWER, ...headers.map((name) => name.toLowerCase()), ...replayed]),
-          ...(hasContent ? { content: { [contentType ?? 'application/json']: media } } : {}),
+          headers: headersOf([
+            ...EVERY_ANSWER,
+            ...headers.map((name) => name.toLowerCase()),
+            ...replayed,
+            ...nonce,
+          ]),
+          ...(content === undefined ? {} : { content }),
+          ...(Object.keys(links).length === 0 ? {} : { links }),
         },
       ];
     }),
   );
+}
+
+function describeContent(
+  { schema, contentType, examples }: Omit<Route['responses'][number], 'description'>,
+  schemas: Schemas,
+): JsonSchema | undefined {
+  if (schema === undefined && contentType === undefined) return undefined;
+  return {
+    [contentType ?? 'application/json']: {
+      ...(schema === undefined ? {} : { schema: schemas.describe(schema, 'output') }),
+      ...(examples === undefined ? {} : { examples }),
+    },
+  };
 }
 
 function describeErrors(route: Route): Record<string, JsonSchema> {
@@ -127,7 +185,8 @@ export function describeProblem(status: number, codes: readonly ErrorCode[]): Js
   };
 }
 
-function headersOf(names: readonly string[]): JsonSchema {
+/** References to headers, each once. */
+export function headersOf(names: readonly string[]): JsonSchema {
   return Object.fromEntries(
     [...new Set(names)].map((name) => [name, { $ref: `#/components/headers/${name}` }]),
   );

@@ -88,11 +88,20 @@ function rewrite(value: unknown, names: ReadonlyMap<string, string>): unknown {
   if (Array.isArray(value)) return value.map((part) => rewrite(part, names));
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(
-    Object.entries(value).map(([name, part]) => [
-      name,
-      name === '$ref' && typeof part === 'string' && part.startsWith(LOCAL)
-        ? SHARED + (names.get(part.slice(LOCAL.length)) ?? part.slice(LOCAL.length))
-        : rewrite(part, names),
-    ]),
+    Object.entries(value).map(([name, part]) => {
+      if (typeof part !== 'string') return [name, rewrite(part, names)];
+      if (name === 'pattern') return [name, withoutEscapes(part)];
+      const isLocal = name === '$ref' && part.startsWith(LOCAL);
+      const id = part.slice(LOCAL.length);
+      return [name, isLocal ? SHARED + (names.get(id) ?? id) : part];
+    }),
   );
+}
+
+/** Characters beyond ASCII themselves instead of escapes, which not every dialect of regular expressions has. */
+function withoutEscapes(pattern: string): string {
+  return pattern.replace(/\\u([0-9a-f]{4})/gi, (sequence, digits: string) => {
+    const code = Number.parseInt(digits, 16);
+    return code < 0x80 ? sequence : String.fromCharCode(code);
+  });
 }

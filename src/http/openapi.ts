@@ -2,17 +2,31 @@
 import type { Config } from '../config.ts';
 import { publishErrors } from '../errors/meanings.ts';
 import {
+  describeAssertions,
   describeExamples,
   describeHeaders,
+  describeTags,
   PARAMETERS,
   problemSchema,
   SECURITY_SCHEMES,
 } from './openapi-components.ts';
-import { describeOperation, describePath, describeProblem } from './openapi-operation.ts';
+import { describeOperation, describePath } from './openapi-operation.ts';
 import { createSchemaCollector, type JsonSchema } from './openapi-schemas.ts';
+import { describeSystemPaths } from './openapi-system.ts';
 import type { Route } from './route.ts';
 
 type OpenApiConfig = Pick<Config, 'publicUrl' | 'tenantUrl' | 'defaultTenant' | 'errorTypeBase'>;
+
+const DESCRIPTION = `Agent identity, agent authentication and signed webhook events.
+
+- **Addresses.** A tenant has one base URL, which is its issuer too; every path below, apart from those of the service itself, is relative to it.
+- **Errors** are problem details (RFC 7807) with the OAuth fields of RFC 6749: act on \`error\`, show \`detail\`, and quote \`request_id\`. \`x-error-codes\` lists every
+  code, with those that are reserved: named for clients, and caused by nothing yet. They are
+  \`application/problem+json\` or \`application/json\`, by \`Accept\`. An address that is none answers 404, a method that it does not have 405 with \`Allow\`.
+- **Bodies** are JSON in UTF-8 of at most 1 MiB (forms at the OAuth routes): no repeated member, no lone surrogate, no U+0000, no member \`__proto__\`, at most 64
+  levels. Unknown fields and query parameters are refused; fields of the answer may be sent back on PUT and PATCH, and are ignored.
+- **Lists** are pages, the newest first: pass \`next_cursor\` as \`cursor\` until it is null.
+- **Limits.** \`RateLimit\` and \`RateLimit-Policy\` tell what is left; 429 and 503 say in \`Retry-After\` when to come back.`;
 
 /** @returns the OpenAPI 3.1 document of all routes, as plain JSON values */
 export function createOpenApi({
@@ -27,10 +41,13 @@ export function createOpenApi({
   const answers = routes.flatMap((route) => Object.values(route.responses));
   for (const schema of [problemSchema, ...answers.map((answer) => answer.schema)])
     if (schema !== undefined) schemas.describe(schema, 'output');
-  const paths: Record<string, JsonSchema> = describeSystemPaths(config.publicUrl);
+  const paths: Record<string, JsonSchema> = describeSystemPaths(config.publicUrl, schemas);
   for (const route of routes) {
     const path = describePath(route.path);
-    paths[path] = { ...paths[path], [route.method.toLowerCase()]: describeOperation(route, schemas) };
+    paths[path] = {
+      ...paths[path],
+      [route.method.toLowerCase()]: describeOperation(route, { routes, schemas }),
+    };
   }
   return {
     openapi: '3.1.1',
@@ -38,16 +55,15 @@ export function createOpenApi({
     info: {
       title: 'Countersign',
       version: '1.0.0',
-      description:
-        'Agent identity, agent authentication and signed webhook events. `x-error-codes` lists every code that `error` of an error body can hold, with those that are reserved: named for clients, and caused by nothing yet.',
+      description: DESCRIPTION,
     },
     servers: describeServers(config),
-    tags: [...new Set(routes.map((route) => route.tag))].map((name) => ({ name })),
+    tags: describeTags([...routes.map((route) => route.tag), 'Service']),
     'x-error-codes': publishErrors(),
     paths,
     components: {
       schemas: schemas.components,
-      securitySchemes: SECURITY_SCHEMES,
+      securitySchemes: { ...SECURITY_SCHEMES, private_key_jwt: describeAssertions(config.publicUrl) },
       parameters: PARAMETERS,
       headers: describeHeaders(answers.flatMap((answer) => answer.headers ?? [])),
       examples: describeExamples(config.errorTypeBase),
@@ -64,47 +80,4 @@ function describeServers({ publicUrl, tenantUrl, defaultTenant }: OpenApiConfig)
   return defaultTenant === undefined
     ? [others]
     : [{ url: publicUrl, description: `The tenant ${defaultTenant}` }, others];
-}
-
-/** What belongs to no tenant, always at the service's own address. */
-function describeSystemPaths(publicUrl: string): Record<string, JsonSchema> {
-  const operation = (
-    operationId: string,
-    summary: string,
-    properties: readonly string[],
-    errors: JsonSchema = {},
-  ): JsonSchema => ({
-    servers: [{ url: publicUrl }],
-    get: {
-      operationId,
-      summary,
-      tags: ['Service'],
-      security: [],
-      responses: {
-        200: {
-          description: summary,
-          headers: { 'x-request-id': { $ref: '#/components/headers/x-request-id' } },
-          content: {
-            'application/json': {
-              schema: {
-                type: 'object',
-                properties: Object.fromEntries(properties.map((name) => [name, { type: 'string' }])),
-              },
-            },
-          },
-        },
-        ...errors,
-      },
-    },
-  });
-  return {
-    '/healthz': operation('getHealth', 'This process lives', ['status']),
-    '/readyz': operation(
-      'getReadiness',
-      'This process can serve requests',
-      ['status', 'database', 'temporal'],
-      { 503: describeProblem(503, ['temporarily_unavailable']) },
-    ),
-    '/openapi.json': operation('getOpenApi', 'This document', ['openapi']),
-  };
 }

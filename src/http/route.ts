@@ -8,6 +8,9 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 export { MANAGEMENT_SCOPES, type ManagementScope } from '../tokens/scope.ts';
 
+/** A body to show in the documentation. */
+export type Example = { readonly summary: string; readonly value: unknown };
+
 type RouteResponse = {
   readonly description: string;
   /** Schema of the body; none for an answer without one. */
@@ -16,6 +19,7 @@ type RouteResponse = {
   readonly contentType?: string;
   /** Names of headers that this answer carries beyond those of every answer. */
   readonly headers?: readonly string[];
+  readonly examples?: Readonly<Record<string, Example>>;
 };
 
 type Schemas = {
@@ -24,6 +28,10 @@ type Schemas = {
   readonly body?: ZodType;
   /** `json` unless said; `form` is `application/x-www-form-urlencoded`. */
   readonly bodyType?: 'json' | 'form';
+  /** What openapi.json says of the body where the guard lets more through, for the handler to answer it with a better error. */
+  readonly described?: ZodType;
+  /** Bodies to show, by name. */
+  readonly examples?: Readonly<Record<string, Example>>;
   /** Our own fields that PUT and PATCH ignore in the body; unless said, those of the 200 answer that the body does not know. */
   readonly readOnly?: readonly string[];
 };
@@ -55,6 +63,8 @@ type RouteDefinition<S extends Schemas> = {
   readonly path: string;
   readonly operationId: string;
   readonly summary: string;
+  /** What the summary and the schemas do not say, in Markdown. */
+  readonly description?: string;
   readonly tag: string;
   /** Scope that the bearer token must hold; null for a route that takes no token, or one of any scope (see `subject`). */
   readonly scope: ManagementScope | 'openid' | null;
@@ -68,8 +78,10 @@ type RouteDefinition<S extends Schemas> = {
   readonly idempotent?: true;
   /** Top-level fields of the answer that are shown once: they are not kept for a replay of the same `idempotency-key`. */
   readonly secretFields?: readonly string[];
-  /** The caller authenticates as a client (HTTP Basic); the service checks it. */
-  readonly clientAuthentication?: true;
+  /** The caller authenticates as a client (HTTP Basic or private_key_jwt), or may do so; the service checks it. */
+  readonly clientAuthentication?: 'required' | 'optional';
+  /** Takes a DPoP proof, to which the issued tokens are bound; routes with a scope take one with a bound token. */
+  readonly bindsTokens?: true;
   /** Pages of any origin may read it; unless said, only public GETs below `/.well-known/`. */
   readonly cors?: boolean;
   readonly request?: S;

@@ -1,5 +1,6 @@
 // The routes of agents' keys. They must never decide anything: shapes in, one service call, shapes out.
 import { defineRoute, type Route } from '../http/route.ts';
+import { REGISTRATIONS } from './key.examples.ts';
 import {
   agentKeysParams,
   deprecateKeyBody,
@@ -39,10 +40,12 @@ export function createKeyRoutes({ keys }: { keys: KeyService }): Route[] {
       path: '/api/v1/agents/:agent_id/keys',
       operationId: 'registerAgentKey',
       summary: 'Register a key',
+      description:
+        'Its fingerprint, the SHA-256 of the raw public key, names it at authentication. A key lives once in a tenant. It is verified by its first successful challenge, or now by `proof`. Private keys are refused.',
       tag: TAG,
       scope: 'agents:write',
       idempotent: true,
-      request: { params: agentKeysParams, body: registerKeyBody },
+      request: { params: agentKeysParams, body: registerKeyBody, examples: REGISTRATIONS },
       exists: (context, params) => keys.hasAgent(context, params.agent_id),
       responses: { 201: { description: 'The key', schema: keySchema, headers: ['location'] } },
       errors: ['not_found', 'key_exists'],

@@ -3,6 +3,8 @@ import type { ErrorCode } from '../errors/catalogue.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import { introspectionSchema, tokenParametersSchema } from './introspection.schemas.ts';
 import type { IntrospectionService } from './introspection.service.ts';
+import { INTROSPECTIONS, TOKEN_PARAMETERS } from './token.examples.ts';
+import { tokenParametersForm } from './token-form.schemas.ts';
 
 const TAG = 'Tokens';
 const ERRORS: readonly ErrorCode[] = ['invalid_client', 'rate_limited'];
@@ -19,11 +21,20 @@ export function createIntrospectionRoutes({
       path: '/oauth/introspect',
       operationId: 'introspectToken',
       summary: 'Tell whether a token is active, and what it says (RFC 7662)',
+      description:
+        'For applications of the tenant: any of its access and refresh tokens. A token that is expired, revoked or unknown is not active, and so is one of a suspended agent.',
       tag: TAG,
       scope: null,
-      clientAuthentication: true,
-      request: { body: tokenParametersSchema, bodyType: 'form' },
-      responses: { 200: { description: 'What the token says', schema: introspectionSchema } },
+      clientAuthentication: 'required',
+      request: {
+        body: tokenParametersSchema,
+        bodyType: 'form',
+        described: tokenParametersForm,
+        examples: TOKEN_PARAMETERS,
+      },
+      responses: {
+        200: { description: 'What the token says', schema: introspectionSchema, examples: INTROSPECTIONS },
+      },
       errors: ERRORS,
       handler: async ({ context, body, header }) => ({
         status: 200,
@@ -38,10 +49,17 @@ export function createIntrospectionRoutes({
       path: '/oauth/revoke',
       operationId: 'revokeToken',
       summary: 'End a token (RFC 7009)',
+      description:
+        'A refresh token ends with all that came from the same authentication; an access token ends alone. The answer is the same for a token that never was.',
       tag: TAG,
       scope: null,
-      clientAuthentication: true,
-      request: { body: tokenParametersSchema, bodyType: 'form' },
+      clientAuthentication: 'required',
+      request: {
+        body: tokenParametersSchema,
+        bodyType: 'form',
+        described: tokenParametersForm,
+        examples: TOKEN_PARAMETERS,
+      },
       responses: { 200: { description: 'The token is not active any more, or never was' } },
       errors: ERRORS,
       handler: async ({ context, body, header }) => {

@@ -4,15 +4,13 @@ import { delegationClaims } from './access-token.ts';
 import { clientAssertion } from './token.schemas.ts';
 
 /** Form parameters of both routes (RFC 7662 §2.1, RFC 7009 §2.1). */
-export const tokenParametersSchema = z
-  .object({
-    token: z.string().optional().describe('An access or refresh token; required'),
-    token_type_hint: z.string().optional().describe('access_token or refresh_token; not needed'),
-    client_id: z.string().optional(),
-    client_secret: z.string().optional().describe('Refused: authenticate with HTTP Basic'),
-    ...clientAssertion,
-  })
-  .meta({ id: 'TokenParameters' });
+export const tokenParametersSchema = z.object({
+  token: z.string().optional().describe('An access or refresh token; required'),
+  token_type_hint: z.string().optional().describe('access_token or refresh_token; not needed'),
+  client_id: z.string().optional(),
+  client_secret: z.string().optional().describe('Refused: authenticate with HTTP Basic'),
+  ...clientAssertion,
+});
 
 /** RFC 7662 §2.2. All members but `active` are there only when it is true. */
 export const introspectionSchema = z

@@ -1,7 +1,9 @@
 // The token endpoint. It must never read credentials itself: the header goes to the service as it is.
 import { defineRoute, type Route } from '../http/route.ts';
+import { TOKEN_ANSWERS, TOKEN_REQUESTS } from './token.examples.ts';
 import { tokenAnswerSchema, tokenRequestSchema } from './token.schemas.ts';
 import { TOKEN_PATH, type TokenEndpointService } from './token-endpoint.service.ts';
+import { tokenRequestForm } from './token-form.schemas.ts';
 
 /** Routes that hand out tokens. Source: Specification, "Agent authentication routes". */
 export function createTokenRoutes({ tokenEndpoint }: { tokenEndpoint: TokenEndpointService }): Route[] {
@@ -11,15 +13,24 @@ export function createTokenRoutes({ tokenEndpoint }: { tokenEndpoint: TokenEndpo
       path: TOKEN_PATH,
       operationId: 'requestToken',
       summary:
-        'Get an access token: with client credentials, a refresh token, or in exchange for a user’s token',
+        "Get an access token: with client credentials, a refresh token, or in exchange for a user's token",
+      description:
+        'The grants are told apart by `grant_type`. With a DPoP proof (RFC 9449) the tokens are bound to its key, and `token_type` is `DPoP`. A parameter that comes twice is refused, an unknown one is ignored (RFC 6749 §3.2).',
       tag: 'Tokens',
       scope: null,
-      clientAuthentication: true,
-      request: { body: tokenRequestSchema, bodyType: 'form' },
+      clientAuthentication: 'optional',
+      bindsTokens: true,
+      request: {
+        body: tokenRequestSchema,
+        bodyType: 'form',
+        described: tokenRequestForm,
+        examples: TOKEN_REQUESTS,
+      },
       responses: {
         200: {
           description: 'The token',
           schema: tokenAnswerSchema,
+          examples: TOKEN_ANSWERS,
           headers: ['cache-control', 'pragma', 'dpop-nonce'],
         },
       },

@@ -24,7 +24,7 @@ const clientRoute = defineRoute({
   summary: 'Token',
   tag: 'Tokens',
   scope: null,
-  clientAuthentication: true,
+  clientAuthentication: 'required',
   responses: { 204: { description: 'ok' } },
   errors: ['invalid_request'],
   handler: () => ({ status: 204 }),

@@ -6,6 +6,7 @@ import type { PublishedError } from '../../src/errors/meanings.ts';
 import { errorsOf } from '../../src/http/contract.ts';
 import { createOpenApi } from '../../src/http/openapi.ts';
 import { problemSchema } from '../../src/http/openapi-components.ts';
+import { createSchemaCollector } from '../../src/http/openapi-schemas.ts';
 import { defineRoute, MANAGEMENT_SCOPES, type Route, takesToken } from '../../src/http/route.ts';
 import { createRouter } from '../../src/http/router.ts';
 import { loadAllRoutes } from './route-table.ts';
@@ -20,16 +21,28 @@ const parameter = z.object({
 const reference = z.strictObject({ $ref: z.string().startsWith('#/components/') });
 const media = z.record(
   z.string(),
-  z.object({ schema: z.looseObject({}).optional(), examples: z.record(z.string(), reference).optional() }),
+  z.object({
+    schema: z.looseObject({}).optional(),
+    examples: z
+      .record(z.string(), z.union([reference, z.strictObject({ summary: z.string(), value: z.unknown() })]))
+      .optional(),
+  }),
 );
 const response = z.strictObject({
   description: z.string().min(1),
   headers: z.record(z.string(), reference),
   content: media.optional(),
+  links: z
+    .record(
+      z.string(),
+      z.strictObject({ operationId: z.string(), parameters: z.record(z.string(), z.string()) }),
+    )
+    .optional(),
 });
 const operation = z.strictObject({
   operationId: z.string().regex(/^[a-z][A-Za-z0-9]*$/),
   summary: z.string().min(3),
+  description: z.string().min(10),
   tags: z.array(z.string()).length(1),
   security: z.array(z.record(z.string(), z.array(z.string()))),
   parameters: z.array(z.union([reference, parameter])).optional(),
@@ -168,8 +181,9 @@ describe('openapi.json', () => {
     for (const { operationId, responses } of operations())
       for (const [status, { content = {} }] of Object.entries(responses))
         for (const { examples: named = {} } of Object.values(content))
-          for (const [code, { $ref }] of Object.entries(named)) {
-            const name = $ref.split('/').at(-1) ?? '';
+          for (const [code, shown] of Object.entries(named)) {
+            if (!('$ref' in shown)) continue;
+            const name = shown.$ref.split('/').at(-1) ?? '';
             used.add(name);
             const problem = problemSchema.strict().parse(examples[name]?.value);
             expect([problem.status, problem.error], `${operationId} ${status}`).toEqual([
@@ -194,10 +208,64 @@ describe('openapi.json', () => {
 
   it('says who may call what', () => {
     const security = Object.fromEntries(operations().map((one) => [one.operationId, one.security]));
-    expect(security.requestToken).toEqual([{ basic: [] }]);
+    expect(security.introspectToken).toEqual([{ basic: [] }, { private_key_jwt: [] }]);
+    expect(security.requestToken).toEqual([
+      { basic: [] },
+      { private_key_jwt: [] },
+      { basic: [], dpop_proof: [] },
+      { private_key_jwt: [], dpop_proof: [] },
+      { dpop_proof: [] },
+      {},
+    ]);
+    expect(security.verifyChallenge).toEqual([{ dpop_proof: [] }, {}]);
     expect(security.getJwks).toEqual([]);
     expect(security.getSelf).toEqual([{ bearer: [] }, { dpop: [] }]);
     expect(security.createAgent).toEqual([{ bearer: ['agents:write'] }, { dpop: ['agents:write'] }]);
+  });
+
+  it('tells in words which scope an operation needs', () => {
+    for (const route of routes.filter(({ scope }) => scope !== null)) {
+      const described = operations().find(({ operationId }) => operationId === route.operationId);
+      expect(described?.description, route.operationId).toContain(`the scope \`${route.scope}\``);
+    }
+  });
+
+  it('shows examples that the schemas accept', () => {
+    const shown = routes.flatMap(({ operationId, request, responses }) =>
+      [
+        { schema: request?.described ?? request?.body, examples: request?.examples },
+        ...Object.values(responses),
+      ].flatMap(({ schema, examples }) =>
+        Object.entries(examples ?? {}).map(([name, example]) => ({ operationId, name, schema, example })),
+      ),
+    );
+    expect(shown.length).toBeGreaterThan(15);
+    for (const { operationId, name, schema, example } of shown)
+      expect(schema?.safeParse(example.value), `${operationId} ${name}`).toMatchObject({ success: true });
+  });
+
+  it('links what is made and listed to what can be done with it', () => {
+    const linksOf = (operationId: string, status: string) =>
+      operations().find((one) => one.operationId === operationId)?.responses[status]?.links ?? {};
+    expect(linksOf('createAgent', '201').registerAgentKey?.parameters).toEqual({
+      agent_id: '$response.body#/id',
+    });
+    expect(linksOf('registerAgentKey', '201').revokeAgentKey?.parameters).toEqual({
+      agent_id: '$request.path.agent_id',
+      key_id: '$response.body#/key_id',
+    });
+    expect(linksOf('testWebhook', '202').getWebhookDelivery?.parameters).toEqual({
+      id: '$request.path.id',
+      delivery_id: '$response.body#/delivery_id',
+    });
+    expect(linksOf('listAuditLogs', '200').getAuditLog?.parameters).toEqual({
+      id: '$response.body#/data/0/id',
+    });
+    expect(linksOf('updateAgent', '200')).toEqual({});
+    const names = new Set(operations().map(({ operationId }) => operationId));
+    for (const { responses } of operations())
+      for (const link of Object.values(responses).flatMap(({ links }) => Object.values(links ?? {})))
+        expect(names).toContain(link.operationId);
   });
 
   it('names the tenant in the server address, and offers the default tenant only where there is one', () => {
@@ -208,6 +276,12 @@ describe('openapi.json', () => {
 });
 
 describe('schemas', () => {
+  it('hold no escape in patterns that not every dialect of regular expressions has', () => {
+    const schema = z.object({ a: z.string().regex(/^[^\u200b-\u200f]+$/) });
+    const described = createSchemaCollector().describe(schema, 'input');
+    expect(described).toMatchObject({ properties: { a: { pattern: '^[^\u200b-\u200f]+$' } } });
+  });
+
   it('become components by id, with a second form only where input and output differ', () => {
     const inner = z.object({ a: z.string() }).meta({ id: 'HttpTestInner' });
     const outer = z.strictObject({ inner, n: z.number() }).meta({ id: 'HttpTestOuter' });

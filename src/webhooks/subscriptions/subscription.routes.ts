@@ -1,5 +1,6 @@
 // The routes of subscriptions. They must never decide anything: shapes in, one service call, shapes out.
 import { defineRoute, type Route } from '../../http/route.ts';
+import { SUBSCRIPTIONS } from './subscription.examples.ts';
 import {
   createdSubscriptionSchema,
   createSubscriptionBody,
@@ -44,11 +45,13 @@ export function createSubscriptionRoutes({ subscriptions }: { subscriptions: Sub
       path: '/api/v1/webhooks',
       operationId: 'createWebhook',
       summary: 'Create a subscription',
+      description:
+        'Events that match are delivered to its URL, signed with its secret, at least once. With a pattern and no `sink` it becomes an audit sink. URLs of private networks and names that are only local are refused.',
       tag: TAG,
       scope: 'webhooks:write',
       idempotent: true,
       secretFields: ['secret'],
-      request: { body: createSubscriptionBody },
+      request: { body: createSubscriptionBody, examples: SUBSCRIPTIONS },
       responses: {
         201: {
           description: 'The subscription. A generated secret is shown here and nowhere else.',
@@ -92,7 +95,9 @@ export function createSubscriptionRoutes({ subscriptions }: { subscriptions: Sub
       method: 'PUT',
       path: '/api/v1/webhooks/:id',
       operationId: 'updateWebhook',
-      summary: 'Change the fields that the body names',
+      summary: 'Change a subscription',
+      description:
+        'Changes the fields that the body names. While `active` is false no attempt begins; deliveries wait and go out, paced and from the oldest, when it is true again.',
       tag: TAG,
       scope: 'webhooks:write',
       request: { params: subscriptionParams, body: updateSubscriptionBody },

@@ -1,0 +1,35 @@
+// Examples of publishing for openapi.json.
+
+const ORDER = {
+  type: 'orders.order.placed',
+  data: { order_id: 'o-1001', total: '12.50' },
+  event_id: 'o-1001-placed',
+} as const;
+
+export const PUBLICATIONS = {
+  one: { summary: 'One event; sent again, it is known by its event_id', value: ORDER },
+  many: {
+    summary: 'Several events',
+    value: [ORDER, { type: 'orders.order.paid', data: { order_id: 'o-1001' } }],
+  },
+} as const;
+
+export const PUBLISHED = {
+  one: {
+    summary: 'Accepted, and to be delivered twice',
+    value: { event_id: 'o-1001-placed', deliveries: 2 },
+  },
+  many: {
+    summary: 'One accepted, one refused',
+    value: {
+      results: [
+        { event_id: 'o-1001-placed', deliveries: 2 },
+        {
+          status: 409,
+          error: 'event_id_conflict',
+          error_description: 'The event id belongs to an event with other content.',
+        },
+      ],
+    },
+  },
+} as const;

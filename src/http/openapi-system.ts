@@ -1,0 +1,80 @@
+// Describes what belongs to no tenant: liveness, readiness, and the description itself. See system-routes.ts, which answers these.
+import { z } from 'zod';
+import type { ErrorCode } from '../errors/catalogue.ts';
+import { problemSchema } from './openapi-components.ts';
+import { describeProblem, headersOf } from './openapi-operation.ts';
+import type { createSchemaCollector, JsonSchema } from './openapi-schemas.ts';
+
+/** What Node's parser and the shell answer in front of any address. */
+const ERRORS: readonly (readonly [number, readonly ErrorCode[]])[] = [
+  [400, ['invalid_request']],
+  [408, ['request_timeout']],
+  [431, ['header_fields_too_large']],
+  [500, ['server_error']],
+];
+
+const temporal = z
+  .enum(['ok', 'degraded'])
+  .describe('Without Temporal this process serves requests; deliveries wait.');
+
+const healthSchema = z.strictObject({ status: z.literal('ok') }).meta({ id: 'Health' });
+const readinessSchema = z
+  .strictObject({ status: z.literal('ready'), database: z.literal('ok'), temporal })
+  .meta({ id: 'Readiness' });
+const notReadySchema = problemSchema
+  .extend({ database: z.enum(['ok', 'unavailable', 'migrations_pending']), temporal })
+  .meta({ id: 'NotReady', description: 'Problem details with the states of the parts (RFC 7807 §3.2)' });
+const openApiSchema = z.looseObject({ openapi: z.string() }).meta({ id: 'OpenApi' });
+
+/** @param publicUrl the service's own address, at which these are */
+export function describeSystemPaths(
+  publicUrl: string,
+  schemas: ReturnType<typeof createSchemaCollector>,
+): Record<string, JsonSchema> {
+  const at = (operationId: string, summary: string, description: string, responses: JsonSchema) => ({
+    servers: [{ url: publicUrl, description: 'The service' }],
+    get: {
+      operationId,
+      summary,
+      description,
+      tags: ['Service'],
+      security: [],
+      parameters: [{ $ref: '#/components/parameters/x-request-id' }],
+      responses: {
+        ...responses,
+        ...Object.fromEntries(ERRORS.map(([status, codes]) => [status, describeProblem(status, codes)])),
+      },
+    },
+  });
+  const answer = (description: string, schema: z.ZodType, headers: readonly string[] = []) => ({
+    description,
+    headers: headersOf(['x-request-id', ...headers]),
+    content: { 'application/json': { schema: schemas.describe(schema, 'output') } },
+  });
+  const notReady = schemas.describe(notReadySchema, 'output');
+  return {
+    '/healthz': at('getHealth', 'Ask whether this process lives', 'Looks at nothing but itself.', {
+      200: answer('It lives', healthSchema),
+    }),
+    '/readyz': at(
+      'getReadiness',
+      'Ask whether this process should get requests',
+      'Looks at the database and its migrations. Temporal is told of, and does not count.',
+      {
+        200: answer('It is ready', readinessSchema),
+        503: {
+          description: 'It is not ready: `temporarily_unavailable`',
+          headers: headersOf(['x-request-id', 'retry-after']),
+          content: { 'application/problem+json': { schema: notReady } },
+        },
+      },
+    ),
+    '/openapi.json': at('getOpenApi', 'Read this document', 'As this process serves it.', {
+      200: answer('OpenAPI 3.1', openApiSchema, ['cache-control', 'etag']),
+      304: {
+        description: 'Not modified since the ETag in If-None-Match',
+        headers: headersOf(['x-request-id', 'cache-control', 'etag']),
+      },
+    }),
+  };
+}

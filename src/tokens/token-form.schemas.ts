@@ -1,0 +1,89 @@
+// The forms of the token routes as openapi.json describes them. The guard lets more through: what is unknown or incomplete gets an OAuth error of its own.
+import { z } from 'zod';
+import {
+  ACTOR_TYPES,
+  ISSUED_TOKEN_TYPE,
+  SUBJECT_TYPES,
+  TOKEN_EXCHANGE_GRANT,
+} from '../token-exchange/exchange-request.ts';
+import { ASSERTION_TYPE } from './client-method.ts';
+
+const clientAssertion = {
+  client_assertion: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      '`private_key_jwt` (RFC 7523), instead of HTTP Basic: a JWT that a key of the application signed',
+    ),
+  client_assertion_type: z.literal(ASSERTION_TYPE).optional(),
+};
+
+const token = z.string().min(1);
+const scope = z.string().optional();
+const resource = z.string().optional();
+
+const clientCredentials = z
+  .object({
+    grant_type: z.literal('client_credentials'),
+    scope: scope.describe("Space-separated; all of the application's scopes when absent"),
+    ...clientAssertion,
+  })
+  .meta({
+    id: 'ClientCredentialsRequest',
+    title: 'Client credentials',
+    description:
+      'RFC 6749 §4.4. The client authenticates; its configuration says the audience, so that `audience` is refused.',
+  });
+
+const refreshToken = z
+  .object({
+    grant_type: z.literal('refresh_token'),
+    refresh_token: token.describe('The token to exchange; it is spent by that'),
+    scope: scope.describe('Space-separated; a part of its scopes, all of them when absent'),
+    resource: resource.describe(
+      "Which of the agent's audiences the access token is for (RFC 8707); that of the authentication when absent",
+    ),
+    client_id: z.literal('service-agent').optional(),
+  })
+  .meta({
+    id: 'RefreshTokenRequest',
+    title: 'Refresh token',
+    description:
+      'RFC 6749 §6, for agents: without client authentication, and with a proof by its key for a bound token.',
+  });
+
+const tokenExchange = z
+  .object({
+    grant_type: z.literal(TOKEN_EXCHANGE_GRANT),
+    subject_token: token.describe('The token of whom the agent acts for, by this issuer or a trusted one'),
+    subject_token_type: z.enum(SUBJECT_TYPES),
+    actor_token: token.describe("The agent's own access token"),
+    actor_token_type: z.enum(ACTOR_TYPES),
+    requested_token_type: z.literal(ISSUED_TOKEN_TYPE).optional(),
+    scope: scope.describe('Space-separated; all that user, agent and delegation allow when absent'),
+    resource: resource.describe("Which of the agent's audiences the token is for (RFC 8707)"),
+    audience: z.string().optional().describe('As `resource`, for an audience that is no URI'),
+    ...clientAssertion,
+  })
+  .meta({
+    id: 'TokenExchangeRequest',
+    title: 'Token exchange',
+    description: 'RFC 8693: a token with which an agent acts for a user. It needs a delegation.',
+  });
+
+/** The requests of `POST /oauth/token`, one for each grant. */
+export const tokenRequestForm = z.discriminatedUnion('grant_type', [
+  clientCredentials,
+  refreshToken,
+  tokenExchange,
+]);
+
+/** Introspection and revocation (RFC 7662 §2.1, RFC 7009 §2.1). */
+export const tokenParametersForm = z
+  .object({
+    token: token.describe('An access or refresh token'),
+    token_type_hint: z.string().optional().describe('access_token or refresh_token; not needed'),
+    ...clientAssertion,
+  })
+  .meta({ id: 'TokenParameters' });
