@@ -100,6 +100,9 @@ export const updateApplicationBody = z
   .meta({ id: 'ApplicationPatch' });
 
 export const applicationParams = z.object({ client_id: z.uuid() });
+/** A secret takes no field. */
+export const createSecretBody = z.strictObject({});
+
 export const secretParams = z.object({ client_id: z.uuid(), secret_id: z.uuid() });
 
 /** An application as answers show it. @param baseUrl of its tenant */

@@ -25,7 +25,7 @@ import type { Route } from './route.ts';
 import { createRouter } from './router.ts';
 import { answerSystemRoutes } from './system-routes.ts';
 import { findTarget } from './target.ts';
-import { resolveTenant } from './tenant.ts';
+import { locateTenant, resolveTenant } from './tenant.ts';
 import { createTenantLocator } from './tenant-locator.ts';
 
 export type AppConfig = Pick<
@@ -63,8 +63,9 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
       openapi: createOpenApi({ routes, config }),
       errorTypeBase: config.errorTypeBase,
     }),
+    locateTenant(createTenantLocator(config)),
     limitAddress(rateLimits),
-    resolveTenant(createTenantLocator(config), (slug) => tenants.bySlug(slug)),
+    resolveTenant((slug) => tenants.bySlug(slug)),
     limitTenant(rateLimits),
     ...createRouter(routes, (route) => [
       allowAnyOrigin(route),

@@ -6,8 +6,10 @@ export type RequestState = {
   requestId: string;
   /** The client's IP address. */
   address: string;
-  /** Path below the tenant's address; the whole path until the tenant is known. */
+  /** Path below the tenant's address; the whole path until that is told. */
   path: string;
+  /** The slug that the address names; undefined where no tenant can live. */
+  slug?: string | undefined;
   /** Set once the tenant is known; authorization and idempotency replace it by a fuller one. */
   context?: RequestContext;
   /** The route's operationId. */

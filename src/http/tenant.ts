@@ -5,18 +5,25 @@ import type { Middleware } from './request-state.ts';
 import type { TenantLocation } from './tenant-locator.ts';
 
 /**
- * @param locate tells slug and remaining path from the `Host` header and the raw path
- * @param bySlug looks a tenant up
+ * Tells the tenant's slug and the path below its address. It comes before anything is counted or looked up: the form of an error
+ * depends on that path, and a refusal for too many requests or for want of a database is an error like any other.
+ * @param locate tells both from the `Host` header and the raw path
  */
-export function resolveTenant(
-  locate: (host: string, path: string) => TenantLocation,
-  bySlug: (slug: string) => Promise<Tenant | undefined>,
-): Middleware {
+export function locateTenant(locate: (host: string, path: string) => TenantLocation): Middleware {
+  return (ctx, next) => {
+    const { slug, path } = locate(ctx.req.headers.host ?? '', ctx.path);
+    ctx.state.slug = slug;
+    ctx.state.path = path;
+    return next();
+  };
+}
+
+/** @param bySlug looks a tenant up */
+export function resolveTenant(bySlug: (slug: string) => Promise<Tenant | undefined>): Middleware {
   return async (ctx, next) => {
     const { headers } = ctx.req;
-    const { slug, path } = locate(headers.host ?? '', ctx.path);
     const { state } = ctx;
-    state.path = path;
+    const { slug } = state;
     const tenant = slug === undefined ? undefined : await bySlug(slug);
     if (tenant === undefined) throw new ServiceError('not_found', { detail: 'No such address.' });
     state.context = {

@@ -4,7 +4,7 @@ import type { ApplicationService, Client } from '../applications/application.ser
 import type { BruteForceService } from '../audit/brute-force.service.ts';
 import type { RequestContext } from '../context.ts';
 import { hashesEqual, hashSecret } from '../crypto/opaque-secret.node.ts';
-import { ServiceError } from '../errors/service-error.ts';
+import { invalidField, ServiceError } from '../errors/service-error.ts';
 import { type ClientCredentials, parseBasicCredentials } from './basic-credentials.ts';
 import type { ClientAssertionService } from './client-assertion.service.ts';
 import { clientRefused } from './client-credentials.ts';
@@ -100,7 +100,7 @@ export function createClientAuthenticationService({
     ): Promise<Client> => {
       const credentials = parseBasicCredentials(authorization);
       if (credentials === 'malformed') {
-        throw new ServiceError('invalid_request', { detail: 'The Authorization header is malformed.' });
+        throw invalidField('header.authorization', 'is malformed');
       }
       const method = chooseMethod(parameters, credentials);
       const client =
@@ -118,7 +118,7 @@ export type ClientAuthenticationService = ReturnType<typeof createClientAuthenti
 /** A `client_id` beside the credentials must be theirs. */
 function checkClientId<T extends { readonly clientId: string }>(sent: string | undefined, credentials: T): T {
   if (sent !== undefined && sent !== credentials.clientId) {
-    throw new ServiceError('invalid_request', { detail: 'The client_id is not the authenticated client.' });
+    throw invalidField('body.client_id', 'is not the authenticated client');
   }
   return credentials;
 }

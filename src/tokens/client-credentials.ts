@@ -1,6 +1,6 @@
 // The rules of the client credentials grant. They must never see a secret: whether it was right is an input here.
 import type { Client } from '../applications/application.ts';
-import { ServiceError } from '../errors/service-error.ts';
+import { invalidField, ServiceError } from '../errors/service-error.ts';
 import type { AccessTokenGrant } from './access-token.ts';
 import { grantScopes, intersectScopes } from './scope.ts';
 import type { TokenParameters } from './token-answer.ts';
@@ -10,10 +10,7 @@ export const CLIENT_CREDENTIALS = 'client_credentials';
 /** @throws ServiceError `invalid_request` with an `audience` (Specification, "Client credentials rules") */
 export function checkTokenRequest(parameters: TokenParameters): void {
   if (parameters.audience === undefined) return;
-  throw refuse(
-    'invalid_request',
-    "The audience comes from the application's configuration: do not send one.",
-  );
+  throw invalidField('body.audience', "comes from the application's configuration: do not send one");
 }
 
 /**
@@ -54,7 +51,7 @@ export function clientRefused(): ServiceError {
 }
 
 function refuse(
-  code: 'invalid_request' | 'invalid_client' | 'unauthorized_client' | 'policy_denied',
+  code: 'invalid_client' | 'unauthorized_client' | 'policy_denied',
   detail: string,
 ): ServiceError {
   return new ServiceError(code, { detail });

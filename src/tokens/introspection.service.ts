@@ -5,7 +5,7 @@ import type { RequestContext } from '../context.ts';
 import { hashSecret } from '../crypto/opaque-secret.node.ts';
 import type { Database } from '../database/database.ts';
 import type { Unit } from '../database/transaction.ts';
-import { ServiceError } from '../errors/service-error.ts';
+import { invalidField, ServiceError } from '../errors/service-error.ts';
 import type { EventService, JsonObject } from '../events/event.service.ts';
 import { type AccessTokenClaims, principalOf } from './access-token.ts';
 import type { ClientAuthenticationService } from './client-authentication.service.ts';
@@ -133,7 +133,7 @@ export function createIntrospectionService({
 export type IntrospectionService = ReturnType<typeof createIntrospectionService>;
 
 function readToken({ token }: TokenParameters): string {
-  if (token === undefined) throw new ServiceError('invalid_request', { detail: 'The token is missing.' });
+  if (token === undefined) throw invalidField('body.token', 'is missing');
   return token;
 }
 

@@ -8,7 +8,7 @@ import { hashSecret } from '../crypto/opaque-secret.node.ts';
 import type { Database } from '../database/database.ts';
 import { newId } from '../database/ids.ts';
 import type { Unit } from '../database/transaction.ts';
-import { ServiceError } from '../errors/service-error.ts';
+import { invalidField, ServiceError } from '../errors/service-error.ts';
 import type { EventService, JsonObject } from '../events/event.service.ts';
 import type { RefreshRotationStore } from './refresh-rotation.store.ts';
 import type { SuccessorDeriver } from './refresh-successor.deriver.ts';
@@ -202,8 +202,7 @@ export function createRefreshService({
         throw new ServiceError('invalid_client', {
           detail: "An agent's refresh token needs no client authentication.",
         });
-      if (text === undefined)
-        throw new ServiceError('invalid_request', { detail: 'The refresh_token is missing.' });
+      if (text === undefined) throw invalidField('body.refresh_token', 'is missing');
       const key = await proveKey();
       const asked = { scope, resource, jkt: key?.jkt };
       const digest = createHash('sha256').update(describeRequest(asked)).digest();

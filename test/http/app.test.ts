@@ -4,7 +4,9 @@ import pino from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { ServiceError } from '../../src/errors/service-error.ts';
+import { createRateLimiter } from '../../src/http/rate-limit.ts';
 import { defineRoute } from '../../src/http/route.ts';
+import { countAlone } from './counts.ts';
 import { ERROR_TYPE_BASE, startTestServer, type TestServer } from './test-server.ts';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
@@ -138,6 +140,34 @@ describe('problems', () => {
     expect(oauth.headers.get('content-type')).toBe('application/json');
     expect(below.headers.get('content-type')).toBe('application/json');
     expect(oauth.body.error).toBe('policy_denied');
+  });
+
+  it.each([
+    [
+      'is refused for too many requests',
+      429,
+      {
+        rateLimits: {
+          tenant: undefined,
+          address: createRateLimiter({ name: 'address', points: 1, counts: countAlone() }),
+        },
+      },
+    ],
+    [
+      'cannot be looked up',
+      503,
+      {
+        tenants: { bySlug: () => Promise.reject(Object.assign(new Error('gone'), { code: 'ECONNREFUSED' })) },
+      },
+    ],
+    ['is unknown', 404, { tenants: { bySlug: async () => undefined } }],
+  ])("go out as JSON below a tenant's /oauth/ when the tenant %s", async (_, status, dependencies) => {
+    const other = await startTestServer(routes, dependencies);
+    await other.send('GET', '/t/acme/oauth/token');
+    const answer = await other.send('GET', '/t/acme/oauth/token');
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([status, 'application/json']);
+    expect(answer.body.request_id).toBe(answer.headers.get('x-request-id'));
+    await other.drain(0);
   });
 
   it('tell nothing of the inside, which only the log has', async () => {

@@ -10,7 +10,7 @@ import { createLogger } from '../../src/logging.ts';
 import { createTenantContext } from '../events/fixture.ts';
 import { createTestDatabase } from '../setup/database.ts';
 import { loadAllRoutes } from './route-table.ts';
-import { startTestServer, type TestServer, tokenFor } from './test-server.ts';
+import { ERROR_TYPE_BASE, startTestServer, type TestServer, tokenFor } from './test-server.ts';
 
 const hasTarget = ({ path, request, idempotent }: Route) =>
   path.includes(':') && (request?.body !== undefined || idempotent === true);
@@ -53,6 +53,20 @@ const LISTS = (await loadAllRoutes()).filter(
   ({ path, request }) => path.includes(':') && Object.keys(request?.query?.shape ?? {}).length > 0,
 );
 
+/** Every error has its six fields and the request's id, whatever it is about. Source: Specification, "Errors: Format". */
+function expectProblem({ status, headers, body }: Awaited<ReturnType<TestServer['send']>>): void {
+  const text = expect.stringMatching(/./);
+  expect(body).toEqual({
+    type: `${ERROR_TYPE_BASE}/${body.error.replaceAll('_', '-')}`,
+    title: text,
+    status,
+    detail: text,
+    error: text,
+    error_description: body.detail,
+    request_id: headers.get('x-request-id'),
+  });
+}
+
 describe.each(LISTS.map((route) => [`${route.method} ${route.path}`, route] as const))('%s', (_, route) => {
   it.each(['', 'malformed'])('answers 404 for an unknown id, before it looks at the query', async (first) => {
     const path = `${pathOf(route, first || newId())}?limit=0&unknown=1`;
@@ -62,8 +76,11 @@ describe.each(LISTS.map((route) => [`${route.method} ${route.path}`, route] as c
 });
 
 describe.each(TABLE.map((route) => [`${route.method} ${route.path}`, route] as const))('%s', (_, route) => {
-  const send = (body: unknown, headers: Record<string, string>, first?: string) =>
-    server.send(route.method, pathOf(route, first), body, headers);
+  const send = async (body: unknown, headers: Record<string, string>, first?: string) => {
+    const answer = await server.send(route.method, pathOf(route, first), body, headers);
+    expectProblem(answer);
+    return answer;
+  };
 
   it('asks whether its target exists', () => {
     expect(route.exists).toBeTypeOf('function');

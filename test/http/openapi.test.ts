@@ -106,6 +106,21 @@ describe('the route table', () => {
       if (scope?.endsWith(':read')) expect(method, operationId).toBe('GET');
   });
 
+  it('lets every POST that creates or sets something going be repeated with an idempotency key', () => {
+    const creates = ({ method, responses }: Route) =>
+      method === 'POST' && (201 in responses || 202 in responses);
+    const all = routes.filter(creates).filter(({ path }) => path.startsWith('/api/'));
+    const once = all.filter(({ idempotent }) => !idempotent).map(({ operationId }) => operationId);
+    // Canceling again changes nothing, key or not.
+    expect(once.sort()).toEqual(['cancelDelivery', 'cancelWebhookDelivery']);
+    expect(all.length).toBeGreaterThan(12);
+  });
+
+  it('says of every body what it may hold', () => {
+    for (const { method, request, operationId } of routes)
+      if (method !== 'GET' && method !== 'DELETE') expect(request?.body, operationId).toBeDefined();
+  });
+
   it('keeps every secret that is shown once out of replays', () => {
     for (const route of routes.filter(({ idempotent }) => idempotent)) {
       const shown = Object.values(route.responses).flatMap(({ schema }) =>

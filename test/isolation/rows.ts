@@ -87,6 +87,7 @@ const BODIES: Readonly<Record<string, (party: Party, path: string) => unknown>> 
   updateTenant: () => ({ name: 'Renamed' }),
   createApplication: async (party) => newApplicationBody(await makeAgent(party)),
   updateApplication: async (party) => ({ agent_id: await makeAgent(party) }),
+  addApplicationSecret: () => ({}),
   createAgent: newAgentBody,
   updateAgent: () => ({ name: 'Android' }),
   suspendAgent: () => ({}),
