@@ -5,6 +5,7 @@ import { buildPayloadOfResponse, type ChallengeResponse } from '../../src/challe
 import { buildKeyProofPayload } from '../../src/keys/key-proof.ts';
 import { buildRotationProofPayload } from '../../src/keys/rotation-proof.ts';
 import { ASSERTION_TYPE } from '../../src/tokens/client-method.ts';
+import { tryExchange } from './exchange-check.ts';
 import { makeAgent, newKeyPair } from './rows.ts';
 import type { Answer, Party } from './tenants-server.ts';
 
@@ -181,8 +182,13 @@ export const ISSUER_CHECKS: Readonly<Record<string, IssuerCheck>> = {
 
   requestToken: async ({ owner, stranger }) => {
     const credentials = await stranger.post(TOKEN, { grant_type: 'client_credentials' }, owner.authorization);
-    const tokens = await authenticate(owner);
+    const [tokens, other] = [await authenticate(owner), await authenticate(stranger)];
+    const exchanged = await tryExchange({ owner, stranger }, { owner: tokens, stranger: other });
     return [
+      ...expectAnswer("the owner's agent in an exchange", exchanged.foreignActor, [400, 'invalid_request']),
+      ...expectAnswer("the owner's trusted issuer", exchanged.untrustedIssuer, [400, 'invalid_request']),
+      ...expectAnswer("the owner's delegation", exchanged.foreignDelegation, [400, 'invalid_grant']),
+      ...expectAnswer('the exchange at home', exchanged.home, [200]),
       ...expectAnswer("the owner's secret", credentials, [401, 'invalid_client']),
       ...(await tryAssertion({ owner, stranger })),
       ...expectAnswer("the owner's refresh token", await refresh(stranger, tokens.refresh), [
