@@ -129,6 +129,8 @@ describe('a delegated token', () => {
       expect(body.detail).toContain('acts for somebody else');
       expect(headers.get('www-authenticate')).toContain('error="insufficient_scope"');
     }
+    const self = await server.send('GET', `${world.tenant.issuerUrl}/auth/agent/self`, token);
+    expect([self.status, self.body.error]).toEqual([403, 'insufficient_scope']);
     const { tokens } = world.rooms;
     expect(await codeOf(tokens.authenticate(world.tenant, token))).toBe('insufficient_scope');
     const principal = await tokens.authenticate(world.tenant, token, { delegated: true });
