@@ -5,7 +5,7 @@ import type { BruteForceService, Episode } from '../audit/brute-force.service.ts
 import type { RequestContext } from '../context.ts';
 import type { Database } from '../database/database.ts';
 import type { ErrorCode } from '../errors/catalogue.ts';
-import { ServiceError } from '../errors/service-error.ts';
+import { type LimitReached, ServiceError } from '../errors/service-error.ts';
 import type { EmittedEvent, EventService, JsonObject } from '../events/event.service.ts';
 import type { AuthenticationFailureStore, FailureTally } from './authentication-failure.store.ts';
 import type { Holder, Refusal } from './challenge.ts';
@@ -18,7 +18,7 @@ const WINDOW = 60;
 
 /** Counts failures of a key from an address; `blocked` once there were too many. */
 export type FailureLimiter = {
-  failed(key: string): Promise<{ readonly blocked: { readonly retryAfterSeconds: number } | undefined }>;
+  failed(key: string): Promise<{ readonly blocked: LimitReached | undefined }>;
 };
 
 /**
@@ -66,7 +66,7 @@ export function createAuthenticationFailureService({
       const isForged = refusal.code === 'invalid_signature';
       if (blocked !== undefined) {
         if (isForged) await bruteForce.goesOn(key.id);
-        return isGuess ? tooManyFailures(blocked.retryAfterSeconds) : error;
+        return isGuess ? tooManyFailures(blocked) : error;
       }
       const tally = await store.count(database, `${key.id}:${refusal.code}`, WINDOW);
       const episode = isForged ? await bruteForce.failed(key.id) : undefined;
@@ -125,9 +125,9 @@ function describeFailure(
   return emitted;
 }
 
-function tooManyFailures(retryAfterSeconds: number): ServiceError {
+function tooManyFailures(blocked: LimitReached): ServiceError {
   return new ServiceError('rate_limited', {
     detail: 'Too many failed authentications with this key from this address.',
-    retryAfterSeconds,
+    ...blocked,
   });
 }

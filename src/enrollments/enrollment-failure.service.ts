@@ -5,7 +5,7 @@ import type { BruteForceService, Episode } from '../audit/brute-force.service.ts
 import type { RequestContext } from '../context.ts';
 import type { Database } from '../database/database.ts';
 import type { ErrorCode } from '../errors/catalogue.ts';
-import { ServiceError } from '../errors/service-error.ts';
+import { type LimitReached, ServiceError } from '../errors/service-error.ts';
 import type { EventService, JsonObject } from '../events/event.service.ts';
 import type { EnrollmentToken } from './enrollment.ts';
 
@@ -16,7 +16,7 @@ const NOBODYS_GUESS: ReadonlySet<ErrorCode> = new Set(['invalid_grant', 'policy_
 
 /** Counts failures of a key; `blocked` from the one after the last that is allowed. */
 export type FailureCounter = {
-  failed(key: string): Promise<{ readonly blocked: { readonly retryAfterSeconds: number } | undefined }>;
+  failed(key: string): Promise<{ readonly blocked: LimitReached | undefined }>;
 };
 
 /**
@@ -74,7 +74,7 @@ export function createEnrollmentFailureService({
       if (blocked !== undefined) {
         if (!isGuess) return error;
         await bruteForce.goesOn(guessed);
-        return tooManyFailures(blocked.retryAfterSeconds);
+        return tooManyFailures(blocked);
       }
       const episode = isGuess ? await bruteForce.failed(guessed) : undefined;
       const entries = token === undefined ? [] : [describeFailure(token, error.code)];
@@ -100,9 +100,9 @@ function describeFailure(token: EnrollmentToken, reason: ErrorCode): AuditEntry 
   };
 }
 
-function tooManyFailures(retryAfterSeconds: number): ServiceError {
+function tooManyFailures(blocked: LimitReached): ServiceError {
   return new ServiceError('rate_limited', {
     detail: 'Too many failed enrollments from this address.',
-    retryAfterSeconds,
+    ...blocked,
   });
 }

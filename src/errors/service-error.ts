@@ -4,7 +4,8 @@ import type { ErrorCode } from './catalogue.ts';
 /** One refused part of the input: `path` in dotted form (`body.public_key`, `query.limit`), `message` for a person. */
 export type FieldError = { readonly path: string; readonly message: string };
 
-type ServiceErrorDetails = {
+/** What is told of a failure beyond its code. */
+export type ServiceErrorDetails = {
   /** What was wrong with this request, for a person; becomes `detail` and `error_description`. */
   readonly detail?: string | undefined;
   readonly cause?: unknown;
@@ -16,6 +17,9 @@ type ServiceErrorDetails = {
   /** A status other than the catalogue's, where a protocol asks for one. */
   readonly status?: number | undefined;
 };
+
+/** What whoever is refused by a limit is told of it: when to come back, and the limit's own fields. */
+export type LimitReached = Pick<ServiceErrorDetails, 'retryAfterSeconds' | 'headers'>;
 
 /** An expected failure with a stable code; the catalogue gives it its status. Source: Specification, "Errors". */
 export class ServiceError extends Error {

@@ -34,14 +34,16 @@ export function createEventRoutes({ publishing }: { publishing: PublishingServic
       handler: async ({ context, body }) => {
         if (Array.isArray(body)) {
           const items = body.map((item: unknown, index) => readPublication(item, `body.${index}`));
+          const headers = publishing.admit(context, items.length);
           const results = await publishing.publish(context, items);
-          return { status: 202, body: { results: results.map(showResult) } };
+          return { status: 202, headers, body: { results: results.map(showResult) } };
         }
         const event = readPublication(body, 'body');
         if (event instanceof ServiceError) throw event;
+        const headers = publishing.admit(context, 1);
         const [result] = await publishing.publish(context, [event]);
         if (result === undefined || result instanceof ServiceError) throw result;
-        return { status: 202, body: showPublished(result) };
+        return { status: 202, headers, body: showPublished(result) };
       },
     }),
 

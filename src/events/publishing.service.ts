@@ -28,8 +28,8 @@ export function createPublishingService({
   store: EventStore;
   notifier: Notifier;
   backlog: BacklogGauge;
-  /** Takes one point an event of the tenant, or throws ServiceError `rate_limited`. */
-  limit?: { take(tenantId: string, cost: number): unknown } | undefined;
+  /** Takes one point an event of the tenant and gives the headers that tell of the limit, or throws ServiceError `rate_limited`. */
+  limit?: { take(tenantId: string, cost: number): Readonly<Record<string, string>> } | undefined;
   now?: (() => Date) | undefined;
 }) {
   const prepare = (context: RequestContext, event: Publication): Candidate | ServiceError => {
@@ -85,17 +85,25 @@ export function createPublishingService({
 
   return {
     /**
+     * Takes what so many events cost of what the tenant may publish in a minute; to be called before `publish`.
+     * @returns headers of the answer that tell of the limit
+     * @throws ServiceError `rate_limited`
+     */
+    admit: ({ tenant }: RequestContext, count: number): Record<string, string> => ({
+      ...limit?.take(tenant.id, Math.max(1, count)),
+    }),
+
+    /**
      * Publishes events: one statement whatever their number, two when an event id is known already. The same event id with
      * the same content gets the first answer again, with other content `event_id_conflict`.
      * @param items checked events, and errors of those that failed their checks, which stay where they are
      * @returns an answer or an error for each item, in the order of `items`
-     * @throws ServiceError `rate_limited` when the tenant publishes too fast, or its backlog is full; nothing was written then
+     * @throws ServiceError `rate_limited` when the tenant's backlog is full; nothing was written then
      */
     publish: async (
       context: RequestContext,
       items: readonly (Publication | ServiceError)[],
     ): Promise<(Published | ServiceError)[]> => {
-      limit?.take(context.tenant.id, Math.max(1, items.length));
       backlog.check(context.tenant.id);
       const prepared = items.map((item) => (item instanceof ServiceError ? item : prepare(context, item)));
       const first = new Map<string, Candidate>();

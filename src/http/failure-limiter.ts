@@ -2,18 +2,20 @@
 import type { Pool } from 'pg';
 import type { Logger } from 'pino';
 import { RateLimiterMemory, RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible';
+import type { LimitReached } from '../errors/service-error.ts';
+import { describeLimit } from './rate-limit-headers.ts';
 
-/** The key has had its failures; `retryAfterSeconds` until it starts anew. */
-type Blocked = { readonly retryAfterSeconds: number };
-
-/** The count of a key after a failure. */
-type FailureCount = { readonly failures: number; readonly blocked: Blocked | undefined };
+/** The count of a key after a failure; `blocked` when it has had more than are allowed: what to tell of it. */
+type FailureCount = {
+  readonly failures: number;
+  readonly blocked: (LimitReached & { readonly retryAfterSeconds: number }) | undefined;
+};
 
 const COMPLAIN_MILLISECONDS = 60_000;
 
 /**
  * @param options.points failures allowed within `seconds`; 0 turns the limiter off
- * @param options.prefix keeps limiters apart in the table rate_limits
+ * @param options.prefix keeps limiters apart in the table rate_limits, and in the fields that tell of them
  * @param options.logger told (at most once a minute) that the database cannot count; this process then counts alone
  */
 export function createFailureLimiter({
@@ -54,16 +56,13 @@ export function createFailureLimiter({
     }
   };
 
-  return {
-    /**
-     * Whether the key had too many failures, as far as this process knows: it has learned of them all by its own last failure. No
-     * round trip. Meant for refusing costly work on keys that are being guessed; a correct credential must be let through before it.
-     */
-    check(key: string): Promise<Blocked | undefined> {
-      const remaining = points === 0 ? 0 : known.remaining(key);
-      return Promise.resolve(remaining > 0 ? { retryAfterSeconds: Math.ceil(remaining / 1_000) } : undefined);
-    },
+  const blockedFor = (milliseconds: number): FailureCount['blocked'] => {
+    const remaining = Math.max(1, Math.ceil(milliseconds / 1_000));
+    const limit = { name: `${prefix}-failures`, points, window: seconds };
+    return { retryAfterSeconds: remaining, headers: describeLimit(limit, { left: 0, seconds: remaining }) };
+  };
 
+  return {
     /**
      * Counts one failure; one round trip, none while the key is known to be blocked.
      * @returns the failures so far in this window, and `blocked` from the one after the last that was allowed
@@ -83,10 +82,6 @@ export function createFailureLimiter({
 }
 
 export type FailureLimiter = ReturnType<typeof createFailureLimiter>;
-
-function blockedFor(milliseconds: number): Blocked {
-  return { retryAfterSeconds: Math.max(1, Math.ceil(milliseconds / 1_000)) };
-}
 
 async function consume(
   limiter: RateLimiterPostgres | RateLimiterMemory,

@@ -5,6 +5,7 @@ import type { Database } from '../database/database.ts';
 import { invalidField, ServiceError } from '../errors/service-error.ts';
 import type { Perform } from './handler.ts';
 import type { IdempotencyStore, KeyScope, StoredAnswer } from './idempotency.store.ts';
+import { RATE_LIMIT_FIELDS } from './rate-limit-headers.ts';
 import type { Context } from './request-state.ts';
 import type { HandlerResult, Route } from './route.ts';
 
@@ -79,7 +80,9 @@ function replay(kept: StoredAnswer, digest: Buffer): HandlerResult {
 
 function toStored(route: Route, { status, headers, body }: HandlerResult, digest: Buffer): StoredAnswer {
   const kept = body === undefined ? null : JSON.stringify(withoutSecrets(body, route.secretFields ?? []));
-  return { digest, status, headers: headers ?? {}, body: kept };
+  // What was left of a limit then is not what is left when the answer is repeated.
+  const lasting = Object.entries(headers ?? {}).filter(([name]) => !RATE_LIMIT_FIELDS.has(name));
+  return { digest, status, headers: Object.fromEntries(lasting), body: kept };
 }
 
 function withoutSecrets(body: unknown, names: readonly string[]): unknown {

@@ -3,6 +3,17 @@ import type { ServerResponse } from 'node:http';
 
 export const RATE_LIMIT_FIELDS: ReadonlySet<string> = new Set(['ratelimit', 'ratelimit-policy']);
 
+/** The fields for one limit. @param left points that remain @param seconds until it is whole again */
+export function describeLimit(
+  { name, points, window }: { readonly name: string; readonly points: number; readonly window: number },
+  { left, seconds }: { readonly left: number; readonly seconds: number },
+): Readonly<Record<string, string>> {
+  return {
+    ratelimit: `"${name}";r=${Math.max(0, left)};t=${seconds}`,
+    'ratelimit-policy': `"${name}";q=${points};w=${window}`,
+  };
+}
+
 /** Sets headers of an answer. The fields of limits are lists: what is set already stays in front. @param headers by lower-case name */
 export function setHeaders(res: ServerResponse, headers: Readonly<Record<string, string>>): void {
   for (const [name, value] of Object.entries(headers)) {

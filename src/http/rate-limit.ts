@@ -2,14 +2,14 @@
 import { addressGroup } from '../address-group.ts';
 import { ServiceError } from '../errors/service-error.ts';
 import type { LimitCounts } from './limit-counts.ts';
-import { setHeaders } from './rate-limit-headers.ts';
+import { describeLimit, setHeaders } from './rate-limit-headers.ts';
 import { contextOf, type Middleware } from './request-state.ts';
 
 const WINDOW_SECONDS = 60;
 
 /**
  * Limits points per key in windows of a minute, which a key's first request begins.
- * @param name the policy's name in `RateLimit` and `RateLimit-Policy`
+ * @param name the policy's name in the fields that tell of it
  * @param points how many a minute; 0 turns the limit off
  * @param counts counts them, together with all other processes
  */
@@ -23,24 +23,23 @@ export function createRateLimiter({
   counts: Pick<LimitCounts, 'open'>;
 }) {
   if (points === 0) return undefined;
+  const limit = { name, points, window: WINDOW_SECONDS };
   const counter = counts.open({ name, points, window: WINDOW_SECONDS * 1_000 });
-  const policy = `"${name}";q=${points};w=${WINDOW_SECONDS}`;
   return {
-    policy,
     /**
      * Takes `cost` points of `key`; all of them or none. No round trip.
-     * @returns the value of `RateLimit`: what remains (`r`) and the seconds until it is whole again (`t`)
+     * @returns the fields `ratelimit` (what remains, and the seconds until it is whole again) and `ratelimit-policy`
      * @throws ServiceError `rate_limited`; its `headers` hold both fields
      */
-    take(key: string, cost = 1): string {
+    take(key: string, cost = 1): Readonly<Record<string, string>> {
       const { isAdmitted, used, milliseconds } = counter.spend(key, cost);
       const seconds = Math.max(1, Math.ceil(milliseconds / 1_000));
-      const state = `"${name}";r=${Math.max(0, points - used)};t=${seconds}`;
-      if (isAdmitted) return state;
+      const headers = describeLimit(limit, { left: points - used, seconds });
+      if (isAdmitted) return headers;
       throw new ServiceError('rate_limited', {
         detail: `More than ${points} a minute.`,
         retryAfterSeconds: seconds,
-        headers: { ratelimit: state, 'ratelimit-policy': policy },
+        headers,
       });
     },
   };
@@ -66,8 +65,7 @@ export function createRateLimits(
 export function limitAddress({ address: limiter }: RateLimits): Middleware {
   if (limiter === undefined) return (_ctx, next) => next();
   return async (ctx, next) => {
-    const state = limiter.take(addressGroup(ctx.state.address));
-    setHeaders(ctx.res, { ratelimit: state, 'ratelimit-policy': limiter.policy });
+    setHeaders(ctx.res, limiter.take(addressGroup(ctx.state.address)));
     return next();
   };
 }
@@ -76,8 +74,7 @@ export function limitAddress({ address: limiter }: RateLimits): Middleware {
 export function limitTenant({ tenant: limiter }: RateLimits): Middleware {
   if (limiter === undefined) return (_ctx, next) => next();
   return async (ctx, next) => {
-    const state = limiter.take(contextOf(ctx).tenant.id);
-    setHeaders(ctx.res, { ratelimit: state, 'ratelimit-policy': limiter.policy });
+    setHeaders(ctx.res, limiter.take(contextOf(ctx).tenant.id));
     return next();
   };
 }

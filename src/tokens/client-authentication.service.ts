@@ -4,7 +4,7 @@ import type { ApplicationService, Client } from '../applications/application.ser
 import type { BruteForceService } from '../audit/brute-force.service.ts';
 import type { RequestContext } from '../context.ts';
 import { hashesEqual, hashSecret } from '../crypto/opaque-secret.node.ts';
-import { invalidField, ServiceError } from '../errors/service-error.ts';
+import { invalidField, type LimitReached, ServiceError } from '../errors/service-error.ts';
 import { type ClientCredentials, parseBasicCredentials } from './basic-credentials.ts';
 import type { ClientAssertionService } from './client-assertion.service.ts';
 import { clientRefused } from './client-credentials.ts';
@@ -14,7 +14,7 @@ import type { GrantRequest } from './token-answer.ts';
 
 /** Counts failures of a key; `blocked` from the one after the last that is allowed. */
 export type FailureCounter = {
-  failed(key: string): Promise<{ failures: number; blocked: { retryAfterSeconds: number } | undefined }>;
+  failed(key: string): Promise<{ readonly blocked: LimitReached | undefined }>;
 };
 
 const NO_SECRET = Buffer.alloc(32);
@@ -83,7 +83,7 @@ export function createClientAuthenticationService({
     if (blocked === undefined) return error;
     return new ServiceError('rate_limited', {
       detail: 'Too many failures of this client from this address.',
-      retryAfterSeconds: blocked.retryAfterSeconds,
+      ...blocked,
     });
   }
 

@@ -1,14 +1,16 @@
 // Publishing: one statement, once for each event id, a tenant's own only.
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { RequestContext } from '../../src/context.ts';
 import { ServiceError } from '../../src/errors/service-error.ts';
 import { createBacklogGauge } from '../../src/events/backlog.gauge.ts';
+import { createEventRoutes } from '../../src/events/event.routes.ts';
 import { readPublication } from '../../src/events/event.schemas.ts';
 import { createEventStore } from '../../src/events/event.store.ts';
 import type { JsonObject } from '../../src/events/event.ts';
 import { createPublishingService, type Published } from '../../src/events/publishing.service.ts';
 import { createRateLimiter } from '../../src/http/rate-limit.ts';
 import { countAlone } from '../http/counts.ts';
+import { startTestServer, tokenFor } from '../http/test-server.ts';
 import { createTestDatabase } from '../setup/database.ts';
 import { countRows, createTenantContext, insertSubscription } from './fixture.ts';
 
@@ -50,6 +52,7 @@ const codes = (results: (Published | ServiceError)[]) =>
 describe('the limit of what a tenant publishes', () => {
   it('counts events, not requests, refuses beyond it, and writes nothing then', async () => {
     await insertSubscription(test.database, context, { filters: ['*'] });
+    const other = await createTenantContext(test.database);
     const limited = createPublishingService({
       database: test.database,
       store,
@@ -57,14 +60,27 @@ describe('the limit of what a tenant publishes', () => {
       backlog,
       limit: createRateLimiter({ name: 'publish', points: 3, counts: countAlone() }),
     });
-    expect(await limited.publish(context, [item('a'), item('b')])).toHaveLength(2);
-    await expect(limited.publish(context, [item('c'), item('d')])).rejects.toMatchObject({
-      code: 'rate_limited',
-      retryAfterSeconds: expect.any(Number),
+    const server = await startTestServer(createEventRoutes({ publishing: limited }), {
+      tenants: { bySlug: async (slug) => (slug === 'demo' ? context.tenant : other.tenant) },
+      database: test.database,
     });
+    onTestFinished(async () => server.drain(0));
+    const send = (names: string[], path = '', key: Record<string, string> = {}) => {
+      const body = names.map((name) => ({ type: 'org.created', data: { name } }));
+      const authorization = `Bearer ${tokenFor('app', 'events:write')}`;
+      return server.send('POST', `${path}/api/v1/events`, body, { authorization, ...key });
+    };
+    const first = await send(['a', 'b'], '', { 'idempotency-key': 'k' });
+    expect([first.status, first.headers.get('ratelimit')]).toEqual([202, '"publish";r=1;t=60']);
+    expect(first.headers.get('ratelimit-policy')).toBe('"publish";q=3;w=60');
+    const second = await send(['c', 'd']);
+    expect([second.status, second.body.error]).toEqual([429, 'rate_limited']);
+    expect(second.headers.get('ratelimit')).toMatch(/^"publish";r=1;t=\d+$/);
+    expect(Number(second.headers.get('retry-after'))).toBeGreaterThan(0);
+    const replayed = await send(['a', 'b'], '', { 'idempotency-key': 'k' });
+    expect([replayed.status, replayed.headers.get('ratelimit')]).toEqual([202, null]);
     expect(await countRows(test.database, context.tenant.id)).toMatchObject({ events: 2 });
-    const other = await createTenantContext(test.database);
-    expect(await limited.publish(other, [item('a')])).toHaveLength(1);
+    expect((await send(['a'], '/t/acme')).status).toBe(202);
   });
 });
 

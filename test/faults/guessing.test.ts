@@ -68,7 +68,10 @@ describe('wrong signatures of one key', () => {
     const answers = await sendInTurn(30, guess('203.0.113.10'));
     expect(tally(answers)).toEqual({ '401 invalid_signature': 10, '429 rate_limited': 20 });
     const refused = answers.filter(({ status }) => status === 429);
-    for (const { headers } of refused) expect(Number(headers.get('retry-after'))).toBeGreaterThan(0);
+    for (const { headers } of refused) {
+      expect(Number(headers.get('retry-after'))).toBeGreaterThan(0);
+      expect(headers.get('ratelimit')).toMatch(/"address";r=\d+;t=\d+, .*"fingerprint-failures";r=0;t=\d+$/);
+    }
     for (const api of apis) {
       const right = agent.sign(await agent.challenge());
       const { status } = await api.json('POST', '/auth/agent/verify', right, from('203.0.113.10'));

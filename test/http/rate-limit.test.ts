@@ -81,8 +81,8 @@ describe('request limits', () => {
 
   it('can count by cost: all of it or nothing', () => {
     const limiter = createRateLimiter({ name: 'publish', points: 10, counts: countAlone() });
-    expect(limiter?.take('t', 7)).toBe('"publish";r=3;t=60');
+    expect(limiter?.take('t', 7)).toMatchObject({ ratelimit: '"publish";r=3;t=60' });
     expect(() => limiter?.take('t', 7)).toThrow(expect.objectContaining({ code: 'rate_limited' }));
-    expect(limiter?.take('t', 3)).toBe('"publish";r=0;t=60');
+    expect(limiter?.take('t', 3)).toMatchObject({ ratelimit: '"publish";r=0;t=60' });
   });
 });
