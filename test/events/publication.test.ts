@@ -1,4 +1,6 @@
 // What a publisher may send.
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CATALOGUE, isReserved } from '../../src/events/catalogue.ts';
@@ -107,6 +109,23 @@ describe('the catalogue', () => {
   it('holds well-formed types, each once', () => {
     expect(CATALOGUE.filter(({ type }) => !isEventType(type))).toEqual([]);
     expect(new Set(CATALOGUE.map(({ type }) => type)).size).toBe(CATALOGUE.length);
+  });
+
+  it('reserves every type that the source emits, and describes it', () => {
+    const source = readdirSync('src', { recursive: true, encoding: 'utf8' })
+      .filter((file) => file.endsWith('.ts') && file !== join('events', 'catalogue.ts'))
+      .map((file) => readFileSync(`src/${file}`, 'utf8'))
+      .join('\n');
+    const emitted = [
+      ...source.matchAll(/(?:type(?: =|:)|[A-Z_]+ =) '((?:auth|admin|security|webhook)\.[a-z_.]+)'/g),
+    ];
+    const types = new Set(emitted.map(([, type]) => type ?? ''));
+    expect(types.size).toBeGreaterThan(8);
+    const described = CATALOGUE.map(({ type }) => type);
+    for (const type of types) {
+      expect(isReserved(type), type).toBe(true);
+      expect(described).toContain(type);
+    }
   });
 
   it('reserves what the service emits and leaves the rest to publishers', () => {

@@ -1,79 +1,77 @@
-// Which routes may be repeated with an idempotency key: every POST of the table that creates something. The others are here with a reason.
-import { describe, expect, it } from 'vitest';
-import { ZodObject } from 'zod';
-import type { Route } from '../../src/http/route.ts';
+// Idempotency keys on every route that takes them, with the work that it really does: once for a key, whatever is sent again.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { newId } from '../../src/database/ids.ts';
+import { collectionsOf, fillBody, fillPath } from '../isolation/rows.ts';
+import { startTenants, type Tenants } from '../isolation/tenants-server.ts';
 import { loadAllRoutes } from './route-table.ts';
 
-const TABLE = await loadAllRoutes();
-const POSTS = TABLE.filter(({ method }) => method === 'POST');
+const TABLE = (await loadAllRoutes())
+  .filter(({ idempotent, scope }) => idempotent === true && scope !== null)
+  .map((route) => [`${route.method} ${route.path}`, route] as const);
 
-/** POSTs that take no idempotency key, because repeating them does no more than the first did. */
-const OTHERS: Readonly<Record<string, string>> = {
-  issueChallenge:
-    'an unused challenge costs nothing, and a kept answer would be a nonce that is handed out twice',
-  verifyChallenge: 'the challenge is used up by the first one; a kept answer would hold tokens',
-  requestToken:
-    'a token is made for each request, a refresh has its own grace; a kept answer would hold tokens',
-  introspectToken: 'changes nothing',
-  revokeToken: 'ends what has ended',
-  enrollAgent: 'the enrollment token is used up by the first one',
-  deprecateAgentKey: 'sets the sunset again',
-  revokeAgentKey: 'ends what has ended',
-  revokeAnchor: 'ends what has ended',
-  revokeDelegation: 'ends what has ended',
-  cancelKeyRotation: 'ends what has ended',
-  cancelDelivery: 'ends what has ended',
-  cancelWebhookDelivery: 'ends what has ended',
-};
+let tenants: Tenants;
+beforeAll(async () => {
+  tenants = await startTenants();
+});
+afterAll(() => tenants.close());
 
-/** POSTs whose answer to a repetition must be the first answer. */
-const IDEMPOTENT = [
-  'createAgent',
-  'registerAgentKey',
-  'createAnchor',
-  'createEnrollmentToken',
-  'createApplication',
-  'addApplicationSecret',
-  'createWebhook',
-  'testWebhook',
-  'publishEvents',
-  'createDelegation',
-  'createTrustedIssuer',
-  'beginKeyRotation',
-  'rotateOwnKey',
-  'retryDelivery',
-  'retryWebhookDelivery',
-];
+describe.each(TABLE)('%s with an idempotency key', (_, route) => {
+  const { method, secretFields = [] } = route;
+  /** A request of its own: new rows in its path, new values in its body. */
+  const prepare = async () => {
+    const { owner } = tenants;
+    const path = await fillPath(
+      route,
+      collectionsOf(route).map(() => owner),
+    );
+    return { path, body: await fillBody(route, owner, path) };
+  };
 
-const namesOf = (routes: readonly Route[]) => routes.map(({ operationId }) => operationId).sort();
+  it('is done once, answers a repetition as it did before, and refuses another request', async () => {
+    const { owner } = tenants;
+    const [one, other] = [await prepare(), await prepare()];
+    const headers = { 'idempotency-key': newId() };
+    const send = ({ path, body }: typeof one) => owner.send(method, path, body, owner.token, headers);
+    const first = await send(one);
+    expect([first.status, first.headers.get('idempotency-replayed')]).toEqual([
+      expect.toSatisfy((status) => status === 201 || status === 202),
+      null,
+    ]);
+    const changes = await owner.countChanges();
 
-/** Top-level fields of a route's successful answers. */
-function answeredFields({ responses }: Route): string[] {
-  return Object.values(responses).flatMap(({ schema }) =>
-    schema instanceof ZodObject ? Object.keys(schema.shape) : [],
-  );
-}
+    const again = await send(one);
+    expect([again.status, again.headers.get('idempotency-replayed')]).toEqual([first.status, 'true']);
+    expect(again.headers.get('location')).toBe(first.headers.get('location'));
+    const shown = Object.entries(first.body).filter(([name]) => !secretFields.includes(name));
+    expect(again.body).toEqual(Object.fromEntries(shown));
 
-describe('an idempotency key', () => {
-  it('is accepted by every POST that creates', () => {
-    const accepting = POSTS.filter(({ idempotent }) => idempotent === true);
-    expect(namesOf(accepting)).toEqual(expect.arrayContaining([...IDEMPOTENT].sort()));
+    const reused = await send(other);
+    expect([reused.status, reused.body.error]).toEqual([422, 'idempotency_key_reused']);
+    expect(await owner.countChanges()).toBe(changes);
   });
 
-  it('is not needed by the other POSTs, each for a reason', () => {
-    const refusing = POSTS.filter(({ idempotent }) => idempotent !== true);
-    expect(namesOf(refusing)).toEqual(Object.keys(OTHERS).sort());
+  it('keeps no refusal: the request may be sent again once it is right', async () => {
+    const { owner } = tenants;
+    const { path, body } = await prepare();
+    const headers = { 'idempotency-key': newId() };
+    const wrong = typeof body === 'object' ? { ...body, unknown: true } : { unknown: true };
+    const refused = await owner.send(method, path, wrong, owner.token, headers);
+    expect([refused.status, refused.body.errors[0].path]).toEqual([400, expect.stringContaining('unknown')]);
+    expect((await owner.send(method, path, body, owner.token, headers)).status).toBeLessThan(300);
   });
 
-  it('belongs to POST: other methods are idempotent by themselves (RFC 9110 §9.2.2)', () => {
-    expect(namesOf(TABLE.filter(({ method, idempotent }) => idempotent && method !== 'POST'))).toEqual([]);
+  it('must be 1 to 255 visible characters', async () => {
+    const { owner } = tenants;
+    const { path, body } = await prepare();
+    for (const key of ['x'.repeat(256), 'a b', '']) {
+      const headers = { 'idempotency-key': key };
+      const answer = await owner.send(method, path, body, owner.token, headers);
+      expect([answer.status, answer.body.errors]).toEqual([
+        400,
+        [{ path: 'header.idempotency-key', message: expect.any(String) }],
+      ]);
+    }
+    const headers = { 'idempotency-key': 'x'.repeat(255) };
+    expect((await owner.send(method, path, body, owner.token, headers)).status).toBeLessThan(300);
   });
-
-  it.each(POSTS.filter(({ idempotent }) => idempotent).map((route) => [route.operationId, route] as const))(
-    'of %s keeps no secret',
-    (_, route) => {
-      const secrets = answeredFields(route).filter((name) => /secret$|token$|password|private/.test(name));
-      expect(route.secretFields ?? []).toEqual(secrets);
-    },
-  );
 });

@@ -19,7 +19,7 @@ async function create(party: Party, path: string, body: unknown, field = 'id'): 
 
 const newAgentBody = () => ({ name: `Robot ${next()}`, scopes: ['openid', 'email'] });
 const newAnchorBody = () => ({ type: 'domain_dns', value: `a${next()}.example.com` });
-const newWebhookBody = () => ({ url: 'https://hook.example/', event_types: ['wallet.tx.signed'] });
+const newWebhookBody = () => ({ url: `https://hook.example/${next()}`, event_types: ['wallet.tx.signed'] });
 const newApplicationBody = (agentId: string) => ({
   name: 'Client',
   scopes: ['openid'],
@@ -104,7 +104,7 @@ const BODIES: Readonly<Record<string, (party: Party, path: string) => unknown>> 
   revokeDelegation: () => ({ reason: 'test' }),
   createTrustedIssuer: newTrustedIssuerBody,
   updateTrustedIssuer: () => ({ audiences: ['https://other.example'] }),
-  publishEvents: () => ({ type: 'wallet.tx.signed', data: {} }),
+  publishEvents: () => ({ type: 'wallet.tx.signed', data: { number: next() } }),
   createWebhook: newWebhookBody,
   updateWebhook: () => ({ description: 'test' }),
   testWebhook: () => ({}),

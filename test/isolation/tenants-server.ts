@@ -17,6 +17,7 @@ import { basic } from '../tokens/accounts.ts';
 
 export type Answer = {
   readonly status: number;
+  readonly headers: Headers;
   readonly text: string;
   // biome-ignore lint/suspicious/noExplicitAny: an answer is whatever the service sent
   readonly body: any;
@@ -30,7 +31,13 @@ export type Party = {
   /** An access token with every scope. */
   readonly token: string;
   /** Sends JSON to this tenant's address, with its own token unless told; `null` sends none. */
-  readonly send: (method: string, path: string, body?: unknown, token?: string | null) => Promise<Answer>;
+  readonly send: (
+    method: string,
+    path: string,
+    body?: unknown,
+    token?: string | null,
+    headers?: Record<string, string>,
+  ) => Promise<Answer>;
   /** Posts a form to this tenant's issuer, as its application unless told; '' sends no credentials. */
   readonly post: (path: string, form: Record<string, string>, authorization?: string) => Promise<Answer>;
   /** Every id that a row of this tenant has in the database, with the tenant's own, its slug and the ids of its issuer's keys. */
@@ -122,13 +129,14 @@ async function openParty(credentials: Provisioned, database: Database): Promise<
     authorization,
     token,
     post,
-    send: async (method, path, body, bearer = token) =>
+    send: async (method, path, body, bearer = token, headers = {}) =>
       readAnswer(
         await fetch(credentials.base_url + path, {
           method,
           headers: {
             ...(bearer === null ? {} : { authorization: `Bearer ${bearer}` }),
             ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+            ...headers,
           },
           ...(body === undefined ? {} : { body: JSON.stringify(body) }),
         }),
@@ -147,7 +155,8 @@ async function openParty(credentials: Provisioned, database: Database): Promise<
 async function readAnswer(response: Response): Promise<Answer> {
   const text = await response.text();
   const type = response.headers.get('content-type') ?? '';
-  return { status: response.status, text, body: /json/.test(type) && text !== '' ? JSON.parse(text) : {} };
+  const { status, headers } = response;
+  return { status, headers, text, body: /json/.test(type) && text !== '' ? JSON.parse(text) : {} };
 }
 
 async function readIds(database: Database, { tenant_id: tenantId, slug }: Provisioned): Promise<string[]> {
