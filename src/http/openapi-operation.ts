@@ -3,31 +3,25 @@ import type { ZodObject } from 'zod';
 import type { ErrorCode } from '../errors/catalogue.ts';
 import { statusOf } from '../errors/meanings.ts';
 import { errorsOf } from './contract.ts';
-import { exampleName } from './openapi-components.ts';
 import { describeLinks } from './openapi-links.ts';
+import { EVERY_ANSWER, headersOf, type ProblemCollector } from './openapi-problems.ts';
 import type { createSchemaCollector, JsonSchema } from './openapi-schemas.ts';
 import { type Route, takesToken } from './route.ts';
 
 type Schemas = ReturnType<typeof createSchemaCollector>;
 
-/** Headers that have a component of their own; see openapi.ts. */
-const EVERY_ANSWER = ['x-request-id', 'ratelimit', 'ratelimit-policy'];
-const ERROR_HEADERS: Readonly<Record<number, readonly string[]>> = {
-  401: ['www-authenticate'],
-  403: ['www-authenticate'],
-  405: ['allow'],
-  429: ['retry-after'],
-  503: ['retry-after'],
+/** What operations share: the table, and what collects the components that they refer to. */
+type Shared = {
+  readonly routes: readonly Route[];
+  readonly schemas: Schemas;
+  readonly problems: ProblemCollector;
 };
 
 /**
  * @param options.routes the whole table, to which answers may link
  * @returns the operation object (OpenAPI 3.1 §4.8.10) of a route
  */
-export function describeOperation(
-  route: Route,
-  { routes, schemas }: { routes: readonly Route[]; schemas: Schemas },
-): JsonSchema {
+export function describeOperation(route: Route, { routes, schemas, problems }: Shared): JsonSchema {
   const body = describeBody(route, schemas);
   return {
     operationId: route.operationId,
@@ -37,7 +31,7 @@ export function describeOperation(
     security: describeSecurity(route),
     parameters: describeParameters(route, schemas),
     ...(body === undefined ? {} : { requestBody: body }),
-    responses: { ...describeAnswers(route, { routes, schemas }), ...describeErrors(route) },
+    responses: { ...describeAnswers(route, { routes, schemas }), ...describeErrors(route, problems) },
   };
 }
 
@@ -118,7 +112,7 @@ function describeBody({ request }: Route, schemas: Schemas): JsonSchema | undefi
 
 function describeAnswers(
   route: Route,
-  { routes, schemas }: { routes: readonly Route[]; schemas: Schemas },
+  { routes, schemas }: Pick<Shared, 'routes' | 'schemas'>,
 ): Record<string, JsonSchema> {
   return Object.fromEntries(
     Object.entries(route.responses).map(([status, { description, headers = [], ...answer }]) => {
@@ -157,37 +151,13 @@ function describeContent(
   };
 }
 
-function describeErrors(route: Route): Record<string, JsonSchema> {
+function describeErrors(route: Route, problems: ProblemCollector): Record<string, JsonSchema> {
   const byStatus = new Map<number, ErrorCode[]>();
   for (const code of errorsOf(route)) {
     const status = statusOf(code, takesToken(route));
     byStatus.set(status, [...(byStatus.get(status) ?? []), code]);
   }
-  return Object.fromEntries([...byStatus].map(([status, codes]) => [status, describeProblem(status, codes)]));
-}
-
-/** One error answer with an example for each of its codes. */
-export function describeProblem(status: number, codes: readonly ErrorCode[]): JsonSchema {
-  const media = {
-    schema: { $ref: '#/components/schemas/Problem' },
-    examples: Object.fromEntries(
-      codes.map((code) => [code, { $ref: `#/components/examples/${exampleName(code, status)}` }]),
-    ),
-  };
-  return {
-    description: codes.map((code) => `\`${code}\``).join(', '),
-    headers: headersOf([
-      ...EVERY_ANSWER,
-      ...(ERROR_HEADERS[status] ?? []),
-      ...(codes.includes('use_dpop_nonce') ? ['dpop-nonce'] : []),
-    ]),
-    content: { 'application/problem+json': media, 'application/json': media },
-  };
-}
-
-/** References to headers, each once. */
-export function headersOf(names: readonly string[]): JsonSchema {
   return Object.fromEntries(
-    [...new Set(names)].map((name) => [name, { $ref: `#/components/headers/${name}` }]),
+    [...byStatus].map(([status, codes]) => [status, problems.describe(status, codes)]),
   );
 }

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import type { ErrorCode } from '../errors/catalogue.ts';
 import { problemSchema } from './openapi-components.ts';
-import { describeProblem, headersOf } from './openapi-operation.ts';
+import { headersOf, type ProblemCollector } from './openapi-problems.ts';
 import type { createSchemaCollector, JsonSchema } from './openapi-schemas.ts';
 
 /** What Node's parser and the shell answer in front of any address. */
@@ -29,7 +29,7 @@ const openApiSchema = z.looseObject({ openapi: z.string() }).meta({ id: 'OpenApi
 /** @param publicUrl the service's own address, at which these are */
 export function describeSystemPaths(
   publicUrl: string,
-  schemas: ReturnType<typeof createSchemaCollector>,
+  { schemas, problems }: { schemas: ReturnType<typeof createSchemaCollector>; problems: ProblemCollector },
 ): Record<string, JsonSchema> {
   const at = (operationId: string, summary: string, description: string, responses: JsonSchema) => ({
     servers: [{ url: publicUrl, description: 'The service' }],
@@ -42,7 +42,7 @@ export function describeSystemPaths(
       parameters: [{ $ref: '#/components/parameters/x-request-id' }],
       responses: {
         ...responses,
-        ...Object.fromEntries(ERRORS.map(([status, codes]) => [status, describeProblem(status, codes)])),
+        ...Object.fromEntries(ERRORS.map(([status, codes]) => [status, problems.describe(status, codes)])),
       },
     },
   });

@@ -11,6 +11,7 @@ import {
   SECURITY_SCHEMES,
 } from './openapi-components.ts';
 import { describeOperation, describePath } from './openapi-operation.ts';
+import { createProblemCollector } from './openapi-problems.ts';
 import { createSchemaCollector, type JsonSchema } from './openapi-schemas.ts';
 import { describeSystemPaths } from './openapi-system.ts';
 import type { Route } from './route.ts';
@@ -37,16 +38,17 @@ export function createOpenApi({
   config: OpenApiConfig;
 }): JsonSchema {
   const schemas = createSchemaCollector();
+  const problems = createProblemCollector();
   // Answers first: what they look like gets the plain names.
   const answers = routes.flatMap((route) => Object.values(route.responses));
   for (const schema of [problemSchema, ...answers.map((answer) => answer.schema)])
     if (schema !== undefined) schemas.describe(schema, 'output');
-  const paths: Record<string, JsonSchema> = describeSystemPaths(config.publicUrl, schemas);
+  const paths: Record<string, JsonSchema> = describeSystemPaths(config.publicUrl, { schemas, problems });
   for (const route of routes) {
     const path = describePath(route.path);
     paths[path] = {
       ...paths[path],
-      [route.method.toLowerCase()]: describeOperation(route, { routes, schemas }),
+      [route.method.toLowerCase()]: describeOperation(route, { routes, schemas, problems }),
     };
   }
   return {
@@ -64,6 +66,7 @@ export function createOpenApi({
     components: {
       schemas: schemas.components,
       securitySchemes: { ...SECURITY_SCHEMES, private_key_jwt: describeAssertions(config.publicUrl) },
+      responses: problems.components,
       parameters: PARAMETERS,
       headers: describeHeaders(answers.flatMap((answer) => answer.headers ?? [])),
       examples: describeExamples(config.errorTypeBase),
