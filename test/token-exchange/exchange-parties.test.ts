@@ -1,7 +1,11 @@
 // Who takes part in a token exchange over HTTP: agents as actors and as subjects, and the delegation between them.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Database } from '../../src/database/database.ts';
+import type { Unit } from '../../src/database/transaction.ts';
 import { subjectId } from '../../src/delegations/subject.ts';
+import { TOKEN_EXCHANGE_GRANT, TOKEN_TYPES } from '../../src/token-exchange/exchange-request.ts';
 import { createTestDatabase } from '../setup/database.ts';
+import { createAccounts } from '../tokens/accounts.ts';
 import { type AccountsServer, startAccountsServer } from '../tokens/accounts-server.ts';
 import { issueFirst } from '../tokens/refresh-fixture.ts';
 import { ISSUER } from '../trusted-issuers/identity-provider.ts';
@@ -13,6 +17,7 @@ import {
   startProvider,
   type World,
 } from './exchange-fixture.ts';
+import { createExchangeRooms } from './exchange-rooms.ts';
 
 let test: Awaited<ReturnType<typeof createTestDatabase>>;
 let server: AccountsServer;
@@ -125,6 +130,44 @@ describe('the delegation', () => {
     expect(await elsewhere.outcome(user.token, robot)).toBe('accepted');
     expect(await world.outcome(user.token, actor)).toBe('400 invalid_grant');
   });
+});
+
+it('an exchange costs one reading of the client and a transaction of six round trips', async () => {
+  let count = 0;
+  const { database } = test;
+  const counted = (unit: Pick<Unit, 'query'>): Unit['query'] => {
+    return (text, values) => {
+      count += 1;
+      return unit.query(text, values);
+    };
+  };
+  const counting: Database = {
+    ...database,
+    query: counted(database),
+    hot: (work) =>
+      database.hot((unit) => {
+        count += 2; // BEGIN and COMMIT
+        return work({ ...unit, query: counted(unit) });
+      }),
+  };
+  const accounts = createAccounts(counting, { masterKeys: server.accounts.masterKeys });
+  const rooms = createExchangeRooms(counting, { accounts });
+  const { token } = await newDelegator();
+  const parameters = {
+    grant_type: TOKEN_EXCHANGE_GRANT,
+    subject_token: token,
+    subject_token_type: TOKEN_TYPES.idToken,
+    actor_token: actor.accessToken,
+    actor_token_type: TOKEN_TYPES.accessToken,
+  };
+  const { authorization } = world.client;
+  const exchange = () => rooms.tokenEndpoint.requestToken(world.context, { authorization, parameters });
+  await exchange(); // reads the list of issuer keys, which then serves for seconds
+  count = 0;
+  await exchange();
+  // The eighth asks whether the actor's token was revoked: a process whose feed reads does not.
+  expect(count).toBe(8);
+  await rooms.closeExchange();
 });
 
 describe('the token of an agent as the subject', () => {

@@ -1,6 +1,7 @@
 // Delegated tokens in use, by a client library of others: got with and without a key, told of, and kept out of management.
 import * as oauth from 'oauth4webapi';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readApplicationJwks } from '../../src/applications/application-jwks.ts';
 import {
   ISSUED_TOKEN_TYPE,
   TOKEN_EXCHANGE_GRANT,
@@ -46,11 +47,14 @@ async function newParties(jkt?: string) {
 }
 
 /** Exchanges by the library. */
-async function exchange({ actor, user }: Awaited<ReturnType<typeof newParties>>, DPoP?: oauth.DPoPHandle) {
+async function exchange(
+  { actor, user }: Awaited<ReturnType<typeof newParties>>,
+  { DPoP, auth, clientId }: { DPoP?: oauth.DPoPHandle; auth?: oauth.ClientAuth; clientId?: string } = {},
+) {
   const response = await oauth.genericTokenEndpointRequest(
     issuer,
-    client,
-    oauth.ClientSecretBasic(world.client.clientSecret),
+    clientId === undefined ? client : { client_id: clientId },
+    auth ?? oauth.ClientSecretBasic(world.client.clientSecret),
     TOKEN_EXCHANGE_GRANT,
     {
       subject_token: user.token,
@@ -100,18 +104,28 @@ describe('oauth4webapi', () => {
     const parties = await newParties(jkt);
     await expect(exchange(parties)).rejects.toMatchObject({ error: 'invalid_dpop_proof', status: 400 });
     const thief = await newHandle();
-    await expect(withNonce(() => exchange(parties, thief))).rejects.toMatchObject({
+    await expect(withNonce(() => exchange(parties, { DPoP: thief }))).rejects.toMatchObject({
       error: 'invalid_dpop_proof',
     });
-    const result = await withNonce(() => exchange(parties, handle));
+    const result = await withNonce(() => exchange(parties, { DPoP: handle }));
     expect(result.token_type).toBe('dpop');
     expect(claimsOf(result.access_token).cnf).toEqual({ jkt });
+  });
+
+  it('authenticates with a private key as well', async () => {
+    const { publicKey, privateKey } = await oauth.generateKeyPair('ES256', { extractable: true });
+    const { kty, crv, x, y } = await crypto.subtle.exportKey('jwk', publicKey);
+    const jwks = readApplicationJwks({ keys: [{ kty, crv, x, y, kid: 'k' }] });
+    const { application } = await world.newApplication({ jwks });
+    const auth = oauth.PrivateKeyJwt({ key: privateKey, kid: 'k' });
+    const result = await exchange(await newParties(), { clientId: application.id, auth });
+    expect(claimsOf(result.access_token).client_id).toBe(application.id);
   });
 
   it('binds the token to the key of a proof that nothing demands, too', async () => {
     const handle = await newHandle();
     const parties = await newParties();
-    const result = await withNonce(() => exchange(parties, handle));
+    const result = await withNonce(() => exchange(parties, { DPoP: handle }));
     expect(result.token_type).toBe('dpop');
     const cnf = { jkt: await handle.calculateThumbprint() };
     expect(await world.introspect(result.access_token)).toMatchObject({ token_type: 'DPoP', cnf });

@@ -92,6 +92,32 @@ describe('a user’s token', () => {
   });
 });
 
+it('names that would make the token larger than 8 KiB are refused, because nobody could use it', async () => {
+  const own = await createWorld(server, provider);
+  const issuer = `https://idp.example/${'i'.repeat(480)}`;
+  await own.rooms.trustedIssuers.create(own.context, {
+    issuer,
+    jwksUri: provider.uri,
+    audiences: [AUDIENCE],
+  });
+  const robot = await own.newActor();
+  const capabilities = Array.from({ length: 28 }, (_, index) => `${index}-${'c'.repeat(96)}`);
+  await own.rooms.agents.update(own.context, robot.agent.id, { capabilities });
+  const sub = '語'.repeat(255);
+  await own.delegate({ issuer, sub }, robot.agent.id, { audience: 'a'.repeat(500) });
+  const signAs = (claims: object) => provider.sign({ iss: issuer, sub, ...claims });
+  const { token } = await own.exchange(await signAs({}), robot);
+  expect(token.length).toBeGreaterThan(7_000);
+  expect(await own.introspect(token)).toMatchObject({ active: true });
+  const sent = {
+    subject_token: await signAs({ act: { sub: 'x'.repeat(500) } }),
+    actor_token: robot.accessToken,
+  };
+  const { status, body } = await own.ask(sent);
+  expect([status, body.error]).toEqual([400, 'invalid_request']);
+  expect(body.detail).toContain('too large');
+});
+
 describe('an issuer', () => {
   it('whose keys cannot be had is 503 with Retry-After, and nothing of the inside is told', async () => {
     const broken = await startJwksServer((_request, response) => response.writeHead(500).end('inside'));
