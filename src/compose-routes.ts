@@ -11,8 +11,6 @@ import { createAuditRoutes } from './audit/audit.routes.ts';
 import { createAuditReadingService } from './audit/audit-reading.service.ts';
 import { createAuditReadingStore } from './audit/audit-reading.store.ts';
 import { createCheckpointStore } from './audit/checkpoint.store.ts';
-import { createAuthenticationFailureService } from './challenges/authentication-failure.service.ts';
-import { createAuthenticationFailureStore } from './challenges/authentication-failure.store.ts';
 import { createChallengeRoutes } from './challenges/challenge.routes.ts';
 import { createChallengeService } from './challenges/challenge.service.ts';
 import { createChallengeStore } from './challenges/challenge.store.ts';
@@ -56,7 +54,7 @@ import { createSubscriptionRoutes } from './webhooks/subscriptions/subscription.
 export function composeRoutes(config: Config, core: Core, logger: Logger) {
   const { database, audit, events, eventStore, issuer, tenants, applications, notifier } = core;
   const authentication = composeTokens(config, core, logger);
-  const { tokens, dpop, introspection, limitFailures, detectBruteForce } = authentication;
+  const { tokens, dpop, introspection, failures, limitFailures, detectBruteForce } = authentication;
   const verifier = createSignatureVerifier();
   const counts = createLimitCounts({
     store: createLimitCountStore(),
@@ -84,14 +82,7 @@ export function composeRoutes(config: Config, core: Core, logger: Logger) {
     tokens,
     audit,
     events,
-    failures: createAuthenticationFailureService({
-      store: createAuthenticationFailureStore(),
-      database,
-      audit,
-      events,
-      limiter: limitFailures({ points: config.rateLimit.fingerprintFailures, prefix: 'fingerprint' }),
-      bruteForce: detectBruteForce({ limit: config.rateLimit.fingerprintFailures }),
-    }),
+    failures,
     challengeLifetime: config.challengeLifetime,
   });
   const enrollments = createEnrollmentService({

@@ -2,6 +2,8 @@
 import type { Logger } from 'pino';
 import { createBruteForceService } from './audit/brute-force.service.ts';
 import { createBruteForceStore } from './audit/brute-force.store.ts';
+import { createAuthenticationFailureService } from './challenges/authentication-failure.service.ts';
+import { createAuthenticationFailureStore } from './challenges/authentication-failure.store.ts';
 import type { Core } from './compose.ts';
 import type { Config } from './config.ts';
 import { createDpopService } from './dpop/dpop.service.ts';
@@ -55,6 +57,14 @@ export function composeTokens(config: Config, core: Core, logger: Logger) {
   });
   const clientCredentials = createClientCredentialsService({ clients, tokens, records: clientRecords });
   const refreshTokens = createRefreshRotationStore();
+  const failures = createAuthenticationFailureService({
+    store: createAuthenticationFailureStore(),
+    database,
+    audit,
+    events,
+    limiter: limitFailures({ points: config.rateLimit.fingerprintFailures, prefix: 'fingerprint' }),
+    bruteForce: detectBruteForce({ limit: config.rateLimit.fingerprintFailures }),
+  });
   const refresh = createRefreshService({
     store: refreshTokens,
     database,
@@ -62,6 +72,7 @@ export function composeTokens(config: Config, core: Core, logger: Logger) {
     tokens,
     audit,
     events,
+    failures,
   });
   const dpop = createDpopService({
     store: createDpopStore(),
@@ -90,6 +101,7 @@ export function composeTokens(config: Config, core: Core, logger: Logger) {
       [REFRESH_TOKEN, refresh.grant],
     ]),
     introspection,
+    failures,
     limitFailures,
     detectBruteForce,
     /** To be called before the database closes: failures that were counted are written now. */

@@ -22,6 +22,7 @@ type ClientRow = {
   scopes: string[];
   grant_types: string[];
   jwks: ApplicationJwks | null;
+  secret_ids: string[] | null;
   secret_hashes: Buffer[] | null;
   agent_id: string | null;
   agent_name: string;
@@ -32,13 +33,17 @@ type ClientRow = {
 
 const FIND_CLIENTS = `
 SELECT application.tenant_id, application.id, application.name, application.audience, application.scopes, application.grant_types, application.jwks,
-       (SELECT array_agg(secret.hash) FROM application_secrets secret
-        WHERE secret.application_id = application.id AND (secret.expires_at IS NULL OR secret.expires_at > now())) AS secret_hashes,
+       live.secret_ids, live.secret_hashes,
        application.agent_id, agent.name AS agent_name, agent.capabilities AS agent_capabilities, agent.scopes AS agent_scopes,
        CASE WHEN agent.deleted_at IS NULL THEN agent.status ELSE 'deleted' END AS agent_status
 FROM unnest($1::uuid[], $2::uuid[]) AS wanted (tenant_id, id)
 JOIN applications application ON application.id = wanted.id AND application.tenant_id = wanted.tenant_id
 LEFT JOIN agents agent ON agent.id = application.agent_id
+LEFT JOIN LATERAL (
+  SELECT array_agg(secret.id ORDER BY secret.id) AS secret_ids, array_agg(secret.hash ORDER BY secret.id) AS secret_hashes
+  FROM application_secrets secret
+  WHERE secret.application_id = application.id AND (secret.expires_at IS NULL OR secret.expires_at > now())
+) AS live ON true
 WHERE application.deleted_at IS NULL`;
 
 /** SQL of `applications`. @param database for statements outside a transaction that need no model */
@@ -173,7 +178,7 @@ function readClient(row: ClientRow): Client {
     audience: row.audience,
     scopes: row.scopes,
     grantTypes: row.grant_types,
-    secretHashes: row.secret_hashes ?? [],
+    secrets: (row.secret_hashes ?? []).map((hash, index) => ({ id: row.secret_ids?.[index] ?? '', hash })),
     keys: row.jwks?.keys ?? [],
     agent:
       row.agent_id === null

@@ -46,9 +46,9 @@ export type LinkedAgent = {
   readonly status: 'active' | 'suspended' | 'deleted';
 };
 
-/** Everything that deciding a token request needs. `secretHashes`: SHA-256, the live ones only. */
+/** Everything that deciding a token request needs. `secrets`: the live ones only, with their SHA-256. */
 export type Client = Pick<Application, 'id' | 'name' | 'audience' | 'scopes' | 'grantTypes'> & {
-  readonly secretHashes: readonly Uint8Array[];
+  readonly secrets: readonly { readonly id: string; readonly hash: Uint8Array }[];
   readonly keys: readonly ApplicationJwk[];
   readonly agent?: LinkedAgent | undefined;
 };

@@ -11,7 +11,8 @@ type Window<Failure> = { untold: number; last: Failure; readonly timer: NodeJS.T
 
 /**
  * Creates a counter of failures for this process.
- * @param tell writes a telling: the last failure of a kind, and how many there were since the telling before
+ * @param tell writes a telling: the last failure of a kind, how many there were since the telling before, and whether it is that of a first
+ *   failure, which `report` has answered with true
  * @param onError told when `tell` failed; the number is not lost but added to the next telling
  * @param pause milliseconds between two tellings of one key; a minute, unless said
  */
@@ -20,31 +21,31 @@ export function createFailureReporter<Failure>({
   onError,
   pause = PAUSE,
 }: {
-  tell: (failure: Failure, count: number) => Promise<void>;
+  tell: (failure: Failure, count: number, isFirst: boolean) => Promise<void>;
   onError: (error: unknown) => void;
   pause?: number | undefined;
 }) {
   const windows = new Map<string, Window<Failure>>();
   const underWay = new Set<Promise<void>>();
 
-  function begin(key: string, failure: Failure, untold: number): void {
+  function begin(key: string, failure: Failure, untold: number, isFirst: boolean): void {
     const timer = setTimeout(() => settle(key), pause);
     timer.unref();
     const window = { untold, last: failure, timer };
     windows.set(key, window);
-    if (untold > 0) send(window);
+    if (untold > 0) send(window, isFirst);
   }
 
   function settle(key: string): void {
     const window = windows.get(key);
     windows.delete(key);
-    if (window !== undefined && window.untold > 0) begin(key, window.last, window.untold);
+    if (window !== undefined && window.untold > 0) begin(key, window.last, window.untold, false);
   }
 
-  function send(window: Window<Failure>): void {
+  function send(window: Window<Failure>, isFirst: boolean): void {
     const count = window.untold;
     window.untold = 0;
-    const telling = tell(window.last, count).catch((error: unknown) => {
+    const telling = tell(window.last, count, isFirst).catch((error: unknown) => {
       window.untold += count;
       onError(error);
     });
@@ -53,15 +54,20 @@ export function createFailureReporter<Failure>({
   }
 
   return {
-    /** Counts a failure of this kind. The first is told at once; later ones with their number when a minute has passed. */
-    report(key: string, failure: Failure): void {
+    /**
+     * Counts a failure of this kind. The first is told at once; later ones with their number when a minute has passed.
+     * @returns whether it is being told now
+     */
+    report(key: string, failure: Failure): boolean {
       const window = windows.get(key);
       if (window === undefined) {
-        if (windows.size < MOST_KEYS) begin(key, failure, 1);
-        return;
+        const hasRoom = windows.size < MOST_KEYS;
+        if (hasRoom) begin(key, failure, 1, true);
+        return hasRoom;
       }
       window.untold += 1;
       window.last = failure;
+      return false;
     },
 
     /** Waits for the tellings that are under way. */
@@ -71,7 +77,7 @@ export function createFailureReporter<Failure>({
     async close(): Promise<void> {
       for (const window of windows.values()) {
         clearTimeout(window.timer);
-        if (window.untold > 0) send(window);
+        if (window.untold > 0) send(window, false);
       }
       windows.clear();
       await Promise.all(underWay);

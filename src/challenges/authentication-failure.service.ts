@@ -1,4 +1,4 @@
-// Records failed authentications with a known key: an audit entry each, an event at most once a minute. Its records commit although the answer is an error.
+// Records failed authentications with a known key, or with a refresh token that came of one: an audit entry each, an event at most once a minute. Its records commit although the answer is an error.
 import { addressGroup } from '../address-group.ts';
 import type { AuditEntry, AuditService } from '../audit/audit.service.ts';
 import type { BruteForceService, Episode } from '../audit/brute-force.service.ts';
@@ -8,13 +8,24 @@ import type { ErrorCode } from '../errors/catalogue.ts';
 import { type LimitReached, ServiceError } from '../errors/service-error.ts';
 import type { EmittedEvent, EventService, JsonObject } from '../events/event.service.ts';
 import type { AuthenticationFailureStore, FailureTally } from './authentication-failure.store.ts';
-import type { Holder, Refusal } from './challenge.ts';
+import type { Refusal } from './challenge.ts';
 
-const METHOD = 'challenge_response';
+/** Where it failed, and what was tried there. */
+const METHODS = {
+  challenge: 'challenge_response',
+  verify: 'challenge_response',
+  refresh: 'refresh_token',
+} as const;
 const LOGIN_FAILURE = 'auth.login.failure';
 
 /** Seconds in which failures of one key for one reason are told once. */
 const WINDOW = 60;
+
+/** The agent and key that a failure is of. */
+type KnownHolder = {
+  readonly key: { readonly id: string; readonly fingerprint: string | null };
+  readonly agent: { readonly id: string };
+};
 
 /** Counts failures of a key from an address; `blocked` once there were too many. */
 export type FailureLimiter = {
@@ -50,17 +61,23 @@ export function createAuthenticationFailureService({
   return {
     /**
      * Counts and records a failure. Beyond the limit nothing is written.
-     * @param failure.stage the route it happened on
+     * @param failure.stage the route it happened on @param failure.holder.key.fingerprint null for a key that is gone
      * @returns the error to answer with: the refusal's, or `rate_limited` after too many guesses
      */
     report: async (
       context: RequestContext,
-      failure: { readonly stage: 'challenge' | 'verify'; readonly holder: Holder; readonly refusal: Refusal },
+      failure: {
+        readonly stage: keyof typeof METHODS;
+        readonly holder: KnownHolder;
+        readonly refusal: Refusal;
+      },
     ): Promise<ServiceError> => {
       const { stage, holder, refusal } = failure;
       const { key, agent } = holder;
       const error = new ServiceError(refusal.code, { detail: refusal.detail });
-      const isGuess = !NOBODYS_GUESS.has(refusal.code);
+      const method = METHODS[stage];
+      // A refresh token cannot be guessed: its uses are only kept from filling the log.
+      const isGuess = stage !== 'refresh' && !NOBODYS_GUESS.has(refusal.code);
       const counter = `${context.tenant.id}:${key.id}:${addressGroup(context.address)}`;
       const { blocked } = await limiter.failed(isGuess ? counter : `${counter}:late`);
       const isForged = refusal.code === 'invalid_signature';
@@ -68,7 +85,7 @@ export function createAuthenticationFailureService({
         if (isForged) await bruteForce.goesOn(key.id);
         return isGuess ? tooManyFailures(blocked) : error;
       }
-      const tally = await store.count(database, `${key.id}:${refusal.code}`, WINDOW);
+      const tally = await store.count(database, `${key.id}:${method}:${refusal.code}`, WINDOW);
       const episode = isForged ? await bruteForce.failed(key.id) : undefined;
       const entryOf = (action: string, data: JsonObject): AuditEntry => ({
         action,
@@ -78,14 +95,14 @@ export function createAuthenticationFailureService({
         reason: refusal.code,
         data: { ...data, key_fingerprint: key.fingerprint },
       });
-      const entry = entryOf(LOGIN_FAILURE, { method: METHOD, stage });
+      const entry = entryOf(LOGIN_FAILURE, { method, stage });
       const facts = {
         agent_id: agent.id,
         key_id: key.id,
         key_fingerprint: key.fingerprint,
         address: context.address,
       };
-      const told = describeFailure(refusal.code, tally, episode, { ...facts, stage });
+      const told = describeFailure(refusal.code, tally, episode, { ...facts, method, stage });
       if (told.length === 0) await audit.append(database, context, [entry]);
       else
         await database.hot(async (unit) => {
@@ -109,7 +126,7 @@ function describeFailure(
 ): EmittedEvent[] {
   const emitted: EmittedEvent[] = [];
   if (untold !== null) {
-    const data = { ...facts, method: METHOD, reason, count: untold };
+    const data = { ...facts, reason, count: untold };
     emitted.push({ type: LOGIN_FAILURE, data });
     if (reason === 'key_revoked')
       emitted.push({

@@ -3,15 +3,26 @@ import { z } from 'zod';
 import { CURSOR, PAGE_LIMIT } from '../database/page.ts';
 import { parseTimestamp, TIMESTAMP_PATTERN } from '../events/timestamp.ts';
 
+/** A range in a pattern by its characters themselves: their escapes are not the same in every dialect. */
+const range = (first: number, last: number) => `${String.fromCharCode(first)}-${String.fromCharCode(last)}`;
+
+/** Neither white space, nor of no width. */
+const VISIBLE = new RegExp(
+  `^$|[^\\s${range(0x200b, 0x200f)}${range(0x2060, 0x2064)}${range(0xfeff, 0xfeff)}]`,
+);
+
+/** No character that turns the direction of what follows (embeddings, overrides, isolates). */
+const ONE_DIRECTION = new RegExp(`^[^${range(0x202a, 0x202e)}${range(0x2066, 0x2069)}]*$`);
+
 /** What people read in lists: one line with something to see; no control characters (C0, DEL, C1), and none that turn the order of what follows. */
 export const displayName = z
   .string()
   .min(1)
   .max(200)
-  .regex(/^$|[^\s\u200b-\u200f\u2060\ufeff]/, 'must contain a visible character')
+  .regex(VISIBLE, 'must contain a visible character')
   // biome-ignore lint/suspicious/noControlCharactersInRegex: refusing them is the purpose
   .regex(/^[^\x00-\x1f\x7f-\x9f]*$/, 'must not contain control characters')
-  .regex(/^[^\u2028-\u202e\u2066-\u2069]*$/, 'must not contain line separators or bidirectional overrides')
+  .regex(ONE_DIRECTION, 'must not contain characters that turn the direction of text')
   .meta({ description: 'Display name.' });
 
 /** The `aud` of tokens: any text without white space or control characters, usually a URL. */

@@ -10,6 +10,8 @@ export type IssuerMetadata = {
   token_endpoint: string;
   jwks_uri: string;
   scopes_supported: string[];
+  subject_types_supported: string[];
+  id_token_signing_alg_values_supported: string[];
   response_types_supported: string[];
   grant_types_supported: string[];
   token_endpoint_auth_methods_supported: string[];
@@ -34,6 +36,9 @@ export function describeIssuer(issuerUrl: string): IssuerMetadata {
     token_endpoint: `${issuerUrl}/oauth/token`,
     jwks_uri: `${issuerUrl}/.well-known/jwks.json`,
     scopes_supported: [...APPLICATION_SCOPES],
+    // Required by OpenID Connect Discovery §3. There are no ID tokens; libraries take these for the algorithms of access tokens.
+    subject_types_supported: ['public'],
+    id_token_signing_alg_values_supported: ['ES256', 'EdDSA'],
     // Required by RFC 8414 §2; there is no authorization endpoint, so no response type is supported.
     response_types_supported: [],
     grant_types_supported: ['client_credentials', 'refresh_token', TOKEN_EXCHANGE_GRANT],

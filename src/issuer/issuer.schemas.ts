@@ -25,6 +25,8 @@ export const issuerMetadataSchema = z
     token_endpoint: z.url(),
     jwks_uri: z.url(),
     scopes_supported: z.array(z.string()),
+    subject_types_supported: z.array(z.string()),
+    id_token_signing_alg_values_supported: z.array(z.string()),
     response_types_supported: z.array(z.string()),
     grant_types_supported: z.array(z.string()),
     token_endpoint_auth_methods_supported: z.array(z.string()),

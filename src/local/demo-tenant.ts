@@ -90,7 +90,7 @@ async function works(
 ): Promise<boolean> {
   const client = await applications.findClient(tenant.id, client_id);
   const hash = hashSecret(client_secret);
-  return client?.secretHashes.some((live) => hashesEqual(live, hash)) ?? false;
+  return client?.secrets.some((live) => hashesEqual(live.hash, hash)) ?? false;
 }
 
 async function renew(applications: Pick<ApplicationService, 'create'>, tenant: Tenant): Promise<Client> {

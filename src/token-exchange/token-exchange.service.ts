@@ -10,7 +10,10 @@ import type { ErrorCode } from '../errors/catalogue.ts';
 import { ServiceError } from '../errors/service-error.ts';
 import type { EventService, JsonObject } from '../events/event.service.ts';
 import { type AccessTokenGrant, scopesOf } from '../tokens/access-token.ts';
-import type { ClientAuthenticationService } from '../tokens/client-authentication.service.ts';
+import type {
+  AuthenticatedClient,
+  ClientAuthenticationService,
+} from '../tokens/client-authentication.service.ts';
 import { checkGrantAllowed } from '../tokens/client-credentials.ts';
 import type { ClientRecordService } from '../tokens/client-record.service.ts';
 import { LONGEST_TOKEN } from '../tokens/compact-jws.ts';
@@ -221,14 +224,17 @@ export function createTokenExchangeService({
   /** Runs a step after which a failure is the client's: it is recorded in the background. */
   async function recorded<T>(
     context: RequestContext,
-    client: Client,
+    client: AuthenticatedClient,
     work: () => T | Promise<T>,
   ): Promise<T> {
     try {
       return await work();
     } catch (error) {
       if (error instanceof ServiceError && !UNRECORDED.includes(error.code))
-        records.failure(context, client.id, error.code, METHOD);
+        records.failure(context, client.id, error.code, METHOD, {
+          proof: client.proof,
+          isAuthenticated: true,
+        });
       throw error;
     }
   }

@@ -1,6 +1,7 @@
 // Verifies client assertions (RFC 7523). One is worth one request, whatever the number of processes.
-import { createHash, createPublicKey } from 'node:crypto';
+import { createHash, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import type { Client } from '../applications/application.service.ts';
+import type { ApplicationJwk } from '../applications/application-jwks.ts';
 import type { RequestContext } from '../context.ts';
 import type { Database } from '../database/database.ts';
 import { verifyJws } from '../issuer/jws.verifier.ts';
@@ -10,6 +11,12 @@ import { type ClientAssertion, checkAssertion, parseAssertion, refused } from '.
 /** Milliseconds between two purges of one process, and rows that one statement of a purge deletes. */
 const PURGE_INTERVAL = 60_000;
 const PURGE_BATCH = 1_000;
+
+/** Keys whose private halves are gone: for clients that have none, so that a refusal costs what a wrong signature costs. */
+const NOBODYS_KEYS: Readonly<Record<ClientAssertion['algorithm'], ApplicationJwk>> = {
+  ES256: makeKey('ES256', generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey),
+  EdDSA: makeKey('EdDSA', generateKeyPairSync('ed25519').publicKey),
+};
 
 /** Signed assertions of applications. @param now milliseconds since 1970 @param onError told when a purge failed; nobody else is */
 export function createClientAssertionService({
@@ -38,27 +45,36 @@ export function createClientAssertionService({
     /**
      * Verifies an assertion of this client and uses it up. In order: audience and times, signature by one of the client's keys (that of
      * its `kid`, when it has one), `jti`. One round trip, after all other checks.
+     * @param client undefined for one that nobody knows: the words and the work of a wrong signature are the same
+     * @returns the thumbprint (RFC 7638) of the key that signed
      * @throws ServiceError `invalid_client`
      */
-    verify: async (context: RequestContext, client: Client, assertion: ClientAssertion): Promise<void> => {
+    verify: async (
+      context: RequestContext,
+      client: Client | undefined,
+      assertion: ClientAssertion,
+    ): Promise<string> => {
       checkAssertion(assertion, context.tenant.issuerUrl, now());
       const { algorithm, kid, signed, signature, jti } = assertion;
-      const keys = client.keys.filter(
+      const keys = (client?.keys ?? []).filter(
         (key) => key.alg === algorithm && (kid === undefined || key.kid === undefined || key.kid === kid),
       );
-      const isSigned = keys.some(({ alg, kid: _, ...jwk }) =>
-        verifyJws({ algorithm: alg, key: createPublicKey({ key: jwk, format: 'jwk' }) }, signed, signature),
-      );
-      if (!isSigned) throw refused('is not signed with a key of this client');
+      const isSignedWith = ({ alg, kid: _, ...jwk }: ApplicationJwk) =>
+        verifyJws({ algorithm: alg, key: createPublicKey({ key: jwk, format: 'jwk' }) }, signed, signature);
+      const key = (keys.length === 0 ? [NOBODYS_KEYS[algorithm]] : keys).find(isSignedWith);
+      if (key === undefined || client === undefined || !keys.includes(key))
+        throw refused('is not signed with a key of this client');
       const use = {
         clientId: client.id,
         jtiHash: createHash('sha256').update(jti).digest(),
         expiresAt: assertion.expiresAt,
       };
       if (!(await store.insert(database, use))) throw refused('was used before');
-      if (now() - purgedAt < PURGE_INTERVAL) return;
-      purgedAt = now();
-      purging = purge().catch(onError);
+      if (now() - purgedAt >= PURGE_INTERVAL) {
+        purgedAt = now();
+        purging = purge().catch(onError);
+      }
+      return thumbprintOf(key);
     },
 
     /** Waits for a purge that is under way; to be called before the database closes. */
@@ -67,3 +83,15 @@ export function createClientAssertionService({
 }
 
 export type ClientAssertionService = ReturnType<typeof createClientAssertionService>;
+
+function makeKey(alg: ApplicationJwk['alg'], key: KeyObject): ApplicationJwk {
+  const { x = '', y } = key.export({ format: 'jwk' });
+  if (alg === 'EdDSA') return { kty: 'OKP', crv: 'Ed25519', x, alg };
+  return { kty: 'EC', crv: 'P-256', x, y: y ?? '', alg };
+}
+
+/** RFC 7638 §3: the required members in lexical order, without white space. */
+function thumbprintOf({ crv, kty, x, y }: ApplicationJwk): string {
+  const members = JSON.stringify({ crv, kty, x, ...(y === undefined ? {} : { y }) });
+  return createHash('sha256').update(members).digest('base64url');
+}

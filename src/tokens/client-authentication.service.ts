@@ -9,15 +9,18 @@ import { type ClientCredentials, parseBasicCredentials } from './basic-credentia
 import type { ClientAssertionService } from './client-assertion.service.ts';
 import { clientRefused } from './client-credentials.ts';
 import { chooseMethod } from './client-method.ts';
-import type { ClientRecordService } from './client-record.service.ts';
+import type { ClientProof, ClientRecordService } from './client-record.service.ts';
 import type { GrantRequest } from './token-answer.ts';
+
+/** A client that has proved itself, and by what. */
+export type AuthenticatedClient = Client & { readonly proof: ClientProof };
 
 /** Counts failures of a key; `blocked` from the one after the last that is allowed. */
 export type FailureCounter = {
   failed(key: string): Promise<{ readonly blocked: LimitReached | undefined }>;
 };
 
-const NO_SECRET = Buffer.alloc(32);
+const NO_SECRET = { id: '', hash: Buffer.alloc(32) };
 
 const CLIENT_ID = /^[0-9a-f-]{36}$/i;
 
@@ -42,43 +45,54 @@ export function createClientAuthenticationService({
   async function authenticateBySecret(
     context: RequestContext,
     { clientId, clientSecret }: ClientCredentials,
-  ): Promise<Client> {
+  ): Promise<AuthenticatedClient> {
     const client = await applications.findClient(context.tenant.id, clientId);
     const hash = hashSecret(clientSecret);
-    const stored = client?.secretHashes.length ? client.secretHashes : [NO_SECRET];
-    const isRight = stored.map((candidate) => hashesEqual(candidate, hash)).includes(true);
-    if (client !== undefined && isRight) return client;
-    throw await refuse(context, clientId, client);
+    const stored = client?.secrets.length ? client.secrets : [NO_SECRET];
+    const [right] = stored.filter((candidate) => hashesEqual(candidate.hash, hash));
+    const method = 'client_secret_basic';
+    if (client !== undefined && right !== undefined && right !== NO_SECRET)
+      return { ...client, proof: { method, credential: right.id } };
+    throw await refuse(context, { clientId, client, method });
   }
 
-  async function authenticateByAssertion(context: RequestContext, text: string): Promise<Client> {
+  async function authenticateByAssertion(
+    context: RequestContext,
+    text: string,
+  ): Promise<AuthenticatedClient> {
     const assertion = assertions.read(text);
-    const client = await applications.findClient(context.tenant.id, assertion.clientId);
+    const { clientId } = assertion;
+    const client = await applications.findClient(context.tenant.id, clientId);
+    const method = 'private_key_jwt';
     try {
+      const credential = await assertions.verify(context, client, assertion);
       if (client === undefined) throw clientRefused();
-      await assertions.verify(context, client, assertion);
-      return client;
+      return { ...client, proof: { method, credential } };
     } catch (error) {
       if (!(error instanceof ServiceError) || error.code !== 'invalid_client') throw error;
-      throw await refuse(context, assertion.clientId, client, error);
+      throw await refuse(context, { clientId, client, method }, error);
     }
   }
 
   /** Counts a failure. @returns the error for it; `rate_limited` after too many */
   async function refuse(
     context: RequestContext,
-    clientId: string,
-    client: Client | undefined,
+    {
+      clientId,
+      client,
+      method,
+    }: Pick<ClientProof, 'method'> & { clientId: string; client: Client | undefined },
     error = clientRefused(),
   ): Promise<ServiceError> {
     const { blocked } = await failures.failed(failureKey(context, clientId));
+    // Counted for clients that nobody knows as well: the answer must not come sooner for them.
+    const name = nameOf(clientId);
+    const episode = blocked === undefined ? await bruteForce.failed(name) : undefined;
+    if (blocked !== undefined) await bruteForce.goesOn(name);
     if (client !== undefined) {
-      records.failure(context, client.id, error.code);
-      if (blocked !== undefined) await bruteForce.goesOn(client.id);
-      else {
-        const episode = await bruteForce.failed(client.id);
-        if (episode !== undefined) records.bruteForce(context, client.id, episode);
-      }
+      const isOnlyCounted = blocked !== undefined;
+      records.failure(context, client.id, error.code, undefined, { proof: { method }, isOnlyCounted });
+      if (episode !== undefined) records.bruteForce(context, client.id, episode);
     }
     if (blocked === undefined) return error;
     return new ServiceError('rate_limited', {
@@ -97,7 +111,7 @@ export function createClientAuthenticationService({
     authenticate: async (
       context: RequestContext,
       { authorization, parameters }: Pick<GrantRequest, 'authorization' | 'parameters'>,
-    ): Promise<Client> => {
+    ): Promise<AuthenticatedClient> => {
       const credentials = parseBasicCredentials(authorization);
       if (credentials === 'malformed') {
         throw invalidField('header.authorization', 'is malformed');
@@ -125,6 +139,9 @@ function checkClientId<T extends { readonly clientId: string }>(sent: string | u
 
 /** What counts as one guesser: a client id (ids that no client can have are one) at an address. */
 function failureKey({ tenant, address }: RequestContext, clientId: string): string {
-  const id = CLIENT_ID.test(clientId) ? clientId.toLowerCase() : 'malformed';
-  return `${tenant.id}:${id}:${addressGroup(address)}`;
+  return `${tenant.id}:${nameOf(clientId)}:${addressGroup(address)}`;
+}
+
+function nameOf(clientId: string): string {
+  return CLIENT_ID.test(clientId) ? clientId.toLowerCase() : 'malformed';
 }

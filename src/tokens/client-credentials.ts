@@ -15,17 +15,27 @@ export function checkTokenRequest(parameters: TokenParameters): void {
 
 /**
  * Decides what an authenticated client gets.
- * @param scope the `scope` parameter
+ * @param parameters.scope as requested @param parameters.resource which can only be the application's own audience (RFC 8707)
  * @param baseUrl of the tenant: the audience of an application that names none
- * @throws ServiceError as `checkGrantAllowed`; `invalid_scope`
+ * @throws ServiceError as `checkGrantAllowed`; `invalid_target`, `invalid_scope`
  */
-export function decideGrant(client: Client, scope: string | undefined, baseUrl: string): AccessTokenGrant {
+export function decideGrant(
+  client: Client,
+  { scope, resource }: TokenParameters,
+  baseUrl: string,
+): AccessTokenGrant {
   const { agent } = client;
   checkGrantAllowed(client, CLIENT_CREDENTIALS);
+  const audience = client.audience ?? baseUrl;
+  if (resource !== undefined && resource !== audience)
+    throw refuse(
+      'invalid_target',
+      "The resource is not the application's audience, which comes from its configuration.",
+    );
   const allowed = agent === undefined ? client.scopes : intersectScopes(client.scopes, agent.scopes);
   return {
     sub: agent?.id ?? client.id,
-    audience: client.audience ?? baseUrl,
+    audience,
     scopes: grantScopes(scope, allowed),
     clientId: client.id,
     agent: agent === undefined ? undefined : { name: agent.name, capabilities: agent.capabilities },
@@ -51,7 +61,7 @@ export function clientRefused(): ServiceError {
 }
 
 function refuse(
-  code: 'invalid_client' | 'unauthorized_client' | 'policy_denied',
+  code: 'invalid_client' | 'unauthorized_client' | 'policy_denied' | 'invalid_target',
   detail: string,
 ): ServiceError {
   return new ServiceError(code, { detail });

@@ -29,6 +29,7 @@ type Row = {
   agent_is_deleted: boolean;
   agent_scopes: string[];
   agent_audiences: string[];
+  key_fingerprint: string | null;
   key_state: KeyState;
   key_sunset_at: Date | null;
 };
@@ -40,7 +41,7 @@ SELECT t.id, t.tenant_id, t.family_id, t.key_id, t.client_id, t.scopes, t.audien
   a.id AS agent_id, a.name AS agent_name, a.capabilities AS agent_capabilities, a.status AS agent_status,
   a.deleted_at IS NOT NULL AS agent_is_deleted, a.scopes AS agent_scopes,
   coalesce(a.audience, tenant.audience, tenant.base_url) || a.audiences AS agent_audiences,
-  coalesce(k.state, 'revoked') AS key_state, k.sunset_at AS key_sunset_at
+  k.fingerprint AS key_fingerprint, coalesce(k.state, 'revoked') AS key_state, k.sunset_at AS key_sunset_at
 FROM refresh_tokens t
   JOIN tenants tenant ON tenant.id = t.tenant_id
   JOIN agents a ON a.id = t.agent_id
@@ -179,6 +180,6 @@ function read(row: Row): StoredRefreshToken {
       scopes: row.agent_scopes,
       audiences: row.agent_audiences,
     },
-    key: { state: row.key_state, sunsetAt: row.key_sunset_at },
+    key: { fingerprint: row.key_fingerprint, state: row.key_state, sunsetAt: row.key_sunset_at },
   };
 }

@@ -38,7 +38,12 @@ export type StoredRefreshToken = {
     /** The audience of its tokens unless said, then further ones. */
     readonly audiences: readonly string[];
   };
-  readonly key: { readonly state: KeyState; readonly sunsetAt: Date | null };
+  /** `fingerprint`: null when the key is gone. */
+  readonly key: {
+    readonly fingerprint: string | null;
+    readonly state: KeyState;
+    readonly sunsetAt: Date | null;
+  };
 };
 
 /** What a refresh asks for; `jkt`: the key of its DPoP proof; `digest`: SHA-256 of `describeRequest`. */

@@ -2,6 +2,7 @@
 // committed although the answer is a failure.
 import { createHash } from 'node:crypto';
 import type { AuditService } from '../audit/audit.service.ts';
+import type { AuthenticationFailureService } from '../challenges/authentication-failure.service.ts';
 import { AGENT_CLIENT_ID } from '../challenges/challenge.ts';
 import type { RequestContext } from '../context.ts';
 import { hashSecret } from '../crypto/opaque-secret.node.ts';
@@ -33,6 +34,8 @@ type Prepared = {
   readonly scopes: readonly string[];
   readonly audience: string;
   readonly issued: IssuedAccessToken;
+  /** Of the key that the access token is bound to. */
+  readonly jkt: string | undefined;
 };
 
 /** The refresh grant (RFC 6749 §6; RFC 9700 §4.14). */
@@ -43,6 +46,7 @@ export function createRefreshService({
   tokens,
   audit,
   events,
+  failures,
 }: {
   store: RefreshRotationStore;
   database: Pick<Database, 'hot' | 'query'>;
@@ -50,6 +54,7 @@ export function createRefreshService({
   tokens: Pick<TokenService, 'issueAccessToken' | 'endAccessTokensOf'>;
   audit: Pick<AuditService, 'append'>;
   events: Pick<EventService, 'emit'>;
+  failures: Pick<AuthenticationFailureService, 'report'>;
 }) {
   async function find(context: RequestContext, text: string): Promise<StoredRefreshToken> {
     const token = await store.find(database, context.tenant.id, hashSecret(text));
@@ -57,13 +62,30 @@ export function createRefreshService({
     return token;
   }
 
+  /** What is refused to the holder of a known token is on record, and that commits although the answer is a failure. */
+  async function recorded<T>(
+    context: RequestContext,
+    token: StoredRefreshToken,
+    decide: () => T,
+  ): Promise<T> {
+    try {
+      return decide();
+    } catch (error) {
+      if (!(error instanceof ServiceError)) throw error;
+      const holder = { key: { id: token.keyId, fingerprint: token.key.fingerprint }, agent: token.agent };
+      const refusal = { code: error.code, detail: error.message };
+      await failures.report(context, { stage: 'refresh', holder, refusal });
+      throw error;
+    }
+  }
+
   /** Signs before anything is spent, so that a failure to sign does not cost the agent its token. */
   async function prepare(
     context: RequestContext,
     token: StoredRefreshToken,
-    request: RefreshRequest,
+    { scopes, audience }: { readonly scopes: readonly string[]; readonly audience: string },
+    jkt: string | undefined,
   ): Promise<Prepared> {
-    const { scopes, audience } = decideRefresh(token, request);
     const { id: sub, name, capabilities } = token.agent;
     const grant = {
       sub,
@@ -71,16 +93,24 @@ export function createRefreshService({
       scopes,
       clientId: token.clientId,
       agent: { name, capabilities },
-      jkt: request.jkt,
+      jkt,
     };
-    return { scopes, audience, issued: await tokens.issueAccessToken(context.tenant, grant) };
+    const issued = await tokens.issueAccessToken(context.tenant, grant);
+    return { scopes, audience, issued, jkt };
   }
 
   async function record(unit: Unit, context: RequestContext, token: StoredRefreshToken, prepared: Prepared) {
-    const { scopes, audience, issued } = prepared;
+    const { scopes, audience, issued, jkt } = prepared;
     const data = { method: REFRESH_TOKEN, scope: scopes.join(' '), audience };
+    const bound = jkt === undefined ? {} : { jkt };
     await audit.append(unit, context, [
-      { ...entryOf(token), action: 'auth.token.issued', outcome: 'success', tokenId: issued.tokenId, data },
+      {
+        ...entryOf(token),
+        action: 'auth.token.issued',
+        outcome: 'success',
+        tokenId: issued.tokenId,
+        data: { ...data, ...bound },
+      },
     ]);
     const facts: JsonObject = {
       token_id: issued.tokenId,
@@ -164,12 +194,13 @@ export function createRefreshService({
     request: RefreshRequest & { readonly clientId: string | undefined; readonly digest: Uint8Array },
   ): Promise<TokenAnswer | undefined> {
     const token = await find(context, text);
-    const judgement = judgeRefresh(token, request);
+    const judgement = await recorded(context, token, () => judgeRefresh(token, request));
     if (judgement.verdict === 'reuse') {
       await endFamily(context, token);
       throw refreshRefused();
     }
-    const prepared = await prepare(context, token, request);
+    const decided = await recorded(context, token, () => decideRefresh(token, request));
+    const prepared = await prepare(context, token, decided, request.jkt);
     const { digest, jkt } = request;
     const refreshToken =
       judgement.verdict === 'rotate'

@@ -26,7 +26,7 @@ export function createTokenEndpointService({
   dpop,
 }: {
   grants: ReadonlyMap<string, Grant>;
-  dpop: Pick<DpopService, 'verifyProof'>;
+  dpop: Pick<DpopService, 'verifyProof' | 'nonce'>;
 }) {
   return {
     /**
@@ -50,8 +50,16 @@ export function createTokenEndpointService({
           nonce = verified.nonce;
           return { jkt: verified.jkt };
         };
-        const answer = await grant(context, { authorization, parameters, proveKey });
-        return { answer, nonce };
+        try {
+          const answer = await grant(context, { authorization, parameters, proveKey });
+          return { answer, nonce };
+        } catch (error) {
+          // Whoever uses proofs, or has to, finds the nonce for the next one (RFC 9449 §8.2).
+          const isWanted =
+            proofs.length > 0 || (error instanceof ServiceError && error.code === 'invalid_dpop_proof');
+          if (!isWanted || !(error instanceof ServiceError)) throw error;
+          throw error.withHeaders({ 'dpop-nonce': nonce ?? dpop.nonce(context.tenant) });
+        }
       }),
   };
 }

@@ -34,6 +34,21 @@ describe('failures', () => {
     expect(told.at(-1)).toEqual(['again', 1]);
   });
 
+  it('say of each telling whether it is that of a first failure', async () => {
+    const isFirst: boolean[] = [];
+    const reporter = createFailureReporter<string>({
+      tell: async (_failure, _count, first) => void isFirst.push(first),
+      onError: (error) => errors.push(error),
+    });
+    expect([reporter.report('a', 'x'), reporter.report('a', 'y'), reporter.report('b', 'z')]).toEqual([
+      true,
+      false,
+      true,
+    ]);
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(isFirst).toEqual([true, true, false]);
+  });
+
   it('of different kinds are counted apart', () => {
     const reporter = create();
     reporter.report('a', 'a');

@@ -31,7 +31,7 @@ describe('a display name', () => {
     'a\u0085',
     '\u200b\u2060',
     '\u202eerom',
-    'a\u2028b',
+    'a\u2066b',
     'n'.repeat(201),
     7,
   ])('is not %j', (text) => {

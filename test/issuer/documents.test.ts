@@ -54,7 +54,12 @@ describe('the metadata', () => {
     const issuer = `${server.origin}${issuerPath}`;
     const response = await fetch(server.origin + path);
     expect(response.status).toBe(200);
-    expect(await response.json()).toMatchObject({ issuer, token_endpoint: `${issuer}/oauth/token` });
+    expect(await response.json()).toMatchObject({
+      issuer,
+      token_endpoint: `${issuer}/oauth/token`,
+      subject_types_supported: ['public'],
+      id_token_signing_alg_values_supported: ['ES256', 'EdDSA'],
+    });
   });
 
   it('names nothing that does not answer, and no grant or method that is refused', async () => {

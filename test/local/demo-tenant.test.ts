@@ -20,7 +20,7 @@ const read = (): Credentials => JSON.parse(readFileSync(file, 'utf8'));
 
 async function work({ tenant_id, client_id, client_secret }: Credentials): Promise<boolean> {
   const client = await accounts.applications.findClient(tenant_id, client_id);
-  return client?.secretHashes.some((live) => hashesEqual(live, hashSecret(client_secret))) ?? false;
+  return client?.secrets.some((live) => hashesEqual(live.hash, hashSecret(client_secret))) ?? false;
 }
 
 beforeEach(async () => {

@@ -8,6 +8,8 @@ import { createAuditService } from '../../src/audit/audit.service.ts';
 import { createAuditStore } from '../../src/audit/audit.store.ts';
 import { createBruteForceService } from '../../src/audit/brute-force.service.ts';
 import { createBruteForceStore } from '../../src/audit/brute-force.store.ts';
+import { createAuthenticationFailureService } from '../../src/challenges/authentication-failure.service.ts';
+import { createAuthenticationFailureStore } from '../../src/challenges/authentication-failure.store.ts';
 import type { RequestContext, Tenant } from '../../src/context.ts';
 import type { MasterKey } from '../../src/crypto/secret-box.node.ts';
 import type { Database } from '../../src/database/database.ts';
@@ -57,6 +59,7 @@ export function createAccounts(
     addresses?: AddressRules;
     now?: () => number;
     clientFailures?: number;
+    refreshFailures?: number;
     masterKeys?: MasterKey[];
   } = {},
 ) {
@@ -122,6 +125,20 @@ export function createAccounts(
     tokens,
     audit,
     events,
+    failures: createAuthenticationFailureService({
+      store: createAuthenticationFailureStore(),
+      database,
+      audit,
+      events,
+      limiter: createFailureLimiter({
+        pool: database.pool,
+        points: options.refreshFailures ?? 0,
+        seconds: 60,
+        prefix: 'fingerprint',
+        logger: pino({ level: 'silent' }),
+      }),
+      bruteForce: createBruteForceService({ store: createBruteForceStore(), database }),
+    }),
   });
   const dpop = createDpopService({
     store: createDpopStore(),

@@ -161,6 +161,12 @@ describe('oauth4webapi', () => {
       error: 'invalid_dpop_proof',
     });
     await expect(exchange(undefined, refreshToken)).rejects.toMatchObject({ error: 'invalid_dpop_proof' });
+    const form = `grant_type=refresh_token&refresh_token=${refreshToken}`;
+    const bare = await server.requestToken(context.tenant.issuerUrl, form);
+    expect([bare.status, bare.headers.get('dpop-nonce')]).toEqual([
+      400,
+      expect.stringMatching(/^[\w-]{24}$/),
+    ]);
     expect((await exchange(handle, first.refresh_token ?? '')).token_type).toBe('dpop');
   });
 });

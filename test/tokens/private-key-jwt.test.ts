@@ -1,6 +1,6 @@
 // Client authentication by signed assertions (RFC 7523): every rule, and one use each.
 import { generateKeyPairSync, randomUUID } from 'node:crypto';
-import { SignJWT } from 'jose';
+import { calculateJwkThumbprint, type JWK, SignJWT } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readApplicationJwks } from '../../src/applications/application-jwks.ts';
 import type { Tenant } from '../../src/context.ts';
@@ -39,7 +39,10 @@ beforeAll(async () => {
   clientId = made.application.id;
   clientSecret = made.clientSecret;
 });
-afterAll(() => test?.drop());
+afterAll(async () => {
+  await accounts?.clientRecords.close();
+  await test?.drop();
+});
 
 type Given = {
   claims?: Record<string, unknown>;
@@ -125,6 +128,57 @@ describe('a client assertion', () => {
     const foreign = await assertion({ claims: { jti }, key: stranger.privateKey });
     expect(await codeOf(request(foreign))).toBe('invalid_client');
     expect(await codeOf(request(await assertion({ claims: { jti } })))).toBe('accepted');
+  });
+
+  it('of an unknown client and one with a wrong signature are refused in the same words', async () => {
+    const unknown = randomUUID();
+    const told = async (given: Given) => {
+      const text = await assertion(given);
+      return request(text).then(
+        () => 'accepted',
+        ({ code, message }: Error & { code: string }) => `${code}: ${message}`,
+      );
+    };
+    const without = await accounts.applications.create(requestTo(tenant), {
+      name: 'Keyless',
+      scopes: ['openid'],
+    });
+    for (const claims of [{}, { aud: 'https://other.example' }, { exp: seconds() - 10 }]) {
+      const answers = await Promise.all(
+        [clientId, unknown, without.application.id].map((id) =>
+          told({ claims: { iss: id, sub: id, ...claims }, key: stranger.privateKey }),
+        ),
+      );
+      expect(new Set(answers).size).toBe(1);
+      expect(answers[0]).toMatch(/^invalid_client: /);
+    }
+  });
+
+  it('is on record with the thumbprint of the key that signed, and a failed one as such', async () => {
+    const context = requestTo(tenant, '192.0.2.77');
+    const parameters = { grant_type: 'client_credentials', client_assertion_type: TYPE };
+    const ask = async (given: Given) =>
+      accounts.tokenEndpoint.requestToken(context, {
+        authorization: undefined,
+        parameters: { ...parameters, client_assertion: await assertion(given) },
+      });
+    await ask({ header: { alg: 'EdDSA' }, key: ed.privateKey });
+    expect(await codeOf(ask({ key: stranger.privateKey }))).toBe('invalid_client');
+    await accounts.clientRecords.settled();
+    const { rows } = await test.database.query<{ action: string; data: Record<string, string> }>(
+      "SELECT action, data FROM audit_log WHERE address = '192.0.2.77' AND action LIKE 'auth.login.%' ORDER BY id",
+    );
+    const credential = await calculateJwkThumbprint(ed.publicKey.export({ format: 'jwk' }) as JWK);
+    expect(rows).toEqual([
+      {
+        action: 'auth.login.success',
+        data: { method: 'client_credentials', client_auth: 'private_key_jwt', credential },
+      },
+      {
+        action: 'auth.login.failure',
+        data: { method: 'client_credentials', client_auth: 'private_key_jwt' },
+      },
+    ]);
   });
 
   it('beside another way of authenticating is invalid_request', async () => {

@@ -12,20 +12,25 @@ beforeAll(async () => {
   test = await createTestDatabase();
   accounts = createAccounts(test.database, { clientFailures: 3 });
   demo = await provisionTenant(accounts, 'demo');
-  await test.database.query(
-    `INSERT INTO subscriptions (id, tenant_id, url, host, event_types, filters, sink, secret_sealed)
-     VALUES (gen_random_uuid(), $1, 'https://example.com/', 'example.com', '{*}', '{*}', 'audit', '\\x00')`,
-    [demo.tenant.id],
-  );
-  await test.database.query(
-    'INSERT INTO lanes (subscription_id, tenant_id) SELECT id, tenant_id FROM subscriptions',
-  );
+  await subscribe(demo.tenant.id);
 });
 
 afterAll(async () => {
   await accounts?.clientRecords.close();
   await test?.drop();
 });
+
+/** Makes the tenant's events be kept. */
+async function subscribe(tenantId: string): Promise<void> {
+  await test.database.query(
+    `INSERT INTO subscriptions (id, tenant_id, url, host, event_types, filters, sink, secret_sealed)
+     VALUES (gen_random_uuid(), $1, 'https://example.com/', 'example.com', '{*}', '{*}', 'audit', '\\x00')`,
+    [tenantId],
+  );
+  await test.database.query(
+    'INSERT INTO lanes (subscription_id, tenant_id) SELECT id, tenant_id FROM subscriptions ON CONFLICT DO NOTHING',
+  );
+}
 
 const parameters = { grant_type: 'client_credentials', scope: 'openid' };
 const ask = (authorization: string, address: string, service: Accounts = accounts) =>
@@ -44,6 +49,7 @@ const audited = async (address: string) => {
     actor_id: string | null;
     target_id: string;
     token_id: string | null;
+    request_id: string;
     data: { count?: number };
   }>('SELECT * FROM audit_log WHERE address = $1 ORDER BY id', [address]);
   return rows;
@@ -173,33 +179,61 @@ describe('the record of a token request', () => {
 });
 
 describe('failures of a client', () => {
-  it('are told of at once, then by number, without the secret that was tried', async () => {
+  it('are in the log each, and told of at once, then by number, without the secret that was tried', async () => {
     await fail('192.0.2.20');
     await accounts.clientRecords.settled();
+    const event = {
+      method: 'client_credentials',
+      client_id: demo.credentials.client_id,
+      reason: 'invalid_client',
+      address: '192.0.2.20',
+    };
+    expect(await events()).toEqual([{ type: 'auth.login.failure', data: { ...event, count: 1 } }]);
     await fail('192.0.2.20');
     await fail('192.0.2.20');
     await accounts.clientRecords.settled();
-    const failures = {
+    expect(await events()).toHaveLength(1);
+    const row = {
+      action: 'auth.login.failure',
       outcome: 'failure',
       reason: 'invalid_client',
       actor_kind: 'anonymous',
-      data: { count: 1 },
+      target_id: demo.credentials.client_id,
+      data: { method: 'client_credentials', client_auth: 'client_secret_basic' },
     };
-    expect(await audited('192.0.2.20')).toMatchObject([{ action: 'auth.login.failure', ...failures }]);
-    expect(await events()).toEqual([
-      {
-        type: 'auth.login.failure',
-        data: {
-          method: 'client_credentials',
-          client_id: demo.credentials.client_id,
-          reason: 'invalid_client',
-          count: 1,
-          address: '192.0.2.20',
-        },
-      },
-    ]);
+    const rows = await audited('192.0.2.20');
+    expect(rows).toMatchObject([row, row, row]);
+    expect(new Set(rows.map(({ request_id }) => request_id)).size).toBe(3);
     await accounts.clientRecords.close();
-    expect((await audited('192.0.2.20')).map((row) => row.data.count)).toEqual([1, 2]);
+    expect((await events()).map(({ data }) => data.count)).toEqual([1, 2]);
+    expect(await audited('192.0.2.20')).toHaveLength(3);
+  });
+
+  it('beyond the limit are counted, and not written', async () => {
+    for (let count = 0; count < 6; count += 1) await fail('192.0.2.22');
+    await accounts.clientRecords.settled();
+    expect(await audited('192.0.2.22')).toHaveLength(3);
+  });
+
+  it('whose credentials were right name the client and its secret', async () => {
+    const context = requestTo(demo.tenant, '192.0.2.21');
+    const refuse = (more: Record<string, string>) =>
+      accounts.tokenEndpoint
+        .requestToken(context, { authorization: demo.authorization, parameters: { ...parameters, ...more } })
+        .catch((error: { code: string }) => error.code);
+    expect(await refuse({ scope: 'nothing' })).toBe('invalid_scope');
+    expect(await refuse({ resource: 'https://other.example' })).toBe('invalid_target');
+    expect(await refuse({ resource: demo.tenant.baseUrl })).toMatchObject({ answer: expect.anything() });
+    await accounts.clientRecords.settled();
+    const { client_id } = demo.credentials;
+    const [secret] = (await accounts.applications.get(context, client_id)).secrets;
+    const facts = { client_auth: 'client_secret_basic', credential: secret?.id };
+    expect(await audited('192.0.2.21')).toMatchObject([
+      { reason: 'invalid_scope', actor_kind: 'application', actor_id: client_id, data: facts },
+      { reason: 'invalid_target', actor_id: client_id, data: facts },
+      { action: 'auth.login.success', actor_id: client_id, data: facts },
+      { action: 'auth.token.issued' },
+    ]);
   });
 
   it('are limited by client and address, while a right secret always passes', async () => {
@@ -214,15 +248,40 @@ describe('failures of a client', () => {
 
   it('that go on are told of as a brute force attack, once', async () => {
     const lenient = createAccounts(test.database, { clientFailures: 50 });
-    const wrong = basic(demo.credentials.client_id, 'wrong');
+    const { tenant, credentials } = await provisionTenant(lenient, 'guessed');
+    const request = { authorization: basic(credentials.client_id, 'wrong'), parameters };
+    await subscribe(tenant.id);
     for (let count = 0; count < 12; count += 1) {
-      await expect(ask(wrong, '192.0.2.50', lenient)).rejects.toMatchObject({ code: 'invalid_client' });
+      const guess = lenient.tokenEndpoint.requestToken(requestTo(tenant, '192.0.2.50'), request);
+      await expect(guess).rejects.toMatchObject({ code: 'invalid_client' });
     }
     await lenient.clientRecords.settled();
     const actions = (await audited('192.0.2.50')).map(({ action }) => action);
     expect(actions.filter((action) => action === 'security.brute_force.detected')).toHaveLength(1);
     expect((await events()).map(({ type }) => type)).toContain('security.brute_force.detected');
     await lenient.clientRecords.close();
+  });
+
+  it('cost a wrong secret and an unknown client the same round trips before the answer', async () => {
+    let count = 0;
+    const counting = createAccounts(
+      {
+        ...test.database,
+        query: (text, values) => {
+          count += 1;
+          return test.database.query(text, values);
+        },
+      },
+      { clientFailures: 100 },
+    );
+    const costs: number[] = [];
+    for (const id of [demo.credentials.client_id, '00000000-0000-4000-8000-000000000001']) {
+      count = 0;
+      await ask(basic(id, 'wrong'), '192.0.2.60', counting).catch(() => costs.push(count));
+      await counting.clientRecords.settled();
+    }
+    expect(costs).toEqual([2, 2]);
+    await counting.clientRecords.close();
   });
 
   it('of an unknown client leave no record, and are limited all the same', async () => {
