@@ -38,7 +38,9 @@ export function createAnchorRoutes({ anchors }: { anchors: AnchorService }): Rou
       method: 'POST',
       path: ROOT,
       operationId: 'createAnchor',
-      summary: 'Anchor an agent to a domain; publish the proof of the answer there within seven days',
+      summary: 'Anchor an agent to a domain',
+      description:
+        "Publish the answer's `proof` there within seven days. Nothing looks for proofs yet: the anchor stays `pending`, and fails in the end.",
       tag: TAG,
       scope: 'agents:write',
       idempotent: true,
