@@ -1,5 +1,5 @@
 // Revocation in every process within a second: by polling alone, and what holds while polling fails.
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createDatabase } from '../../src/database/database.ts';
 import { createRevocationService } from '../../src/tokens/revocation.service.ts';
 import { createRevocationStore } from '../../src/tokens/revocation.store.ts';
@@ -26,6 +26,16 @@ const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(reso
 const check = (rooms: Rooms, { tenant }: Parameters<Rooms['agents']['get']>[0], token: string) =>
   codeOf(rooms.tokens.verifyAccessToken(tenant, token));
 
+/** When the last check of the second process that accepted the token began, in milliseconds from now. However slow the machine is, that is less than a second. */
+async function lastAccepted(holder: Awaited<ReturnType<typeof createHolder>>): Promise<number> {
+  const committed = performance.now();
+  for (let last = 0; ; await pause(10)) {
+    const begun = performance.now() - committed;
+    if ((await check(two, holder.context, holder.accessToken)) !== 'accepted') return last;
+    last = begun;
+  }
+}
+
 describe('with a feed that polls and nothing else, in the second process', () => {
   it.each<[string, (holder: Awaited<ReturnType<typeof createHolder>>) => Promise<unknown>]>([
     ['a suspension', ({ context, agent }) => one.agents.suspend(context, agent.id)],
@@ -39,9 +49,7 @@ describe('with a feed that polls and nothing else, in the second process', () =>
     expect(await check(two, holder.context, holder.accessToken)).toBe('accepted');
     await end(holder);
     expect(await check(one, holder.context, holder.accessToken)).toBe('token_revoked');
-    const committed = performance.now();
-    while ((await check(two, holder.context, holder.accessToken)) === 'accepted') await pause(10);
-    expect(performance.now() - committed).toBeLessThan(1_000);
+    expect(await lastAccepted(holder)).toBeLessThan(1_000);
   });
 
   it('what is committed long after it was written is not missed', async () => {
@@ -52,9 +60,7 @@ describe('with a feed that polls and nothing else, in the second process', () =>
       await one.revocations.endTokens(unit, holder.context.tenant.id, [holder.tokenId]);
       await pause(6_500);
     });
-    const committed = performance.now();
-    while ((await check(two, holder.context, holder.accessToken)) === 'accepted') await pause(10);
-    expect(performance.now() - committed).toBeLessThan(1_000);
+    expect(await lastAccepted(holder)).toBeLessThan(1_000);
   });
 });
 
@@ -106,8 +112,10 @@ describe('a feed', () => {
     const holder = await createHolder(one);
     const claims = claimsOf(holder.accessToken) as never;
     let notice: () => void = () => undefined;
+    const store = createRevocationStore();
+    const read = vi.spyOn(store, 'readSince');
     const feed = createRevocationService({
-      store: createRevocationStore(),
+      store,
       database: processes.database,
       listen: (onNotice) => {
         notice = onNotice;
@@ -116,14 +124,17 @@ describe('a feed', () => {
     });
     feed.start();
     closing.push(() => feed.close());
-    await pause(260);
     await processes.database.hot((unit) =>
       one.revocations.endTokens(unit, holder.context.tenant.id, [holder.tokenId]),
     );
-    notice();
-    const told = performance.now();
-    while (!(await feed.isRevoked(claims))) await pause(1);
-    expect(performance.now() - told).toBeLessThan(200);
+    // Between two readings: while one is under way, a notice makes it read again after it.
+    await vi.waitFor(() => {
+      const before = read.mock.calls.length;
+      expect(read.mock.settledResults).toHaveLength(before);
+      notice();
+      expect(read).toHaveBeenCalledTimes(before + 1);
+    });
+    await vi.waitFor(async () => expect(await feed.isRevoked(claims)).toBe(true));
   });
 
   it('forgets nothing of a transaction that was rolled back, because it never knew it', async () => {
