@@ -37,7 +37,10 @@ export function createRateLimiter({
       const headers = describeLimit(limit, { left: points - used, seconds });
       if (isAdmitted) return headers;
       throw new ServiceError('rate_limited', {
-        detail: `More than ${points} a minute.`,
+        detail:
+          cost > points
+            ? `This takes ${cost} at once, and ${points} a minute are allowed.`
+            : `More than ${points} a minute.`,
         retryAfterSeconds: seconds,
         headers,
       });
