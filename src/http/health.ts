@@ -30,6 +30,7 @@ export function createHealth({
 }) {
   let draining = false;
   let migrated = false;
+  let asking: Promise<Readiness['database']> | undefined;
   const askTemporal = remember(() => within(probeTemporal()).catch(() => false));
 
   const checkDatabase = async (): Promise<Readiness['database']> => {
@@ -43,13 +44,21 @@ export function createHealth({
     }
   };
 
+  /** No limit holds for probes, so that many at the same time must cost the database no more than one. */
+  const askDatabase = (): Promise<Readiness['database']> => {
+    asking ??= checkDatabase().finally(() => {
+      asking = undefined;
+    });
+    return asking;
+  };
+
   return {
     /** Not ready from now on: the load balancer is to look elsewhere. */
     beginDrain(): void {
       draining = true;
     },
     async ready(): Promise<Readiness> {
-      const [database, temporal] = await Promise.all([checkDatabase(), askTemporal()]);
+      const [database, temporal] = await Promise.all([askDatabase(), askTemporal()]);
       return {
         ready: database === 'ok' && !draining,
         database,

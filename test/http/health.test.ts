@@ -22,6 +22,27 @@ const ready = async (parts: Partial<Parts>) => {
 };
 
 describe('readiness', () => {
+  it('costs the database one question, however many ask at the same time', async () => {
+    let asked = 0;
+    let answer: () => void = () => undefined;
+    const ping = () => {
+      asked += 1;
+      return new Promise<void>((resolve) => {
+        answer = resolve;
+      });
+    };
+    const health = createHealth({ ...fine, ping });
+    server = await startTestServer([], { health });
+    const many = Array.from({ length: 50 }, () => health.ready());
+    answer();
+    expect((await Promise.all(many)).every(({ ready }) => ready)).toBe(true);
+    expect(asked).toBe(1);
+    const another = health.ready();
+    answer();
+    expect(await another).toMatchObject({ database: 'ok' });
+    expect(asked).toBe(2);
+  });
+
   it('is 200 with the state of each part', async () => {
     const { answer } = await ready({});
     expect(answer.status).toBe(200);
