@@ -87,6 +87,13 @@ export const agentListQuery = z.object({
   ...pageParameters,
   status: z.enum(AGENT_STATUSES).optional(),
   name: z.string().min(1).max(200).optional().meta({ description: 'The whole name, exactly.' }),
+  capability: z
+    .string()
+    .min(1)
+    .max(100)
+    .optional()
+    .meta({ description: 'Those that declare this capability.' }),
+  scope: z.enum(AGENT_SCOPES).optional().meta({ description: 'Those that may ask for this scope.' }),
 });
 
 /** Source: Specification, "Agent management". */

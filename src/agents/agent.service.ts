@@ -1,5 +1,6 @@
 // The life of agents. Whatever ends an agent's access ends its tokens in the same transaction.
 import type { AuditService } from '../audit/audit.service.ts';
+import { describeChanges, findChanges } from '../audit/changes.ts';
 import type { RequestContext } from '../context.ts';
 import type { Database } from '../database/database.ts';
 import { newId } from '../database/ids.ts';
@@ -27,6 +28,9 @@ export type NewAgent = {
 
 /** Fields that are there are changed; `audience: null` makes it follow the tenant's. */
 export type AgentPatch = Omit<NewAgent, 'name'> & { readonly name?: string | undefined };
+
+/** Fields whose values the audit log tells; descriptions and metadata are the tenant's own. */
+const TOLD = ['name', 'capabilities', 'audience', 'audiences', 'scopes'];
 
 type Verb = 'registered' | 'updated' | 'suspended' | 'reactivated' | 'deleted';
 
@@ -95,7 +99,7 @@ export function createAgentService({
     context: RequestContext,
     verb: Verb,
     agent: AgentRecord,
-    fields?: readonly string[],
+    change?: ReturnType<typeof describeChanges>,
   ): Promise<void> {
     const { id, name } = agent;
     // A receiver that keeps each agent's latest status must not keep one that is gone as active.
@@ -105,7 +109,7 @@ export function createAgentService({
         action: AUDITED[verb],
         outcome: 'success',
         target: { type: 'agent', id },
-        data: fields === undefined ? { name } : { name, fields },
+        data: { name, ...change },
       },
     ]);
     await events.emit(transaction, context, [
@@ -117,7 +121,7 @@ export function createAgentService({
           status,
           capabilities: [...agent.capabilities],
           scopes: [...agent.scopes],
-          ...(fields === undefined ? {} : { changed: [...fields] }),
+          ...(change === undefined ? {} : { changed: change.fields }),
         },
       },
     ]);
@@ -178,17 +182,14 @@ export function createAgentService({
     hold: (transaction: Transaction, context: RequestContext, id: string): Promise<AgentRecord> =>
       lock(transaction, context, id, 'reference'),
 
-    /** Changes the given fields; without any, nothing happens. Emits `admin.agent.updated`. @throws ServiceError `not_found` */
+    /** Changes the given fields; where none differs, nothing happens. Emits `admin.agent.updated`. @throws ServiceError `not_found` */
     update: (context: RequestContext, id: string, patch: AgentPatch): Promise<Agent> =>
       database.transaction(context, async (transaction) => {
         const found = await lock(transaction, context, id, 'change');
-        const changes = Object.fromEntries(
-          Object.entries(patch).filter(([, value]) => value !== undefined),
-        ) as AgentChanges;
-        const fields = Object.keys(changes);
-        if (fields.length === 0) return assessOne({ ...context, transaction }, found);
+        const changes: AgentChanges = findChanges(found, followTenant(context, found, patch));
+        if (Object.keys(changes).length === 0) return assessOne({ ...context, transaction }, found);
         const agent = await store.update(transaction, id, changes);
-        await record(transaction, context, 'updated', agent, fields);
+        await record(transaction, context, 'updated', agent, describeChanges(found, changes, TOLD));
         return assessOne({ ...context, transaction }, agent);
       }),
 
@@ -218,6 +219,12 @@ export function createAgentService({
 }
 
 export type AgentService = ReturnType<typeof createAgentService>;
+
+/** An agent that follows its tenant's audience still does when it is sent back as it was read. */
+function followTenant({ tenant }: RequestContext, found: AgentRecord, patch: AgentPatch): AgentPatch {
+  if (found.audience !== null || patch.audience !== tenant.audience) return patch;
+  return { ...patch, audience: undefined };
+}
 
 function unknownAgent(): ServiceError {
   return new ServiceError('not_found', { detail: 'There is no agent with this id.' });

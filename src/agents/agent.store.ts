@@ -1,12 +1,17 @@
 // All SQL of agents. Every statement is bound to one tenant; a deleted agent is as if it had never been.
-import { fn, Op, type Sequelize } from 'sequelize';
+import { col, fn, Op, type Sequelize, where } from 'sequelize';
 import { translateDatabaseError } from '../database/errors.ts';
 import { decodeCursor, type Page, type PageRequest, toPage } from '../database/page.ts';
 import type { Queryable, Transaction } from '../database/transaction.ts';
 import { type AgentModel, type AgentRow, defineAgentModel, type NewAgentRow } from './agent.model.ts';
 import type { AgentRecord, AgentStatus, RegistrationEvidence } from './agent.ts';
 
-export type AgentFilters = { readonly status?: AgentStatus | undefined; readonly name?: string | undefined };
+export type AgentFilters = {
+  readonly status?: AgentStatus | undefined;
+  readonly name?: string | undefined;
+  readonly capability?: string | undefined;
+  readonly scope?: string | undefined;
+};
 export type AgentChanges = Partial<Omit<NewAgentRow, 'id' | 'tenantId'>> & { readonly status?: AgentStatus };
 
 // The creation's entry was made with the agent, so only the ids of that time are searched, however long the trail has become.
@@ -111,7 +116,7 @@ function listAgents(
   agents: AgentModel,
   transaction: Transaction | undefined,
   tenantId: string,
-  { limit, cursor, status, name }: PageRequest & AgentFilters,
+  { limit, cursor, status, name, capability, scope }: PageRequest & AgentFilters,
 ): Promise<Page<AgentRecord>> {
   const after = decodeCursor(cursor);
   return translate(async () => {
@@ -121,6 +126,7 @@ function listAgents(
         deletedAt: null,
         ...(status === undefined ? {} : { status }),
         ...(name === undefined ? {} : { name }),
+        [Op.and]: [...holding('capabilities', capability), ...holding('scopes', scope)],
         ...(after === undefined ? {} : { id: { [Op.lt]: after } }),
       },
       order: [['id', 'DESC']],
@@ -132,6 +138,11 @@ function listAgents(
       limit,
     );
   });
+}
+
+/** The condition that a column of texts holds this one; none for undefined. */
+function holding(column: string, value: string | undefined) {
+  return value === undefined ? [] : [where(col(column), Op.contains, [value])];
 }
 
 /** Changes a row that the transaction has locked. */

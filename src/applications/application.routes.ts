@@ -36,7 +36,12 @@ export function createApplicationRoutes({ applications }: { applications: Applic
       responses: { 200: { description: 'A page of applications', schema: applicationListSchema } },
       errors: [],
       handler: async ({ context, query }) => {
-        const { data, nextCursor } = await applications.page(context, query);
+        const { data, nextCursor } = await applications.page(context, {
+          limit: query.limit,
+          cursor: query.cursor,
+          name: query.name,
+          agentId: query.agent_id,
+        });
         return {
           status: 200,
           body: {

@@ -70,6 +70,8 @@ export const applicationListSchema = z
 
 export const applicationListQuery = z.object({
   ...pageParameters,
+  name: z.string().min(1).max(200).optional().meta({ description: 'The whole name, exactly.' }),
+  agent_id: z.uuid().optional().describe('Those that act for this agent.'),
 });
 
 export const createApplicationBody = z

@@ -1,5 +1,6 @@
 // Applications: confidential clients and their secrets. A secret is returned once, by the call that makes it, and never again.
 import type { AuditService } from '../audit/audit.service.ts';
+import { describeChanges, findChanges } from '../audit/changes.ts';
 import type { RequestContext } from '../context.ts';
 import { hashSecret, newSecret } from '../crypto/opaque-secret.node.ts';
 import { createCoalescer } from '../database/coalescer.ts';
@@ -8,7 +9,12 @@ import { newId } from '../database/ids.ts';
 import { decodeCursor, type Page, type PageRequest, toPage } from '../database/page.ts';
 import type { Transaction, Unit } from '../database/transaction.ts';
 import { invalidField, ServiceError } from '../errors/service-error.ts';
-import type { ApplicationChange, ApplicationStore, ClientKey } from './application.store.ts';
+import type {
+  ApplicationChange,
+  ApplicationFilters,
+  ApplicationStore,
+  ClientKey,
+} from './application.store.ts';
 import {
   type Application,
   type ApplicationSecret,
@@ -25,6 +31,9 @@ export type { Application, ApplicationSecret, Client, LinkedAgent } from './appl
 
 /** Seconds for which the secret before stays valid when one is rotated, unless said. */
 const OVERLAP_SECONDS = 86_400;
+
+/** Fields whose values the audit log tells. */
+const TOLD = ['name', 'audience', 'scopes', 'grantTypes', 'agentId'];
 
 export type NewApplication = {
   readonly name: string;
@@ -167,9 +176,10 @@ export function createApplicationService({
     /** One page of applications, the newest first. @throws ServiceError `invalid_request` for a foreign cursor */
     page: async (
       context: RequestContext,
-      { limit, cursor }: PageRequest,
+      { limit, cursor, ...filters }: PageRequest & ApplicationFilters,
     ): Promise<Page<ApplicationWithSecrets>> => {
-      const rows = await store.list(context.tenant.id, { after: decodeCursor(cursor), limit: limit + 1 });
+      const page = { after: decodeCursor(cursor), limit: limit + 1, ...filters };
+      const rows = await store.list(context.tenant.id, page);
       const { data, nextCursor } = toPage(rows, limit);
       return { data: await withSecrets(context, data), nextCursor };
     },
@@ -182,7 +192,7 @@ export function createApplicationService({
       withSecretsOf(context, await find(context, id)),
 
     /**
-     * Changes the given fields; without any, nothing happens. `agentId: null` unlinks the agent.
+     * Changes the given fields; where none differs, nothing happens. `agentId: null` unlinks the agent.
      * @throws ServiceError `not_found`; `invalid_request` when the scopes are beyond the linked agent's, or it is not there;
      *   `insufficient_scope` when the principal lacks a scope that is added, or any that another agent's client or one with new keys would hold
      */
@@ -193,21 +203,22 @@ export function createApplicationService({
     ): Promise<ApplicationWithSecrets> => {
       const updated = await database.transaction(context, async (transaction) => {
         const before = await lock(transaction, context, id);
-        const fields = Object.keys(change);
-        if (fields.length === 0) return before;
-        const { scopes, agentId } = { ...before, ...change };
+        const changes = findChanges(before, followTenant(context, before, change));
+        if (Object.keys(changes).length === 0) return before;
+        const { scopes, agentId } = { ...before, ...changes };
         // Whoever registers a key can be the application, as whoever gets a secret.
-        const isKeyed = change.jwks !== undefined && change.jwks !== null;
+        const isKeyed = changes.jwks !== undefined && changes.jwks !== null;
         const kept = agentId === before.agentId && !isKeyed ? before.scopes : [];
         checkGrantor(
           scopes.filter((scope) => !kept.includes(scope)),
           context.principal,
         );
-        if (change.scopes !== undefined || agentId !== before.agentId)
+        if (changes.scopes !== undefined || agentId !== before.agentId)
           checkApplicationScopes(scopes, await readAgentScopes(transaction, context.tenant.id, agentId));
-        const application = await store.update(transaction, context.tenant.id, id, change);
+        const application = await store.update(transaction, context.tenant.id, id, changes);
         if (application === undefined) throw notFound();
-        await record(transaction, context, id, 'application.updated', { fields });
+        const told = describeChanges(before, changes, TOLD);
+        await record(transaction, context, id, 'application.updated', told);
         return application;
       });
       return withSecretsOf(context, updated);
@@ -289,6 +300,17 @@ export function createApplicationService({
 }
 
 export type ApplicationService = ReturnType<typeof createApplicationService>;
+
+/** An application that follows its tenant's address still does when it is sent back as it was read. */
+function followTenant(
+  { tenant }: RequestContext,
+  before: Application,
+  change: ApplicationChange,
+): ApplicationChange {
+  if (before.audience !== null || change.audience !== tenant.baseUrl) return change;
+  const { audience: _, ...others } = change;
+  return others;
+}
 
 function notFound(): ServiceError {
   return new ServiceError('not_found', { detail: 'There is no such application, or no such live secret.' });

@@ -11,6 +11,12 @@ export type ApplicationChange = Partial<
   Pick<Application, 'name' | 'audience' | 'scopes' | 'grantTypes' | 'agentId' | 'jwks'>
 >;
 
+/** What a list may ask for; each compares exactly. */
+export type ApplicationFilters = {
+  readonly name?: string | undefined;
+  readonly agentId?: string | undefined;
+};
+
 /** Which client a token request is about. */
 export type ClientKey = { readonly tenantId: string; readonly clientId: string };
 
@@ -117,13 +123,15 @@ export function createApplicationStore({
     /** The newest first. @param page.after id of the last one that was seen @param page.limit all, unless said */
     list: async (
       tenantId: string,
-      page: { after?: string | undefined; limit?: number | undefined },
+      page: { after?: string | undefined; limit?: number | undefined } & ApplicationFilters,
     ): Promise<Application[]> => {
       const rows = await model
         .findAll({
           where: {
             tenantId,
             ...present,
+            ...(page.name === undefined ? {} : { name: page.name }),
+            ...(page.agentId === undefined ? {} : { agentId: page.agentId }),
             ...(page.after === undefined ? {} : { id: { [Op.lt]: page.after } }),
           },
           order: [['id', 'DESC']],

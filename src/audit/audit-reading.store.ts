@@ -22,6 +22,7 @@ const EQUAL = {
   keyId: 'key_id',
   tokenId: 'token_id',
   requestId: 'request_id',
+  address: 'address',
 } as const satisfies Partial<Record<keyof AuditFilters, string>>;
 
 /** SQL of reading; every function runs on the caller's connection. */

@@ -22,6 +22,7 @@ export const auditLogListQuery = z.object({
   key_id: z.uuid().optional(),
   token_id: exact.optional().meta({ description: 'The jti of a token.' }),
   request_id: exact.optional(),
+  address: exact.optional().meta({ description: 'The address that the request came from.' }),
   since: moment.optional().meta({ description: 'Occurred at this time or later.' }),
   until: moment.optional().meta({ description: 'Occurred before this time.' }),
   ...pageParameters,
@@ -115,6 +116,7 @@ export function toRequest(
     keyId: query.key_id,
     tokenId: query.token_id,
     requestId: query.request_id,
+    address: query.address,
     since: query.since,
     until: query.until,
   };

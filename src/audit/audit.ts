@@ -72,6 +72,7 @@ export type AuditFilters = {
   readonly keyId?: string | undefined;
   readonly tokenId?: string | undefined;
   readonly requestId?: string | undefined;
+  readonly address?: string | undefined;
   readonly since?: Date | undefined;
   readonly until?: Date | undefined;
 };

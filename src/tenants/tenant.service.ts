@@ -2,6 +2,7 @@
 
 import type { AuditService } from '../audit/audit.service.ts';
 import { operatorContext } from '../audit/audit.ts';
+import { describeChanges, findChanges } from '../audit/changes.ts';
 import type { RequestContext, SigningAlgorithm, Tenant } from '../context.ts';
 import type { Database } from '../database/database.ts';
 import { newId } from '../database/ids.ts';
@@ -9,7 +10,7 @@ import { createShortLivedCache } from '../database/short-lived-cache.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { invalidField, ServiceError } from '../errors/service-error.ts';
 import type { IssuerService } from '../issuer/issuer.service.ts';
-import type { TenantStore } from './tenant.store.ts';
+import type { TenantChange, TenantStore } from './tenant.store.ts';
 import {
   type AddressMismatch,
   type AddressRules,
@@ -28,6 +29,9 @@ const TENANT_LIFETIME = 1_000;
 
 /** Tenants kept in the process, by slug and by id. */
 const KEPT = 20_000;
+
+/** Fields whose values the audit log tells. */
+const TOLD = ['name', 'audience', 'signingAlgorithm'];
 
 export type NewTenant = {
   readonly slug: string;
@@ -154,28 +158,26 @@ export function createTenantService({
     /** The request's own tenant as it is stored now. */
     get: async ({ tenant }: RequestContext): Promise<TenantRecord> => findExisting(tenant.slug),
 
-    /** Changes the request's own tenant; without any field, nothing happens. A new signing algorithm takes effect after its key has been published for a while. */
+    /**
+     * Changes the request's own tenant; where no field differs, nothing happens. A new signing algorithm takes effect after its key has
+     * been published for a while.
+     */
     update: (context: RequestContext, patch: TenantPatch): Promise<TenantRecord> =>
       database.transaction(context, async (transaction) => {
         const { id } = context.tenant;
-        const { name, audience, signingAlgorithm } = patch;
-        const change = {
-          ...(name === undefined ? {} : { name }),
-          ...(audience === undefined ? {} : { audience }),
-          ...(signingAlgorithm === undefined ? {} : { signingAlgorithm }),
-        };
-        const fields = Object.keys(change);
-        if (fields.length === 0) return findExisting(context.tenant.slug);
-        const updated = await store.update(transaction, id, change);
-        if (updated === undefined) throw new ServiceError('not_found');
-        if (signingAlgorithm !== undefined)
-          await issuer.changeAlgorithm(transaction, updated, signingAlgorithm);
+        const before = await store.lock(transaction, id);
+        if (before === undefined) throw new ServiceError('not_found');
+        const change: TenantChange = findChanges(before, followAddress(before, patch));
+        if (Object.keys(change).length === 0) return before;
+        const updated = (await store.update(transaction, id, change)) ?? before;
+        if (change.signingAlgorithm !== undefined)
+          await issuer.changeAlgorithm(transaction, updated, change.signingAlgorithm);
         await audit.append(transaction, context, [
           {
             action: 'tenant.updated',
             outcome: 'success',
             target: { type: 'tenant', id },
-            data: { fields },
+            data: describeChanges(before, change, TOLD),
           },
         ]);
         transaction.afterCommit(() => forget(updated));
@@ -205,3 +207,9 @@ export function createTenantService({
 }
 
 export type TenantService = ReturnType<typeof createTenantService>;
+
+/** A tenant whose audience is its address keeps following it when it is sent back as it was read. */
+function followAddress(before: TenantRecord, patch: TenantPatch): TenantPatch {
+  if (before.audience !== null || patch.audience !== before.baseUrl) return patch;
+  return { ...patch, audience: undefined };
+}

@@ -50,6 +50,18 @@ export function createTenantStore({ sequelize }: { sequelize: Sequelize }) {
       return read(rows[0]);
     },
 
+    /** Reads a tenant and keeps everybody else from changing it until the transaction ends. */
+    lock: async (transaction: Transaction, id: string): Promise<TenantRecord | undefined> =>
+      read(
+        await model
+          .findOne({
+            where: { id },
+            transaction: transaction.sequelize,
+            lock: transaction.sequelize.LOCK.NO_KEY_UPDATE,
+          })
+          .catch(refuse),
+      ),
+
     /** The tenant with this slug or this id. One round trip. */
     find: async (by: { slug: string } | { id: string }): Promise<TenantRecord | undefined> =>
       read(await model.findOne({ where: by }).catch(refuse)),

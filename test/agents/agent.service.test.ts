@@ -100,7 +100,34 @@ describe('reading agents', () => {
     expect(seen).toEqual(made);
   });
 
-  it('filters by status and by name', async () => {
+  it('pages past what is made and deleted meanwhile: each that was there all the time, once', async () => {
+    context = await createTestTenant(rooms);
+    const made: string[] = [];
+    for (let n = 0; n < 12; n++)
+      made.unshift((await rooms.agents.create(context, { name: `Robot ${n}` })).id);
+    const seen: string[] = [];
+    const gone: string[] = [];
+    let cursor: string | undefined;
+    do {
+      const page = await rooms.agents.list(context, { limit: 3, cursor });
+      seen.push(...page.data.map(({ id }) => id));
+      cursor = page.nextCursor ?? undefined;
+      // The last one of the page, which the cursor is made of, and one that is still to come.
+      const toCome = made.filter((id) => !seen.includes(id) && !gone.includes(id));
+      for (const id of [seen.at(-1), toCome[1]]) {
+        if (id === undefined) continue;
+        await rooms.agents.remove(context, id);
+        gone.push(id);
+      }
+      await rooms.agents.create(context, { name: 'late' });
+    } while (cursor !== undefined);
+    const stayed = (await rooms.agents.list(context, { limit: 50 })).data.map(({ id }) => id);
+    expect(new Set(seen).size).toBe(seen.length);
+    expect(seen).toEqual(made.filter((id) => seen.includes(id)));
+    expect(made.filter((id) => stayed.includes(id) && !seen.includes(id))).toEqual([]);
+  });
+
+  it('filters by status, name, capability and scope', async () => {
     context = await createTestTenant(rooms);
     const first = await rooms.agents.create(context, { name: 'first' });
     const second = await rooms.agents.create(context, { name: 'second' });
@@ -111,6 +138,15 @@ describe('reading agents', () => {
     expect(await ids({ status: 'active' })).toEqual([second.id]);
     expect(await ids({ name: 'second' })).toEqual([second.id]);
     expect(await ids({ name: 'secon' })).toEqual([]);
+    const third = await rooms.agents.create(context, {
+      name: "it's",
+      capabilities: ['web', "o'clock"],
+      scopes: ['openid'],
+    });
+    expect(await ids({ capability: "o'clock" })).toEqual([third.id]);
+    expect(await ids({ capability: 'we' })).toEqual([]);
+    expect(await ids({ scope: 'openid', name: "it's" })).toEqual([third.id]);
+    expect(await ids({ scope: 'vault:read' })).toEqual([second.id, first.id]);
   });
 
   it.each(['', 'AAAA', '!!!!!!!!!!!!!!!!!!!!!!', '/'.repeat(22), 'A'.repeat(21), 'A'.repeat(23)])(
@@ -161,6 +197,50 @@ describe('changing an agent', () => {
       type: 'admin.agent.updated',
       data: { changed: ['description', 'scopes'] },
     });
+  });
+
+  it('loses neither of two changes at the same time, and tells what each one changed', async () => {
+    const { id } = await rooms.agents.create(context, { name: 'Robot', scopes: ['openid'] });
+    await Promise.all([
+      rooms.agents.update(context, id, { name: 'Android' }),
+      rooms.agents.update(context, id, { scopes: ['openid', 'email'], metadata: { secret: 1 } }),
+    ]);
+    const agent = await rooms.agents.get(context, id);
+    expect(agent).toMatchObject({ name: 'Android', scopes: ['openid', 'email'], metadata: { secret: 1 } });
+    const entries = (await readAudit(rooms.database, context.tenant.id)).filter(
+      ({ action, target_id }) => action === 'agent.updated' && target_id === id,
+    );
+    expect(entries.map(({ data }) => data)).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({
+          fields: ['name'],
+          changes: { name: { from: 'Robot', to: 'Android' } },
+        }),
+        expect.objectContaining({
+          fields: ['scopes', 'metadata'],
+          changes: { scopes: { from: ['openid'], to: ['openid', 'email'] } },
+        }),
+      ]),
+    );
+  });
+
+  it('does nothing for a change to what is there, and keeps following the tenant’s audience', async () => {
+    const agent = await rooms.agents.create(context, { name: 'Robot', metadata: { a: { b: 1, c: [2] } } });
+    const { name, capabilities, scopes } = agent;
+    const same = {
+      name,
+      capabilities,
+      scopes,
+      metadata: { a: { c: [2], b: 1 } },
+      audience: context.tenant.audience,
+    };
+    expect(await rooms.agents.update(context, agent.id, same)).toEqual(agent);
+    const moved = { ...context, tenant: { ...context.tenant, audience: 'https://new.example' } };
+    expect((await rooms.agents.update(moved, agent.id, same)).audience).toBe(context.tenant.audience);
+    const actions = (await readAudit(rooms.database, context.tenant.id)).filter(
+      ({ action, target_id }) => action === 'agent.updated' && target_id === agent.id,
+    );
+    expect(actions).toHaveLength(1);
   });
 
   it('does nothing for an empty change', async () => {

@@ -166,6 +166,36 @@ describe('an application', () => {
     expect((await send('DELETE', `/${client_id}/secrets/${secrets[1].id}`)).status).toBe(404);
   });
 
+  it('has at most two live secrets, however many are asked for at the same time', async () => {
+    const { client_id } = await create();
+    const answers = await Promise.all(Array.from({ length: 8 }, () => send('POST', `/${client_id}/secrets`)));
+    expect(answers.map(({ status }) => status).sort()).toEqual([201, ...Array(7).fill(409)]);
+    expect((await send('GET', `/${client_id}`)).body.secrets).toHaveLength(2);
+  });
+
+  it('is found by its name and by its agent', async () => {
+    const name = `Searched ${Date.now()}`;
+    const { client_id } = await create({ name });
+    const ids = async (query: string) =>
+      (await send('GET', `?${query}`)).body.data.map((each: { client_id: string }) => each.client_id);
+    expect(await ids(`name=${encodeURIComponent(name)}`)).toEqual([client_id]);
+    expect(await ids('name=Searched')).toEqual([]);
+    const agentId = await insertAgent(test.database, demo.tenant.id, ['openid']);
+    await send('PATCH', `/${client_id}`, { agent_id: agentId, scopes: ['openid'] });
+    expect(await ids(`agent_id=${agentId}`)).toEqual([client_id]);
+  });
+
+  it('keeps following the tenant’s address when it is sent back as it was read', async () => {
+    const { client_id } = await create();
+    const { body } = await send('GET', `/${client_id}`);
+    const { status, body: same } = await send('PATCH', `/${client_id}`, body);
+    expect([status, same]).toEqual([200, body]);
+    const { rows } = await test.database.query('SELECT audience FROM applications WHERE id = $1', [
+      client_id,
+    ]);
+    expect(rows).toEqual([{ audience: null }]);
+  });
+
   it('gets one secret from two requests with one idempotency key, and its text once', async () => {
     const { client_id } = await create();
     const post = () =>

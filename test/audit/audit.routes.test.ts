@@ -100,6 +100,8 @@ describe('the audit log over HTTP', () => {
     [`key_id=${KEY}`, 1],
     ['token_id=token-1', 1],
     ['request_id=request-3', 1],
+    ['address=192.0.2.7&request_id=request-1', 1],
+    ['address=192.0.2.8', 0],
     ['action=agent.created', 4],
     ['action=agent', 0],
     ['since=1970-01-01T00:00:00Z&action=agent.created', 4],
