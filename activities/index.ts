@@ -1,8 +1,12 @@
 // All activities of the worker, by the names that workflows call them.
+import { createAgentKeyRotationActivities } from './agent-key-rotation.ts';
 import { createWebhookDeliveryActivities } from './webhook-delivery.ts';
 
-export function createActivities(services: Parameters<typeof createWebhookDeliveryActivities>[0]) {
-  return { ...createWebhookDeliveryActivities(services) };
+export function createActivities(
+  services: Parameters<typeof createWebhookDeliveryActivities>[0] &
+    Parameters<typeof createAgentKeyRotationActivities>[0],
+) {
+  return { ...createWebhookDeliveryActivities(services), ...createAgentKeyRotationActivities(services) };
 }
 
 export type Activities = ReturnType<typeof createActivities>;

@@ -78,6 +78,7 @@ export function composeAgents({
     store,
     keyStore,
     database,
+    tenants,
     agents,
     keys,
     steps: rotationSteps,

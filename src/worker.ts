@@ -4,6 +4,7 @@ import { register } from 'prom-client';
 import { createActivities } from '../activities/index.ts';
 import { composeCore } from './compose.ts';
 import { composeDelivery } from './compose-delivery.ts';
+import { composeWorkflows } from './compose-workflows.ts';
 import type { Config } from './config.ts';
 import { createOperationsServer } from './http/operations-server.ts';
 import { explainListen } from './local/ports.ts';
@@ -52,11 +53,15 @@ export async function runWorker(config: Config): Promise<void> {
     client,
     logger,
   });
+  const { rotations, rotationSteps, commands, ...workflows } = composeWorkflows(config, core, {
+    client,
+    logger,
+  });
   const worker = await createDeliveryWorker({
     connection,
     namespace,
     taskQueues: TASK_QUEUES,
-    activities: createActivities({ attempts, records }),
+    activities: createActivities({ attempts, records, rotations, rotationSteps }),
   });
 
   const operations = createOperationsServer({
@@ -88,13 +93,15 @@ export async function runWorker(config: Config): Promise<void> {
   const relaying = await relay.start();
   const sweeping = sweep.start();
   const sealing = sealer.start();
+  const telling = commands.start();
   steps.push(
     () => relaying.stop(),
     () => sweeping.stop(),
     () => sealing.stop(),
+    () => telling.stop(),
     () => worker.shutdown(),
     () => running,
-    () => Promise.allSettled([close(), connection.close()]),
+    () => Promise.allSettled([close(), workflows.close(), connection.close()]),
     () => operations.close(),
   );
   logger.info('the worker is ready');

@@ -1,2 +1,3 @@
 // Every export is a workflow type, and its name is the wire name for ever.
+export { agentKeyRotation } from './agent-key-rotation.ts';
 export { webhookDelivery } from './webhook-delivery.ts';

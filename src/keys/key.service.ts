@@ -15,7 +15,7 @@ import type { KeyName, KeyStore, StoredKey } from './key.store.ts';
 import { type AgentKey, type KeyState, mayDeprecate, resolveSunset, stateAt } from './key.ts';
 import { type PublicKeyInput, readPublicKey } from './key-input.ts';
 import { buildKeyProofPayload } from './key-proof.ts';
-import type { RotationProgressService } from './rotation-progress.service.ts';
+import type { ChangedBy, RotationProgressService } from './rotation-progress.service.ts';
 
 export type { AgentKey } from './key.ts';
 
@@ -212,6 +212,7 @@ export function createKeyService({
       agentId: string,
       id: string,
       sunset: { readonly sunsetAt?: Date | undefined; readonly sunsetAfterSeconds?: number | undefined },
+      by: ChangedBy = 'hand',
     ): Promise<AgentKey> =>
       database.transaction(context, async (transaction) => {
         await agents.hold(transaction, context, agentId);
@@ -226,7 +227,7 @@ export function createKeyService({
         await store.deprecate(transaction, id, resolved.sunsetAt);
         const data = { sunset_at: resolved.sunsetAt.toISOString() };
         await record(transaction, context, key, [{ verb: 'deprecated', data }]);
-        await rotations.follow(transaction, context, key, { change: 'deprecated', before: key.state });
+        await rotations.follow(transaction, context, key, { change: 'deprecated', before: key.state, by });
         return reread(transaction, name);
       }),
 
@@ -235,7 +236,13 @@ export function createKeyService({
      * @param reason for the audit log
      * @throws ServiceError `not_found`
      */
-    revoke: (context: RequestContext, agentId: string, id: string, reason?: string): Promise<AgentKey> =>
+    revoke: (
+      context: RequestContext,
+      agentId: string,
+      id: string,
+      reason?: string,
+      by: ChangedBy = 'hand',
+    ): Promise<AgentKey> =>
       database.transaction(context, async (transaction) => {
         await agents.hold(transaction, context, agentId);
         const name = nameOf(context, agentId, id);
@@ -245,7 +252,7 @@ export function createKeyService({
         await tokens.revokeTokensOfKey(transaction, key, 'key_revoked');
         await record(transaction, context, key, [{ verb: 'revoked', data: { reason: reason ?? null } }]);
         const change = stateAt(key, key.readAt) === 'revoked' ? 'expired' : 'revoked';
-        await rotations.follow(transaction, context, key, { change, before: key.state });
+        await rotations.follow(transaction, context, key, { change, before: key.state, by });
         return reread(transaction, name);
       }),
 

@@ -26,6 +26,9 @@ export function describeRotation(
   };
 }
 
+/** Who changes a key: its own workflow knows of the change already. */
+export type ChangedBy = 'hand' | 'workflow';
+
 /** Follows keys. */
 export function createRotationProgressService({
   store,
@@ -45,7 +48,11 @@ export function createRotationProgressService({
       transaction: Transaction,
       context: RequestContext,
       key: { readonly id: string; readonly tenantId: string },
-      { change, before }: { readonly change: KeyChange; readonly before: KeyState },
+      {
+        change,
+        before,
+        by,
+      }: { readonly change: KeyChange; readonly before: KeyState; readonly by: ChangedBy },
     ): Promise<void> => {
       const open = await store.lockOpen(transaction, key.id);
       const entries: AuditEntry[] = [];
@@ -60,6 +67,7 @@ export function createRotationProgressService({
       // A deprecated key has a workflow that waits for its sunset, with or without a rotation.
       const own = change === 'deprecated' || before === 'deprecated' ? [key.id] : [];
       const concerned = new Set([...own, ...open.map(({ oldKeyId }) => oldKeyId)]);
+      if (by === 'workflow') concerned.delete(key.id);
       await commands.add(
         transaction,
         [...concerned].map((entityId) => ({

@@ -14,17 +14,22 @@ import type { KeyService } from './key.service.ts';
 import type { KeyStore } from './key.store.ts';
 import { type KeyState, stateAt } from './key.ts';
 import type { KeyCase, RotationStore } from './rotation.store.ts';
-import { decideStep, type RotationState, type RotationStep, sunsetAfterSwitch } from './rotation.ts';
+import { decideStep, isOpen, type RotationState, type RotationStep, sunsetAfterSwitch } from './rotation.ts';
 import { describeRotation } from './rotation-progress.service.ts';
 
 /** Names the key that goes. */
 export type DepartingKey = { readonly tenantId: string; readonly keyId: string };
 
-/** How a key stands: `gone` with its agent; `rotation` is the state of its latest rotation. */
+/** How a key stands: `gone` with its agent; `rotation` is the state of its latest rotation. Times in ISO 8601. */
 export type KeyStanding = {
   readonly step: RotationStep;
   readonly key: KeyState | 'gone';
   readonly rotation: RotationState | null;
+  readonly sunsetAt: string | null;
+  /** Of a rotation that the agent has not switched to. */
+  readonly deadlineAt: string | null;
+  /** Whether that deadline has been missed. */
+  readonly stalled: boolean;
 };
 
 /** What can be due. */
@@ -67,7 +72,7 @@ export function createRotationStepService({
     // A sunset that somebody has set by hand stays.
     if (key.state === 'active') {
       const sunsetAt = sunsetAfterSwitch(firstUsedAt, rotation.overlapSeconds, now);
-      await keys.deprecate(context, agentId, keyId, { sunsetAt });
+      await keys.deprecate(context, agentId, keyId, { sunsetAt }, 'workflow');
     }
   }
 
@@ -100,12 +105,16 @@ export function createRotationStepService({
   ): Promise<void> {
     if (due === 'switch') await noticeSwitch(context, name, found);
     else if (due === 'warn') await warn(context, found);
-    else await keys.revoke(context, found.agentId, name.keyId, 'sunset');
+    else await keys.revoke(context, found.agentId, name.keyId, 'sunset', 'workflow');
   }
 
   return {
     /** How a key stands, and what is due for it. One round trip; changes nothing. */
     look: (name: DepartingKey): Promise<KeyStanding> => look(database, name),
+
+    /** What an operator is shown of a key: its algorithm, the beginning of its fingerprint, and whose it is. */
+    describe: async (name: DepartingKey): Promise<{ summary: string; agentId: string } | undefined> =>
+      store.describeKey(database, name),
 
     /**
      * Does a step if it is due, in one transaction: `switch` notes the switch and gives the old key its sunset; `warn` emits
@@ -137,9 +146,25 @@ export function createRotationStepService({
 
 export type RotationStepService = ReturnType<typeof createRotationStepService>;
 
-const GONE: KeyStanding = { step: { kind: 'end' }, key: 'gone', rotation: null };
+const GONE: KeyStanding = {
+  step: { kind: 'end' },
+  key: 'gone',
+  rotation: null,
+  sunsetAt: null,
+  deadlineAt: null,
+  stalled: false,
+};
 
 function standingOf(found: KeyCase): KeyStanding {
   const { key, rotation, now } = found;
-  return { step: decideStep(found), key: stateAt(key, now), rotation: rotation?.state ?? null };
+  const waiting =
+    rotation !== null && isOpen(rotation.state) && rotation.switchedAt === null ? rotation : null;
+  return {
+    step: decideStep(found),
+    key: stateAt(key, now),
+    rotation: rotation?.state ?? null,
+    sunsetAt: key.sunsetAt?.toISOString() ?? null,
+    deadlineAt: waiting?.deadlineAt.toISOString() ?? null,
+    stalled: waiting !== null && waiting.stalledAt !== null,
+  };
 }

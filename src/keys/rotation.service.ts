@@ -1,6 +1,7 @@
 // Rotations of agents' keys: begun by the tenant or by the agent, canceled, read. What time makes of them is in rotation-steps.service.ts.
 import type { AgentService } from '../agents/agent.service.ts';
 import type { AuditService } from '../audit/audit.service.ts';
+import { operatorContext } from '../audit/audit.ts';
 import type { RequestContext } from '../context.ts';
 import type { PublicKey } from '../crypto/public-key.ts';
 import { fingerprint } from '../crypto/public-key.ts';
@@ -11,13 +12,14 @@ import type { Page, PageRequest } from '../database/page.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { invalidField, ServiceError } from '../errors/service-error.ts';
 import type { WorkflowCommandService } from '../temporal/workflow-command.service.ts';
+import type { TenantService } from '../tenants/tenant.service.ts';
 import type { AgentKey, KeyService } from './key.service.ts';
 import type { KeyStore, StoredKey } from './key.store.ts';
 import { mayDeprecate, stateAt } from './key.ts';
 import { type PublicKeyInput, readPublicKey } from './key-input.ts';
 import type { RotationName, RotationStore, SwitchedKey } from './rotation.store.ts';
 import { initialState, isOpen, type KeyRotation, ROTATION_DEFAULTS, type RotationState } from './rotation.ts';
-import { describeRotation } from './rotation-progress.service.ts';
+import { type ChangedBy, describeRotation } from './rotation-progress.service.ts';
 import { buildRotationProofPayload } from './rotation-proof.ts';
 import type { RotationStepService } from './rotation-steps.service.ts';
 
@@ -43,6 +45,7 @@ export function createRotationService({
   store,
   keyStore,
   database,
+  tenants,
   agents,
   keys,
   steps,
@@ -54,6 +57,7 @@ export function createRotationService({
   store: RotationStore;
   keyStore: Pick<KeyStore, 'lock'>;
   database: Pick<Database, 'transaction' | 'query'>;
+  tenants: Pick<TenantService, 'byId'>;
   agents: Pick<AgentService, 'exists' | 'get' | 'hold'>;
   keys: Pick<KeyService, 'add' | 'get'>;
   steps: Pick<RotationStepService, 'perform'>;
@@ -147,6 +151,40 @@ export function createRotationService({
     }
   }
 
+  /**
+   * Cancels a rotation that waits for the agent: both keys stay as they are. Again: nothing happens.
+   * @param reason for the audit log
+   * @throws ServiceError `not_found`, `conflict` once the old key has its sunset, and after another end
+   */
+  const cancel = (
+    context: RequestContext,
+    agentId: string,
+    id: string,
+    reason?: string,
+    by: ChangedBy = 'hand',
+  ): Promise<KeyRotation> =>
+    database.transaction(context, async (transaction) => {
+      const joined = { ...context, transaction };
+      await agents.hold(transaction, context, agentId);
+      const { oldKeyId } = await read(joined, agentId, id);
+      await keyStore.lock(transaction, nameOf(context, agentId, oldKeyId));
+      await store.lockOpen(transaction, oldKeyId);
+      const rotation = await read(joined, agentId, id);
+      if (rotation.state === 'canceled') return rotation;
+      if (rotation.state !== 'waiting_for_switch') throw notCancelable(rotation);
+      await store.move(transaction, id, { state: 'canceled', endReason: 'canceled' });
+      await audit.append(transaction, context, [
+        describeRotation('canceled', rotation, reason === undefined ? {} : { reason }),
+      ]);
+      const command = {
+        tenantId: rotation.tenantId,
+        workflow: 'agentKeyRotation',
+        entityId: oldKeyId,
+      } as const;
+      await commands.add(transaction, by === 'workflow' ? [] : [command]);
+      return read(joined, agentId, id);
+    });
+
   return {
     /**
      * Registers a new key and begins to rotate to it, both or neither. A deprecated old key keeps the sunset that it has.
@@ -206,30 +244,22 @@ export function createRotationService({
       return store.list(context.transaction ?? database, owner, request);
     },
 
+    cancel,
+
     /**
-     * Cancels a rotation that waits for the agent: both keys stay as they are. Again: nothing happens.
-     * @param reason for the audit log
-     * @throws ServiceError `not_found`, `conflict` once the old key has its sunset, and after another end
+     * The same for an operator, who asks the old key's workflow.
+     * @throws ServiceError `not_found` when the key has no rotation, `conflict` as `cancel`
      */
-    cancel: (context: RequestContext, agentId: string, id: string, reason?: string): Promise<KeyRotation> =>
-      database.transaction(context, async (transaction) => {
-        const joined = { ...context, transaction };
-        await agents.hold(transaction, context, agentId);
-        const { oldKeyId } = await read(joined, agentId, id);
-        await keyStore.lock(transaction, nameOf(context, agentId, oldKeyId));
-        await store.lockOpen(transaction, oldKeyId);
-        const rotation = await read(joined, agentId, id);
-        if (rotation.state === 'canceled') return rotation;
-        if (rotation.state !== 'waiting_for_switch') throw notCancelable(rotation);
-        await store.move(transaction, id, { state: 'canceled', endReason: 'canceled' });
-        await audit.append(transaction, context, [
-          describeRotation('canceled', rotation, reason === undefined ? {} : { reason }),
-        ]);
-        await commands.add(transaction, [
-          { tenantId: rotation.tenantId, workflow: 'agentKeyRotation', entityId: oldKeyId },
-        ]);
-        return read(joined, agentId, id);
-      }),
+    cancelByOperator: async (
+      { tenantId, keyId }: SwitchedKey,
+      reason?: string | undefined,
+    ): Promise<KeyRotation> => {
+      const tenant = await tenants.byId(tenantId);
+      const found = await store.readCase(database, { tenantId, keyId });
+      if (tenant === undefined || found === null || found.rotation === null)
+        throw new ServiceError('not_found', { detail: 'The key has no rotation.' });
+      return cancel(operatorContext(tenant, newId()), found.agentId, found.rotation.id, reason, 'workflow');
+    },
 
     /** The part of the statement that consumes challenges which tells rotations of their new keys' first use. */
     firstUsePart: store.firstUsePart,

@@ -175,6 +175,19 @@ export function createRotationStore() {
       await unit.query('UPDATE key_rotations SET stalled_at = now() WHERE id = $1', [id]);
     },
 
+    /** `ed25519 · 1a2b3c4d5e6f7081`, and the key's agent. */
+    describeKey: async (
+      queryable: Queryable,
+      { tenantId, keyId }: { tenantId: string; keyId: string },
+    ): Promise<{ summary: string; agentId: string } | undefined> => {
+      const { rows } = await queryable.query<{ summary: string; agentId: string }>(
+        `SELECT algorithm || ' · ' || left(fingerprint, 16) AS summary, agent_id AS "agentId"
+         FROM agent_keys WHERE id = $1 AND tenant_id = $2`,
+        [keyId, tenantId],
+      );
+      return rows[0];
+    },
+
     /** A key with its latest rotation; null when the key is gone. */
     readCase: async (
       queryable: Queryable,

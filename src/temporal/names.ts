@@ -11,6 +11,8 @@ export const SEARCH_ATTRIBUTES = {
   endpointHost: defineSearchAttributeKey('EndpointHost', 'KEYWORD'),
   lastOutcome: defineSearchAttributeKey('LastOutcome', 'KEYWORD'),
   attemptCount: defineSearchAttributeKey('AttemptCount', 'INT'),
+  agentId: defineSearchAttributeKey('AgentId', 'KEYWORD'),
+  entityState: defineSearchAttributeKey('EntityState', 'KEYWORD'),
 } as const;
 
 /**
@@ -56,6 +58,12 @@ export const ATTEMPT_PRIORITY = { first: 2, retry: 3, replay: 4 } as const;
 export const ENTITY_WORKFLOWS = { agentKeyRotation: 'key-rotation/' } as const;
 
 export type EntityWorkflow = keyof typeof ENTITY_WORKFLOWS;
+
+/** What an entity's workflow is started with. `indexed`: whether the server takes the search attributes. */
+export type EntityInput = { readonly tenantId: string; readonly id: string; readonly indexed: boolean };
+
+/** The signal of entity workflows: something about the entity has changed. It says no more, so that it may come twice or late. */
+export const ENTITY_CHANGED = 'changed';
 
 /** Id of the workflow of one entity: `key-rotation/<old_key_id>`. */
 export function entityWorkflowId(workflow: EntityWorkflow, entityId: string): string {

@@ -63,7 +63,7 @@ export async function createDeliveryWorker({
   connection: NativeConnection;
   namespace: string;
   taskQueues: TaskQueues;
-  activities: Activities;
+  activities: Partial<Activities>;
   workflows?: WorkflowBundleOption | undefined;
   limits?: typeof WORKER_LIMITS | undefined;
 }) {

@@ -9,6 +9,20 @@ export type WorkflowCommand = {
   readonly entityId: string;
 };
 
+/** A command as one worker holds it. */
+export type ClaimedCommand = WorkflowCommand & { readonly id: string };
+
+/** A claim is a lease: whoever dies with it leaves it to the others. */
+const CLAIM = `
+UPDATE workflow_commands SET tries = tries + 1, due_at = now() + $2::float8 * interval '1 millisecond'
+WHERE id IN (
+  SELECT id FROM workflow_commands WHERE due_at <= now() ORDER BY due_at, id LIMIT $1 FOR UPDATE SKIP LOCKED)
+RETURNING id, tenant_id AS "tenantId", workflow, entity_id AS "entityId"`;
+
+const POSTPONE = `
+UPDATE workflow_commands SET due_at = now() + least($2, 100 * power(2, least(tries, 20))) * interval '1 millisecond'
+WHERE id = ANY($1::uuid[])`;
+
 /** SQL of `workflow_commands`; every function runs on the caller's connection. */
 export function createWorkflowCommandStore() {
   return {
@@ -23,6 +37,22 @@ export function createWorkflowCommandStore() {
           commands.map(({ entityId }) => entityId),
         ],
       );
+    },
+
+    /** Takes what is due for `lease` milliseconds, the oldest first, at most `limit`. */
+    claim: async (
+      queryable: Queryable,
+      { limit, lease }: { limit: number; lease: number },
+    ): Promise<ClaimedCommand[]> => (await queryable.query<ClaimedCommand>(CLAIM, [limit, lease])).rows,
+
+    /** Deletes what was handed over. */
+    remove: async (queryable: Queryable, ids: readonly string[]): Promise<void> => {
+      await queryable.query('DELETE FROM workflow_commands WHERE id = ANY($1::uuid[])', [ids]);
+    },
+
+    /** Gives back what could not be handed over; each further try waits twice as long, up to `longest` milliseconds. */
+    postpone: async (queryable: Queryable, ids: readonly string[], longest: number): Promise<void> => {
+      await queryable.query(POSTPONE, [ids, longest]);
     },
   };
 }

@@ -222,7 +222,7 @@ describe('time', () => {
     });
     expect((await rooms.rotationSteps.perform(nameOf(one), 'revoke')).key).toBe('deprecated');
     await pass(one, 60);
-    expect(await rooms.rotationSteps.perform(nameOf(one), 'revoke')).toEqual({
+    expect(await rooms.rotationSteps.perform(nameOf(one), 'revoke')).toMatchObject({
       step: { kind: 'end' },
       key: 'revoked',
       rotation: 'completed',
@@ -317,7 +317,7 @@ describe('by hand meanwhile', () => {
     await act(one, 'deleteAgent');
     await expect(one.read()).rejects.toMatchObject({ code: 'not_found' });
     expect((await readCommands(rooms, context.tenant.id)).slice(told.length)).toEqual([one.oldKey.id]);
-    expect(await rooms.rotationSteps.perform(nameOf(one), 'revoke')).toEqual({
+    expect(await rooms.rotationSteps.perform(nameOf(one), 'revoke')).toMatchObject({
       step: { kind: 'end' },
       key: 'gone',
       rotation: null,

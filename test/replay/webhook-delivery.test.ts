@@ -95,7 +95,7 @@ describe('replaying', () => {
     if (process.env.RECORD_HISTORIES !== '1') installTemporalRuntime(() => undefined);
   });
 
-  const files = readdirSync(FOLDER).filter((file) => file.endsWith('.json'));
+  const files = readdirSync(FOLDER).filter((file) => file.startsWith('webhook-delivery.'));
 
   it('has a history of each scenario', () => {
     const recorded = files.map((file) => file.replace(/^webhook-delivery\.|\.json$/g, ''));

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { temporal } from '@temporalio/proto';
 import { NativeConnection } from '@temporalio/worker';
 import { inject } from 'vitest';
-import { createActivities } from '../../activities/index.ts';
+import { createWebhookDeliveryActivities } from '../../activities/webhook-delivery.ts';
 import { createAuditService } from '../../src/audit/audit.service.ts';
 import { createAuditStore } from '../../src/audit/audit.store.ts';
 import type { RequestContext } from '../../src/context.ts';
@@ -146,7 +146,7 @@ export async function createEngine(
             connection,
             namespace,
             taskQueues,
-            activities: createActivities({ attempts, records }),
+            activities: createWebhookDeliveryActivities({ attempts, records }),
             workflows: bundle,
           });
     const running = worker?.run();

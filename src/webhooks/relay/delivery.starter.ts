@@ -1,6 +1,7 @@
 // Starts and signals the workflows of deliveries. It must never put anything into Temporal but ids, hosts, event types and codes.
-import { type Client, isGrpcServiceError, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
+import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
 import { TypedSearchAttributes, WorkflowNotFoundError } from '@temporalio/common';
+import { createIndexing } from '../../temporal/indexing.ts';
 import {
   ATTEMPT_PRIORITY,
   DELIVERY_SIGNALS,
@@ -14,11 +15,6 @@ import type { DeliveryInput } from '../deliveries/delivery-input.ts';
 /** Milliseconds that one call to Temporal may take. */
 const CALL_TIMEOUT = 10_000;
 
-/** For so long workflows start without search attributes after the server refused them; then it is asked again. */
-const DEGRADED_MS = 60_000;
-
-const INVALID_ARGUMENT = 3;
-
 export type StartRequest = Omit<DeliveryInput, 'attemptsQueue' | 'slowQueue' | 'indexed' | 'woken'>;
 
 /** `eager`: the first task runs in this process, without a poll. `exists`: it was started before. */
@@ -31,13 +27,13 @@ export type StartOutcome = 'eager' | 'started' | 'exists';
 export function createDeliveryStarter({
   client,
   taskQueues,
-  now = () => performance.now(),
+  now,
 }: {
   client: Pick<Client, 'workflow' | 'withDeadline'>;
   taskQueues: TaskQueues;
   now?: (() => number) | undefined;
 }) {
-  let degradedUntil = Number.NEGATIVE_INFINITY;
+  const indexing = createIndexing({ now });
 
   const start = async (request: StartRequest, indexed: boolean): Promise<StartOutcome> => {
     const { deliveryId, generation, tenantId, eventType, host } = request;
@@ -76,16 +72,8 @@ export function createDeliveryStarter({
      * know the search attributes gets it without them.
      * @throws when Temporal does not answer: the start may have happened, and is safe to repeat
      */
-    start: async (request: StartRequest): Promise<StartOutcome> => {
-      const indexed = now() >= degradedUntil;
-      try {
-        return await start(request, indexed);
-      } catch (error) {
-        if (!indexed || !isRefusedAttribute(error)) throw error;
-        degradedUntil = now() + DEGRADED_MS;
-        return start(request, false);
-      }
-    },
+    start: (request: StartRequest): Promise<StartOutcome> =>
+      indexing.attempt((indexed) => start(request, indexed)),
 
     /**
      * Tells a delivery's workflow to look at its row again.
@@ -134,7 +122,7 @@ export function createDeliveryStarter({
     },
 
     /** Whether workflows start with their search attributes at present. */
-    isIndexed: (): boolean => now() >= degradedUntil,
+    isIndexed: indexing.isOn,
   };
 }
 
@@ -156,13 +144,4 @@ function attributesOf({ tenantId, subscriptionId, eventType, host, last }: Start
     { key: SEARCH_ATTRIBUTES.endpointHost, value: host },
     ...tried,
   ]);
-}
-
-function isRefusedAttribute(error: unknown): boolean {
-  for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
-    if (isGrpcServiceError(cause)) {
-      return cause.code === INVALID_ARGUMENT && /search attribute/i.test(`${cause.details} ${cause.message}`);
-    }
-  }
-  return false;
 }

@@ -1,0 +1,40 @@
+// The activities of agentKeyRotation. Thin: each is one use case, which Postgres decides anew, so that repeating one does no harm.
+import { ApplicationFailure } from '@temporalio/activity';
+import { ServiceError } from '../src/errors/service-error.ts';
+import type { RotationService } from '../src/keys/rotation.service.ts';
+import type { DepartingKey, KeyStanding, RotationStepService } from '../src/keys/rotation-steps.service.ts';
+
+export function createAgentKeyRotationActivities({
+  rotationSteps,
+  rotations,
+}: {
+  rotationSteps: Pick<RotationStepService, 'look' | 'perform'>;
+  rotations: Pick<RotationService, 'cancelByOperator'>;
+}) {
+  return {
+    /** Reads how the old key and its rotation stand. */
+    readKeyRotation: (key: DepartingKey): Promise<KeyStanding> => rotationSteps.look(key),
+
+    /** The agent has switched: gives the old key its sunset. */
+    deprecateOldKey: (key: DepartingKey): Promise<KeyStanding> => rotationSteps.perform(key, 'switch'),
+
+    /** The deadline has passed without a switch: emits the event that says so. */
+    warnOfStalledRotation: (key: DepartingKey): Promise<KeyStanding> => rotationSteps.perform(key, 'warn'),
+
+    /** The sunset has come: revokes the old key. */
+    revokeOldKey: (key: DepartingKey): Promise<KeyStanding> => rotationSteps.perform(key, 'revoke'),
+
+    /** An operator cancels the rotation. A refusal is final, not to be tried again. */
+    cancelKeyRotation: async (key: DepartingKey, reason: string | null): Promise<KeyStanding> => {
+      try {
+        await rotations.cancelByOperator(key, reason ?? undefined);
+      } catch (error) {
+        if (!(error instanceof ServiceError) || error.code === 'temporarily_unavailable') throw error;
+        throw ApplicationFailure.nonRetryable(error.message, error.code);
+      }
+      return rotationSteps.look(key);
+    },
+  };
+}
+
+export type AgentKeyRotationActivities = ReturnType<typeof createAgentKeyRotationActivities>;

@@ -1,0 +1,55 @@
+// The wiring of what workflows of entities need in a worker: the services that their activities call, and the runner that starts and tells
+// them. Like compose.ts it must hold no rule of its own.
+import type { Client } from '@temporalio/client';
+import type { Logger } from 'pino';
+import { createAnchorStore } from './anchors/anchor.store.ts';
+import type { Core } from './compose.ts';
+import { composeAgents } from './compose-agents.ts';
+import type { Config } from './config.ts';
+import { createSignatureVerifier } from './crypto/verify-signature.node.ts';
+import { reasonOf } from './logging.ts';
+import { createEntityStarter } from './temporal/entity.starter.ts';
+import { TASK_QUEUES } from './temporal/names.ts';
+import { createWorkflowCommandRunner } from './temporal/workflow-command.runner.ts';
+import { createWorkflowCommandStore } from './temporal/workflow-command.store.ts';
+import { createRefreshTokenStore } from './tokens/refresh-token.store.ts';
+import { createTokenService } from './tokens/token.service.ts';
+
+/** @param client starts workflows */
+export function composeWorkflows(
+  config: Config,
+  core: Core,
+  { client, logger }: { client: Client; logger: Logger },
+) {
+  const { database, audit, events, tenants, issuer, revocations } = core;
+  const onFailure = (error: unknown) =>
+    logger.warn({ reason: reasonOf(error) }, 'a workflow could not be told; trying again');
+  const tokens = createTokenService({
+    issuer,
+    refreshTokens: createRefreshTokenStore(),
+    revocations,
+    accessTokenLifetime: config.accessTokenLifetime,
+    refreshTokenLifetime: config.refreshTokenLifetime,
+  });
+  const verifier = createSignatureVerifier();
+  const { rotations, rotationSteps } = composeAgents({
+    database,
+    audit,
+    events,
+    tenants,
+    tokens,
+    verifier,
+    revokeAnchors: createAnchorStore().revokeAll,
+    onError: onFailure,
+  });
+  const commands = createWorkflowCommandRunner({
+    database,
+    store: createWorkflowCommandStore(),
+    starter: createEntityStarter({ client, taskQueue: TASK_QUEUES.main }),
+    describe: {
+      agentKeyRotation: ({ tenantId, id }) => rotationSteps.describe({ tenantId, keyId: id }),
+    },
+    onFailure,
+  });
+  return { rotations, rotationSteps, commands, close: () => verifier.close() };
+}

@@ -1,0 +1,39 @@
+// Whether workflows start with search attributes: a server that does not know them refuses the start, which must not keep work waiting.
+import { isGrpcServiceError } from '@temporalio/client';
+
+/** For so long workflows start without search attributes after the server refused them; then it is asked again. */
+const DEGRADED_MS = 60_000;
+
+/** gRPC status code. */
+const INVALID_ARGUMENT = 3;
+
+/** @param options.now milliseconds of any steady clock */
+export function createIndexing({ now = () => performance.now() }: { now?: (() => number) | undefined } = {}) {
+  let degradedUntil = Number.NEGATIVE_INFINITY;
+  const isOn = (): boolean => now() >= degradedUntil;
+  return {
+    /** Whether workflows start with their search attributes at present. */
+    isOn,
+
+    /** Makes a start with search attributes, and once more without them when the server refused those. */
+    attempt: async <T>(start: (indexed: boolean) => Promise<T>): Promise<T> => {
+      const indexed = isOn();
+      try {
+        return await start(indexed);
+      } catch (error) {
+        if (!indexed || !isRefusedAttribute(error)) throw error;
+        degradedUntil = now() + DEGRADED_MS;
+        return start(false);
+      }
+    },
+  };
+}
+
+function isRefusedAttribute(error: unknown): boolean {
+  for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
+    if (isGrpcServiceError(cause)) {
+      return cause.code === INVALID_ARGUMENT && /search attribute/i.test(`${cause.details} ${cause.message}`);
+    }
+  }
+  return false;
+}
