@@ -59,6 +59,7 @@ const value = z
   .meta({
     description:
       'A domain name of the public DNS with at least two labels: no scheme, port or path, no IP address. Upper case and international names are taken and brought to their ASCII form.',
+    examples: ['agents.example.com'],
   });
 
 export const createAnchorBody = z.strictObject({ type, value }).meta({ id: 'NewAnchor' });

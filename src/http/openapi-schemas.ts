@@ -43,9 +43,8 @@ function convert(schema: ZodType, io: 'input' | 'output'): JsonSchema {
     override: ({ zodSchema, jsonSchema }) => {
       if (zodSchema._zod.def.type === 'date')
         Object.assign(jsonSchema, { type: 'string', format: 'date-time' });
-      // The format says it; the pattern that zod tests is a page long. One that is written beside a format says more than that.
-      const { pattern } = z.globalRegistry.get(zodSchema) ?? {};
-      if (jsonSchema.format !== undefined && pattern === undefined) delete jsonSchema.pattern;
+      // The format says it; the pattern that zod tests is a page long. One that a description has beside a format says more than that.
+      if (zodSchema._zod.def.type === 'string' && jsonSchema.format !== undefined) delete jsonSchema.pattern;
       if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
       if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
     },

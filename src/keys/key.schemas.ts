@@ -54,6 +54,7 @@ export const registerKeyBody = z.strictObject({
     .meta({
       description:
         'JWK object, SPKI PEM, SPKI DER in base64, or the raw key in hex or base64: ed25519 32 bytes; bip340 32 bytes x-only or 33 compressed; es256 and es256k SEC1, compressed or not, or x‖y.',
+      examples: [{ kty: 'OKP', crv: 'Ed25519', x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo' }],
     }),
   label: z.string().min(1).max(200).nullable().optional(),
   proof: z.string().min(1).max(200).optional().meta({

@@ -11,7 +11,6 @@ import { ASSERTION_TYPE } from './client-method.ts';
 const clientAssertion = {
   client_assertion: z
     .string()
-    .min(1)
     .optional()
     .describe(
       '`private_key_jwt` (RFC 7523), instead of HTTP Basic: a JWT that a key of the application signed',

@@ -73,7 +73,7 @@ export const trustedIssuerParams = z.object({ id: z.uuid() });
 
 export const trustedIssuerListQuery = z.object({
   ...pageParameters,
-  issuer: issuer.optional(),
+  issuer: z.string().min(1).max(LONGEST.issuer).optional().meta({ description: 'The whole issuer, exactly.' }),
 });
 
 export const createTrustedIssuerBody = z
