@@ -1,5 +1,6 @@
 // The routes of delegations. They must never decide anything: shapes in, one service call, shapes out.
 import { defineRoute, type Route } from '../http/route.ts';
+import { NEW_DELEGATIONS } from './delegation.examples.ts';
 import {
   createDelegationBody,
   delegationListQuery,
@@ -44,10 +45,12 @@ export function createDelegationRoutes({ delegations }: { delegations: Delegatio
       path: ROOT,
       operationId: 'createDelegation',
       summary: 'Record that a user lets an agent act for him',
+      description:
+        'Until it expires or is revoked, the agent can exchange a token of the user for one with which it acts for that user (RFC 8693), within the scopes that user, agent and delegation have in common.',
       tag: TAG,
       scope: 'delegations:write',
       idempotent: true,
-      request: { body: createDelegationBody },
+      request: { body: createDelegationBody, examples: NEW_DELEGATIONS },
       responses: {
         201: { description: 'The delegation', schema: delegationSchema, headers: ['location'] },
       },

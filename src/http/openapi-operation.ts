@@ -51,8 +51,8 @@ function callerOf(route: Route): string {
   const { scope, subject, anyAudience, clientAuthentication } = route;
   if (takesToken(route)) {
     const whose = subject === undefined ? '' : ' of an agent';
-    const audience = anyAudience ? ', for any audience' : '';
-    return `Needs a token${whose}${audience}${scope === null ? '' : `, with the scope \`${scope}\``}.`;
+    const held = scope === null ? '' : ` with the scope \`${scope}\``;
+    return `Needs a token${whose}${held}${anyAudience ? ', for any audience' : ''}.`;
   }
   if (clientAuthentication === undefined) return 'Takes no token.';
   const how = clientAuthentication === 'required' ? 'authenticates' : 'may authenticate';

@@ -1,5 +1,6 @@
 // The routes of trusted issuers. They must never decide anything: shapes in, one service call, shapes out.
 import { defineRoute, type Route } from '../http/route.ts';
+import { NEW_TRUSTED_ISSUERS } from './trusted-issuer.examples.ts';
 import {
   createTrustedIssuerBody,
   presentTrustedIssuer,
@@ -41,10 +42,12 @@ export function createTrustedIssuerRoutes({
       path: ROOT,
       operationId: 'createTrustedIssuer',
       summary: "Trust an issuer to name this tenant's users",
+      description:
+        'Tokens of that issuer may then be exchanged, for users who have delegated to an agent. Its keys come from `jwks_uri` or are in `jwks`: one of the two is required.',
       tag: TAG,
       scope: 'delegations:write',
       idempotent: true,
-      request: { body: createTrustedIssuerBody },
+      request: { body: createTrustedIssuerBody, examples: NEW_TRUSTED_ISSUERS },
       responses: {
         201: { description: 'The trusted issuer', schema: trustedIssuerSchema, headers: ['location'] },
       },

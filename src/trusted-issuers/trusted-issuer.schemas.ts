@@ -73,7 +73,12 @@ export const trustedIssuerParams = z.object({ id: z.uuid() });
 
 export const trustedIssuerListQuery = z.object({
   ...pageParameters,
-  issuer: z.string().min(1).max(LONGEST.issuer).optional().meta({ description: 'The whole issuer, exactly.' }),
+  issuer: z
+    .string()
+    .min(1)
+    .max(LONGEST.issuer)
+    .optional()
+    .meta({ description: 'The whole issuer, exactly.' }),
 });
 
 export const createTrustedIssuerBody = z
@@ -83,13 +88,7 @@ export const createTrustedIssuerBody = z
     jwks: jwks.nullable().optional(),
     audiences,
   })
-  .meta({
-    id: 'NewTrustedIssuer',
-    oneOf: [
-      { required: ['jwks_uri'], properties: { jwks_uri: { type: 'string' }, jwks: { type: 'null' } } },
-      { required: ['jwks'], properties: { jwks: { type: 'object' }, jwks_uri: { type: 'null' } } },
-    ],
-  });
+  .meta({ id: 'NewTrustedIssuer' });
 
 /** Fields that are there are changed; naming one source of keys replaces the other. */
 export const updateTrustedIssuerBody = createTrustedIssuerBody.partial().meta({ id: 'TrustedIssuerPatch' });
