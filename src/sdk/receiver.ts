@@ -1,148 +1,32 @@
-// Verifies deliveries on the receiver's side. Published as `countersign/receiver`; runs in Node, browsers, Deno, Bun and workers.
-// Must never parse the body: the signature is over its raw bytes, and comes first.
+// The entry `countersign/receiver`: verifying and receiving deliveries in Node, browsers, Deno, Bun and workers.
+// Must never lead to a `node:` import, nor to a web framework.
 
-import { hmac } from '@noble/hashes/hmac.js';
-import { sha256 } from '@noble/hashes/sha2.js';
-import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
-import { canonicalString } from '../webhooks/signing/canonical-string.ts';
-import {
-  DELIVERY_HEADER,
-  EVENT_HEADER,
-  MAX_AGE_HEADER,
-  SUITE_HEADER,
-  TIMESTAMP_HEADER,
-} from '../webhooks/signing/delivery-headers.ts';
-import { findSuite, parseSignature, type SignatureSuite } from '../webhooks/signing/suites.ts';
-
-/** Why a delivery is refused, in the order of the checks, and the HTTP status to answer with. */
-export const REFUSALS = {
-  method_not_allowed: 405,
-  unsupported_media_type: 415,
-  unsupported_suite: 400,
-  malformed_headers: 400,
-  invalid_signature: 401,
-  stale_timestamp: 400,
-  future_timestamp: 400,
-} as const;
-
-export type Refusal = keyof typeof REFUSALS;
-
-/** `deliveryId` is what a receiver records before any side effect; `timestamp` is in Unix seconds. */
-export type Verification =
-  | { ok: true; deliveryId: string; eventType: string; timestamp: number; replayWindowSeconds: number }
-  | { ok: false; refusal: Refusal; status: number };
-
-/** The headers of a request: the web platform's `Headers`, or Node's object with lowercase names. */
-export type ReceivedHeaders =
-  | { get(name: string): string | null }
-  | Readonly<Record<string, string | readonly string[] | undefined>>;
-
-/** The receiver's own limit on the age of a delivery, in seconds. */
-export const DEFAULT_MAX_AGE_SECONDS = 300;
-
-/** How far a timestamp may lie in the future, in seconds: the clocks of two machines differ. */
-export const FUTURE_TOLERANCE_SECONDS = 60;
-
-const HASHES = { sha256 } as const;
-
-/**
- * Verifies a delivery in the order of the specification: method and content type, suite, signature over the exact raw body (in
- * constant time), age. It remains for the caller to record `deliveryId` before any side effect and to drop one that it
- * recorded within the last `replayWindowSeconds`. Specification: Events, Receiver rules.
- *
- * @param method the request's method
- * @param headers the request's headers
- * @param body the raw bytes of the body, before any parsing
- * @param secrets the subscription's secret; during a rotation the old one and the new one. Either may have signed, in the main
- *   header or in the one of the next secret
- * @param maxAgeSeconds the receiver's own limit; the sender's applies when it is smaller
- * @param now the present in Unix milliseconds
- * @throws {TypeError} when there is no secret, or an empty one: anybody could sign with it
- */
-export function verifyDelivery({
-  method,
-  headers,
-  body,
-  secrets,
-  maxAgeSeconds = DEFAULT_MAX_AGE_SECONDS,
-  now = Date.now(),
-}: {
-  method: string;
-  headers: ReceivedHeaders;
-  body: Uint8Array;
-  secrets: string | readonly string[];
-  maxAgeSeconds?: number | undefined;
-  now?: number | undefined;
-}): Verification {
-  const keys = typeof secrets === 'string' ? [secrets] : secrets;
-  if (keys.length === 0 || keys.includes('')) throw new TypeError('a secret is missing');
-  if (method !== 'POST') return refuse('method_not_allowed');
-  if (!isJson(readHeader(headers, 'Content-Type'))) return refuse('unsupported_media_type');
-  const suite = findSuite(readHeader(headers, SUITE_HEADER) ?? '');
-  if (suite === undefined) return refuse('unsupported_suite');
-  const timestamp = readHeader(headers, TIMESTAMP_HEADER);
-  const maxAge = readHeader(headers, MAX_AGE_HEADER);
-  const deliveryId = readHeader(headers, DELIVERY_HEADER);
-  const eventType = readHeader(headers, EVENT_HEADER);
-  if (!isSeconds(timestamp) || !isSeconds(maxAge) || !isOneLine(deliveryId) || !isOneLine(eventType)) {
-    return refuse('malformed_headers');
-  }
-  const signed = canonicalString({ suite: suite.name, timestamp, maxAge, deliveryId, eventType }, body);
-  if (!isSigned(suite, headers, signed, keys)) return refuse('invalid_signature');
-  const age = now / 1000 - Number(timestamp);
-  const replayWindowSeconds = Math.min(Number(maxAge), maxAgeSeconds);
-  if (age > replayWindowSeconds) return refuse('stale_timestamp');
-  if (age < -FUTURE_TOLERANCE_SECONDS) return refuse('future_timestamp');
-  return { ok: true, deliveryId, eventType, timestamp: Number(timestamp), replayWindowSeconds };
-}
-
-function refuse(refusal: Refusal): Verification {
-  return { ok: false, refusal, status: REFUSALS[refusal] };
-}
-
-function isSigned(
-  suite: SignatureSuite,
-  headers: ReceivedHeaders,
-  signed: Uint8Array,
-  secrets: readonly string[],
-): boolean {
-  const signatures = [suite.signatureHeader, suite.nextSignatureHeader]
-    .map((name) => parseSignature(suite, readHeader(headers, name) ?? ''))
-    .filter((signature) => signature !== undefined);
-  let found = false;
-  for (const secret of secrets) {
-    const expected = bytesToHex(hmac(HASHES[suite.hash], utf8ToBytes(secret), signed));
-    for (const signature of signatures) found = equalInConstantTime(signature, expected) || found;
-  }
-  return found;
-}
-
-// Both are lowercase hex of the suite's length, so the time does not depend on where they differ.
-function equalInConstantTime(a: string, b: string): boolean {
-  let difference = a.length ^ b.length;
-  for (let index = 0; index < b.length; index++) difference |= a.charCodeAt(index) ^ b.charCodeAt(index);
-  return difference === 0;
-}
-
-// A repeated header is ambiguous and counts as missing; the web platform joins repeated ones, and those then do not verify.
-function readHeader(headers: ReceivedHeaders, name: string): string | undefined {
-  if (isHeadersObject(headers)) return headers.get(name) ?? undefined;
-  const value = headers[name.toLowerCase()];
-  return typeof value === 'string' ? value : undefined;
-}
-
-function isHeadersObject(headers: ReceivedHeaders): headers is { get(name: string): string | null } {
-  return typeof headers.get === 'function';
-}
-
-function isJson(contentType: string | undefined): boolean {
-  return contentType?.split(';')[0]?.trim().toLowerCase() === 'application/json';
-}
-
-function isSeconds(text: string | undefined): text is string {
-  return text !== undefined && /^\d{1,15}$/.test(text);
-}
-
-function isOneLine(text: string | undefined): text is string {
-  return text !== undefined && text !== '' && !/[\r\n]/.test(text);
-}
+export type {
+  Acceptance,
+  AcceptedDelivery,
+  DeliveryLog,
+  DeliveryRecord,
+  DeliveryStatus,
+} from './delivery-log.ts';
+export { createExpressReceiver } from './express-receiver.ts';
+export { createFetchReceiver } from './fetch-receiver.ts';
+export { createKoaReceiver } from './koa-receiver.ts';
+export { createMemoryDeliveryLog } from './memory-delivery-log.ts';
+export {
+  type DeliveryHandler,
+  type ReceivedDelivery,
+  type ReceivedRequest,
+  type ReceiverAnswer,
+  type ReceiverOptions,
+  receive,
+} from './receive.ts';
+export { RawBodyMissing, RejectDelivery, RetryLater } from './receiver-errors.ts';
+export {
+  DEFAULT_MAX_AGE_SECONDS,
+  FUTURE_TOLERANCE_SECONDS,
+  REFUSALS,
+  type ReceivedHeaders,
+  type Refusal,
+  type Verification,
+  verifyDelivery,
+} from './verify-delivery.ts';
