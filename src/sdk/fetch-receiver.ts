@@ -1,6 +1,6 @@
 // The adapter for handlers from Request to Response: workers, Deno, Bun, Hono, route handlers of web frameworks.
 
-import { joinBytes } from './join-bytes.ts';
+import { joinBytes } from './bytes.ts';
 import { checkOptions, type ReceiverOptions, receive } from './receive.ts';
 import { BodyTooLarge, RawBodyMissing } from './receiver-errors.ts';
 

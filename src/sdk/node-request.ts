@@ -1,6 +1,6 @@
 // Reads the raw body of a request of Node's HTTP server, which Koa and Express hand on. Types only by their shape: it imports nothing of Node.
 
-import { joinBytes } from './join-bytes.ts';
+import { isBytes, joinBytes } from './bytes.ts';
 import type { ReceivedRequest } from './receive.ts';
 import { BodyTooLarge, RawBodyMissing } from './receiver-errors.ts';
 
@@ -35,7 +35,7 @@ export function connectionHeaders({ httpVersionMajor }: NodeRequest, status: num
 
 async function readBytes(request: NodeRequest, maxBytes: number): Promise<Uint8Array> {
   if (request.readableDidRead) {
-    if (request.body instanceof Uint8Array) return request.body;
+    if (isBytes(request.body)) return request.body;
     throw new RawBodyMissing();
   }
   if (Number(request.headers['content-length']) > maxBytes) throw new BodyTooLarge();

@@ -1,6 +1,7 @@
 // The core of every receiver: from a request's raw bytes to the answer, around a handler and a delivery log.
 // Must never run a handler for what is not verified and recorded, nor answer 2xx before it was accepted durably.
 
+import { isBytes } from './bytes.ts';
 import type { DeliveryLog, DeliveryRecord } from './delivery-log.ts';
 import { BodyTooLarge, printError, RawBodyMissing, RejectDelivery, RetryLater } from './receiver-errors.ts';
 import { checkSecrets, type ReceivedHeaders, readEnvelope, verifyDelivery } from './verify-delivery.ts';
@@ -82,7 +83,7 @@ export async function receive(request: ReceivedRequest, options: ReceiverOptions
   const envelope = readEnvelope({ method, headers });
   if (!envelope.ok) return refuse(envelope.status, envelope.refusal);
   const body = await readBody(request.body, options.maxBodyBytes ?? DEFAULT_MAX_BODY_BYTES);
-  if (!(body instanceof Uint8Array)) return body;
+  if (!isBytes(body)) return body;
   let secrets: Secrets;
   try {
     secrets = typeof options.secrets === 'function' ? await options.secrets() : options.secrets;
@@ -155,7 +156,7 @@ async function readBody(
   maxBytes: number,
 ): Promise<Uint8Array | ReceiverAnswer> {
   try {
-    const bytes = body instanceof Uint8Array ? body : await body(maxBytes);
+    const bytes = isBytes(body) ? body : await body(maxBytes);
     return bytes.length > maxBytes ? refuse(413, 'body_too_large') : bytes;
   } catch (error) {
     if (error instanceof RawBodyMissing) throw error;

@@ -1,0 +1,20 @@
+// Bytes as they come in the bodies of requests.
+
+/**
+ * Whether a value is a Uint8Array, Node's Buffer included. `instanceof` would deny the arrays of another realm, such as those that test
+ * runners and worker contexts hand over.
+ */
+export function isBytes(value: unknown): value is Uint8Array {
+  return Object.prototype.toString.call(value) === '[object Uint8Array]';
+}
+
+/** Joins the chunks of a body. @param length the sum of the chunks' lengths */
+export function joinBytes(chunks: readonly Uint8Array[], length: number): Uint8Array {
+  const bytes = new Uint8Array(length);
+  let offset = 0;
+  for (const chunk of chunks) {
+    bytes.set(chunk, offset);
+    offset += chunk.length;
+  }
+  return bytes;
+}
