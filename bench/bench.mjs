@@ -1,4 +1,5 @@
 // `npm run bench -- tokens` (or `challenges`): authentications a second of one API process, beside a floor in the same run.
+// `npm run bench -- deliveries --mode retries`: deliveries a second, from the publish call to the receiver; --rate 50 for their latency.
 // Figures of one machine mean nothing elsewhere: read the ratios. Bounded in time; everything stays on loopback.
 import { parseArgs } from 'node:util';
 import '../scripts/require-node.mjs';
@@ -12,9 +13,13 @@ const { positionals, values } = parseArgs({
     connections: { type: 'string', default: '32' },
     subscriptions: { type: 'string', default: '0' },
     profile: { type: 'string' },
+    mode: { type: 'string', default: 'all' },
+    rate: { type: 'string', default: '0' },
+    workers: { type: 'string', default: '1' },
+    endpoints: { type: 'string', default: '1' },
   },
 });
-const SCENARIOS = ['tokens', 'challenges'];
+const SCENARIOS = ['tokens', 'challenges', 'deliveries'];
 const [scenario = 'tokens'] = positionals;
 if (!SCENARIOS.includes(scenario)) {
   process.stderr.write(`Say which: ${SCENARIOS.join(' or ')}.\n`);
@@ -27,15 +32,24 @@ const options = {
   connections: bounded(values.connections, 1, 256),
   subscriptions: bounded(values.subscriptions, 0, 10),
   profile: values.profile,
+  mode: values.mode === 'retries' ? 'retries' : 'all',
+  rate: bounded(values.rate, 0, 10_000),
+  workers: bounded(values.workers, 1, 4),
+  endpoints: bounded(values.endpoints, 1, 100),
 };
 
 await prepare({ build: true });
-const { compare } = await import('./compare.mjs');
-const rows = await compare(options);
-process.stdout.write(
-  `${scenario}, ${options.connections} connections, ${options.seconds} s × ${options.rounds} each\n`,
-);
-process.stdout.write(`${describe(rows)}\n`);
+if (scenario === 'deliveries') {
+  const { measureDeliveries } = await import('./deliveries.mjs');
+  process.stdout.write(`${describeDeliveries(await measureDeliveries(options))}\n`);
+} else {
+  const { compare } = await import('./compare.mjs');
+  const rows = await compare(options);
+  process.stdout.write(
+    `${scenario}, ${options.connections} connections, ${options.seconds} s × ${options.rounds} each\n`,
+  );
+  process.stdout.write(`${describe(rows)}\n`);
+}
 
 function bounded(text, least, most) {
   const value = Number(text);
@@ -58,5 +72,16 @@ function describe({ floor, service }) {
     line('floor', floor),
     line('countersign', service),
     `ratio to the floor: ${ratio('rate', (row) => row.rate)}, ${ratio('process CPU', (row) => row.cpu)}, ${ratio('all CPU', (row) => row.cpu + row.postgres)}`,
+  ].join('\n');
+}
+
+function describeDeliveries({ published, publishing, received, rate, p50, p99, cpu }) {
+  const all = Object.values(cpu).reduce((sum, part) => sum + part, 0);
+  const parts = Object.entries(cpu).map(([part, ms]) => `${part} ${ms.toFixed(2)}`);
+  return [
+    `deliveries, mode ${options.mode}, ${options.workers} worker(s), ${options.endpoints} endpoint(s), ${options.rate || 'as many as possible'}/s`,
+    `${published} published in ${publishing.toFixed(1)} s, ${received} received, ${rate.toFixed(0)}/s`,
+    `p50 ${p50.toFixed(1)} p99 ${p99.toFixed(1)} ms from publication to arrival`,
+    `CPU ms a delivery: ${all.toFixed(2)} (${parts.join(', ')})`,
   ].join('\n');
 }

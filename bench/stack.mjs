@@ -5,12 +5,12 @@ import { once } from 'node:events';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { migrate } from '../dist/src/database/migrate.js';
 import { findFreePort } from '../dist/src/local/ports.js';
 import { startPostgres } from '../dist/src/local/postgres.js';
+import { call, end, output, ready } from './service.mjs';
 
 const MAIN = fileURLToPath(new URL('../dist/src/main.js', import.meta.url));
 const FLOOR = fileURLToPath(new URL('./floor.mjs', import.meta.url));
@@ -116,13 +116,6 @@ async function register(origin, credentials, keys) {
   );
 }
 
-async function call(url, options) {
-  const response = await fetch(url, { method: 'POST', ...options });
-  const text = await response.text();
-  if (!response.ok) throw new Error(`${url} answered ${response.status}: ${text}`);
-  return JSON.parse(text);
-}
-
 /** Subscriptions to everything; no worker runs, so their deliveries only pile up. */
 async function subscribe(url, tenantId, count) {
   const client = new pg.Client({ connectionString: url });
@@ -138,15 +131,6 @@ async function subscribe(url, tenantId, count) {
   await client.end();
 }
 
-async function output(args, env) {
-  const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'inherit'] });
-  let text = '';
-  child.stdout.on('data', (chunk) => (text += chunk));
-  const [code] = await once(child, 'close');
-  if (code !== 0) throw new Error(`${args.join(' ')} ended with ${code}`);
-  return text;
-}
-
 /** One process on one core, as the figures say; without taskset(1) the operating system decides. */
 function pinToCore(pid) {
   try {
@@ -154,21 +138,4 @@ function pinToCore(pid) {
   } catch {
     process.stderr.write('The servers are not pinned to one core: there is no taskset.\n');
   }
-}
-
-async function ready(url, child) {
-  for (let n = 0; n < 200 && child.exitCode === null; n += 1) {
-    const response = await fetch(url).catch(() => undefined);
-    if (response?.ok) return;
-    await sleep(100);
-  }
-  throw new Error(`${url} does not answer`);
-}
-
-async function end(child) {
-  if (child.exitCode !== null) return;
-  const exited = once(child, 'exit');
-  if (child.connected) child.disconnect();
-  else child.kill('SIGTERM');
-  await exited;
 }

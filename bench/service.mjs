@@ -1,0 +1,41 @@
+// Small things that every stack needs to run the service's command line and to talk to it.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** POSTs and parses. @throws with the answer's text when it is no success */
+export async function call(url, options) {
+  const response = await fetch(url, { method: 'POST', ...options });
+  const text = await response.text();
+  if (!response.ok) throw new Error(`${url} answered ${response.status}: ${text}`);
+  return JSON.parse(text);
+}
+
+/** Runs a command to its end. @returns what it wrote to stdout */
+export async function output(args, env) {
+  const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  let text = '';
+  child.stdout.on('data', (chunk) => (text += chunk));
+  const [code] = await once(child, 'close');
+  if (code !== 0) throw new Error(`${args.join(' ')} ended with ${code}`);
+  return text;
+}
+
+/** Waits until the address answers with success. */
+export async function ready(url, child) {
+  for (let n = 0; n < 200 && child.exitCode === null; n += 1) {
+    const response = await fetch(url).catch(() => undefined);
+    if (response?.ok) return;
+    await sleep(100);
+  }
+  throw new Error(`${url} does not answer`);
+}
+
+/** Ends a process that we started, in order. */
+export async function end(child) {
+  if (child.exitCode !== null) return;
+  const exited = once(child, 'exit');
+  if (child.connected) child.disconnect();
+  else child.kill('SIGTERM');
+  await exited;
+}
