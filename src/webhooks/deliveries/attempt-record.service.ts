@@ -2,12 +2,20 @@
 import type { AuditService } from '../../audit/audit.service.ts';
 import { serviceContext } from '../../audit/audit.ts';
 import type { Tenant } from '../../context.ts';
+import { createCoalescer } from '../../database/coalescer.ts';
 import type { Database } from '../../database/database.ts';
 import { newId } from '../../database/ids.ts';
 import type { Unit } from '../../database/transaction.ts';
 import type { EmittedEvent } from '../../events/event.ts';
 import type { LaneService } from '../lanes/lane.service.ts';
-import type { AttemptStore, LoadedDelivery, LockedDelivery, StoredStatus } from './attempt.store.ts';
+import {
+  type AttemptStore,
+  type DeliveredRecord,
+  type LoadedDelivery,
+  type LockedDelivery,
+  numbered,
+  type StoredStatus,
+} from './attempt.store.ts';
 import { type AttemptReport, outcomeCode, type RecordResult, type Step } from './attempt.ts';
 import { type NextStep, nextStep } from './next-step.ts';
 import { MAX_RETRY_AFTER_MS, readRetryPolicy } from './retry-schedule.ts';
@@ -50,9 +58,21 @@ export function createAttemptRecordService({
   subscriptions: SubscriptionDeactivation;
   random?: (() => number) | undefined;
 }) {
+  // A delivery stands in a batch once: its second POST of the same moment is recorded with the next.
+  const successes = createCoalescer<DeliveredRecord, number | undefined>({
+    run: async (batch) => {
+      const first = new Map(batch.map((one) => [one.report.deliveryId, one] as const).reverse());
+      const sent = batch.filter((one) => first.get(one.report.deliveryId) === one);
+      const numbers = await store.recordDelivered(database, sent);
+      const results = new Map(sent.map((one, index) => [one, numbers[index]]));
+      return batch.map((one) => results.get(one));
+    },
+    sizeOf: ({ report }) => ({ rows: 1, bytes: 500 + (report.responseExcerpt?.length ?? 0) }),
+  });
+
   const record = async (report: AttemptReport, options: RecordOptions): Promise<RecordResult> => {
     const outcome = outcomeCode(report.outcome);
-    const owner = options.owner ?? (await store.load(database, report));
+    const owner = options.owner ?? (await store.load(database, [report]))[0];
     if (owner === undefined) return { step: ended('canceled'), last: { n: report.n, outcome } };
     const place = { tenantId: owner.tenant_id, subscriptionId: owner.subscription_id };
     const workflow = options.workflow ? report.generation : null;
@@ -64,7 +84,7 @@ export function createAttemptRecordService({
     const delivered = { ...place, workflow };
     const n = owner.lane_failing
       ? await database.hot((unit) => recordRecovery(unit, report, delivered))
-      : await store.recordDelivered(database, report, delivered);
+      : await numbered(() => successes.add({ report, ...delivered }));
     return { step: ended('delivered'), last: { n, outcome } };
   };
 
@@ -76,7 +96,7 @@ export function createAttemptRecordService({
   ): Promise<number> => {
     await store.insertAttempt(unit, report, owner);
     await lanes.noteSuccess(unit, owner.subscriptionId);
-    return store.recordDelivered(unit, report, owner);
+    return numbered(async () => (await store.recordDelivered(unit, [{ report, ...owner }]))[0]);
   };
 
   const recordFailure = async (

@@ -1,5 +1,6 @@
 // Makes an attempt and has it recorded. Postgres decides each time whether there is one to make; a POST that was made is never made
 // again because its record failed.
+import { createCoalescer } from '../../database/coalescer.ts';
 import type { Database } from '../../database/database.ts';
 import { newId } from '../../database/ids.ts';
 import { isSlow } from '../lanes/lane-speed.ts';
@@ -12,6 +13,9 @@ import type { AttemptResult, DeliverySender } from './delivery.sender.ts';
 
 /** `workflow`: a workflow asks, not a relay. `signal` ends the attempt when its process must stop. */
 export type AttemptOptions = { readonly signal?: AbortSignal | undefined; readonly workflow: boolean };
+
+/** Bodies are up to 256 KiB each. */
+const LOADED_AT_ONCE = 32;
 
 /** How often a send looks again when its lane opened while it went to wait for it. */
 const MOST_LOOKS = 5;
@@ -35,13 +39,19 @@ export function createAttemptService({
   /** Told when a POST was made and could not be recorded at once. */
   onUnrecorded?: ((error: unknown) => void) | undefined;
 }) {
+  // Each read begins after its attempt was asked for, so nothing in it is older than alone.
+  const loads = createCoalescer<AttemptRequest, LoadedDelivery | undefined>({
+    run: (requests) => store.load(database, requests),
+    limits: { rows: LOADED_AT_ONCE },
+  });
+
   const send = async (request: AttemptRequest, options: AttemptOptions): Promise<SendResult> => {
     const { deliveryId } = request;
     const seen: { delivery?: LoadedDelivery | undefined; result?: AttemptResult | undefined } = {};
     monitor.begin(deliveryId);
     try {
       for (let look = 0; look < MOST_LOOKS; look += 1) {
-        const delivery = await store.load(database, request);
+        const delivery = await loads.add(request);
         seen.delivery = delivery;
         if (delivery === undefined) return { kind: 'settled', step: ended('canceled') };
         const step = await refuse(delivery, request);

@@ -64,6 +64,14 @@ export type LockedLane = {
   readonly epoch: number;
 };
 
+/** A POST that was answered with 2xx; `workflow`: the generation whose workflow made it. */
+export type DeliveredRecord = {
+  readonly report: AttemptReport;
+  readonly tenantId: string;
+  readonly subscriptionId: string;
+  readonly workflow: number | null;
+};
+
 /** What a failed attempt changes in its delivery; `delayMs` null: it is over. */
 export type FailureRecord = {
   readonly status: 'retrying' | 'failed';
@@ -75,20 +83,22 @@ export type FailureRecord = {
 const DUE =
   'greatest(0, ceil(extract(epoch FROM d.next_attempt_at - clock_timestamp()) * 1000))::float8 AS due_in_ms';
 
-// A delivery's id begins with its event's time, so the bounds name the one partition that holds the event.
+// Of several deliveries at once. OFFSET 0 makes each join one index lookup a row, in the one partition that its id names: a plan for any
+// number of rows would rather read whole partitions.
 const LOAD = `
-SELECT d.tenant_id, d.subscription_id, d.event_id, d.event_type, d.test, d.status, d.generation, d.attempt_count, ${DUE},
+SELECT w.place, d.tenant_id, d.subscription_id, d.event_id, d.event_type, d.test, d.status, d.generation, d.attempt_count, ${DUE},
   d.retry_requested_at IS NOT NULL AS retry_requested, coalesce(d.last_error, 'http:' || d.last_status_code) AS last_outcome,
-  EXISTS (SELECT 1 FROM attempts a WHERE a.delivery_id = $1 AND a.n >= $2 AND a.generation = $3) AS recorded, now()::timestamptz(3) AS loaded_at,
+  EXISTS (SELECT 1 FROM attempts a WHERE a.delivery_id = w.id AND a.n >= w.n AND a.generation = w.generation) AS recorded,
+  now()::timestamptz(3) AS loaded_at,
   lane_is_open(l) AS lane_open, l.deleted AS lane_deleted, l.state = 'down' AS lane_down, l.permits IS NOT NULL AS lane_paced,
   l.epoch AS lane_epoch, l.failures_in_a_row > 0 OR l.permits IS NOT NULL OR l.state <> 'open' AS lane_failing,
   e.body, s.url, s.max_age, s.secret_sealed, s.next_secret_sealed, s.headers_sealed,
   coalesce(s.secret_overlap_ends_at <= now(), false) AS overlap_ended
-FROM deliveries d
+FROM unnest($1::uuid[], $2::int[], $3::int[]) WITH ORDINALITY AS w (id, n, generation, place)
+CROSS JOIN LATERAL (SELECT * FROM deliveries WHERE deliveries.id = w.id OFFSET 0) AS d
 JOIN lanes l ON l.subscription_id = d.subscription_id
 JOIN subscriptions s ON s.id = d.subscription_id
-LEFT JOIN events e ON e.id = d.event_row AND e.id BETWEEN $4::uuid AND $5::uuid
-WHERE d.id = $1`;
+LEFT JOIN LATERAL (SELECT body FROM events WHERE events.id = d.event_row OFFSET 0) AS e ON true`;
 
 const ATTEMPT_COLUMNS = `(delivery_id, n, tenant_id, subscription_id, generation, probe, started_at, duration_ms, phases,
   status_code, outcome, error, retry_after_seconds, response_excerpt)`;
@@ -103,22 +113,40 @@ const INSERT = `INSERT INTO attempts ${ATTEMPT_COLUMNS}
   ON CONFLICT (delivery_id, n)`;
 const SAME_POST = 'attempts.generation = excluded.generation AND attempts.started_at = excluded.started_at';
 
-// One statement: nothing else is touched when an endpoint works. No row: another POST took the number at the same moment.
+// One statement: nothing else is touched when an endpoint works. Deliveries are locked in id order, as by everybody who locks several.
+// No row of one: another POST took the number at the same moment.
 const RECORD_DELIVERED = `
-WITH numbered AS (${NUMBERED}), attempt AS (
-  ${INSERT} DO UPDATE SET probe = excluded.probe, duration_ms = excluded.duration_ms, phases = excluded.phases,
+WITH input AS (
+  SELECT * FROM unnest($1::uuid[], $2::int[], $3::uuid[], $4::uuid[], $5::int[], $6::boolean[], $7::timestamptz[], $8::int[], $9::jsonb[],
+    $10::int[], $11::int[], $12::text[], $13::int[])
+    AS i (delivery_id, n, tenant_id, subscription_id, generation, probe, started_at, duration_ms, phases,
+      status_code, retry_after_seconds, response_excerpt, workflow)
+), attempt AS (
+  INSERT INTO attempts ${ATTEMPT_COLUMNS}
+  SELECT delivery_id, numbered.n, tenant_id, subscription_id, generation, probe, started_at, duration_ms, phases, status_code,
+    'delivered', NULL, retry_after_seconds, response_excerpt
+  FROM input i CROSS JOIN LATERAL (
+    SELECT coalesce(max(a.n) FILTER (WHERE a.generation = i.generation AND a.started_at = i.started_at),
+      CASE WHEN bool_or(a.n = i.n) THEN max(a.n) + 1 ELSE i.n END) AS n
+    FROM attempts a WHERE a.delivery_id = i.delivery_id) AS numbered
+  ORDER BY delivery_id
+  ON CONFLICT (delivery_id, n) DO UPDATE SET probe = excluded.probe, duration_ms = excluded.duration_ms, phases = excluded.phases,
     status_code = excluded.status_code, outcome = excluded.outcome, error = excluded.error,
     retry_after_seconds = excluded.retry_after_seconds, response_excerpt = excluded.response_excerpt, recorded_at = now()
   WHERE ${SAME_POST}
-  RETURNING n
+  RETURNING delivery_id, n
+), locked AS (
+  SELECT d.id FROM deliveries d WHERE d.id = ANY($1::uuid[]) AND d.id IN (SELECT delivery_id FROM attempt)
+  ORDER BY d.id FOR UPDATE
 ), delivered AS (
-  UPDATE deliveries SET status = 'delivered', attempt_count = greatest(attempt_count, attempt.n), next_attempt_at = NULL,
-    needs_workflow = false, waiting_epoch = NULL, retry_requested_at = NULL, last_status_code = $10, last_error = NULL,
-    completed_at = CASE WHEN status = 'delivered' THEN completed_at ELSE now() END,
-    started_generation = greatest(started_generation, $15)
-  FROM attempt WHERE id = $1 AND (status <> 'delivered' OR attempt_count < attempt.n)
+  UPDATE deliveries d SET status = 'delivered', attempt_count = greatest(d.attempt_count, a.n), next_attempt_at = NULL,
+    needs_workflow = false, waiting_epoch = NULL, retry_requested_at = NULL, last_status_code = i.status_code, last_error = NULL,
+    completed_at = CASE WHEN d.status = 'delivered' THEN d.completed_at ELSE now() END,
+    started_generation = greatest(d.started_generation, i.workflow)
+  FROM locked l JOIN attempt a ON a.delivery_id = l.id JOIN input i ON i.delivery_id = l.id
+  WHERE d.id = ANY($1::uuid[]) AND d.id = l.id AND (d.status <> 'delivered' OR d.attempt_count < a.n)
 )
-SELECT n FROM attempt`;
+SELECT delivery_id, n FROM attempt`;
 
 const INSERT_ATTEMPT = `WITH numbered AS (${NUMBERED}) ${INSERT} DO NOTHING RETURNING n`;
 
@@ -160,36 +188,47 @@ SELECT $4, tenant_id, subscription_id, id, generation, 'wake' FROM parked`;
 /** SQL of attempts; every function runs on the caller's connection. */
 export function createAttemptStore() {
   return {
-    /** @returns undefined when there is no such delivery (any more) */
+    /** What each of these attempts must know, in their order; undefined where there is no such delivery (any more). */
     load: async (
       queryable: Queryable,
-      { deliveryId, n, generation }: { deliveryId: string; n: number; generation: number },
-    ): Promise<LoadedDelivery | undefined> => {
-      const moment = deliveryId.slice(0, 13);
-      const { rows } = await queryable.query<LoadedDelivery>(LOAD, [
-        deliveryId,
-        n,
-        generation,
-        `${moment}-0000-0000-000000000000`,
-        `${moment}-ffff-ffff-ffffffffffff`,
+      requests: readonly { deliveryId: string; n: number; generation: number }[],
+    ): Promise<(LoadedDelivery | undefined)[]> => {
+      const { rows } = await queryable.query<LoadedDelivery & { place: number }>(LOAD, [
+        requests.map(({ deliveryId }) => deliveryId),
+        requests.map(({ n }) => n),
+        requests.map(({ generation }) => generation),
       ]);
-      return rows[0];
+      const found = new Map(rows.map((row) => [Number(row.place), row]));
+      return requests.map((_, index) => found.get(index + 1));
     },
 
     /**
-     * Records a 2xx, which wins over whatever was recorded of this POST before.
-     * @param owner.workflow the generation whose workflow made it
-     * @returns the number of the attempt
+     * Records 2xx of different deliveries, each of which wins over whatever was recorded of its POST before.
+     * @returns the number of each attempt, in their order; undefined where another POST took it at the same moment: to be repeated
      */
-    recordDelivered: (
+    recordDelivered: async (
       queryable: Queryable,
-      report: AttemptReport,
-      owner: { tenantId: string; subscriptionId: string; workflow: number | null },
-    ): Promise<number> =>
-      numbered(async () => {
-        const values = [...attemptValues(report, owner), owner.workflow];
-        return (await queryable.query<{ n: number }>(RECORD_DELIVERED, values)).rows[0]?.n;
-      }),
+      successes: readonly DeliveredRecord[],
+    ): Promise<(number | undefined)[]> => {
+      const reports = successes.map(({ report }) => report);
+      const { rows } = await queryable.query<{ delivery_id: string; n: number }>(RECORD_DELIVERED, [
+        reports.map(({ deliveryId }) => deliveryId),
+        reports.map(({ n }) => n),
+        successes.map(({ tenantId }) => tenantId),
+        successes.map(({ subscriptionId }) => subscriptionId),
+        reports.map(({ generation }) => generation),
+        reports.map(({ probe }) => probe),
+        reports.map(({ startedAt }) => startedAt),
+        reports.map(({ durationMs }) => durationMs),
+        reports.map(({ phases }) => JSON.stringify(phases)),
+        reports.map(({ outcome }) => outcome.statusCode),
+        reports.map(({ retryAfterSeconds }) => retryAfterSeconds),
+        reports.map(({ responseExcerpt }) => responseExcerpt ?? null),
+        successes.map(({ workflow }) => workflow),
+      ]);
+      const numbers = new Map(rows.map((row) => [row.delivery_id, row.n]));
+      return reports.map(({ deliveryId }) => numbers.get(deliveryId));
+    },
 
     /**
      * Writes the row of a POST, unless it was recorded before.
@@ -276,7 +315,7 @@ export function createAttemptStore() {
 export type AttemptStore = ReturnType<typeof createAttemptStore>;
 
 /** Repeats a record until its number is its own. */
-async function numbered<T>(record: () => Promise<T | undefined>): Promise<T> {
+export async function numbered<T>(record: () => Promise<T | undefined>): Promise<T> {
   for (let tries = 0; tries < MOST_TRIES; tries += 1) {
     const result = await record();
     if (result !== undefined) return result;
