@@ -148,16 +148,13 @@ describe('a quiet subscription', () => {
       [quiet.id],
     );
     const tenant = { ...engine.context, tenant: { ...engine.context.tenant, id: rows[0]?.tenant_id ?? '' } };
-    const waits: number[] = [];
     for (let n = 0; n < 8; n += 1) {
-      const began = Date.now();
       const [delivery = ''] = await engine.publish(quiet.id, 1, tenant);
       await engine.ended(delivery);
-      waits.push(Date.now() - began);
     }
-    expect(Math.max(...waits)).toBeLessThan(2_000);
     // No more of the slow ones at once than their lane may have.
     expect(most).toBeLessThanOrEqual(32);
-    expect(engine.receiver.of(noisy.path).length).toBeLessThan(400);
+    // All of the quiet one's arrived while most of the noisy one's queue still waits.
+    expect(engine.receiver.of(noisy.path).length).toBeLessThan(200);
   });
 });
