@@ -1,6 +1,6 @@
 // The routes of agents. They must never decide anything: shapes in, one service call, shapes out.
 import { defineRoute, type Route } from '../http/route.ts';
-import { NEW_AGENTS } from './agent.examples.ts';
+import { AGENTS, NEW_AGENTS } from './agent.examples.ts';
 import {
   agentListQuery,
   agentListSchema,
@@ -71,7 +71,7 @@ export function createAgentRoutes({ agents }: { agents: AgentService }): Route[]
       tag: TAG,
       scope: 'agents:read',
       request: { params: agentParams },
-      responses: { 200: { description: 'The agent', schema: agentSchema } },
+      responses: { 200: { description: 'The agent', schema: agentSchema, examples: AGENTS } },
       errors: ['not_found'],
       handler: async ({ context, params }) => ({
         status: 200,

@@ -13,7 +13,7 @@ const grantTypes = z.array(z.enum(GRANT_TYPES)).max(GRANT_TYPES.length);
 const jwks = z
   .strictObject({
     keys: z
-      .array(z.record(z.string(), z.unknown()).meta(describeJwk(['P-256', 'Ed25519'])))
+      .array(z.record(z.string(), z.unknown()).meta(describeJwk('ClientJwk', ['P-256', 'Ed25519'])))
       .min(1)
       .max(MOST_KEYS),
   })

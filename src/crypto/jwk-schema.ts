@@ -17,13 +17,15 @@ const COMMON = {
 /**
  * JSON Schema (2020-12) of public keys of these kinds (RFC 7518 §6, RFC 8037 §2, RFC 8812 §3.1). Members that it does not name are
  * allowed, those of private keys are not.
+ * @param id name of the schema among the components of the description
  * @param kinds curves, and `RSA`
  */
-export function describeJwk(kinds: readonly Kind[]): Record<string, unknown> {
+export function describeJwk(id: string, kinds: readonly Kind[]): Record<string, unknown> & { id: string } {
   return {
+    id,
     type: 'object',
     oneOf: kinds.map(describeKind),
-    not: { anyOf: ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'].map((member) => ({ required: [member] })) },
+    propertyNames: { not: { enum: ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k', 'priv'] } },
   };
 }
 

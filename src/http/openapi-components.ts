@@ -107,6 +107,8 @@ const TAGS: Readonly<Record<string, string>> = {
   Applications: 'Confidential clients of the token endpoint, with up to two live secrets or with keys.',
   Agents: 'The agents of the tenant. One is correctly registered when its `registration` is complete.',
   Keys: 'The public keys with which an agent authenticates.',
+  'Key rotations': 'One key of an agent takes the place of another, with a time in which both work.',
+  Enrollment: 'An agent registers its first key itself, with a one-time token and a proof.',
   Anchors: 'Domains that vouch for an agent.',
   'Audit log':
     'What was done and tried, by whom, and the signed checkpoints by which a later change is found.',

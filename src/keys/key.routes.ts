@@ -1,6 +1,6 @@
 // The routes of agents' keys. They must never decide anything: shapes in, one service call, shapes out.
 import { defineRoute, type Route } from '../http/route.ts';
-import { REGISTRATIONS } from './key.examples.ts';
+import { KEYS, REGISTRATIONS } from './key.examples.ts';
 import {
   agentKeysParams,
   deprecateKeyBody,
@@ -47,7 +47,9 @@ export function createKeyRoutes({ keys }: { keys: KeyService }): Route[] {
       idempotent: true,
       request: { params: agentKeysParams, body: registerKeyBody, examples: REGISTRATIONS },
       exists: (context, params) => keys.hasAgent(context, params.agent_id),
-      responses: { 201: { description: 'The key', schema: keySchema, headers: ['location'] } },
+      responses: {
+        201: { description: 'The key', schema: keySchema, headers: ['location'], examples: KEYS },
+      },
       errors: ['not_found', 'key_exists'],
       handler: async ({ context, params, body }) => {
         const key = await keys.register(context, params.agent_id, {

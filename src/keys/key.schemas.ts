@@ -8,7 +8,6 @@ import { type AgentKey, KEY_STATES } from './key.ts';
 
 const algorithm = z.enum(KEY_ALGORITHMS);
 const timestamp = z.iso.datetime();
-const CURVES = ['Ed25519', 'P-256', 'secp256k1'] as const;
 
 const jwk = z
   .object({ kty: z.enum(['EC', 'OKP']), crv: z.string(), x: z.string(), y: z.string().optional() })
@@ -47,10 +46,16 @@ export const keyListQuery = z.object({
 export const registerKeyBody = z.strictObject({
   algorithm,
   public_key: z
-    .union([z.string().min(1), z.record(z.string(), z.unknown()).meta(describeJwk(CURVES))], {
-      error:
-        'must be a JWK object, or a string: SPKI PEM, SPKI DER in base64, or the raw key in hex or base64',
-    })
+    .union(
+      [
+        z.string().min(1),
+        z.record(z.string(), z.unknown()).meta(describeJwk('AgentKeyJwk', ['Ed25519', 'P-256', 'secp256k1'])),
+      ],
+      {
+        error:
+          'must be a JWK object, or a string: SPKI PEM, SPKI DER in base64, or the raw key in hex or base64',
+      },
+    )
     .meta({
       description:
         'JWK object, SPKI PEM, SPKI DER in base64, or the raw key in hex or base64: ed25519 32 bytes; bip340 32 bytes x-only or 33 compressed; es256 and es256k SEC1, compressed or not, or x‖y.',

@@ -32,7 +32,7 @@ const jwk = z
     context.addIssue({ code: 'custom', message: verdict.message });
     return z.NEVER;
   })
-  .meta(describeJwk(['P-256', 'P-384', 'P-521', 'Ed25519', 'RSA']));
+  .meta(describeJwk('IssuerJwk', ['P-256', 'P-384', 'P-521', 'Ed25519', 'RSA']));
 const jwks = z
   .strictObject({ keys: z.array(jwk).min(1).max(MOST_KEYS.inline) })
   .refine(({ keys }) => {

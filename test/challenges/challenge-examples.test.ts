@@ -6,8 +6,8 @@ import { CHALLENGE_REQUESTS, CHALLENGES, VERIFICATIONS } from '../../src/challen
 import { buildPayloadOfResponse } from '../../src/challenges/payload.ts';
 import { hashScopes, parseScope } from '../../src/challenges/scope-hash.ts';
 import { encodeBase64 } from '../../src/crypto/base64.ts';
-import { fingerprint, parsePublicKey } from '../../src/crypto/public-key.ts';
-import { REGISTRATIONS } from '../../src/keys/key.examples.ts';
+import { fingerprint, jwkThumbprint, parsePublicKey } from '../../src/crypto/public-key.ts';
+import { KEYS, REGISTRATIONS } from '../../src/keys/key.examples.ts';
 
 /** RFC 8032 §7.1, test 1. */
 const SECRET = hexToBytes('9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60');
@@ -26,5 +26,8 @@ it('registers that key, in each form', () => {
   const expected = fingerprint(ed25519.getPublicKey(SECRET));
   for (const { value } of [jwk, pem])
     expect(fingerprint(parsePublicKey(value.algorithm, value.public_key).raw)).toBe(expected);
+  const shown = KEYS.registered.value;
+  const key = parsePublicKey('ed25519', shown.public_key);
+  expect([shown.fingerprint, shown.jwk_thumbprint]).toEqual([expected, jwkThumbprint(key)]);
   expect(parsePublicKey(raw.value.algorithm, raw.value.public_key).raw).toHaveLength(32);
 });

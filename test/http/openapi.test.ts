@@ -53,6 +53,7 @@ const openApiDocument = z.object({
   openapi: z.literal('3.1.1'),
   info: z.object({ title: z.string(), version: z.string() }),
   servers: z.array(z.object({ url: z.string() })).min(1),
+  tags: z.array(z.strictObject({ name: z.string(), description: z.string().optional() })),
   paths: z.record(
     z.string().startsWith('/'),
     z.strictObject({
@@ -248,6 +249,13 @@ describe('openapi.json', () => {
     expect(security.getJwks).toEqual([]);
     expect(security.getSelf).toEqual([{ bearer: [] }, { dpop: [] }]);
     expect(security.createAgent).toEqual([{ bearer: ['agents:write'] }, { dpop: ['agents:write'] }]);
+  });
+
+  it('says what each group of operations is about', () => {
+    for (const { name, description } of document.tags) expect(description, name).toMatch(/\.$/);
+    expect(new Set(operations().flatMap(({ tags }) => tags))).toEqual(
+      new Set(document.tags.map(({ name }) => name)),
+    );
   });
 
   it('tells in words which scope an operation needs', () => {
