@@ -42,14 +42,15 @@ export function composeWorkflows(
     revokeAnchors: createAnchorStore().revokeAll,
     onError: onFailure,
   });
+  const entities = createEntityStarter({ client, taskQueue: TASK_QUEUES.main });
   const commands = createWorkflowCommandRunner({
     database,
     store: createWorkflowCommandStore(),
-    starter: createEntityStarter({ client, taskQueue: TASK_QUEUES.main }),
+    starter: entities,
     describe: {
       agentKeyRotation: ({ tenantId, id }) => rotationSteps.describe({ tenantId, keyId: id }),
     },
     onFailure,
   });
-  return { rotations, rotationSteps, commands, close: () => verifier.close() };
+  return { rotations, rotationSteps, entities, commands, close: () => verifier.close() };
 }

@@ -53,7 +53,7 @@ export async function runWorker(config: Config): Promise<void> {
     client,
     logger,
   });
-  const { rotations, rotationSteps, commands, ...workflows } = composeWorkflows(config, core, {
+  const { rotations, rotationSteps, entities, commands, ...workflows } = composeWorkflows(config, core, {
     client,
     logger,
   });
@@ -76,7 +76,7 @@ export async function runWorker(config: Config): Promise<void> {
         database: ping.status === 'fulfilled' ? 'ok' : 'unavailable',
         temporal: connected ? 'ok' : 'unavailable',
         // Without them workflows run all the same, and cannot be searched for.
-        search_attributes: starter.isIndexed() ? 'ok' : 'degraded',
+        search_attributes: starter.isIndexed() && entities.isIndexed() ? 'ok' : 'degraded',
       };
     },
     metrics: () => register.metrics(),

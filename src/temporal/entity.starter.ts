@@ -58,6 +58,9 @@ export function createEntityStarter({
      * @throws when Temporal does not answer: it may have happened, and is safe to repeat
      */
     tell: (request: EntityRequest): Promise<void> => indexing.attempt((indexed) => tell(request, indexed)),
+
+    /** Whether workflows start with their search attributes at present. */
+    isIndexed: indexing.isOn,
   };
 }
 

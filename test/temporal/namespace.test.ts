@@ -5,6 +5,7 @@ import { NativeConnection } from '@temporalio/worker';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { loadConfig } from '../../src/config.ts';
 import { createLazyConnection, createTemporalClient, probeTemporal } from '../../src/temporal/client.ts';
+import { createEntityStarter } from '../../src/temporal/entity.starter.ts';
 import { deliveryWorkflowId, SEARCH_ATTRIBUTES, workflowUrl } from '../../src/temporal/names.ts';
 import { ensureNamespace, knowsSearchAttributes } from '../../src/temporal/namespace.ts';
 import { createDeliveryStarter } from '../../src/webhooks/relay/delivery.starter.ts';
@@ -80,6 +81,12 @@ describe('the namespace', () => {
         outcome: 'started',
         indexed: false,
       });
+      const entities = createEntityStarter({ client, taskQueue: 'none' });
+      const entity = { tenantId: 't', entityId: randomUUID(), agentId: 'a', summary: 'ed25519 · 00' };
+      for (let n = 0; n < 2; n++) await entities.tell({ ...entity, workflow: 'agentKeyRotation' });
+      expect(entities.isIndexed()).toBe(false);
+      const { runId } = await client.workflow.getHandle(`key-rotation/${entity.entityId}`).describe();
+      expect(runId).toEqual(expect.any(String));
     } finally {
       await native.close();
     }
