@@ -118,12 +118,8 @@ export function createChallengeService({
   }
 
   /** Consumes the challenge and writes all that follows from it. @returns the refresh token; null when somebody or something came first */
-  async function redeem(
-    context: RequestContext,
-    success: Success,
-    jkt: string | undefined,
-  ): Promise<string | null> {
-    const { challenge, holder, audience } = success;
+  async function redeem(context: RequestContext, success: Success): Promise<string | null> {
+    const { challenge, holder, audience, jkt } = success;
     const refreshToken = tokens.prepareRefreshToken({
       tenantId: context.tenant.id,
       agentId: holder.agent.id,
@@ -216,7 +212,12 @@ export function createChallengeService({
         agent: { name: holder.agent.name, capabilities: holder.agent.capabilities },
         jkt: input.jkt,
       });
-      const refreshToken = await redeem(context, { ...judged, token, address: context.address }, input.jkt);
+      const refreshToken = await redeem(context, {
+        ...judged,
+        token,
+        address: context.address,
+        jkt: input.jkt,
+      });
       if (refreshToken === null) {
         await judge(context, input);
         // Whatever was in the way is gone again, for example a suspension that was lifted.

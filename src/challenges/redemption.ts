@@ -11,6 +11,8 @@ export type Success = {
   readonly holder: Holder;
   readonly audience: string;
   readonly address: string;
+  /** Thumbprint of the key that the tokens are bound to. */
+  readonly jkt: string | undefined;
   readonly token: { readonly tokenId: string; readonly expiresIn: number };
 };
 
@@ -18,7 +20,7 @@ export type Success = {
 export type Description = { readonly audit: readonly AuditEntry[]; readonly events: readonly EmittedEvent[] };
 
 /** The records of each success. Source: Specification, "Event types". */
-export function describeSuccess({ challenge, holder, audience, address, token }: Success): Description {
+export function describeSuccess({ challenge, holder, audience, address, jkt, token }: Success): Description {
   const scope = challenge.scopes.join(' ');
   const common = commonEntry(holder, token.tokenId);
   const subject = subjectOf(holder);
@@ -33,7 +35,11 @@ export function describeSuccess({ challenge, holder, audience, address, token }:
   return {
     audit: [
       { ...common, action: 'auth.login.success', data: { method: METHOD, challenge_id: challenge.id } },
-      { ...common, action: 'auth.token.issued', data: { method: METHOD, scope, audience } },
+      {
+        ...common,
+        action: 'auth.token.issued',
+        data: { method: METHOD, scope, audience, ...(jkt === undefined ? {} : { jkt }) },
+      },
     ],
     events: [
       { type: 'auth.login.success', data: { ...subject, method: METHOD, address } },

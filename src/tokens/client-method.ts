@@ -28,6 +28,8 @@ export function chooseMethod(
   if (ways > 1)
     throw new ServiceError('invalid_request', { detail: 'Use one way of authenticating the client.' });
   if (credentials !== 'absent') return { credentials };
+  if (client_secret !== undefined)
+    throw refuse('The client_secret belongs into the Authorization header (HTTP Basic), not into the body.');
   if (!hasAssertion) throw refuse('The client must authenticate with HTTP Basic or with a client assertion.');
   if (client_assertion_type !== ASSERTION_TYPE)
     throw refuse(`The client_assertion_type must be ${ASSERTION_TYPE}.`);

@@ -2,7 +2,7 @@
 import { exportJWK, SignJWT } from 'jose';
 import * as oauth from 'oauth4webapi';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Rooms } from '../agents/agent-rooms.ts';
+import { type Rooms, readAudit } from '../agents/agent-rooms.ts';
 import { answer, ask } from '../challenges/answer.ts';
 import { createTestDatabase } from '../setup/database.ts';
 import { requestTo } from './accounts.ts';
@@ -191,6 +191,10 @@ describe('the verify route', () => {
     const tokens = await response.json();
     expect([response.status, tokens.token_type]).toEqual([200, 'DPoP']);
     expect(claimsOf(tokens.access_token).cnf).toEqual({ jkt });
+    const issued = (await readAudit(rooms.database, context.tenant.id)).filter(
+      ({ action }) => action === 'auth.token.issued',
+    );
+    expect(issued.at(-1)).toMatchObject({ data: { jkt, method: 'challenge_response' } });
     const failure = await refresh(rooms, context, tokens.refresh_token).catch((error: unknown) => error);
     expect(failure).toMatchObject({ code: 'invalid_dpop_proof' });
   });
