@@ -31,11 +31,11 @@ const TOKEN = tokenFor('app', 'webhooks:read', 'webhooks:write', 'events:write')
 
 export type WebhookRooms = Awaited<ReturnType<typeof createWebhookRooms>>;
 
-/** Two tenants, at `/` and at `/t/acme`, and the services behind them. */
-export async function createWebhookRooms() {
+/** Two tenants, at `/` and at `/t/acme`, and the services behind them. @param options.allowedNetworks beside public addresses */
+export async function createWebhookRooms({ allowedNetworks = ['127.0.0.0/8'] } = {}) {
   const { database, drop } = await createTestDatabase();
   const tenants = { demo: await createTenantContext(database), acme: await createTenantContext(database) };
-  const services = wire(database);
+  const services = wire(database, allowedNetworks);
   const server = await startTestServer(services.routes, {
     database,
     tenants: {
@@ -94,7 +94,7 @@ export async function createWebhookRooms() {
   };
 }
 
-function wire(database: Database) {
+function wire(database: Database, allowedNetworks: readonly string[]) {
   const notifier = { poke: vi.fn() };
   const audit = createAuditService({ store: createAuditStore() });
   const eventStore = createEventStore();
@@ -125,7 +125,7 @@ function wire(database: Database) {
     deliveries,
     audit,
     events,
-    admittedNetworks: parseNetworks(['127.0.0.0/8']),
+    admittedNetworks: parseNetworks(allowedNetworks),
   });
   const routes = [
     ...createEventRoutes({ publishing }),

@@ -162,9 +162,10 @@ SELECT d.tenant_id, d.subscription_id, d.event_id, d.event_type, d.test, d.statu
 FROM deliveries d JOIN subscriptions s ON s.id = d.subscription_id
 WHERE d.id = $1 FOR UPDATE OF d`;
 
+// The half millisecond: the column keeps whole ones and rounds, and an attempt must never begin early.
 const RECORD_FAILED = `
 UPDATE deliveries SET status = $2, failed_attempts = $3, attempt_count = greatest(attempt_count, $4),
-  next_attempt_at = clock_timestamp() + $5::float8 * interval '1 millisecond',
+  next_attempt_at = clock_timestamp() + ($5::float8 + 0.5) * interval '1 millisecond',
   completed_at = CASE WHEN $2 = 'failed' THEN now() END,
   waiting_epoch = NULL, needs_workflow = $6, last_status_code = $7, last_error = $8,
   retry_requested_at = CASE WHEN retry_requested_at > $9 AND $2 <> 'failed' THEN retry_requested_at END,

@@ -18,6 +18,8 @@ export const MAX_RESPONSE_BYTES = 64 * 1024;
 
 const USER_AGENT = 'Countersign-Webhooks/1';
 
+const BROKEN_ANSWERS = new Set(['bad response', 'bad upgrade']);
+
 /** One attempt to make. `headers` are the subscription's own; `maxAge` is in seconds; `signal` ends it at shutdown. */
 export type Attempt = {
   url: string;
@@ -31,7 +33,10 @@ export type Attempt = {
   signal?: AbortSignal | undefined;
 };
 
-/** The times of an attempt in milliseconds; null for a phase not gone through, as on a kept-alive connection. */
+/**
+ * The times of an attempt in milliseconds; null for a phase not gone through, as on a kept-alive connection. `first_byte_ms` runs from
+ * the sending of the request to the first byte of the answer; `total_ms` is all of it, the reading of the answer included.
+ */
 export type AttemptPhases = {
   dns_ms: number | null;
   connect_ms: number | null;
@@ -88,7 +93,7 @@ export function createDeliverySender({
             excerptBytes: MAX_EXCERPT_BYTES,
             signal: attempt.signal,
           })
-        : { failure: new EgressError('address', verdict.reason) };
+        : { failure: new EgressError('address', verdict.block ?? verdict.reason), firstByteMs: null };
       return toResult({ end, trace, startedAt, now: clock.now(), totalMs: performance.now() - began });
     },
   };
@@ -138,7 +143,7 @@ function toResult({
       dns_ms: tenths(trace.dnsMs),
       connect_ms: tenths(trace.connectMs),
       tls_ms: tenths(trace.tlsMs),
-      first_byte_ms: tenths(answer?.firstByteMs ?? null),
+      first_byte_ms: tenths(end.firstByteMs),
       total_ms: tenths(totalMs),
     },
     statusCode: answer?.statusCode ?? null,
@@ -157,7 +162,13 @@ function outcomeOf(
   if (answer !== undefined) return classifyResponse(answer.statusCode, retryAfterMs);
   if (failure === TIMED_OUT) return classifyTimeout(trace.phase);
   if (failure instanceof EgressError) return classifyFailure(failure.phase, failure.code);
-  return classifyFailure('response', errorCode(failure));
+  return classifyFailure('response', answerErrorCode(failure));
+}
+
+// undici gives an answer that breaks the protocol the code of a lost connection; only its text tells them apart.
+function answerErrorCode(error: unknown): string {
+  const broken = error instanceof Error && BROKEN_ANSWERS.has(error.message);
+  return broken ? 'BAD_RESPONSE' : errorCode(error);
 }
 
 function tenths(milliseconds: number): number;

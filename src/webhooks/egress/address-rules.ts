@@ -101,7 +101,8 @@ export function canonicalAddress(text: string): string | undefined {
 function parseAddress(text: string): Address | undefined {
   if (ipaddr.IPv4.isValidFourPartDecimal(text)) return ipaddr.IPv4.parse(text);
   if (!ipaddr.IPv6.isValid(text)) return undefined;
-  const address = ipaddr.IPv6.parse(text);
+  // The parser takes an IPv4-compatible address in dots (::127.0.0.1) for an IPv4-mapped one, unless a group is written out.
+  const address = ipaddr.IPv6.parse(text.replace(/^::(?=\d+\.)/, '::0:'));
   return address.isIPv4MappedAddress() ? address.toIPv4Address() : address;
 }
 

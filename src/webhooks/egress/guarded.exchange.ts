@@ -4,7 +4,7 @@
 import { setMaxListeners } from 'node:events';
 import type { Dispatcher } from 'undici';
 import type { TracedDispatchOptions } from './guarded.agent.ts';
-import { abandonConnection, type ConnectionTrace, errorCode } from './guarded.connector.ts';
+import { abandonConnection, type ConnectionTrace, EgressError, errorCode } from './guarded.connector.ts';
 
 /** Why there is no answer when the time was over before one began. */
 export const TIMED_OUT = Symbol('timed out');
@@ -18,11 +18,13 @@ export type Answer = {
   headers: Readonly<Record<string, string | string[] | undefined>>;
   retryAfter: string | undefined;
   excerpt: Buffer;
-  firstByteMs: number;
 };
 
-/** The end of an exchange: the answer, else `failure`: {@link TIMED_OUT}, an `EgressError` or what undici reports. */
-export type Exchange = { answer?: Answer | undefined; failure?: unknown };
+/**
+ * The end of an exchange: the answer, else `failure`: {@link TIMED_OUT}, an `EgressError` or what undici reports. `firstByteMs`:
+ * from the sending of the request to the first byte of the answer, null when none came.
+ */
+export type Exchange = { answer?: Answer | undefined; failure?: unknown; firstByteMs: number | null };
 
 /** The bounds of an exchange: the time for all of it, the bytes of the body to read and to keep. */
 export type ExchangeLimits = {
@@ -31,6 +33,9 @@ export type ExchangeLimits = {
   excerptBytes: number;
   signal?: AbortSignal | undefined;
 };
+
+/** More informational answers (1xx) than this end an exchange: each is parsed, and they could come as fast as the network allows. */
+export const MAX_INFORMATIONAL = 32;
 
 export type TracedRequest = TracedDispatchOptions & { trace: ConnectionTrace };
 
@@ -59,7 +64,11 @@ export function exchange(
     let answer: Answer | undefined;
     let settled = false;
     let sentAt = 0;
+    let firstByteMs: number | null = null;
+    let informational = 0;
     let received = 0;
+    let kept = 0;
+    let room = Buffer.alloc(0);
 
     const settle = (end: () => void) => {
       if (settled) return;
@@ -70,7 +79,11 @@ export function exchange(
       abandonConnection(request.trace);
       controller?.abort(new Error('the exchange is over'));
     };
-    const finish = (failure?: unknown) => settle(() => resolve({ answer, failure }));
+    const finish = (failure?: unknown) =>
+      settle(() => {
+        if (answer !== undefined) answer.excerpt = room.subarray(0, kept);
+        resolve({ answer, failure, firstByteMs });
+      });
     const onAbort = () => settle(() => reject(signal?.reason));
     const deadline = setTimeout(finish, timeoutMs, TIMED_OUT);
     if (signal !== undefined) listen(signal, onAbort);
@@ -81,21 +94,30 @@ export function exchange(
         sentAt = performance.now();
         if (settled) started.abort(new Error('the exchange is over'));
       },
+      onResponseStarted() {
+        firstByteMs = performance.now() - sentAt;
+      },
       onResponseStart(_controller, statusCode, headers) {
-        if (statusCode < 200) return;
+        if (statusCode < 200) {
+          informational += 1;
+          if (informational > MAX_INFORMATIONAL)
+            finish(new EgressError('response', 'TOO_MANY_INFORMATIONAL'));
+          return;
+        }
+        firstByteMs ??= performance.now() - sentAt;
         const retryAfter = headers['retry-after'];
         answer = {
           statusCode,
           headers,
           retryAfter: typeof retryAfter === 'string' ? retryAfter : undefined,
-          excerpt: Buffer.alloc(0),
-          firstByteMs: performance.now() - sentAt,
+          excerpt: room,
         };
       },
       onResponseData(_controller, chunk) {
         if (answer === undefined) return;
-        const missing = excerptBytes - answer.excerpt.length;
-        if (missing > 0) answer.excerpt = Buffer.concat([answer.excerpt, chunk.subarray(0, missing)]);
+        // One buffer for all: a body can come in as many pieces as it has bytes.
+        if (received === 0) room = Buffer.alloc(excerptBytes);
+        kept += chunk.copy(room, kept);
         received += chunk.length;
         if (received >= maxBodyBytes) finish();
       },

@@ -18,8 +18,13 @@ export type UrlRefusal =
   | 'plain_http'
   | 'blocked_address';
 
-/** `url` is the parsed, normalised URL; `message` is for the person who sent the URL. */
-export type UrlVerdict = { ok: true; url: URL } | { ok: false; reason: UrlRefusal; message: string };
+/**
+ * `url` is the parsed, normalised URL; `message` is for the person who sent the URL; `block` names what holds a blocked address, as in
+ * the verdict on an address.
+ */
+export type UrlVerdict =
+  | { ok: true; url: URL }
+  | { ok: false; reason: UrlRefusal; message: string; block?: string | undefined };
 
 const MAX_HOSTNAME_LENGTH = 253;
 
@@ -67,7 +72,7 @@ function checkHost(url: URL, admitted: readonly Network[]): UrlVerdict {
     const local = ['127.0.0.1', '::1'].some((address) => judgeAddress(address, admitted).allowed);
     return local
       ? { ok: true, url }
-      : refuse('blocked_address', 'must not point to localhost on this server');
+      : refuse('blocked_address', 'must not point to localhost on this server', 'loopback');
   }
   const literal = addressLiteral(hostname);
   if (literal === undefined) {
@@ -75,7 +80,8 @@ function checkHost(url: URL, admitted: readonly Network[]): UrlVerdict {
   }
   const verdict = judgeAddress(literal, admitted);
   if (!verdict.allowed) {
-    return refuse('blocked_address', `must not point to ${verdict.address} (${verdict.reason})`);
+    const message = `must not point to ${verdict.address} (${verdict.reason})`;
+    return refuse('blocked_address', message, verdict.reason);
   }
   if (url.protocol === 'http:' && verdict.reason !== 'admitted') {
     return refuse('plain_http', 'must begin with https://');
@@ -83,8 +89,8 @@ function checkHost(url: URL, admitted: readonly Network[]): UrlVerdict {
   return { ok: true, url };
 }
 
-function refuse(reason: UrlRefusal, message: string): UrlVerdict {
-  return { ok: false, reason, message };
+function refuse(reason: UrlRefusal, message: string, block?: string): UrlVerdict {
+  return { ok: false, reason, message, block };
 }
 
 function parseUrl(text: string): URL | undefined {

@@ -18,6 +18,7 @@ export type LaneState = { readonly state: 'open' | 'held' | 'down'; readonly clo
 // A failure that closes the lane leaves one permit: for the attempt that is let through when the lane opens. One that does not close it
 // gives its permit back, so that one delivery that nobody can deliver does not stop the others. What fails late, begun before the lane
 // went down, is counted, and moves nothing.
+// The half millisecond: the column keeps whole ones and rounds, and a hold must never end early.
 const FAIL = `
 WITH lane AS (
   SELECT l.*, cardinality(l.failing_deliveries) + CASE WHEN $2 = ANY(l.failing_deliveries) THEN 0 ELSE 1 END AS deliveries
@@ -37,7 +38,7 @@ UPDATE lanes l SET
   failing_deliveries = CASE WHEN $2 = ANY(l.failing_deliveries) OR cardinality(l.failing_deliveries) >= 3
     THEN l.failing_deliveries ELSE l.failing_deliveries || $2::uuid END,
   state = CASE WHEN l.state = 'down' OR next.falls THEN 'down' WHEN next.holds THEN 'held' ELSE l.state END,
-  hold_until = greatest(l.hold_until, now() + $3::float8 * interval '1 millisecond'),
+  hold_until = greatest(l.hold_until, now() + ($3::float8 + 0.5) * interval '1 millisecond'),
   probe_step = next.step,
   probe_at = CASE WHEN next.falls OR next.probed
     THEN now() + ($7::float8[])[next.step + 1] * interval '1 millisecond' ELSE l.probe_at END,

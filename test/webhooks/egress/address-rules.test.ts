@@ -34,6 +34,8 @@ const BLOCKED: readonly [address: string, reason: string][] = [
   ['::1', 'loopback'],
   ['0:0:0:0:0:0:0:1', 'loopback'],
   ['::7f00:1', 'ipv4_compatible'],
+  ['::127.0.0.1', 'ipv4_compatible'],
+  ['::8.8.8.8', 'ipv4_compatible'],
   ['::ffff:127.0.0.1', 'loopback'],
   ['::ffff:7f00:1', 'loopback'],
   ['::ffff:10.0.0.1', 'private'],
