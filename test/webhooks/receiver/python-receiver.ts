@@ -1,0 +1,99 @@
+// Starts the receiver written in Python, and sends requests to a receiver byte for byte as a test wants them.
+import { spawn, spawnSync } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+
+const script = fileURLToPath(new URL('receiver.py', import.meta.url));
+
+export type PythonRecord = {
+  delivery_id: string;
+  event_type: string;
+  received_at: number;
+  status: string;
+  event_id: string;
+};
+
+/**
+ * Starts receiver.py.
+ *
+ * @throws when there is no Python: a receiver that shares no code with this project is the only proof that the specification is enough,
+ *   and a test that quietly leaves it out would look the same as one that holds
+ */
+export async function startPythonReceiver(secrets: readonly string[]) {
+  if (spawnSync('python3', ['--version']).status !== 0) {
+    throw new Error('python3 (3.8 or newer, standard library only) is needed on the PATH for this test');
+  }
+  const folder = await mkdtemp(join(tmpdir(), 'countersign-python-'));
+  const file = join(folder, 'secrets');
+  const setSecrets = (all: readonly string[]) => writeFile(file, all.join('\n'));
+  await setSecrets(secrets);
+  const child = spawn('python3', [script, file], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const records: PythonRecord[] = [];
+  const port = await new Promise<number>((resolve, reject) => {
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      const said = JSON.parse(line) as { port: number } | PythonRecord;
+      if ('port' in said) resolve(said.port);
+      else records.push(said);
+    });
+    child.once('error', reject);
+    child.once('exit', (code) => reject(new Error(`receiver.py ended with ${code}`)));
+  });
+  return {
+    port,
+    url: `http://127.0.0.1:${port}/hook`,
+    records,
+    setSecrets,
+    /** Until the next setSecrets every delivery meets a receiver in trouble. */
+    loseSecrets: () => rm(file),
+    close: async () => {
+      const gone = new Promise((resolve) => child.once('exit', resolve));
+      if (child.exitCode === null && child.kill()) await gone;
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** A request as it goes over the wire; `headers` in order, each as often as it is to be sent. */
+export type RawRequest = {
+  method: string;
+  headers: readonly (readonly [string, string])[];
+  body: Uint8Array;
+};
+
+export type RawAnswer = { status: number; headers: IncomingMessage['headers']; body: string };
+
+/** The headers as they were received, in their order and spelling. */
+export function headersOf(rawHeaders: readonly string[]): [string, string][] {
+  return rawHeaders.flatMap((name, at) =>
+    at % 2 === 0 ? [[name, rawHeaders[at + 1] ?? ''] as [string, string]] : [],
+  );
+}
+
+/** Sends a request with just those headers; only the length is made to fit the body. */
+export function sendRaw(port: number, { method, headers, body }: RawRequest): Promise<RawAnswer> {
+  const sent = headers.filter(([name]) => !/^(content-length|host|connection)$/i.test(name));
+  const own: [string, string][] = [
+    ['Host', `127.0.0.1:${port}`],
+    ['Connection', 'close'],
+    ['Content-Length', String(body.length)],
+  ];
+  return new Promise((resolve, reject) => {
+    const outgoing = httpRequest(
+      { host: '127.0.0.1', port, path: '/hook', method, agent: false, headers: [...own, ...sent].flat() },
+      (incoming) => {
+        const chunks: Buffer[] = [];
+        incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
+        incoming.on('end', () => {
+          const { statusCode: status = 0, headers: answered } = incoming;
+          resolve({ status, headers: answered, body: Buffer.concat(chunks).toString() });
+        });
+      },
+    );
+    outgoing.on('error', reject);
+    outgoing.end(body);
+  });
+}
