@@ -47,8 +47,13 @@ export async function expectContract(log: DeliveryLog): Promise<void> {
   const acceptances = await Promise.all(Array.from({ length: 20 }, () => log.accept(contested, delivery())));
   expect(acceptances.filter((acceptance) => acceptance === 'accepted')).toHaveLength(1);
   expect(acceptances.filter((acceptance) => acceptance === 'in_progress')).toHaveLength(19);
+}
 
+/** Fails unless a delivery runs again whose handler has been silent for so long that it must be dead. */
+export async function expectLease(log: DeliveryLog): Promise<void> {
   const dead = recordOf({ received_at: new Date(Date.now() - 3_600_000) });
   expect(await log.accept(dead, delivery())).toBe('accepted');
-  expect(await log.accept({ ...dead, received_at: new Date() }, delivery())).toBe('accepted');
+  const again = { ...dead, received_at: new Date() };
+  expect(await log.accept(again, delivery())).toBe('accepted');
+  expect(await log.accept(again, delivery())).toBe('in_progress');
 }

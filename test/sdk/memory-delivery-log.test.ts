@@ -1,7 +1,7 @@
 // Holds the log in memory to the contract, to its bound, and to never forgetting what could still be replayed.
 import { describe, expect, it } from 'vitest';
 import { createMemoryDeliveryLog, RetryLater } from '../../src/sdk/receiver.ts';
-import { expectContract, recordOf } from './delivery-log-contract.ts';
+import { expectContract, expectLease, recordOf } from './delivery-log-contract.ts';
 
 const START = Date.UTC(2026, 0, 1);
 const at = (seconds: number) => new Date(START + seconds * 1000);
@@ -22,6 +22,7 @@ async function process(
 describe('the delivery log in memory', () => {
   it('keeps to the contract', async () => {
     await expectContract(createMemoryDeliveryLog());
+    await expectLease(createMemoryDeliveryLog());
   });
 
   it('forgets after the time it keeps records, and not before the request has become too old', async () => {

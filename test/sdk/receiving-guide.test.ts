@@ -1,0 +1,224 @@
+// Runs every program of docs/receiving.md as it stands there, in a folder that has the packed package and what the programs import.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { findFreePort } from '../../src/local/ports.ts';
+import type { DeliveryLog } from '../../src/sdk/receiver.ts';
+import { createTestDatabase } from '../setup/database.ts';
+import { attemptTo, startLocalSender } from '../webhooks/deliveries/attempt.ts';
+import { expectContract, expectLease } from './delivery-log-contract.ts';
+import { SECRET } from './delivery-request.ts';
+import { run, unpackPackage } from './packed-package.ts';
+
+/** Not a dependency of this project. This does what the guide's program relies on: handlers by path, in order, and a JSON parser. */
+const EXPRESS = `
+import { createServer } from 'node:http';
+export default function express() {
+  const mounted = [];
+  const next = (request, response, [first, ...rest]) => {
+    if (first === undefined) return response.writeHead(404).end(JSON.stringify(request.body));
+    if (!request.url.startsWith(first.path)) return next(request, response, rest);
+    first.handle(request, response, (error) => error ? response.writeHead(500).end(error.name) : next(request, response, rest));
+  };
+  return {
+    use: (...all) => void mounted.push({ handle: all.pop(), path: all.pop() ?? '/' }),
+    listen: (port) => createServer((request, response) => next(request, response, mounted)).listen(port),
+  };
+}
+express.json = () => (request, response, next) => {
+  let text = '';
+  request.on('data', (chunk) => { text += chunk; }).on('end', () => { request.body = JSON.parse(text); next(); });
+};`;
+
+/** What a runtime with fetch-style handlers does around the default export of a module. */
+const SERVE_FETCH = `
+import { createServer } from 'node:http';
+import { Readable } from 'node:stream';
+import handler from './fetch.mjs';
+createServer(async (incoming, outgoing) => {
+  const { method, headers } = incoming;
+  const body = method === 'GET' ? null : Readable.toWeb(incoming);
+  const answer = await handler.fetch(new Request('http://receiver.test/hooks', { method, headers, body, duplex: 'half' }));
+  outgoing.writeHead(answer.status, Object.fromEntries(answer.headers)).end(await answer.text());
+}).listen(process.env.PORT);`;
+
+const local = startLocalSender();
+let consumer: Awaited<ReturnType<typeof unpackPackage>>;
+let programs: Map<string, string>;
+
+beforeAll(async () => {
+  consumer = await unpackPackage(['@noble/hashes', 'koa']);
+  const guide = await readFile('docs/receiving.md', 'utf8');
+  const fences = guide.matchAll(/^```(\S+)(?: (\S+))?\n([\s\S]*?)^```$/gm);
+  programs = new Map([...fences].map(([, , name = '', text = '']) => [name, text]));
+  for (const [name, text] of programs) await writeFile(join(consumer.folder, name), text);
+  const express = join(consumer.folder, 'node_modules', 'express');
+  await mkdir(express);
+  await writeFile(join(express, 'package.json'), '{"name":"express","type":"module","exports":"./index.js"}');
+  await writeFile(join(express, 'index.js'), EXPRESS);
+  await writeFile(join(consumer.folder, 'serve-fetch.mjs'), SERVE_FETCH);
+});
+afterAll(async () => {
+  await local.close();
+  await consumer?.close();
+});
+
+it('has only programs that are run here', () => {
+  expect([...programs.keys()].sort()).toEqual([
+    ...['express.mjs', 'fetch.mjs', 'handler.mjs', 'koa.mjs', 'postgres-log.mjs', 'redis-log.mjs'],
+  ]);
+});
+
+/** Starts a program that listens on PORT. */
+async function start(file: string) {
+  const port = await findFreePort();
+  const env = { ...process.env, PORT: String(port), WEBHOOK_SECRETS: `whsec_old,${SECRET}` };
+  const child: ChildProcess = spawn(process.execPath, [file], { cwd: consumer.folder, env });
+  let said = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.on('data', (chunk: Buffer) => {
+      said += chunk.toString();
+    });
+  }
+  const url = `http://127.0.0.1:${port}/hooks`;
+  for (const deadline = Date.now() + 30_000; ; await sleep(50)) {
+    const answer = await fetch(url).catch(() => undefined);
+    if (answer?.status === 405) break;
+    if (child.exitCode !== null || Date.now() > deadline) throw new Error(`${file} does not answer: ${said}`);
+  }
+  const close = async () => {
+    const gone = new Promise((resolve) => child.once('exit', resolve));
+    if (child.exitCode === null && child.kill()) await gone;
+  };
+  return { url, said: () => said, close };
+}
+
+describe.each(['koa.mjs', 'express.mjs', 'serve-fetch.mjs'])('the program around %s', (file) => {
+  it('takes what our sender sends, once, and refuses what another sends', async () => {
+    const program = await start(file);
+    try {
+      const genuine = attemptTo(program.url, { secrets: { current: SECRET } });
+      const answers = [];
+      for (const attempt of [genuine, genuine, { ...genuine, secrets: { current: 'another' } }]) {
+        const { statusCode, responseExcerpt } = await local.sender.send(attempt);
+        answers.push(`${statusCode} ${responseExcerpt}`);
+      }
+      expect(answers).toEqual([
+        '200 {"status":"processed"}',
+        '200 {"status":"ignored"}',
+        '401 {"error":"invalid_signature"}',
+      ]);
+      expect(program.said()).toMatch(/^auth\.login\.success \{ text: .*\}\n$/);
+    } finally {
+      await program.close();
+    }
+  });
+});
+
+it('leaves the other routes of Express their parsed bodies', async () => {
+  const program = await start('express.mjs');
+  try {
+    const other = program.url.replace('/hooks', '/orders');
+    const answer = await fetch(other, { method: 'POST', body: '{"a":1}' });
+    expect([answer.status, await answer.text()]).toEqual([404, '{"a":1}']);
+  } finally {
+    await program.close();
+  }
+});
+
+it('has a handler that does what it says', async () => {
+  const program = `
+    import { handler } from './handler.mjs';
+    const results = [];
+    for (const [eventType, data] of [['webhook.test', {}], ['a.b', {}], ['a.b', { order: 7 }]]) {
+      results.push(await handler({ eventType, eventId: 'e', payload: { data } }).catch(({ name }) => name));
+    }
+    console.log(JSON.stringify(results));`;
+  const said = await run(process.execPath, ['--input-type=module', '--eval', program], consumer.folder);
+  expect(said).toBe('e 7\n["ignored","RejectDelivery",null]\n');
+});
+
+/** Loads a program that imports nothing. */
+const load = async (file: string) =>
+  (await import(/* @vite-ignore */ pathToFileURL(join(consumer.folder, file)).href)) as Record<
+    string,
+    (connection: unknown) => DeliveryLog
+  >;
+
+describe('the delivery log', () => {
+  it('in Postgres keeps to the contract, against a real server', async () => {
+    const { database, drop } = await createTestDatabase();
+    try {
+      const table = /CREATE TABLE[\s\S]*?\n\);/.exec(programs.get('postgres-log.mjs') ?? '')?.[0] ?? '';
+      await database.query(table);
+      const { createPostgresDeliveryLog } = await load('postgres-log.mjs');
+      const log = createPostgresDeliveryLog?.(database.pool);
+      if (log === undefined) throw new Error('the guide has no log');
+      await expectContract(log);
+      await expectLease(log);
+      const { rows } = await database.query(`SELECT * FROM webhook_deliveries WHERE event_id = 'e-1'`);
+      expect(rows).toHaveLength(2);
+      const forget = /DELETE FROM [^;]*;/.exec(programs.get('postgres-log.mjs') ?? '')?.[0] ?? '';
+      expect((await database.query(forget)).rowCount).toBe(0);
+      await database.query(`UPDATE webhook_deliveries SET kept_until = kept_until - interval '8 days'`);
+      expect((await database.query(forget)).rowCount).toBeGreaterThan(0);
+    } finally {
+      await drop();
+    }
+  });
+
+  it('in Redis keeps to the contract, as far as a server is imitated that sets, gets and expires', async () => {
+    const redis = imitateRedis();
+    const { createRedisDeliveryLog } = await load('redis-log.mjs');
+    const log = createRedisDeliveryLog?.(redis);
+    if (log === undefined) throw new Error('the guide has no log');
+    await expectContract(log);
+    const record = {
+      delivery_id: 'd',
+      event_type: 'a.b',
+      received_at: new Date(),
+      status: 'accepted',
+    } as const;
+    const delivery = { body: new Uint8Array(), replayableUntil: new Date() };
+    expect(await log.accept(record, delivery)).toBe('accepted');
+    redis.pass(301);
+    expect(await log.accept(record, delivery)).toBe('accepted');
+    await log.settle({ ...record, status: 'processed' });
+    redis.pass(6 * 86_400);
+    expect(await log.accept(record, delivery)).toBe('duplicate');
+    redis.pass(6 * 86_400);
+    expect(await log.accept(record, delivery)).toBe('duplicate');
+    redis.pass(8 * 86_400);
+    expect(await log.accept(record, delivery)).toBe('accepted');
+  });
+});
+
+/** The calls of node-redis that the guide uses, as Redis documents SET NX EX, GET, DEL and EXPIRE; `pass` lets seconds go by. */
+function imitateRedis() {
+  const values = new Map<string, { value: string; ends: number }>();
+  let now = 0;
+  const read = (key: string) => {
+    const entry = values.get(key);
+    return entry !== undefined && entry.ends > now ? entry : undefined;
+  };
+  return {
+    pass: (seconds: number) => {
+      now += seconds;
+    },
+    set: async (key: string, value: string, { NX = false, EX }: { NX?: boolean; EX: number }) => {
+      if (NX && read(key) !== undefined) return null;
+      values.set(key, { value, ends: now + EX });
+      return 'OK';
+    },
+    get: async (key: string) => read(key)?.value ?? null,
+    del: async (key: string) => Number(values.delete(key)),
+    expire: async (key: string, seconds: number) => {
+      const entry = read(key);
+      if (entry !== undefined) entry.ends = now + seconds;
+      return entry !== undefined;
+    },
+  };
+}
