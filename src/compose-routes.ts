@@ -29,6 +29,9 @@ import { createEnrollmentStore } from './enrollments/enrollment.store.ts';
 import { createEnrollmentFailureService } from './enrollments/enrollment-failure.service.ts';
 import { createBacklogGauge } from './events/backlog.gauge.ts';
 import { createEventRoutes } from './events/event.routes.ts';
+import { createEventTypeRoutes } from './events/event-type.routes.ts';
+import { createFeedService } from './events/feed.service.ts';
+import { createFeedStore } from './events/feed.store.ts';
 import { createPublishingService } from './events/publishing.service.ts';
 import { createLimitCountStore } from './http/limit-counts.store.ts';
 import { createLimitCounts } from './http/limit-counts.ts';
@@ -148,7 +151,11 @@ export function composeRoutes(config: Config, core: Core, logger: Logger) {
     ...createAuditRoutes({ auditLogs }),
     ...createDelegationRoutes({ delegations }),
     ...createTrustedIssuerRoutes({ trustedIssuers }),
-    ...createEventRoutes({ publishing }),
+    ...createEventRoutes({
+      publishing,
+      feed: createFeedService({ database, store: createFeedStore(), deliveries: core.deliveries }),
+    }),
+    ...createEventTypeRoutes(),
     ...createSubscriptionRoutes({ subscriptions: core.subscriptions }),
     ...createDeliveryRoutes({ deliveries: core.deliveries, workflows: config.temporal }),
   ];

@@ -53,7 +53,7 @@ export function composeCore(config: Config, { logger, name }: { logger: Logger; 
 
   const audit = createAuditService({ store: createAuditStore() });
   const eventStore = createEventStore();
-  const events = createEventService({ store: eventStore, notifier });
+  const events = createEventService({ store: eventStore, notifier, checked: config.nodeEnv === 'test' });
   const issuer = createIssuerService({ store: createIssuerStore({ database }), masterKeys });
   const tenants = createTenantService({
     database,

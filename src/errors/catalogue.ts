@@ -33,6 +33,7 @@ export const ERRORS = {
   conflict: { status: 409, title: 'Conflict' },
   event_id_conflict: { status: 409, title: 'Event Id Conflict' },
   subscription_inactive: { status: 409, title: 'Subscription Inactive' },
+  cursor_expired: { status: 410, title: 'Cursor Expired' },
   idempotency_in_progress: { status: 409, title: 'Idempotency Key In Use' },
   idempotency_key_reused: { status: 422, title: 'Idempotency Key Reused' },
   payload_too_large: { status: 413, title: 'Payload Too Large' },

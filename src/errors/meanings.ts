@@ -26,6 +26,8 @@ export const MEANINGS: Readonly<Record<ErrorCode, string>> = {
   conflict: 'The request does not suit the present state of what it is about.',
   event_id_conflict: 'An event with this event_id and other content was published before.',
   subscription_inactive: 'The subscription is not active.',
+  cursor_expired:
+    'The cursor of a feed is older than what is kept, or of a database that was replaced. Begin again without it.',
   idempotency_in_progress: 'The first request with this idempotency key has not ended yet.',
   idempotency_key_reused: 'This idempotency key was used for another request.',
   payload_too_large: 'The body, or the event in it, is too large.',

@@ -1,4 +1,4 @@
-// Examples of publishing for openapi.json.
+// Examples of publishing, and of the feed, for openapi.json.
 
 const ORDER = {
   type: 'orders.order.placed',
@@ -30,6 +30,26 @@ export const PUBLISHED = {
           error_description: 'The event id belongs to an event with other content.',
         },
       ],
+    },
+  },
+} as const;
+
+export const FEED = {
+  end: {
+    summary: 'The last events so far',
+    value: {
+      data: [
+        {
+          event_id: 'o-1001-placed',
+          type: 'orders.order.placed',
+          occurred_at: '2026-05-04T09:30:00.000Z',
+          tenant_id: '0199a1b3-38f9-7a0b-86c7-829304152637',
+          data: { order_id: 'o-1001', total: '12.50' },
+          created_at: '2026-05-04T09:30:00.041Z',
+        },
+      ],
+      next_cursor: 'AAAAAAAAEjQBmaGyfD1-T4pbbH2OnwobAZmhsnw9',
+      has_more: false,
     },
   },
 } as const;

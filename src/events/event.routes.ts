@@ -1,16 +1,30 @@
-// The event routes: publishing, and the catalogue of event types.
+// The event routes: publishing, and reading what was published or emitted.
 import { describeError } from '../errors/catalogue.ts';
 import { ServiceError } from '../errors/service-error.ts';
 import { defineRoute, type Route } from '../http/route.ts';
-import { bodySchemaOf, CATALOGUE, isReserved } from './catalogue.ts';
-import { PUBLICATIONS, PUBLISHED } from './event.examples.ts';
-import { eventTypeList, publishAnswer, publishBody, readPublication } from './event.schemas.ts';
+import { FEED, PUBLICATIONS, PUBLISHED } from './event.examples.ts';
+import { publishAnswer, publishBody, readPublication } from './event.schemas.ts';
+import {
+  eventDetails,
+  eventParams,
+  feedPage,
+  feedQuery,
+  presentDetails,
+  presentEvent,
+} from './feed.schemas.ts';
+import type { FeedService } from './feed.service.ts';
 import type { Published, PublishingService } from './publishing.service.ts';
 
 const TAG = 'Events';
 
 /** Routes of the events room. */
-export function createEventRoutes({ publishing }: { publishing: PublishingService }): Route[] {
+export function createEventRoutes({
+  publishing,
+  feed,
+}: {
+  publishing: PublishingService;
+  feed: FeedService;
+}): Route[] {
   return [
     defineRoute({
       method: 'POST',
@@ -49,28 +63,52 @@ export function createEventRoutes({ publishing }: { publishing: PublishingServic
 
     defineRoute({
       method: 'GET',
-      path: '/api/v1/event-types',
-      operationId: 'listEventTypes',
-      summary: 'List the known event types',
+      path: '/api/v1/events',
+      operationId: 'listEvents',
+      summary: 'Follow the events, the oldest first',
+      description:
+        'A feed for whoever would rather ask than be called. Ask again with `after` = `next_cursor`, at once while `has_more`, later otherwise: no event is missed, however late it was committed, and none comes twice. Every published event is in it; of those that the service emits, the ones that a subscription got (all of them are in the audit log). Tests are not. With a type that is rare a page may be empty although `has_more`.',
       tag: TAG,
       scope: 'webhooks:read',
+      request: { query: feedQuery },
       responses: {
         200: {
-          description: "All of them on one page. A tenant's own types work without being listed.",
-          schema: eventTypeList,
+          description: 'Events; `next_cursor` is always there',
+          schema: feedPage,
+          examples: FEED,
         },
       },
-      errors: [],
-      handler: () => ({ status: 200, body: { data: EVENT_TYPES, next_cursor: null } }),
+      errors: ['cursor_expired'],
+      handler: async ({ context, query }) => {
+        const page = await feed.read(context, query);
+        return {
+          status: 200,
+          body: {
+            data: page.data.map(presentEvent),
+            next_cursor: page.nextCursor,
+            has_more: page.hasMore,
+          },
+        };
+      },
+    }),
+
+    defineRoute({
+      method: 'GET',
+      path: '/api/v1/events/:event_id',
+      operationId: 'getEvent',
+      summary: 'Read an event, with its deliveries',
+      tag: TAG,
+      scope: 'webhooks:read',
+      request: { params: eventParams },
+      responses: { 200: { description: 'The event', schema: eventDetails } },
+      errors: ['not_found'],
+      handler: async ({ context, params }) => {
+        const event = await feed.get(context, params.event_id);
+        return { status: 200, body: presentDetails(event) };
+      },
     }),
   ];
 }
-
-const EVENT_TYPES = CATALOGUE.map((entry) => ({
-  ...entry,
-  reserved: isReserved(entry.type),
-  schema: bodySchemaOf(entry.type),
-}));
 
 function showPublished({ eventId, deliveries }: Published) {
   return { event_id: eventId, deliveries };

@@ -81,16 +81,3 @@ export const publishAnswer = z.union([
   published,
   z.strictObject({ results: z.array(z.union([published, refused])) }),
 ]);
-
-export const eventTypeList = z.strictObject({
-  data: z.array(
-    z.strictObject({
-      type: z.string(),
-      category: z.string(),
-      description: z.string(),
-      reserved: z.boolean().describe('Emitted by the service itself, and refused from publishers.'),
-      schema: z.record(z.string(), z.unknown()).describe("JSON Schema of a delivery's body."),
-    }),
-  ),
-  next_cursor: z.null(),
-});

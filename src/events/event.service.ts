@@ -2,6 +2,7 @@
 import type { Tenant } from '../context.ts';
 import { newId } from '../database/ids.ts';
 import type { Unit } from '../database/transaction.ts';
+import { findMismatch } from './catalogue.ts';
 import type { EventStore } from './event.store.ts';
 import { type EmittedEvent, type EventRecord, prepareEvent } from './event.ts';
 
@@ -17,14 +18,19 @@ export type Emitted = {
   readonly deliveryId?: string | undefined;
 };
 
-/** The events of the service as its rooms emit them. Source: Specification, "Events". */
+/**
+ * The events of the service as its rooms emit them. Source: Specification, "Events".
+ * @param checked whether data that the catalogue does not describe is refused. In tests only: what is written here has happened
+ */
 export function createEventService({
   store,
   notifier,
+  checked = true,
   now = () => new Date(),
 }: {
   store: EventStore;
   notifier: Notifier;
+  checked?: boolean | undefined;
   now?: (() => Date) | undefined;
 }) {
   /**
@@ -37,6 +43,10 @@ export function createEventService({
     events: readonly EmittedEvent[],
   ): EventRecord[] => {
     const moment = now();
+    for (const { type, data } of checked ? events : []) {
+      const mismatch = findMismatch(type, data);
+      if (mismatch !== undefined) throw new Error(mismatch);
+    }
     return events.map((event) =>
       prepareEvent(event, { id: newId(), tenantId: context.tenant.id, now: moment }),
     );

@@ -19,9 +19,9 @@ export type PublishedRow = {
 };
 
 const ARRAYS =
-  '$1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::timestamptz[], $6::text[], $7::text[], $8::uuid[], $9::uuid[]';
+  '$1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::timestamptz[], $6::text[], $7::text[], $8::uuid[], $9::uuid[], $10::boolean[]';
 const COLUMNS =
-  'id, tenant_id, event_id, type, occurred_at, body, joined, only_subscription, except_subscription';
+  'id, tenant_id, event_id, type, occurred_at, body, joined, only_subscription, except_subscription, test';
 
 const INPUT = `
 input AS (
@@ -30,7 +30,7 @@ input AS (
 
 const ADMITTED_INPUT = `
 input AS (
-  SELECT *, string_to_array(joined, ' ') AS candidates FROM unnest(${ARRAYS}, $10::text[]) AS row (${COLUMNS}, guard)
+  SELECT *, string_to_array(joined, ' ') AS candidates FROM unnest(${ARRAYS}, $11::text[]) AS row (${COLUMNS}, guard)
   WHERE guard IN (SELECT guard FROM ${ADMITTED})
 )`;
 
@@ -53,15 +53,15 @@ matched AS (
 )`;
 
 // A repetition with the same ids meets its own rows and changes nothing; only new deliveries get an outbox row.
-const FAN_OUT = `
+const fanOut = (kept: string) => `
 new_events AS (
-  INSERT INTO events (id, tenant_id, event_id, type, occurred_at, body)
-  SELECT i.id, i.tenant_id, i.event_id, i.type, i.occurred_at, convert_to(i.body, 'UTF8')
-  FROM input i JOIN accepted a ON a.id = i.id WHERE a.deliveries > 0
+  INSERT INTO events (id, tenant_id, event_id, type, occurred_at, body, test)
+  SELECT i.id, i.tenant_id, i.event_id, i.type, i.occurred_at, convert_to(i.body, 'UTF8'), i.test
+  FROM input i JOIN accepted a ON a.id = i.id WHERE ${kept}
   ON CONFLICT DO NOTHING
 ), new_deliveries AS (
   INSERT INTO deliveries (id, tenant_id, subscription_id, event_row, event_id, event_type, test, next_attempt_at)
-  SELECT m.delivery_id, i.tenant_id, m.subscription_id, i.id, i.event_id, i.type, i.type = 'webhook.test', now()
+  SELECT m.delivery_id, i.tenant_id, m.subscription_id, i.id, i.event_id, i.type, i.test, now()
   FROM matched m JOIN accepted a ON a.id = m.id JOIN input i ON i.id = m.id
   ON CONFLICT DO NOTHING
   RETURNING id, tenant_id, subscription_id
@@ -73,7 +73,7 @@ new_events AS (
 
 const ANSWER = 'SELECT id, deliveries, delivery_id FROM accepted';
 
-const ACCEPT_ALL = `${MATCHED}, accepted AS (SELECT id, deliveries, delivery_id FROM counted), ${FAN_OUT}`;
+const ACCEPT_ALL = `${MATCHED}, accepted AS (SELECT id, deliveries, delivery_id FROM counted), ${fanOut('a.deliveries > 0')}`;
 
 const EMIT = `WITH ${INPUT}, ${ACCEPT_ALL} ${ANSWER}`;
 
@@ -94,11 +94,11 @@ const PUBLISH = `
 WITH ${INPUT}, ${MATCHED}, accepted AS (
   INSERT INTO published_events (tenant_id, event_id, id, digest, deliveries)
   SELECT i.tenant_id, i.event_id, i.id, decode(d.digest, 'hex'), c.deliveries
-  FROM input i JOIN counted c ON c.id = i.id JOIN unnest($1::uuid[], $10::text[]) AS d (id, digest) ON d.id = i.id
+  FROM input i JOIN counted c ON c.id = i.id JOIN unnest($1::uuid[], $11::text[]) AS d (id, digest) ON d.id = i.id
   ORDER BY i.tenant_id, i.event_id
   ON CONFLICT DO NOTHING
   RETURNING id, deliveries, NULL::text AS delivery_id
-), ${FAN_OUT} ${ANSWER}`;
+), ${fanOut('true')} ${ANSWER}`;
 
 const FIND_PUBLISHED = `
 SELECT event_id, encode(digest, 'hex') AS digest, deliveries
@@ -129,7 +129,8 @@ export function createEventStore() {
     },
 
     /**
-     * The same for published events, of which those whose event id is taken leave no row.
+     * The same for published events, of which those whose event id is taken leave no row. The others leave one for the feed, whether or
+     * not anybody subscribes to them.
      * @param events what to publish, each event id once
      * @param digests SHA-256 of each event's content in hex, in the same order
      * @returns one row an accepted event, in no order
@@ -174,5 +175,6 @@ function parameters(events: readonly EventRecord[]): unknown[] {
     events.map((event) => event.candidates.join(' ')),
     events.map((event) => event.onlySubscription),
     events.map((event) => event.exceptSubscription),
+    events.map((event) => event.test),
   ];
 }

@@ -19,6 +19,8 @@ export type EmittedEvent = {
   readonly onlySubscription?: string | undefined;
   /** Goes to every matching subscription but this one. */
   readonly exceptSubscription?: string | undefined;
+  /** Only tries a receiver: nothing has happened. */
+  readonly test?: true | undefined;
 };
 
 /** An event ready to be written: `id` is its row's, `candidates` are the filters that select it, `body` is JSON text. */
@@ -32,6 +34,7 @@ export type EventRecord = {
   readonly candidates: readonly string[];
   readonly onlySubscription: string | null;
   readonly exceptSubscription: string | null;
+  readonly test: boolean;
 };
 
 /**
@@ -69,6 +72,7 @@ export function prepareEvent(
     candidates: filterCandidates(event.type),
     onlySubscription: event.onlySubscription ?? null,
     exceptSubscription: event.exceptSubscription ?? null,
+    test: event.test ?? false,
   };
 }
 

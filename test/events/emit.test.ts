@@ -4,7 +4,7 @@ import type { RequestContext } from '../../src/context.ts';
 import { newId } from '../../src/database/ids.ts';
 import { createEventService } from '../../src/events/event.service.ts';
 import { createEventStore } from '../../src/events/event.store.ts';
-import { prepareEvent } from '../../src/events/event.ts';
+import { type JsonObject, prepareEvent } from '../../src/events/event.ts';
 import { createTestDatabase } from '../setup/database.ts';
 import { countRows, createTenantContext, insertSubscription } from './fixture.ts';
 
@@ -115,10 +115,10 @@ describe('emit', () => {
     const audit = await insertSubscription(test.database, context, { filters: ['*'] });
     const emitted = await test.database.hot((unit) =>
       events.emit(unit, context, [
-        { type: 'webhook.endpoint.updated', data: {}, exceptSubscription: audit },
+        { type: 'org.member.added', data: {}, exceptSubscription: audit },
         { type: 'org.created', data: {}, exceptSubscription: quiet },
-        { type: 'webhook.test', data: {}, onlySubscription: quiet, eventId: 'mine' },
-        { type: 'webhook.test', data: {}, onlySubscription: newId() },
+        { type: 'wallet.tx.signed', data: {}, onlySubscription: quiet, eventId: 'mine', test: true },
+        { type: 'wallet.tx.signed', data: {}, onlySubscription: newId(), test: true },
       ]),
     );
     expect(emitted.map(({ deliveries }) => deliveries)).toEqual([0, 1, 1, 0]);
@@ -172,6 +172,20 @@ describe('emit', () => {
       outbox: 0,
       published: 0,
     });
+  });
+
+  it('refuses data of its own types that the catalogue does not describe, unless it was told not to look', async () => {
+    const emit =
+      (type: string, data: JsonObject, service = events) =>
+      () =>
+        service.prepare({ tenant: { id: newId() } }, [{ type, data }]);
+    const data = { subscription_id: newId(), message: 'This is a test delivery.' };
+    expect(emit('webhook.test', data)).not.toThrow();
+    expect(emit('webhook.test', { ...data, more: 1 })).toThrow(/webhook\.test carries other data.*more/s);
+    expect(emit('webhook.test', { message: '' })).toThrow(/subscription_id/);
+    expect(emit('webhook.made_up', data)).toThrow('webhook.made_up is not in the catalogue');
+    const unchecked = createEventService({ store, notifier: { poke }, checked: false });
+    expect(emit('webhook.made_up', data, unchecked)).not.toThrow();
   });
 
   it('refuses a body over 256 KiB', async () => {

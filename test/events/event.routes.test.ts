@@ -65,14 +65,3 @@ describe('POST /api/v1/events', () => {
     expect((await rooms.send('POST', PATH, EVENT, { authorization })).status).toBe(403);
   });
 });
-
-describe('GET /api/v1/event-types', () => {
-  it('lists the catalogue, with a schema that names each type', async () => {
-    const { body } = await rooms.send('GET', '/api/v1/event-types');
-    const types: { type: string; reserved: boolean; schema: { properties: { type: { const: string } } } }[] =
-      body.data;
-    expect(types.map(({ type }) => type)).toEqual(types.map(({ schema }) => schema.properties.type.const));
-    expect(types.find(({ type }) => type === 'commerce.payout.paid')).toMatchObject({ reserved: false });
-    expect(types.find(({ type }) => type === 'auth.token.issued')).toMatchObject({ reserved: true });
-  });
-});

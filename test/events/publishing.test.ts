@@ -60,10 +60,13 @@ describe('the limit of what a tenant publishes', () => {
       backlog,
       limit: createRateLimiter({ name: 'publish', points: 3, counts: countAlone() }),
     });
-    const server = await startTestServer(createEventRoutes({ publishing: limited }), {
-      tenants: { bySlug: async (slug) => (slug === 'demo' ? context.tenant : other.tenant) },
-      database: test.database,
-    });
+    const server = await startTestServer(
+      createEventRoutes({ publishing: limited, feed: undefined as never }),
+      {
+        tenants: { bySlug: async (slug) => (slug === 'demo' ? context.tenant : other.tenant) },
+        database: test.database,
+      },
+    );
     onTestFinished(async () => server.drain(0));
     const send = (names: string[], path = '', key: Record<string, string> = {}) => {
       const body = names.map((name) => ({ type: 'org.created', data: { name } }));
@@ -106,11 +109,11 @@ describe('publish', () => {
     expect(poke).toHaveBeenCalledTimes(1);
   });
 
-  it('keeps no event that nobody subscribes to, but remembers its id', async () => {
+  it('keeps an event that nobody subscribes to, for the feed', async () => {
     const [result] = await publish([item()]);
     expect(result).toMatchObject({ eventId: expect.stringMatching(/^[0-9a-f-]{36}$/), deliveries: 0 });
     expect(await countRows(test.database, context.tenant.id)).toEqual({
-      events: 0,
+      events: 1,
       deliveries: 0,
       outbox: 0,
       published: 1,

@@ -63,6 +63,18 @@ const makeWebhook: Maker = (party) => create(party, '/api/v1/webhooks', newWebho
 const makeDelivery = async (party: Party, webhookId?: string) =>
   create(party, `/api/v1/webhooks/${webhookId ?? (await makeWebhook(party, ''))}/test`, {}, 'delivery_id');
 
+/** Published, and in the feed: it waits for transactions of the whole cluster, other test files' among them. */
+const makeEvent: Maker = async (party) => {
+  const id = await create(party, '/api/v1/events', { type: 'wallet.tx.signed', data: {} }, 'event_id');
+  for (let tries = 0; tries < 300; tries += 1) {
+    const since = new Date(Date.now() - 600_000).toISOString();
+    const feed = await party.send('GET', `/api/v1/events?limit=200&since=${since}`);
+    if (feed.text.includes(id)) return id;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  throw new Error(`the feed does not show ${id}`);
+};
+
 /** By the name that the collection has in paths. */
 const MAKERS: Readonly<Record<string, Maker>> = {
   agents: (party, path) => create(party, path, newAgentBody()),
@@ -77,6 +89,8 @@ const MAKERS: Readonly<Record<string, Maker>> = {
   'trusted-issuers': (party, path) => create(party, path, newTrustedIssuerBody()),
   webhooks: makeWebhook,
   deliveries: (party, path) => makeDelivery(party, /webhooks\/([^/]+)/.exec(path)?.[1]),
+  events: makeEvent,
+  'event-types': async () => 'auth.token.issued',
   'audit-logs': async (party, path) => (await party.send('GET', path)).body.data[0].id,
 };
 

@@ -22,7 +22,7 @@ type Prepared = {
 };
 
 /** What every tenant is told alike. */
-const SAME_FOR_ALL = new Set(['listEventTypes']);
+const SAME_FOR_ALL = new Set(['listEventTypes', 'getEventType']);
 
 /**
  * @returns what should not have happened, in words; nothing when the route keeps tenants apart

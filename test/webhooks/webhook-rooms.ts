@@ -8,6 +8,9 @@ import { createBacklogGauge } from '../../src/events/backlog.gauge.ts';
 import { createEventRoutes } from '../../src/events/event.routes.ts';
 import { createEventService } from '../../src/events/event.service.ts';
 import { createEventStore } from '../../src/events/event.store.ts';
+import { createEventTypeRoutes } from '../../src/events/event-type.routes.ts';
+import { createFeedService } from '../../src/events/feed.service.ts';
+import { createFeedStore } from '../../src/events/feed.store.ts';
 import { createPublishingService } from '../../src/events/publishing.service.ts';
 import { createDeliveryRecordStore } from '../../src/webhooks/deliveries/delivery.records.store.ts';
 import { createDeliveryRoutes } from '../../src/webhooks/deliveries/delivery.routes.ts';
@@ -128,7 +131,11 @@ function wire(database: Database, allowedNetworks: readonly string[]) {
     admittedNetworks: parseNetworks(allowedNetworks),
   });
   const routes = [
-    ...createEventRoutes({ publishing }),
+    ...createEventRoutes({
+      publishing,
+      feed: createFeedService({ database, store: createFeedStore(), deliveries }),
+    }),
+    ...createEventTypeRoutes(),
     ...createSubscriptionRoutes({ subscriptions }),
     ...createDeliveryRoutes({ deliveries, workflows: WORKFLOWS }),
   ];

@@ -157,8 +157,8 @@ export function createAttemptRecordService({
     row: LockedDelivery,
     { reason }: Extract<NextStep, { kind: 'failed' }>,
   ): Promise<void> => {
-    // An event about a failed event about a failed event would never end.
-    if (row.event_type.startsWith('webhook.')) return;
+    // An event about a failed event about a failed event would never end, and of a test nobody but who asked for it wants to know.
+    if (row.test || row.event_type.startsWith('webhook.')) return;
     const data = {
       delivery_id: report.deliveryId,
       subscription_id: row.subscription_id,

@@ -40,6 +40,11 @@ SELECT 1 FROM deliveries d
 WHERE d.id = $1 AND d.tenant_id = $2 AND ($3::uuid IS NULL OR d.subscription_id = $3 AND EXISTS (
   SELECT 1 FROM subscriptions s WHERE s.id = $3 AND s.tenant_id = $2 AND s.deleted_at IS NULL))`;
 
+// Ids of an event's deliveries begin as the event's own: the range finds their partition.
+const OF_EVENT = `
+SELECT id, subscription_id AS "subscriptionId", shown_status AS status FROM delivery_records
+WHERE event_row = $1 AND tenant_id = $2 AND id BETWEEN $3 AND $4 ORDER BY id LIMIT 1000`;
+
 const ATTEMPTS = `
 SELECT n AS number, started_at AS "startedAt", duration_ms AS "durationMs", phases, status_code AS "statusCode",
   error, retry_after_seconds AS "retryAfterSeconds", response_excerpt AS "responseExcerpt"
@@ -149,6 +154,20 @@ export function createDeliveryRecordStore() {
         [id, tenantId],
       );
       return rows[0]?.payload ?? undefined;
+    },
+
+    /** The deliveries of an event, up to 1,000. @param eventRow id of its row */
+    listOfEvent: async (
+      queryable: Queryable,
+      tenantId: string,
+      eventRow: string,
+    ): Promise<Pick<DeliveryRecord, 'id' | 'subscriptionId' | 'status'>[]> => {
+      const begin = eventRow.slice(0, 'xxxxxxxx-xxxx-7'.length);
+      const { rows } = await queryable.query<Pick<DeliveryRecord, 'id' | 'subscriptionId' | 'status'>>(
+        OF_EVENT,
+        [eventRow, tenantId, `${begin}000-0000-000000000000`, `${begin}fff-ffff-ffffffffffff`],
+      );
+      return rows;
     },
 
     /** All attempts of a delivery, the first one first. */

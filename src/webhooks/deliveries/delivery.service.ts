@@ -90,6 +90,10 @@ export function createDeliveryService({
     exists: (context: RequestContext, id: string, subscriptionId?: string | undefined): Promise<boolean> =>
       store.exists(context.transaction ?? database, { tenantId: context.tenant.id, subscriptionId }, id),
 
+    /** The deliveries of one event, up to 1,000. @param eventRow id of the event's row */
+    listOfEvent: (queryable: Queryable, tenantId: string, eventRow: string) =>
+      store.listOfEvent(queryable, tenantId, eventRow),
+
     /** One delivery with its body and its attempts. @throws ServiceError `not_found` */
     get: async (
       context: RequestContext,

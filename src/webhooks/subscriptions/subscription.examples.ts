@@ -19,3 +19,8 @@ export const SUBSCRIPTIONS = {
     },
   },
 } as const;
+
+export const TESTS = {
+  plain: { summary: 'An event webhook.test', value: {} },
+  typed: { summary: 'The example of a type', value: { event_type: 'wallet.tx.signed' } },
+} as const;

@@ -1,15 +1,15 @@
 // The routes of subscriptions. They must never decide anything: shapes in, one service call, shapes out.
 import { defineRoute, type Route } from '../../http/route.ts';
-import { SUBSCRIPTIONS } from './subscription.examples.ts';
+import { SUBSCRIPTIONS, TESTS } from './subscription.examples.ts';
 import {
   createdSubscriptionSchema,
   createSubscriptionBody,
-  noFields,
   presentSubscription,
   subscriptionListQuery,
   subscriptionListSchema,
   subscriptionParams,
   subscriptionSchema,
+  testBody,
   testDeliverySchema,
   toInput,
   updateSubscriptionBody,
@@ -133,20 +133,22 @@ export function createSubscriptionRoutes({ subscriptions }: { subscriptions: Sub
       path: '/api/v1/webhooks/:id/test',
       operationId: 'testWebhook',
       summary: 'Send a test delivery',
+      description:
+        'Goes to this subscription alone, whatever its filters: an event `webhook.test`, or the example of the type that is asked for, so that a receiver can be tried with what it is made for. A test that fails deactivates nothing.',
       tag: TAG,
       scope: 'webhooks:write',
       idempotent: true,
-      request: { params: subscriptionParams, body: noFields },
+      request: { params: subscriptionParams, body: testBody, examples: TESTS },
       exists: (context, { id }) => subscriptions.exists(context, id),
       responses: {
         202: {
-          description: 'The delivery of an event webhook.test to this subscription',
+          description: 'The delivery to this subscription',
           schema: testDeliverySchema,
         },
       },
       errors: ['not_found', 'subscription_inactive'],
-      handler: async ({ context, params }) => {
-        const { deliveryId, eventId } = await subscriptions.sendTest(context, params.id);
+      handler: async ({ context, params, body }) => {
+        const { deliveryId, eventId } = await subscriptions.sendTest(context, params.id, body.event_type);
         return { status: 202, body: { delivery_id: deliveryId, event_id: eventId } };
       },
     }),

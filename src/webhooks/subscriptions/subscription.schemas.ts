@@ -1,6 +1,6 @@
 // The shapes of subscriptions in requests and answers. An answer may hold a secret only where it was just generated.
 import { z } from 'zod';
-import { FILTER_PATTERN } from '../../events/filter.ts';
+import { FILTER_PATTERN, MAX_EVENT_TYPE_LENGTH } from '../../events/filter.ts';
 import { pageParameters } from '../../http/field-schemas.ts';
 import { RETRY_POLICY_BOUNDS } from '../deliveries/retry-schedule.ts';
 import { MAX_URL_LENGTH } from '../egress/url-rules.ts';
@@ -136,6 +136,14 @@ export const subscriptionListSchema = z
   .meta({ id: 'WebhookSubscriptionList' });
 
 export const testDeliverySchema = z.object({ delivery_id: z.uuid(), event_id: z.string() });
+
+export const testBody = z.strictObject({
+  event_type: z
+    .string()
+    .max(MAX_EVENT_TYPE_LENGTH)
+    .optional()
+    .meta({ description: 'A type of the catalogue, whose example is sent.', examples: ['wallet.tx.signed'] }),
+});
 
 /** The body of a request that takes none. */
 export const noFields = z.strictObject({});

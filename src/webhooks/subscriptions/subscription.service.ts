@@ -6,8 +6,9 @@ import { newSecret } from '../../crypto/opaque-secret.node.ts';
 import type { Database } from '../../database/database.ts';
 import { newId } from '../../database/ids.ts';
 import type { Transaction, Unit } from '../../database/transaction.ts';
-import { ServiceError } from '../../errors/service-error.ts';
-import type { EventService } from '../../events/event.service.ts';
+import { invalidField, ServiceError } from '../../errors/service-error.ts';
+import { findEventType } from '../../events/catalogue.ts';
+import type { EventService, JsonObject } from '../../events/event.service.ts';
 import type { RetryPolicy } from '../deliveries/retry-schedule.ts';
 import type { Network } from '../egress/address-rules.ts';
 import type { LaneService } from '../lanes/lane.service.ts';
@@ -52,6 +53,8 @@ export type SubscriptionPatch = Partial<SubscriptionInput> & {
   /** What becomes of held deliveries when the subscription is made active. */
   readonly held?: 'deliver' | 'discard' | undefined;
 };
+
+const TEST = 'webhook.test';
 
 type Verb = 'created' | 'updated' | 'activated' | 'deactivated' | 'deleted';
 
@@ -251,10 +254,15 @@ export function createSubscriptionService({
       }),
 
     /**
-     * Sends `webhook.test` to this subscription alone, whatever its filters.
-     * @throws ServiceError `not_found`, `subscription_inactive`
+     * Sends an event to this subscription alone, whatever its filters. Its delivery is marked as a test.
+     * @param eventType a type of the catalogue, whose example is sent; `webhook.test` unless said
+     * @throws ServiceError `not_found`, `subscription_inactive`, `invalid_request` for a type that is not in the catalogue
      */
-    sendTest: (context: RequestContext, id: string): Promise<{ deliveryId: string; eventId: string }> =>
+    sendTest: (
+      context: RequestContext,
+      id: string,
+      eventType: string = TEST,
+    ): Promise<{ deliveryId: string; eventId: string }> =>
       database.transaction(context, async (transaction) => {
         const row = await store.find(transaction, context.tenant.id, id);
         const lane = (await lanes.read(transaction, [id])).get(id);
@@ -264,15 +272,20 @@ export function createSubscriptionService({
             detail: 'The subscription is not active. Activate it before testing it.',
           });
         }
-        const data = { subscription_id: id, message: 'This is a test delivery.' };
+        const data = testDataOf(eventType, id);
         const [emitted] = await events.emit(transaction, context, [
-          { type: 'webhook.test', data, onlySubscription: id },
+          { type: eventType, data, onlySubscription: id, test: true },
         ]);
         if (emitted?.deliveryId === undefined) throw unknownSubscription();
         const target = { type: 'subscription', id };
         const { deliveryId, eventId } = emitted;
         await audit.append(transaction, context, [
-          { action: 'webhook.test.sent', outcome: 'success', target, data: { delivery_id: deliveryId } },
+          {
+            action: 'webhook.test.sent',
+            outcome: 'success',
+            target,
+            data: { delivery_id: deliveryId, event_type: eventType },
+          },
         ]);
         return { deliveryId, eventId };
       }),
@@ -298,6 +311,15 @@ export function createSubscriptionService({
 }
 
 export type SubscriptionService = ReturnType<typeof createSubscriptionService>;
+
+/** What a test says: of `webhook.test` the subscription itself, of any other type the catalogue's example. */
+function testDataOf(eventType: string, subscriptionId: string): JsonObject {
+  if (eventType === TEST) return { subscription_id: subscriptionId, message: 'This is a test delivery.' };
+  const known = findEventType(eventType);
+  if (known === undefined)
+    throw invalidField('body.event_type', 'is not in the catalogue (GET /api/v1/event-types)');
+  return known.example;
+}
 
 function fieldsOf(patch: SubscriptionPatch): string[] {
   return Object.entries(patch).flatMap(([name, value]) => (value === undefined ? [] : [name]));

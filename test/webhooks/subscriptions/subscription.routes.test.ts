@@ -314,37 +314,6 @@ describe('DELETE /api/v1/webhooks/{id}', () => {
   });
 });
 
-describe('POST /api/v1/webhooks/{id}/test', () => {
-  it('refuses fields: it takes none', async () => {
-    const id = await rooms.subscribe();
-    const { status, body } = await rooms.send('POST', `${PATH}/${id}/test`, { event_type: 'org.created' });
-    expect(status).toBe(400);
-    expect(body).toMatchObject({ errors: [{ path: 'body.event_type' }] });
-    expect((await rooms.send('POST', `${PATH}/${id}/test`, {})).status).toBe(202);
-  });
-
-  it('sends webhook.test to this subscription alone, once for an idempotency key', async () => {
-    const id = await rooms.subscribe({ event_types: ['org.created'] });
-    const headers = { 'idempotency-key': 'test-1' };
-    const first = await rooms.send('POST', `${PATH}/${id}/test`, undefined, headers);
-    expect(first.status).toBe(202);
-    expect((await rooms.send('POST', `${PATH}/${id}/test`, undefined, headers)).body).toEqual(first.body);
-    const { rows } = await rooms.database.query(
-      'SELECT id, subscription_id, event_type, test FROM deliveries WHERE event_id = $1',
-      [first.body.event_id],
-    );
-    expect(rows).toEqual([
-      { id: first.body.delivery_id, subscription_id: id, event_type: 'webhook.test', test: true },
-    ]);
-  });
-
-  it('is refused while it is inactive', async () => {
-    const id = await rooms.subscribe({ active: false });
-    const { status, body } = await rooms.send('POST', `${PATH}/${id}/test`);
-    expect([status, body.error]).toEqual([409, 'subscription_inactive']);
-  });
-});
-
 describe('events about subscriptions', () => {
   it('go to other subscriptions and never to the one they are about', async () => {
     const watcher = await rooms.subscribe({ event_types: ['webhook.*'], sink: 'audit' }, '/t/acme');

@@ -1,0 +1,170 @@
+// Event types of authentication. Those that the service emits are told apart by `method`, or `token_type`.
+import { z } from 'zod';
+import { emitted, inCategory, published } from './event-type.ts';
+import {
+  address,
+  agentId,
+  audience,
+  clientId,
+  count,
+  EXAMPLE,
+  expiresIn,
+  fingerprint,
+  id,
+  keyId,
+  reason,
+  scope,
+  stage,
+  text,
+  tokenId,
+} from './fields.ts';
+
+const byChallenge = {
+  method: z.literal('challenge_response'),
+  agent_id: agentId,
+  key_id: keyId,
+  key_fingerprint: fingerprint,
+};
+const byClient = {
+  method: z.literal('client_credentials'),
+  client_id: clientId,
+  sub: id('`sub` of the token: the linked agent, else the application.'),
+  agent_id: agentId.optional(),
+};
+const issued = {
+  token_id: tokenId,
+  client_id: clientId,
+  scope,
+  audience,
+  expires_in: expiresIn,
+};
+const repetitions = count('How many such failures this event stands for: there is one a minute at most.');
+
+const loginSuccess = z.discriminatedUnion('method', [
+  z.strictObject({ ...byChallenge, address }),
+  z.strictObject({ ...byClient, address }),
+]);
+
+const loginFailure = z.discriminatedUnion('method', [
+  z.strictObject({ ...byChallenge, address, stage, reason, count: repetitions }),
+  z.strictObject({
+    method: z.enum(['client_credentials']),
+    client_id: clientId,
+    address,
+    reason,
+    count: repetitions,
+  }),
+]);
+
+const tokenIssued = z.discriminatedUnion('method', [
+  z.strictObject({ ...byChallenge, ...issued }),
+  z.strictObject({ ...byClient, ...issued }),
+  z.strictObject({ method: z.literal('refresh_token'), agent_id: agentId, key_id: keyId, ...issued }),
+  z.strictObject({
+    method: z.literal('token_exchange'),
+    agent_id: agentId.describe('The agent that acts.'),
+    ...issued,
+    delegation_id: id('The delegation on which the agent acts.'),
+    subject_id: id('`sub` of the token: whom the agent acts for.'),
+    actor_token_id: id("`jti` of the agent's own token."),
+    subject_token_id: id("`jti` of the subject's token, when it is of this issuer.").optional(),
+    actors: z.array(z.string()).describe('Ids of all who act, the last one first.'),
+  }),
+]);
+
+const revokedBy = text('The client that asked for it.');
+const tokenRevoked = z.discriminatedUnion('token_type', [
+  z.strictObject({
+    token_type: z.literal('access_token'),
+    token_id: tokenId,
+    sub: id('`sub` of the token.'),
+    client_id: clientId,
+    revoked_by: revokedBy,
+  }),
+  z.strictObject({
+    token_type: z.literal('refresh_token'),
+    family_id: id('The refresh tokens that came of one authentication: all of them have ended.'),
+    sub: id('The agent.'),
+    client_id: clientId,
+    revoked_by: revokedBy,
+  }),
+]);
+
+const KEY = { agent_id: EXAMPLE.agentId, key_id: EXAMPLE.keyId, key_fingerprint: EXAMPLE.fingerprint };
+
+export const AUTHENTICATION = inCategory('Authentication', [
+  emitted('auth.login.success', 'An agent or an application has authenticated.', loginSuccess, {
+    method: 'challenge_response',
+    ...KEY,
+    address: EXAMPLE.address,
+  }),
+  emitted('auth.login.failure', 'An authentication with a known key or client failed.', loginFailure, {
+    method: 'challenge_response',
+    ...KEY,
+    address: EXAMPLE.address,
+    stage: 'verify',
+    reason: 'invalid_signature',
+    count: 3,
+  }),
+  emitted('auth.token.issued', 'An access token was issued.', tokenIssued, {
+    method: 'challenge_response',
+    ...KEY,
+    token_id: EXAMPLE.tokenId,
+    client_id: 'service-agent',
+    scope: 'openid wallet:sign',
+    audience: 'https://api.example.com',
+    expires_in: 300,
+  }),
+  emitted('auth.token.revoked', 'A token was revoked.', tokenRevoked, {
+    token_type: 'access_token',
+    token_id: EXAMPLE.tokenId,
+    sub: EXAMPLE.agentId,
+    client_id: 'service-agent',
+    revoked_by: EXAMPLE.applicationId,
+  }),
+  published(
+    'auth.logout',
+    'A session ended.',
+    {
+      user_id: text('The user.'),
+      session_id: text('The session.'),
+      reason: text('Why: `user`, `timeout` or `administrator`.'),
+    },
+    { user_id: EXAMPLE.userId, session_id: 's-7731', reason: 'user' },
+  ),
+]);
+
+export const MFA_AND_RISK = inCategory('MFA and risk', [
+  published(
+    'auth.mfa.challenge',
+    'A second factor was asked for.',
+    {
+      user_id: text('The user.'),
+      factor: text('`totp`, `webauthn`, `sms` …'),
+      challenge_id: text('The challenge.'),
+    },
+    { user_id: EXAMPLE.userId, factor: 'webauthn', challenge_id: 'c-1903' },
+  ),
+  published(
+    'auth.mfa.verify',
+    'A second factor was verified.',
+    {
+      user_id: text('The user.'),
+      factor: text('`totp`, `webauthn`, `sms` …'),
+      challenge_id: text('The challenge.'),
+      success: z.boolean().describe('Whether the answer was right.'),
+    },
+    { user_id: EXAMPLE.userId, factor: 'webauthn', challenge_id: 'c-1903', success: true },
+  ),
+  published(
+    'auth.adaptive_mfa.triggered',
+    'A risk rule asked for a second factor.',
+    {
+      user_id: text('The user.'),
+      rule: text('The rule.'),
+      risk_score: z.number().describe('From 0 to 1.'),
+      address: text('IP address of the user.'),
+    },
+    { user_id: EXAMPLE.userId, rule: 'new_country', risk_score: 0.82, address: EXAMPLE.address },
+  ),
+]);

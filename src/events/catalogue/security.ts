@@ -1,0 +1,87 @@
+// Event types of security: what a correct client does not do.
+import { z } from 'zod';
+import { emitted, inCategory } from './event-type.ts';
+import {
+  address,
+  agentId,
+  clientId,
+  count,
+  EXAMPLE,
+  failures,
+  fingerprint,
+  id,
+  keyId,
+  reason,
+  stage,
+  windowSeconds,
+} from './fields.ts';
+
+const key = { agent_id: agentId, key_id: keyId, key_fingerprint: fingerprint };
+
+const bruteForce = z.union([
+  z
+    .strictObject({ ...key, address, stage, failures, window_seconds: windowSeconds })
+    .describe('Wrong signatures for a key.'),
+  z
+    .strictObject({
+      method: z.literal('client_credentials'),
+      client_id: clientId,
+      address,
+      reason,
+      failures,
+      window_seconds: windowSeconds,
+    })
+    .describe('Wrong secrets for a client.'),
+  z
+    .strictObject({
+      method: z.literal('enrollment'),
+      agent_id: agentId.optional(),
+      enrollment_token_id: id('The enrollment token; absent when none was guessed.').optional(),
+      address,
+      failures,
+      window_seconds: windowSeconds,
+    })
+    .describe('Wrong enrollment tokens, or wrong proofs for one.'),
+]);
+
+const KEY = { agent_id: EXAMPLE.agentId, key_id: EXAMPLE.keyId, key_fingerprint: EXAMPLE.fingerprint };
+
+export const SECURITY = inCategory('Security', [
+  emitted('security.brute_force.detected', 'Many authentications failed in a short time.', bruteForce, {
+    ...KEY,
+    address: EXAMPLE.address,
+    stage: 'verify',
+    failures: 20,
+    window_seconds: 300,
+  }),
+  emitted(
+    'security.refresh_token.reuse',
+    'A spent refresh token was presented again; all that came of the same authentication has ended.',
+    z.strictObject({
+      agent_id: agentId,
+      key_id: keyId,
+      family_id: id('The refresh tokens that came of one authentication.'),
+      client_id: clientId,
+      address,
+    }),
+    {
+      agent_id: EXAMPLE.agentId,
+      key_id: EXAMPLE.keyId,
+      family_id: EXAMPLE.familyId,
+      client_id: 'service-agent',
+      address: EXAMPLE.address,
+    },
+  ),
+  emitted(
+    'security.suspicious_activity',
+    'Something happened that a correct client does not do, such as the use of a revoked key.',
+    z.strictObject({
+      ...key,
+      address,
+      stage,
+      kind: z.enum(['revoked_key_used']),
+      count: count('How often since the last such event: there is one a minute at most.'),
+    }),
+    { ...KEY, address: EXAMPLE.address, stage: 'challenge', kind: 'revoked_key_used', count: 1 },
+  ),
+]);

@@ -1,0 +1,64 @@
+// The catalogue of event types over HTTP. It is the same for every tenant.
+import { ServiceError } from '../errors/service-error.ts';
+import { defineRoute, type Route } from '../http/route.ts';
+import { CATALOGUE, findEventType } from './catalogue.ts';
+import {
+  eventTypeList,
+  eventTypeParams,
+  eventTypeQuery,
+  eventTypeSchema,
+  presentEventType,
+} from './event-type.schemas.ts';
+
+const TAG = 'Events';
+
+/** Source: Specification, "Event types". */
+export function createEventTypeRoutes(): Route[] {
+  // Made once, when first asked for: the schemas are some work, and never change.
+  let shown: ReturnType<typeof presentEventType>[] | undefined;
+  return [
+    defineRoute({
+      method: 'GET',
+      path: '/api/v1/event-types',
+      operationId: 'listEventTypes',
+      summary: 'List the known event types',
+      tag: TAG,
+      scope: 'webhooks:read',
+      request: { query: eventTypeQuery },
+      responses: {
+        200: {
+          description: "All of them on one page. A tenant's own types work without being listed.",
+          schema: eventTypeList,
+        },
+      },
+      errors: [],
+      handler: ({ query: { category, reserved } }) => {
+        shown ??= CATALOGUE.map(presentEventType);
+        const data = shown.filter(
+          (entry) =>
+            (category === undefined || entry.category === category) &&
+            (reserved === undefined || String(entry.reserved) === reserved),
+        );
+        return { status: 200, body: { data, next_cursor: null } };
+      },
+    }),
+
+    defineRoute({
+      method: 'GET',
+      path: '/api/v1/event-types/:type',
+      operationId: 'getEventType',
+      summary: 'Read an event type: its JSON Schemas, and an example',
+      tag: TAG,
+      scope: 'webhooks:read',
+      request: { params: eventTypeParams },
+      responses: { 200: { description: 'The event type', schema: eventTypeSchema } },
+      errors: ['not_found'],
+      handler: ({ params }) => {
+        const entry = findEventType(params.type);
+        if (entry === undefined)
+          throw new ServiceError('not_found', { detail: 'The catalogue has no event type of this name.' });
+        return { status: 200, body: presentEventType(entry) };
+      },
+    }),
+  ];
+}

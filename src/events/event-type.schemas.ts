@@ -1,0 +1,44 @@
+// The shapes of the catalogue of event types.
+import { z } from 'zod';
+import { bodySchemaOf, CATEGORIES, dataSchemaOf, type EventType, exampleOf } from './catalogue.ts';
+
+export const eventTypeParams = z.object({ type: z.string() });
+
+export const eventTypeQuery = z.object({
+  category: z.enum(CATEGORIES).optional(),
+  reserved: z
+    .enum(['true', 'false'])
+    .optional()
+    .meta({ description: '`true`: those that only the service emits; `false`: those to publish.' }),
+});
+
+const schema = z.record(z.string(), z.unknown());
+
+export const eventTypeSchema = z
+  .strictObject({
+    type: z.string(),
+    category: z.string(),
+    description: z.string(),
+    reserved: z.boolean().describe('Emitted by the service itself, and refused from publishers.'),
+    schema: schema.describe("JSON Schema (2020-12) of a delivery's body."),
+    data_schema: schema.describe(
+      'JSON Schema (2020-12) of its `data`: exact for a reserved type, a suggestion that nobody is held to for another.',
+    ),
+    example: schema.describe("A delivery's body."),
+  })
+  .meta({ id: 'EventType' });
+
+export const eventTypeList = z.strictObject({ data: z.array(eventTypeSchema), next_cursor: z.null() });
+
+export function presentEventType(entry: EventType): z.input<typeof eventTypeSchema> {
+  const { type, category, description, reserved } = entry;
+  return {
+    type,
+    category,
+    description,
+    reserved,
+    schema: bodySchemaOf(entry),
+    data_schema: dataSchemaOf(entry),
+    example: exampleOf(entry),
+  };
+}

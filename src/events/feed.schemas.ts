@@ -1,0 +1,73 @@
+// The shapes of reading events.
+import { z } from 'zod';
+import { moment, pageParameters } from '../http/field-schemas.ts';
+import type { FeedService, ShownEvent } from './feed.service.ts';
+import { FEED_CURSOR } from './feed-cursor.ts';
+import { FILTER_PATTERN, isFilter, MAX_EVENT_TYPE_LENGTH } from './filter.ts';
+
+const timestamp = z.iso.datetime();
+
+export const feedQuery = z.object({
+  after: z
+    .string()
+    .regex(FEED_CURSOR, 'is not a cursor that the feed gave')
+    .optional()
+    .meta({
+      description:
+        'The `next_cursor` of the answer before; absent to begin with the oldest event that is kept.',
+    }),
+  limit: pageParameters.limit,
+  type: z
+    .string()
+    .max(MAX_EVENT_TYPE_LENGTH)
+    .refine(isFilter, 'must be an event type, or a pattern such as auth.*')
+    .optional()
+    .meta({ pattern: FILTER_PATTERN, description: 'An event type, or a pattern such as `auth.*`.' }),
+  since: moment.optional().meta({ description: 'Accepted at this time or later.' }),
+});
+
+/** An id that is none is one that is not there. */
+export const eventParams = z.object({ event_id: z.string().regex(/^[\x21-\x7e]{1,128}$/) });
+
+/** What a delivery of the event carries, and when the event was accepted. */
+const shownEvent = z.object({
+  event_id: z.string(),
+  type: z.string(),
+  occurred_at: timestamp,
+  tenant_id: z.uuid(),
+  data: z.record(z.string(), z.unknown()),
+  created_at: timestamp.describe('When it was accepted.'),
+});
+
+export const feedPage = z
+  .object({
+    data: z.array(shownEvent),
+    next_cursor: z.string().describe('The place after these events, for `after`.'),
+    has_more: z.boolean().describe('Whether asking again at once gives more.'),
+  })
+  .meta({ id: 'EventFeed' });
+
+export const eventDetails = shownEvent
+  .extend({
+    test: z.boolean().describe('Only tried a receiver: nothing has happened.'),
+    deliveries: z
+      .array(z.object({ id: z.uuid(), subscription_id: z.uuid(), status: z.string() }))
+      .describe('Up to 1,000.'),
+  })
+  .meta({ id: 'EventDetails' });
+
+export function presentEvent({ body, createdAt }: ShownEvent) {
+  return { ...body, created_at: createdAt.toISOString() };
+}
+
+export function presentDetails(event: Awaited<ReturnType<FeedService['get']>>) {
+  return {
+    ...presentEvent(event),
+    test: event.test,
+    deliveries: event.deliveries.map(({ id, subscriptionId, status }) => ({
+      id,
+      subscription_id: subscriptionId,
+      status,
+    })),
+  };
+}

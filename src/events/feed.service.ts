@@ -1,0 +1,129 @@
+// Reads events: the feed that a poller follows without missing one, and single events with their deliveries. It changes nothing.
+import type { RequestContext } from '../context.ts';
+import type { Database } from '../database/database.ts';
+import type { Queryable } from '../database/transaction.ts';
+import { invalidField, ServiceError } from '../errors/service-error.ts';
+import type { JsonObject } from './event.ts';
+import type { FeedStore, StoredEvent } from './feed.store.ts';
+import {
+  decodePlace,
+  encodePlace,
+  FEED_KEPT_MS,
+  FEED_SLACK_MS,
+  FEED_START,
+  type FeedPlace,
+  placeBefore,
+  placeOf,
+} from './feed-cursor.ts';
+
+/** An event as people see it; `body` is parsed from the bytes that its deliveries carry. */
+export type ShownEvent = { readonly body: JsonObject; readonly createdAt: Date; readonly test: boolean };
+
+/** A delivery of an event. */
+export type EventDelivery = { readonly id: string; readonly subscriptionId: string; readonly status: string };
+
+/** `type` is an event type, or a pattern such as `auth.*`. */
+export type FeedQuery = {
+  readonly limit: number;
+  readonly after?: string | undefined;
+  readonly since?: Date | undefined;
+  readonly type?: string | undefined;
+};
+
+/**
+ * The event feed. Events are shown in the order (transaction, id), and only those below which every transaction has ended: an event
+ * that commits late comes late, and never behind a cursor.
+ * @param deliveries gives the deliveries of an event by its row
+ */
+export function createFeedService({
+  database,
+  store,
+  deliveries,
+  now = () => Date.now(),
+}: {
+  database: Pick<Database, 'query'>;
+  store: FeedStore;
+  deliveries: {
+    listOfEvent(queryable: Queryable, tenantId: string, eventRow: string): Promise<EventDelivery[]>;
+  };
+  now?: (() => number) | undefined;
+}) {
+  /** @throws ServiceError `cursor_expired` when events after it may be gone, `invalid_request` for a text that is no cursor */
+  const placeAfter = (cursor: string | undefined): FeedPlace => {
+    if (cursor === undefined) return FEED_START;
+    const place = decodePlace(cursor);
+    if (place === undefined) throw invalidField('query.after', 'is not a cursor that the feed gave');
+    if (place.at < now() - FEED_KEPT_MS)
+      throw expired(
+        'The cursor is older than the 30 days for which events are kept: some after it are gone.',
+      );
+    return place;
+  };
+
+  return {
+    /**
+     * The events after a cursor, the oldest first.
+     * @returns `nextCursor` is always there; `hasMore` says whether asking again at once gives more
+     * @throws ServiceError `cursor_expired`, `invalid_request`
+     */
+    read: async (
+      context: RequestContext,
+      { limit, after, since, type }: FeedQuery,
+    ): Promise<{ data: ShownEvent[]; nextCursor: string; hasMore: boolean }> => {
+      const place = placeAfter(after);
+      const page = await store.read(context.transaction ?? database, context.tenant.id, {
+        after: place,
+        floor: new Date(Math.max(0, Math.max(place.at, since?.getTime() ?? 0) - FEED_SLACK_MS)),
+        since,
+        ...readType(type),
+        limit,
+      });
+      if (place.xid >= page.newest)
+        throw expired('The cursor is of a database that was replaced: its places mean nothing here.');
+      const end = placeBefore(page.horizon, page.readAt.getTime());
+      // Never back: what was under way at an earlier reading may hold the horizon below the cursor.
+      const next = page.hasMore && page.last !== undefined ? placeOf(page.last) : later(place, end);
+      return { data: page.events.map(show), nextCursor: encodePlace(next), hasMore: page.hasMore };
+    },
+
+    /** One event, tests included, with its deliveries. @throws ServiceError `not_found` */
+    get: async (
+      context: RequestContext,
+      eventId: string,
+    ): Promise<ShownEvent & { readonly deliveries: readonly EventDelivery[] }> => {
+      const unit = context.transaction ?? database;
+      const event = await store.find(unit, context.tenant.id, eventId);
+      if (event === undefined)
+        throw new ServiceError('not_found', { detail: 'There is no event with this id.' });
+      return {
+        ...show(event),
+        deliveries: await deliveries.listOfEvent(unit, context.tenant.id, event.id),
+      };
+    },
+  };
+}
+
+export type FeedService = ReturnType<typeof createFeedService>;
+
+function readType(type: string | undefined) {
+  const isPattern = type?.endsWith('.*') === true;
+  return {
+    exact: isPattern || type === '*' ? undefined : type,
+    prefix: isPattern ? type?.slice(0, -1) : undefined,
+  };
+}
+
+function later(a: FeedPlace, b: FeedPlace): FeedPlace {
+  if (a.xid > b.xid) return a;
+  return b;
+}
+
+function show({ body, createdAt, test }: StoredEvent): ShownEvent {
+  return { body: JSON.parse(body.toString('utf8')), createdAt, test };
+}
+
+function expired(detail: string): ServiceError {
+  return new ServiceError('cursor_expired', {
+    detail: `${detail} Begin again without \`after\`, with \`since\` if not from the oldest.`,
+  });
+}

@@ -1,0 +1,140 @@
+// The SQL by which events are read: the feed, and one event. It must never show an event of a transaction below which another is under way.
+import type { Queryable } from '../database/transaction.ts';
+import type { FeedPlace } from './feed-cursor.ts';
+
+/** An event as it is stored; `body` is what each delivery carries. */
+export type StoredEvent = {
+  readonly id: string;
+  readonly xid: bigint;
+  readonly test: boolean;
+  readonly body: Buffer;
+  readonly createdAt: Date;
+};
+
+/** What the feed is asked for. `types` are exact names, or prefixes with their last dot; `floor` bounds the ids that are read. */
+export type FeedRequest = {
+  readonly after: FeedPlace;
+  readonly floor: Date;
+  readonly since: Date | undefined;
+  readonly exact: string | undefined;
+  readonly prefix: string | undefined;
+  readonly limit: number;
+};
+
+/**
+ * `horizon`: below it all transactions have ended. `newest`: no transaction has this number yet. `hasMore`: there is something after
+ * `last`, the last row that was looked at.
+ */
+export type FeedPage = {
+  readonly events: readonly StoredEvent[];
+  readonly horizon: bigint;
+  readonly newest: bigint;
+  readonly readAt: Date;
+  readonly hasMore: boolean;
+  readonly last: { readonly xid: bigint; readonly id: string } | undefined;
+};
+
+type Row = {
+  horizon: string;
+  newest: string;
+  read_at: Date;
+  scanned: number;
+  matched: number;
+  last_xid: string | null;
+  last_id: string | null;
+  id: string | null;
+  xid: string;
+  test: boolean;
+  body: Buffer;
+  created_at: Date;
+};
+
+/** Bodies of a page in bytes, unless the first alone is larger. */
+const MAX_PAGE_BYTES = 4 * 1024 * 1024;
+
+/** Rows that a request with a type looks at: a rare one must not read everything at once. */
+const MAX_SCANNED = 5_000;
+
+const PAGE = `
+WITH moment AS (
+  SELECT pg_snapshot_xmin(pg_current_snapshot()) AS horizon, pg_snapshot_xmax(pg_current_snapshot()) AS newest, now() AS read_at
+), scanned AS (
+  SELECT e.xid, e.id, e.type, octet_length(e.body) AS size
+  FROM events e
+  WHERE e.tenant_id = $1 AND NOT e.test AND (e.xid, e.id) > ($2::xid8, $3::uuid) AND e.id >= uuid_of_time($4::timestamptz)
+    AND e.xid < (SELECT horizon FROM moment) AND ($5::timestamptz IS NULL OR e.created_at >= $5)
+  ORDER BY e.xid, e.id LIMIT $8
+), matched AS (
+  SELECT xid, id, row_number() OVER place AS n, sum(size) OVER place - size AS before
+  FROM scanned WHERE ($6::text IS NULL OR type = $6) AND ($7::text IS NULL OR starts_with(type, $7))
+  WINDOW place AS (ORDER BY xid, id)
+), page AS (
+  SELECT * FROM matched WHERE n <= $9 AND before < ${MAX_PAGE_BYTES}
+), looked AS (
+  SELECT xid AS last_xid, id AS last_id FROM scanned ORDER BY xid DESC, id DESC LIMIT 1
+)
+SELECT moment.horizon::text, moment.newest::text, moment.read_at, (SELECT count(*)::int FROM scanned) AS scanned,
+  (SELECT count(*)::int FROM matched) AS matched, looked.last_xid::text, looked.last_id,
+  page.id, page.xid::text, e.test, e.body, e.created_at
+FROM moment LEFT JOIN looked ON true LEFT JOIN page ON true LEFT JOIN events e ON e.id = page.id
+ORDER BY page.n`;
+
+// A publisher may choose an id that the service has chosen before; the newer event is meant.
+const FIND = `
+SELECT id, xid::text, test, body, created_at FROM events WHERE tenant_id = $1 AND event_id = $2 ORDER BY id DESC LIMIT 1`;
+
+/** SQL of reading events; every function is one round trip on the caller's connection. */
+export function createFeedStore() {
+  return {
+    /** The events after a place, the oldest first; no more than a few MiB of them. */
+    read: async (
+      queryable: Queryable,
+      tenantId: string,
+      { after, floor, since, exact, prefix, limit }: FeedRequest,
+    ): Promise<FeedPage> => {
+      const isFiltered = exact !== undefined || prefix !== undefined;
+      const scan = isFiltered ? MAX_SCANNED : limit + 1;
+      const { rows } = await queryable.query<Row>(PAGE, [
+        tenantId,
+        after.xid.toString(),
+        after.id,
+        floor,
+        since ?? null,
+        exact ?? null,
+        prefix ?? null,
+        scan,
+        limit,
+      ]);
+      const [first] = rows;
+      if (first === undefined) throw new Error('the feed gave no row');
+      const events = rows.flatMap((row) => (row.id === null ? [] : [read(row, row.id)]));
+      const isCut = events.length < first.matched;
+      const { last_xid: xid, last_id: id } = first;
+      const looked = xid === null || id === null ? undefined : { xid: BigInt(xid), id };
+      return {
+        events,
+        horizon: BigInt(first.horizon),
+        newest: BigInt(first.newest),
+        readAt: first.read_at,
+        hasMore: isCut || first.scanned >= scan,
+        last: isCut ? events.at(-1) : looked,
+      };
+    },
+
+    /** One event, a test too. */
+    find: async (
+      queryable: Queryable,
+      tenantId: string,
+      eventId: string,
+    ): Promise<StoredEvent | undefined> => {
+      const { rows } = await queryable.query<Row & { id: string }>(FIND, [tenantId, eventId]);
+      return rows[0] === undefined ? undefined : read(rows[0], rows[0].id);
+    },
+  };
+}
+
+export type FeedStore = ReturnType<typeof createFeedStore>;
+
+function read(row: Row, id: string): StoredEvent {
+  return { id, xid: BigInt(row.xid), test: row.test, body: row.body, createdAt: row.created_at };
+}
