@@ -8,14 +8,10 @@ import { FILTER_PATTERN, isFilter, MAX_EVENT_TYPE_LENGTH } from './filter.ts';
 const timestamp = z.iso.datetime();
 
 export const feedQuery = z.object({
-  after: z
-    .string()
-    .regex(FEED_CURSOR, 'is not a cursor that the feed gave')
-    .optional()
-    .meta({
-      description:
-        'The `next_cursor` of the answer before; absent to begin with the oldest event that is kept.',
-    }),
+  after: z.string().regex(FEED_CURSOR, 'is not a cursor that the feed gave').optional().meta({
+    description:
+      'The `next_cursor` of the answer before; absent to begin with the oldest event that is kept.',
+  }),
   limit: pageParameters.limit,
   type: z
     .string()

@@ -53,7 +53,7 @@ async function prepare(route: Route, { owner, stranger }: Parties): Promise<Prep
   const path = await pathOf(Array.from({ length: count }, () => owner));
   await fillList(route, path, owner);
   const body = await fillBody(route, owner, path);
-  const foreignPaths = count === 0 ? [] : [path];
+  const foreignPaths = count === 0 || SAME_FOR_ALL.has(route.operationId) ? [] : [path];
   for (let mask = 1; mask < 2 ** count - 1; mask += 1)
     foreignPaths.push(
       await pathOf(Array.from({ length: count }, (_, place) => (mask & (1 << place) ? stranger : owner))),

@@ -9,12 +9,12 @@ import {
   count,
   EXAMPLE,
   expiresIn,
+  failedUse,
   fingerprint,
   id,
   keyId,
   reason,
   scope,
-  stage,
   text,
   tokenId,
 } from './fields.ts';
@@ -46,9 +46,9 @@ const loginSuccess = z.discriminatedUnion('method', [
 ]);
 
 const loginFailure = z.discriminatedUnion('method', [
-  z.strictObject({ ...byChallenge, address, stage, reason, count: repetitions }),
+  z.strictObject({ ...failedUse, reason, count: repetitions }),
   z.strictObject({
-    method: z.enum(['client_credentials']),
+    method: z.enum(['client_credentials', 'token_exchange']),
     client_id: clientId,
     address,
     reason,

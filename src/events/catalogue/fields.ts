@@ -29,7 +29,17 @@ export const audience = text('Audience of the token.');
 export const expiresIn = count('Seconds until the token expires.');
 export const failures = count('Failures in the window.');
 export const windowSeconds = count('Length of the window in seconds.');
-export const stage = z.enum(['challenge', 'verify']).describe('The route on which it failed.');
+
+/** Where an agent's authentication failed: of the three, a refresh token may outlive the key that it came of. */
+export const failedUse = {
+  method: z.enum(['challenge_response', 'refresh_token']),
+  stage: z.enum(['challenge', 'verify', 'refresh']).describe('Where it failed.'),
+  agent_id: agentId,
+  key_id: keyId,
+  key_fingerprint: fingerprint.nullable().describe('Null when the key is gone.'),
+  address,
+};
+
 export const reason = text('An error code.');
 
 /** Values of examples. */

@@ -7,20 +7,17 @@ import {
   clientId,
   count,
   EXAMPLE,
+  failedUse,
   failures,
-  fingerprint,
   id,
   keyId,
   reason,
-  stage,
   windowSeconds,
 } from './fields.ts';
 
-const key = { agent_id: agentId, key_id: keyId, key_fingerprint: fingerprint };
-
-const bruteForce = z.union([
+const bruteForce = z.discriminatedUnion('method', [
   z
-    .strictObject({ ...key, address, stage, failures, window_seconds: windowSeconds })
+    .strictObject({ ...failedUse, failures, window_seconds: windowSeconds })
     .describe('Wrong signatures for a key.'),
   z
     .strictObject({
@@ -48,9 +45,10 @@ const KEY = { agent_id: EXAMPLE.agentId, key_id: EXAMPLE.keyId, key_fingerprint:
 
 export const SECURITY = inCategory('Security', [
   emitted('security.brute_force.detected', 'Many authentications failed in a short time.', bruteForce, {
+    method: 'challenge_response',
+    stage: 'verify',
     ...KEY,
     address: EXAMPLE.address,
-    stage: 'verify',
     failures: 20,
     window_seconds: 300,
   }),
@@ -76,12 +74,17 @@ export const SECURITY = inCategory('Security', [
     'security.suspicious_activity',
     'Something happened that a correct client does not do, such as the use of a revoked key.',
     z.strictObject({
-      ...key,
-      address,
-      stage,
+      ...failedUse,
       kind: z.enum(['revoked_key_used']),
       count: count('How often since the last such event: there is one a minute at most.'),
     }),
-    { ...KEY, address: EXAMPLE.address, stage: 'challenge', kind: 'revoked_key_used', count: 1 },
+    {
+      method: 'challenge_response',
+      stage: 'challenge',
+      ...KEY,
+      address: EXAMPLE.address,
+      kind: 'revoked_key_used',
+      count: 1,
+    },
   ),
 ]);
