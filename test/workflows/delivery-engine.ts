@@ -70,7 +70,16 @@ let installed = false;
 /** @returns a database, a tenant and a receiver of the test's own, and `startProcess` for relay, worker and sweep */
 export async function createEngine(
   defaultMode: 'all' | 'retries' = 'all',
-  { recovery = LANE_RECOVERY }: { recovery?: LaneRecovery } = {},
+  {
+    recovery = LANE_RECOVERY,
+    egress = {},
+    sendTimeoutMs,
+  }: {
+    recovery?: LaneRecovery;
+    egress?: Parameters<typeof createGuardedAgent>[0];
+    /** Instead of the 15 s of an attempt. */
+    sendTimeoutMs?: number;
+  } = {},
 ) {
   if (!installed) installTemporalRuntime(() => undefined);
   installed = true;
@@ -81,7 +90,7 @@ export async function createEngine(
   const client = createTemporalClient(connection, { namespace });
   const queue = `test-${randomUUID()}`;
   const taskQueues: TaskQueues = { main: queue, attempts: `${queue}-attempts`, slow: `${queue}-slow` };
-  const agent = createGuardedAgent({ allowedNetworks: ['127.0.0.0/8'] });
+  const agent = createGuardedAgent({ allowedNetworks: ['127.0.0.0/8'], ...egress });
   const notifier = createOutboxNotifier({ url });
   const services = wire();
   const context = await createTenantContext(database);
@@ -123,7 +132,10 @@ export async function createEngine(
     const { audit, events, subscriptions, sealing } = services;
     const lanes = { ...services.lanes, ...replaced };
     const records = createAttemptRecordService({ database, store, audit, events, lanes, subscriptions });
-    const sender = createDeliverySender({ agent });
+    const real = createDeliverySender({ agent });
+    const sender: typeof real = {
+      send: (attempt) => real.send({ ...attempt, timeoutMs: sendTimeoutMs ?? attempt.timeoutMs }),
+    };
     const attempts = createAttemptService({ database, store, sender, sealing, records, monitor });
     return { monitor, attempts, records };
   }

@@ -14,6 +14,7 @@ import {
   type Server as RawServer,
   type Socket,
 } from 'node:net';
+import type { TlsOptions } from 'node:tls';
 
 const folder = new URL('./certificates/', import.meta.url);
 const pem = (name: string) => readFileSync(new URL(name, folder), 'utf8');
@@ -47,16 +48,17 @@ export function startReceiver(listener: RequestListener, host = '127.0.0.1'): Pr
 export function startSecureReceiver(
   listener: (request: IncomingMessage, response: ServerResponse) => void,
   certificate = 'receiver.pem',
+  options: TlsOptions = {},
 ): Promise<LocalReceiver> {
   return listen(
-    createSecureServer({ key: pem('receiver-key.pem'), cert: pem(certificate) }, listener),
+    createSecureServer({ key: pem('receiver-key.pem'), cert: pem(certificate), ...options }, listener),
     '127.0.0.1',
   );
 }
 
-/** A receiver that gets bare sockets. Errors on them are expected and ignored. */
+/** A receiver that gets bare sockets, which stay writable when the other side ends. Errors on them are expected and ignored. */
 export function startRawReceiver(onSocket: (socket: Socket) => void): Promise<LocalReceiver> {
-  const server = createRawServer((socket) => {
+  const server = createRawServer({ allowHalfOpen: true }, (socket) => {
     socket.on('error', () => {});
     onSocket(socket);
   });
