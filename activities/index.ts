@@ -1,12 +1,18 @@
 // All activities of the worker, by the names that workflows call them.
 import { createAgentKeyRotationActivities } from './agent-key-rotation.ts';
 import { createWebhookDeliveryActivities } from './webhook-delivery.ts';
+import { createWebhookSecretRotationActivities } from './webhook-secret-rotation.ts';
 
 export function createActivities(
   services: Parameters<typeof createWebhookDeliveryActivities>[0] &
-    Parameters<typeof createAgentKeyRotationActivities>[0],
+    Parameters<typeof createAgentKeyRotationActivities>[0] &
+    Parameters<typeof createWebhookSecretRotationActivities>[0],
 ) {
-  return { ...createWebhookDeliveryActivities(services), ...createAgentKeyRotationActivities(services) };
+  return {
+    ...createWebhookDeliveryActivities(services),
+    ...createAgentKeyRotationActivities(services),
+    ...createWebhookSecretRotationActivities(services),
+  };
 }
 
 export type Activities = ReturnType<typeof createActivities>;

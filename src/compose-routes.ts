@@ -51,6 +51,7 @@ import { createUserinfoRoutes } from './tokens/userinfo.routes.ts';
 import { createUserinfoService } from './tokens/userinfo.service.ts';
 import { createTrustedIssuerRoutes } from './trusted-issuers/trusted-issuer.routes.ts';
 import { createDeliveryRoutes } from './webhooks/deliveries/delivery.routes.ts';
+import { createSigningSecretRoutes } from './webhooks/subscriptions/signing-secret.routes.ts';
 import { createSubscriptionRoutes } from './webhooks/subscriptions/subscription.routes.ts';
 
 /** Wires the HTTP interface: the services behind it and its route table. */
@@ -157,6 +158,7 @@ export function composeRoutes(config: Config, core: Core, logger: Logger) {
     }),
     ...createEventTypeRoutes(),
     ...createSubscriptionRoutes({ subscriptions: core.subscriptions }),
+    ...createSigningSecretRoutes({ signingSecrets: core.signingSecrets, subscriptions: core.subscriptions }),
     ...createDeliveryRoutes({ deliveries: core.deliveries, workflows: config.temporal }),
   ];
   return {

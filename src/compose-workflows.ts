@@ -49,6 +49,8 @@ export function composeWorkflows(
     starter: entities,
     describe: {
       agentKeyRotation: ({ tenantId, id }) => rotationSteps.describe({ tenantId, keyId: id }),
+      webhookSecretRotation: ({ tenantId, id }) =>
+        core.signingSecrets.describe({ tenantId, subscriptionId: id }),
     },
     onFailure,
   });

@@ -15,6 +15,8 @@ import { createEventStore } from './events/event.store.ts';
 import { createIssuerService } from './issuer/issuer.service.ts';
 import { createIssuerStore } from './issuer/issuer.store.ts';
 import { reasonOf } from './logging.ts';
+import { createWorkflowCommandService } from './temporal/workflow-command.service.ts';
+import { createWorkflowCommandStore } from './temporal/workflow-command.store.ts';
 import { createProvisionService } from './tenants/provision.service.ts';
 import { createTenantService } from './tenants/tenant.service.ts';
 import { createTenantStore } from './tenants/tenant.store.ts';
@@ -29,6 +31,8 @@ import { createLaneHealthStore } from './webhooks/lanes/lane-health.store.ts';
 import { LANE_RECOVERY } from './webhooks/lanes/lane-recovery.ts';
 import { createOutboxListener } from './webhooks/relay/outbox.listener.ts';
 import { createOutboxNotifier } from './webhooks/relay/outbox.notifier.ts';
+import { createSigningSecretService } from './webhooks/subscriptions/signing-secret.service.ts';
+import { createSigningSecretStore } from './webhooks/subscriptions/signing-secret.store.ts';
 import { createSubscriptionSealing } from './webhooks/subscriptions/subscription.sealing.ts';
 import { createSubscriptionService } from './webhooks/subscriptions/subscription.service.ts';
 import { createSubscriptionStore } from './webhooks/subscriptions/subscription.store.ts';
@@ -102,6 +106,15 @@ export function composeCore(config: Config, { logger, name }: { logger: Logger; 
     events,
     admittedNetworks: parseNetworks(config.webhookAllowedNetworks),
   });
+  const commands = createWorkflowCommandService({ store: createWorkflowCommandStore() });
+  const signingSecrets = createSigningSecretService({
+    store: createSigningSecretStore(),
+    database,
+    sealing,
+    audit,
+    events,
+    commands,
+  });
   return {
     url,
     database,
@@ -117,6 +130,7 @@ export function composeCore(config: Config, { logger, name }: { logger: Logger; 
     sealing,
     deliveries,
     subscriptions,
+    signingSecrets,
     close: async () => {
       await revocations.close();
       await Promise.all([notifier.close(), revocationNotifier.close()]);

@@ -61,7 +61,13 @@ export async function runWorker(config: Config): Promise<void> {
     connection,
     namespace,
     taskQueues: TASK_QUEUES,
-    activities: createActivities({ attempts, records, rotations, rotationSteps }),
+    activities: createActivities({
+      attempts,
+      records,
+      rotations,
+      rotationSteps,
+      signingSecrets: core.signingSecrets,
+    }),
   });
 
   const operations = createOperationsServer({

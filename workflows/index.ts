@@ -1,3 +1,4 @@
 // Every export is a workflow type, and its name is the wire name for ever.
 export { agentKeyRotation } from './agent-key-rotation.ts';
 export { webhookDelivery } from './webhook-delivery.ts';
+export { webhookSecretRotation } from './webhook-secret-rotation.ts';

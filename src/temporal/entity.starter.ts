@@ -19,6 +19,9 @@ export type EntityRequest = {
   readonly entityId: string;
   readonly summary?: string | undefined;
   readonly agentId?: string | undefined;
+  readonly subscriptionId?: string | undefined;
+  /** Of the receiver: a URL's path may carry a secret. */
+  readonly host?: string | undefined;
 };
 
 export function createEntityStarter({
@@ -31,11 +34,13 @@ export function createEntityStarter({
   const indexing = createIndexing();
 
   const tell = async (request: EntityRequest, indexed: boolean): Promise<void> => {
-    const { tenantId, workflow, entityId, summary, agentId } = request;
+    const { tenantId, workflow, entityId, summary, agentId, subscriptionId, host } = request;
     const input: EntityInput = { tenantId, id: entityId, indexed };
     const attributes = [
       { key: SEARCH_ATTRIBUTES.tenantId, value: tenantId },
-      ...(agentId === undefined ? [] : [{ key: SEARCH_ATTRIBUTES.agentId, value: agentId }]),
+      ...attribute(SEARCH_ATTRIBUTES.agentId, agentId),
+      ...attribute(SEARCH_ATTRIBUTES.subscriptionId, subscriptionId),
+      ...attribute(SEARCH_ATTRIBUTES.endpointHost, host),
     ];
     await client.withDeadline(Date.now() + CALL_TIMEOUT, () =>
       client.workflow.signalWithStart(workflow, {
@@ -65,3 +70,7 @@ export function createEntityStarter({
 }
 
 export type EntityStarter = ReturnType<typeof createEntityStarter>;
+
+function attribute<Key>(key: Key, value: string | undefined): { key: Key; value: string }[] {
+  return value === undefined ? [] : [{ key, value }];
+}

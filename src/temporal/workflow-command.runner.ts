@@ -13,7 +13,7 @@ const SETTINGS = { limit: 64, atOnce: 16, poll: 500, lease: 60_000, longestPause
 export type Describe = (entity: {
   tenantId: string;
   id: string;
-}) => Promise<Pick<EntityRequest, 'summary' | 'agentId'> | undefined>;
+}) => Promise<Omit<EntityRequest, 'tenantId' | 'workflow' | 'entityId'> | undefined>;
 
 /**
  * @param options.describe by workflow type
@@ -30,7 +30,7 @@ export function createWorkflowCommandRunner({
   database: Pick<Database, 'query'>;
   store: WorkflowCommandStore;
   starter: Pick<EntityStarter, 'tell'>;
-  describe: Readonly<Record<EntityWorkflow, Describe>>;
+  describe: Readonly<Partial<Record<EntityWorkflow, Describe>>>;
   onFailure: (error: unknown) => void;
   poll?: number | undefined;
 }) {
@@ -40,7 +40,7 @@ export function createWorkflowCommandRunner({
     if (first === undefined) return true;
     const { tenantId, workflow, entityId } = first;
     try {
-      const shown = await describe[workflow]({ tenantId, id: entityId });
+      const shown = await describe[workflow]?.({ tenantId, id: entityId });
       await starter.tell({ tenantId, workflow, entityId, ...shown });
       return true;
     } catch (error) {

@@ -122,6 +122,7 @@ const BODIES: Readonly<Record<string, (party: Party, path: string) => unknown>> 
   createWebhook: newWebhookBody,
   updateWebhook: () => ({ description: 'test' }),
   testWebhook: () => ({}),
+  rotateWebhookSecret: () => ({ overlap_seconds: 60 }),
   retryWebhookDelivery: () => ({}),
   cancelWebhookDelivery: () => ({}),
   retryDelivery: () => ({}),

@@ -12,6 +12,8 @@ import { createEventTypeRoutes } from '../../src/events/event-type.routes.ts';
 import { createFeedService } from '../../src/events/feed.service.ts';
 import { createFeedStore } from '../../src/events/feed.store.ts';
 import { createPublishingService } from '../../src/events/publishing.service.ts';
+import { createWorkflowCommandService } from '../../src/temporal/workflow-command.service.ts';
+import { createWorkflowCommandStore } from '../../src/temporal/workflow-command.store.ts';
 import { createDeliveryRecordStore } from '../../src/webhooks/deliveries/delivery.records.store.ts';
 import { createDeliveryRoutes } from '../../src/webhooks/deliveries/delivery.routes.ts';
 import { createDeliveryService } from '../../src/webhooks/deliveries/delivery.service.ts';
@@ -20,6 +22,9 @@ import { createLaneService } from '../../src/webhooks/lanes/lane.service.ts';
 import { createLaneStore } from '../../src/webhooks/lanes/lane.store.ts';
 import { createLaneHealthStore } from '../../src/webhooks/lanes/lane-health.store.ts';
 import { LANE_RECOVERY } from '../../src/webhooks/lanes/lane-recovery.ts';
+import { createSigningSecretRoutes } from '../../src/webhooks/subscriptions/signing-secret.routes.ts';
+import { createSigningSecretService } from '../../src/webhooks/subscriptions/signing-secret.service.ts';
+import { createSigningSecretStore } from '../../src/webhooks/subscriptions/signing-secret.store.ts';
 import { createSubscriptionRoutes } from '../../src/webhooks/subscriptions/subscription.routes.ts';
 import { createSubscriptionSealing } from '../../src/webhooks/subscriptions/subscription.sealing.ts';
 import { createSubscriptionService } from '../../src/webhooks/subscriptions/subscription.service.ts';
@@ -130,6 +135,14 @@ function wire(database: Database, allowedNetworks: readonly string[]) {
     events,
     admittedNetworks: parseNetworks(allowedNetworks),
   });
+  const signingSecrets = createSigningSecretService({
+    store: createSigningSecretStore(),
+    database,
+    sealing,
+    audit,
+    events,
+    commands: createWorkflowCommandService({ store: createWorkflowCommandStore() }),
+  });
   const routes = [
     ...createEventRoutes({
       publishing,
@@ -137,7 +150,8 @@ function wire(database: Database, allowedNetworks: readonly string[]) {
     }),
     ...createEventTypeRoutes(),
     ...createSubscriptionRoutes({ subscriptions }),
+    ...createSigningSecretRoutes({ signingSecrets, subscriptions }),
     ...createDeliveryRoutes({ deliveries, workflows: WORKFLOWS }),
   ];
-  return { notifier, events, publishing, lanes, sealing, deliveries, subscriptions, routes };
+  return { notifier, events, publishing, lanes, sealing, deliveries, subscriptions, signingSecrets, routes };
 }

@@ -6,14 +6,24 @@ import { temporal } from '@temporalio/proto';
 import { NativeConnection } from '@temporalio/worker';
 import { inject } from 'vitest';
 import { createWebhookDeliveryActivities } from '../../activities/webhook-delivery.ts';
+import { createWebhookSecretRotationActivities } from '../../activities/webhook-secret-rotation.ts';
 import { createAuditService } from '../../src/audit/audit.service.ts';
 import { createAuditStore } from '../../src/audit/audit.store.ts';
 import type { RequestContext } from '../../src/context.ts';
 import { createEventService } from '../../src/events/event.service.ts';
 import { createEventStore } from '../../src/events/event.store.ts';
 import { createTemporalClient } from '../../src/temporal/client.ts';
-import { deliveryWorkflowId, type TaskQueues } from '../../src/temporal/names.ts';
+import { createEntityStarter } from '../../src/temporal/entity.starter.ts';
+import {
+  deliveryWorkflowId,
+  type EntityWorkflow,
+  entityWorkflowId,
+  type TaskQueues,
+} from '../../src/temporal/names.ts';
 import { createDeliveryWorker, installTemporalRuntime } from '../../src/temporal/worker.ts';
+import { createWorkflowCommandRunner } from '../../src/temporal/workflow-command.runner.ts';
+import { createWorkflowCommandService } from '../../src/temporal/workflow-command.service.ts';
+import { createWorkflowCommandStore } from '../../src/temporal/workflow-command.store.ts';
 import { createAttemptMonitor } from '../../src/webhooks/deliveries/attempt.monitor.ts';
 import { createAttemptService } from '../../src/webhooks/deliveries/attempt.service.ts';
 import { type AttemptStore, createAttemptStore } from '../../src/webhooks/deliveries/attempt.store.ts';
@@ -39,6 +49,8 @@ import {
 import { createRelayStore } from '../../src/webhooks/relay/relay.store.ts';
 import { createSweepService } from '../../src/webhooks/relay/sweep.service.ts';
 import { createSweepStore } from '../../src/webhooks/relay/sweep.store.ts';
+import { createSigningSecretService } from '../../src/webhooks/subscriptions/signing-secret.service.ts';
+import { createSigningSecretStore } from '../../src/webhooks/subscriptions/signing-secret.store.ts';
 import { createSubscriptionSealing } from '../../src/webhooks/subscriptions/subscription.sealing.ts';
 import { createSubscriptionService } from '../../src/webhooks/subscriptions/subscription.service.ts';
 import { createSubscriptionStore } from '../../src/webhooks/subscriptions/subscription.store.ts';
@@ -123,7 +135,16 @@ export async function createEngine(
       events,
       admittedNetworks: parseNetworks(['127.0.0.0/8']),
     });
-    return { audit, events, lanes, sealing, deliveries, subscriptions };
+    const commands = createWorkflowCommandService({ store: createWorkflowCommandStore() });
+    const signingSecrets = createSigningSecretService({
+      store: createSigningSecretStore(),
+      database,
+      sealing,
+      audit,
+      events,
+      commands,
+    });
+    return { audit, events, lanes, sealing, deliveries, subscriptions, signingSecrets };
   }
 
   function createAttempts({ store: wrap, lanes: replaced }: EngineOptions) {
@@ -158,7 +179,10 @@ export async function createEngine(
             connection,
             namespace,
             taskQueues,
-            activities: createWebhookDeliveryActivities({ attempts, records }),
+            activities: {
+              ...createWebhookDeliveryActivities({ attempts, records }),
+              ...createWebhookSecretRotationActivities(services),
+            },
             workflows: bundle,
           });
     const running = worker?.run();
@@ -199,6 +223,28 @@ export async function createEngine(
     ...services,
     createAttempts: (options: EngineOptions = {}) => createAttempts(options),
     startProcess,
+
+    /** Tells the workflows of entities. @returns how to stop it */
+    startRunner: (): (() => Promise<void>) => {
+      const { signingSecrets } = services;
+      const { stop } = createWorkflowCommandRunner({
+        database,
+        store: createWorkflowCommandStore(),
+        starter: createEntityStarter({ client, taskQueue: queue }),
+        describe: {
+          webhookSecretRotation: ({ tenantId, id }) =>
+            signingSecrets.describe({ tenantId, subscriptionId: id }),
+        },
+        onFailure: (error) => failures.push(error),
+        poll: 50,
+      }).start();
+      stops.push(stop);
+      return stop;
+    },
+
+    /** The workflow of an entity. */
+    entity: (workflow: EntityWorkflow, id: string) =>
+      client.workflow.getHandle(entityWorkflowId(workflow, id)),
     sweep: (late = 0) =>
       createSweepService({
         database,

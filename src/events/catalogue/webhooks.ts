@@ -1,7 +1,7 @@
 // Event types about webhooks themselves. None goes to the subscription that it is about, but a test.
 import { z } from 'zod';
 import { emitted, inCategory } from './event-type.ts';
-import { count, EXAMPLE, id, text } from './fields.ts';
+import { count, EXAMPLE, id, moment, text } from './fields.ts';
 
 const endpoint = z.strictObject({
   subscription_id: id('The subscription.'),
@@ -42,6 +42,18 @@ export const WEBHOOKS = inCategory('Webhooks', [
     { ...ENDPOINT, reason: 'gone' },
   ),
   emitted('webhook.endpoint.deleted', 'A subscription was deleted.', endpoint, ENDPOINT),
+  emitted(
+    'webhook.endpoint.secret_rotation_started',
+    'A subscription has a next signing secret beside the present one.',
+    endpoint.extend({ overlap_ends_at: moment('When the next secret takes over.') }),
+    { ...ENDPOINT, overlap_ends_at: '2026-01-02T00:00:00.000Z' },
+  ),
+  emitted(
+    'webhook.endpoint.secret_rotated',
+    'A new signing secret of a subscription has taken over.',
+    endpoint.extend({ reason: text('`overlap_ended`, or `replaced_at_once`.') }),
+    { ...ENDPOINT, reason: 'overlap_ended' },
+  ),
   emitted(
     'webhook.delivery.failed',
     'A delivery has failed for good.',

@@ -4,7 +4,7 @@ import type { SubscriptionRecord } from './subscription.ts';
 
 export type NewSubscriptionRow = Omit<
   SubscriptionRecord,
-  'disabledReason' | 'createdAt' | 'updatedAt' | 'deletedAt'
+  'secretOverlapEndsAt' | 'disabledReason' | 'createdAt' | 'updatedAt' | 'deletedAt'
 >;
 export type SubscriptionModel = ModelStatic<Model<SubscriptionRecord, NewSubscriptionRow>>;
 
@@ -20,6 +20,7 @@ export function defineSubscriptionModel(sequelize: Sequelize): SubscriptionModel
     description: DataTypes.TEXT,
     sink: { type: DataTypes.TEXT, allowNull: false },
     secretSealed: { type: DataTypes.BLOB, allowNull: false },
+    secretOverlapEndsAt: DataTypes.DATE(3),
     headersSealed: DataTypes.BLOB,
     maxAge: { type: DataTypes.INTEGER, allowNull: false },
     rateLimit: DataTypes.INTEGER,

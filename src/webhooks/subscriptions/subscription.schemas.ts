@@ -61,6 +61,13 @@ const disableAfterDays = z
   .max(BOUNDS.disableAfterDays.most)
   .meta({ description: 'Deactivated when nothing but failures came for so long.' });
 
+/** A caller's own signing secret; `checkSecret` judges its bytes. */
+export const signingSecret = z.string().max(1_024).meta({
+  minLength: 8,
+  description:
+    'HMAC secret: at least 32 bytes of UTF-8, at least 8 of them different; one is generated and shown once when absent.',
+});
+
 const timestamp = z.iso.datetime();
 
 /** Source: Specification, "Webhook management". */
@@ -70,11 +77,7 @@ export const createSubscriptionBody = z.strictObject({
   description: description.optional(),
   active: active.optional(),
   sink: sink.optional(),
-  secret: z.string().max(1_024).optional().meta({
-    minLength: 8,
-    description:
-      'HMAC secret: at least 32 bytes of UTF-8, at least 8 of them different; one is generated and shown once when absent.',
-  }),
+  secret: signingSecret.optional(),
   max_age: maxAge.optional(),
   rate_limit: rateLimit.optional(),
   retry_policy: retryPolicy.nullable().optional(),
@@ -112,6 +115,9 @@ export const subscriptionSchema = z
     headers: z.record(z.string(), z.string()),
     disable_after_days: z.int(),
     disabled_reason: z.string().nullable(),
+    secret_overlap_ends_at: timestamp.nullable().meta({
+      description: 'While a rotation of the signing secret is under way: when the new one takes over.',
+    }),
     lane: z
       .object({
         state: z.enum(['open', 'held', 'down']),
@@ -189,6 +195,7 @@ export function presentSubscription(subscription: Subscription): z.input<typeof 
     headers: { ...subscription.headers },
     disable_after_days: subscription.disableAfterDays,
     disabled_reason: subscription.disabledReason,
+    secret_overlap_ends_at: subscription.secretOverlapEndsAt?.toISOString() ?? null,
     lane: {
       state: lane.state,
       hold_until: lane.holdUntil?.toISOString() ?? null,

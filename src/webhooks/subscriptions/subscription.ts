@@ -22,6 +22,8 @@ export type SubscriptionRecord = {
   readonly description: string | null;
   readonly sink: Sink;
   readonly secretSealed: Buffer;
+  /** While a rotation of the secret is under way. */
+  readonly secretOverlapEndsAt: Date | null;
   readonly headersSealed: Buffer | null;
   readonly maxAge: number;
   readonly rateLimit: number | null;

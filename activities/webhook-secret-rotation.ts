@@ -1,0 +1,22 @@
+// The activities of webhookSecretRotation. Thin: each is one use case, which Postgres decides anew, so that repeating one does no harm.
+import type {
+  SecretName,
+  SecretStanding,
+  SigningSecretService,
+} from '../src/webhooks/subscriptions/signing-secret.service.ts';
+
+export function createWebhookSecretRotationActivities({
+  signingSecrets,
+}: {
+  signingSecrets: Pick<SigningSecretService, 'look' | 'finish'>;
+}) {
+  return {
+    /** Reads how the secrets of a subscription stand. */
+    readSecretRotation: (name: SecretName): Promise<SecretStanding> => signingSecrets.look(name),
+
+    /** The overlap is over: writes down that the new secret has taken over. */
+    finishSecretRotation: (name: SecretName): Promise<SecretStanding> => signingSecrets.finish(name),
+  };
+}
+
+export type WebhookSecretRotationActivities = ReturnType<typeof createWebhookSecretRotationActivities>;

@@ -1,0 +1,73 @@
+// The routes of signing secrets. They must never decide anything, and show a secret only where it was just generated.
+import { z } from 'zod';
+import { defineRoute, type Route } from '../../http/route.ts';
+import type { SigningSecretService } from './signing-secret.service.ts';
+import { OVERLAP } from './signing-secret.ts';
+import { signingSecret, subscriptionParams } from './subscription.schemas.ts';
+import type { SubscriptionService } from './subscription.service.ts';
+
+const rotateSecretBody = z
+  .strictObject({
+    overlap_seconds: z.int().min(OVERLAP.least).max(OVERLAP.most).default(OVERLAP.usual).meta({
+      description:
+        'For how long deliveries are signed with both secrets. 0 makes the new one the only one at once, and ends a rotation that is under way: for a secret that somebody else knows.',
+    }),
+    secret: signingSecret.optional(),
+  })
+  .meta({ id: 'WebhookSecretRotation' });
+
+const rotatedSecretSchema = z
+  .strictObject({
+    secret: z.string().optional().meta({ description: 'Only here, and only when it was generated.' }),
+    overlap_ends_at: z.iso.datetime().meta({
+      description:
+        'Until then X-Service-Signature-256 is by the old secret and X-Service-Signature-256-Next by the new one; from then on the new one alone signs.',
+    }),
+  })
+  .meta({ id: 'RotatedWebhookSecret' });
+
+/** Source: Specification, "Webhook management", "Signature". */
+export function createSigningSecretRoutes({
+  signingSecrets,
+  subscriptions,
+}: {
+  signingSecrets: Pick<SigningSecretService, 'rotate'>;
+  subscriptions: Pick<SubscriptionService, 'exists'>;
+}): Route[] {
+  return [
+    defineRoute({
+      method: 'POST',
+      path: '/api/v1/webhooks/:id/secret/rotate',
+      operationId: 'rotateWebhookSecret',
+      summary: "Replace a subscription's signing secret",
+      description:
+        'While the overlap lasts deliveries carry a signature by each secret, so that a receiver can take the new one when it likes. A second rotation during the overlap is refused with 409, unless it has no overlap.',
+      tag: 'Webhooks',
+      scope: 'webhooks:write',
+      idempotent: true,
+      secretFields: ['secret'],
+      request: { params: subscriptionParams, body: rotateSecretBody },
+      exists: (context, { id }) => subscriptions.exists(context, id),
+      responses: {
+        200: {
+          description: 'The new secret, if it was generated, and when it takes over',
+          schema: rotatedSecretSchema,
+        },
+      },
+      errors: ['not_found', 'conflict'],
+      handler: async ({ context, params, body }) => {
+        const { secret, overlapEndsAt } = await signingSecrets.rotate(context, params.id, {
+          overlapSeconds: body.overlap_seconds,
+          secret: body.secret,
+        });
+        return {
+          status: 200,
+          body: {
+            ...(secret === undefined ? {} : { secret }),
+            overlap_ends_at: overlapEndsAt.toISOString(),
+          },
+        };
+      },
+    }),
+  ];
+}

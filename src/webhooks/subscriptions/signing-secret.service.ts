@@ -1,0 +1,184 @@
+// Rotation of signing secrets. From the end of an overlap on each attempt is signed with the new secret alone, whether or not anybody
+// has written that down yet; no secret may come out of here but one that was just generated.
+import { timingSafeEqual } from 'node:crypto';
+import type { AuditContext, AuditService } from '../../audit/audit.service.ts';
+import { serviceContext } from '../../audit/audit.ts';
+import type { RequestContext } from '../../context.ts';
+import { hashSecret, newSecret } from '../../crypto/opaque-secret.node.ts';
+import type { Database } from '../../database/database.ts';
+import { newId } from '../../database/ids.ts';
+import type { Queryable, Transaction, Unit } from '../../database/transaction.ts';
+import { invalidField, ServiceError } from '../../errors/service-error.ts';
+import type { EventService } from '../../events/event.service.ts';
+import type { WorkflowCommandService } from '../../temporal/workflow-command.service.ts';
+import type { SecretRow, SigningSecretStore } from './signing-secret.store.ts';
+import { decideSecretStep, isOverlapping, OVERLAP, type SecretStep } from './signing-secret.ts';
+import { unknownSubscription } from './subscription.reader.ts';
+import type { SubscriptionSealing } from './subscription.sealing.ts';
+import { checkSecret } from './subscription.ts';
+
+/** Names the subscription whose secret is rotated. */
+export type SecretName = { readonly tenantId: string; readonly subscriptionId: string };
+
+/** How the secrets stand: `gone` with the subscription. `overlapEndsAt` in ISO 8601, null when no rotation is under way. */
+export type SecretStanding = {
+  readonly step: SecretStep;
+  readonly secrets: 'one' | 'overlapping' | 'gone';
+  readonly overlapEndsAt: string | null;
+};
+
+type Verb = 'secret_rotation_started' | 'secret_rotated';
+
+/** Source: Specification, "Webhook subscription" (secret), "Signature". */
+export function createSigningSecretService({
+  store,
+  database,
+  sealing,
+  audit,
+  events,
+  commands,
+}: {
+  store: SigningSecretStore;
+  database: Pick<Database, 'transaction' | 'query'>;
+  sealing: Pick<SubscriptionSealing, 'sealSecret' | 'openSecret'>;
+  audit: Pick<AuditService, 'append'>;
+  events: Pick<EventService, 'emit'>;
+  commands: Pick<WorkflowCommandService, 'add'>;
+}) {
+  async function record(
+    unit: Unit,
+    context: AuditContext,
+    verb: Verb,
+    subscriptionId: string,
+    { row, ...facts }: { row: SecretRow; overlap_ends_at?: string; reason?: string },
+  ): Promise<void> {
+    const type = `webhook.endpoint.${verb}`;
+    const target = { type: 'subscription', id: subscriptionId };
+    const { host, eventTypes } = row;
+    await audit.append(unit, context, [
+      { action: type, outcome: 'success', target, data: { host, ...facts } },
+    ]);
+    const data = { subscription_id: subscriptionId, host, event_types: [...eventTypes], ...facts };
+    await events.emit(unit, context, [{ type, data, exceptSubscription: subscriptionId }]);
+  }
+
+  /** Writes down that the secret of an overlap which is over has taken over. @returns the row as it is then */
+  async function finish(
+    unit: Unit,
+    context: AuditContext,
+    subscriptionId: string,
+    row: SecretRow,
+  ): Promise<SecretRow> {
+    const { nextSecretSealed, overlapEndsAt } = row;
+    if (nextSecretSealed === null || overlapEndsAt === null || isOverlapping(row)) return row;
+    await store.takeOver(unit, subscriptionId);
+    await record(unit, context, 'secret_rotated', subscriptionId, { row, reason: 'overlap_ended' });
+    return { ...row, secretSealed: nextSecretSealed, nextSecretSealed: null, overlapEndsAt: null };
+  }
+
+  async function replaceNow(
+    transaction: Transaction,
+    context: RequestContext,
+    { subscriptionId }: SecretName,
+    { row, sealed }: { row: SecretRow; sealed: Buffer },
+  ): Promise<Date> {
+    const at = await store.replace(transaction, subscriptionId, sealed);
+    await record(transaction, context, 'secret_rotated', subscriptionId, { row, reason: 'replaced_at_once' });
+    return at;
+  }
+
+  async function begin(
+    transaction: Transaction,
+    context: RequestContext,
+    { subscriptionId }: SecretName,
+    { row, sealed, overlapSeconds }: { row: SecretRow; sealed: Buffer; overlapSeconds: number },
+  ): Promise<Date> {
+    if (isOverlapping(row))
+      throw new ServiceError('conflict', {
+        detail: `A rotation of this secret is under way until ${row.overlapEndsAt?.toISOString()}. With overlap_seconds 0 a new secret replaces both at once.`,
+      });
+    const at = await store.begin(transaction, subscriptionId, sealed, overlapSeconds);
+    const facts = { row, overlap_ends_at: at.toISOString() };
+    await record(transaction, context, 'secret_rotation_started', subscriptionId, facts);
+    return at;
+  }
+
+  async function look(queryable: Queryable, name: SecretName): Promise<SecretStanding> {
+    const row = await store.find(queryable, name);
+    if (row === undefined) return GONE;
+    return {
+      step: decideSecretStep(row),
+      secrets: isOverlapping(row) ? 'overlapping' : 'one',
+      overlapEndsAt: row.overlapEndsAt?.toISOString() ?? null,
+    };
+  }
+
+  return {
+    /**
+     * Replaces the signing secret. Until the overlap ends the main signature is by the old secret and the further one by the new; then
+     * the new one takes over. Without an overlap the new one is the only one at once, and ends a rotation that is under way: that is
+     * for a secret which somebody else knows. Emits `webhook.endpoint.secret_rotation_started`, or `secret_rotated`.
+     * @param options.secret the caller's own; one is generated when it is absent
+     * @returns the secret if it was generated here, and when it takes over
+     * @throws ServiceError `not_found`, `invalid_request`, `conflict` while another rotation overlaps
+     */
+    rotate: (
+      context: RequestContext,
+      subscriptionId: string,
+      { overlapSeconds = OVERLAP.usual, secret }: { overlapSeconds?: number; secret?: string | undefined },
+    ): Promise<{ secret: string | undefined; overlapEndsAt: Date }> => {
+      if (secret !== undefined) checkSecret(secret);
+      const generated = secret === undefined ? `whsec_${newSecret()}` : undefined;
+      const name = { tenantId: context.tenant.id, subscriptionId };
+      return database.transaction(context, async (transaction) => {
+        const found = await store.lock(transaction, name);
+        if (found === undefined) throw unknownSubscription();
+        const row = await finish(transaction, context, subscriptionId, found);
+        if (secret !== undefined && isSame(secret, sealing.openSecret(subscriptionId, row.secretSealed)))
+          throw invalidField('body.secret', 'is the present secret');
+        const sealed = sealing.sealSecret(subscriptionId, generated ?? secret ?? '');
+        const overlapEndsAt =
+          overlapSeconds === 0
+            ? await replaceNow(transaction, context, name, { row, sealed })
+            : await begin(transaction, context, name, { row, sealed, overlapSeconds });
+        if (overlapSeconds > 0 || found.nextSecretSealed !== null)
+          await commands.add(transaction, [
+            { tenantId: name.tenantId, workflow: 'webhookSecretRotation', entityId: subscriptionId },
+          ]);
+        return { secret: generated, overlapEndsAt };
+      });
+    },
+
+    /** How a subscription's secrets stand, and what is due. One round trip; changes nothing. */
+    look: (name: SecretName): Promise<SecretStanding> => look(database, name),
+
+    /** What an operator is shown of a rotation: the receiver's host, never its path. */
+    describe: async (
+      name: SecretName,
+    ): Promise<{ summary: string; subscriptionId: string; host: string } | undefined> => {
+      const row = await store.find(database, name);
+      return row && { summary: row.host, subscriptionId: name.subscriptionId, host: row.host };
+    },
+
+    /**
+     * Writes down that the new secret has taken over, if its overlap is over. Emits `webhook.endpoint.secret_rotated`.
+     * @returns how the secrets stand afterwards
+     */
+    finish: (name: SecretName): Promise<SecretStanding> =>
+      database.transaction({}, async (transaction) => {
+        const row = await store.lock(transaction, name);
+        if (row === undefined) return GONE;
+        const context = serviceContext({ id: name.tenantId }, newId());
+        await finish(transaction, context, name.subscriptionId, row);
+        return look(transaction, name);
+      }),
+  };
+}
+
+export type SigningSecretService = ReturnType<typeof createSigningSecretService>;
+
+const GONE: SecretStanding = { step: { kind: 'end' }, secrets: 'gone', overlapEndsAt: null };
+
+function isSame(one: string, other: string): boolean {
+  return timingSafeEqual(hashSecret(one), hashSecret(other));
+}

@@ -1,0 +1,68 @@
+// The SQL of signing secrets and their rotation. Both secrets of a row are sealed for it in the same way, so the next one can take over
+// as it stands.
+import type { Queryable } from '../../database/transaction.ts';
+import type { SecretCase } from './signing-secret.ts';
+
+/** A subscription's secrets, with what is told about it. */
+export type SecretRow = SecretCase & {
+  readonly host: string;
+  readonly eventTypes: readonly string[];
+  readonly secretSealed: Buffer;
+  readonly nextSecretSealed: Buffer | null;
+};
+
+type Name = { readonly tenantId: string; readonly subscriptionId: string };
+
+const READ = `
+SELECT host, event_types AS "eventTypes", secret_sealed AS "secretSealed", next_secret_sealed AS "nextSecretSealed",
+  secret_overlap_ends_at AS "overlapEndsAt", clock_timestamp()::timestamptz(3) AS now
+FROM subscriptions WHERE tenant_id = $1 AND id = $2 AND deleted_at IS NULL`;
+
+const BEGIN = `
+UPDATE subscriptions SET next_secret_sealed = $2, updated_at = now(),
+  secret_overlap_ends_at = clock_timestamp() + $3::float8 * interval '1 second'
+WHERE id = $1 RETURNING secret_overlap_ends_at AS "overlapEndsAt"`;
+
+const REPLACE = `
+UPDATE subscriptions SET secret_sealed = $2, next_secret_sealed = NULL, secret_overlap_ends_at = NULL, updated_at = now()
+WHERE id = $1 RETURNING clock_timestamp()::timestamptz(3) AS "overlapEndsAt"`;
+
+const TAKE_OVER = `
+UPDATE subscriptions SET secret_sealed = next_secret_sealed, next_secret_sealed = NULL, secret_overlap_ends_at = NULL,
+  updated_at = now()
+WHERE id = $1 AND next_secret_sealed IS NOT NULL`;
+
+/** SQL of signing secrets; every function runs on the caller's connection. */
+export function createSigningSecretStore() {
+  const read = async (queryable: Queryable, name: Name, lock: string): Promise<SecretRow | undefined> =>
+    (await queryable.query<SecretRow>(READ + lock, [name.tenantId, name.subscriptionId])).rows[0];
+
+  const end = async (queryable: Queryable, text: string, values: readonly unknown[]): Promise<Date> => {
+    const { rows } = await queryable.query<{ overlapEndsAt: Date }>(text, values);
+    if (rows[0] === undefined) throw new Error('the subscription vanished although it was locked');
+    return rows[0].overlapEndsAt;
+  };
+
+  return {
+    /** @returns undefined for a subscription that is deleted or somebody else's */
+    find: (queryable: Queryable, name: Name): Promise<SecretRow | undefined> => read(queryable, name, ''),
+
+    /** Reads the secrets and keeps everybody else from changing them until the transaction ends. */
+    lock: (unit: Queryable, name: Name): Promise<SecretRow | undefined> =>
+      read(unit, name, ' FOR NO KEY UPDATE'),
+
+    /** Puts a next secret beside the present one, in a row that is locked. @returns when it takes over */
+    begin: (unit: Queryable, id: string, next: Buffer, overlapSeconds: number): Promise<Date> =>
+      end(unit, BEGIN, [id, next, overlapSeconds]),
+
+    /** Makes a secret the only one at once, in a row that is locked. @returns the present */
+    replace: (unit: Queryable, id: string, secret: Buffer): Promise<Date> => end(unit, REPLACE, [id, secret]),
+
+    /** The next secret of a locked row becomes the present one. */
+    takeOver: async (unit: Queryable, id: string): Promise<void> => {
+      await unit.query(TAKE_OVER, [id]);
+    },
+  };
+}
+
+export type SigningSecretStore = ReturnType<typeof createSigningSecretStore>;
