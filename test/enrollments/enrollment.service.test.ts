@@ -182,7 +182,10 @@ describe('one hundred enrollments with one token at once, through two processes'
       ),
     );
     expect(outcomes.filter((outcome) => outcome === 'accepted')).toHaveLength(1);
-    expect(outcomes.filter((outcome) => outcome === 'invalid_grant')).toHaveLength(99);
+    // On a machine with much else to do, some wait longer for the token's row than they may, and are to ask again.
+    const refused = ['invalid_grant', 'temporarily_unavailable'];
+    expect(outcomes.filter((outcome) => refused.includes(outcome))).toHaveLength(99);
+    expect(outcomes).toContain('invalid_grant');
     const keys = await rooms.keys.list(admin, agent.id, { limit: 10 });
     expect(keys.data).toHaveLength(1);
     const [stored] = (await rooms.enrollments.list(admin, agent.id, { limit: 10 })).data;
