@@ -2,7 +2,7 @@
 // Must never parse the body: the signature is over its raw bytes, and comes first.
 
 import { hmac } from '@noble/hashes/hmac.js';
-import { sha256 } from '@noble/hashes/sha2.js';
+import { sha256, sha512 } from '@noble/hashes/sha2.js';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
 import { canonicalString } from '../webhooks/signing/canonical-string.ts';
 import {
@@ -46,7 +46,7 @@ export const DEFAULT_MAX_AGE_SECONDS = 300;
 /** How far a timestamp may lie in the future, in seconds: the clocks of two machines differ. */
 export const FUTURE_TOLERANCE_SECONDS = 60;
 
-const HASHES = { sha256 } as const;
+const HASHES = { sha256, sha512 } as const;
 
 /** What a delivery's headers say before anything of it is verified. */
 type Envelope = {

@@ -23,6 +23,8 @@ export const noParams = z.object({});
 export const deliveryParams = z.object({ delivery_id: z.uuid() });
 export const subscriptionDeliveryParams = z.object({ id: z.uuid(), delivery_id: z.uuid() });
 
+const phase = z.number().min(0).nullable();
+
 /** A delivery as answers show it. Source: Specification, "Webhook delivery record". */
 export const deliverySchema = z
   .object({
@@ -54,11 +56,31 @@ export const deliveryDetailsSchema = deliverySchema
         number: z.int().min(1),
         started_at: timestamp,
         duration_ms: z.int().min(0),
-        phases: z.record(z.string(), z.number().nullable()).meta({ description: 'Milliseconds by phase.' }),
-        status_code: z.int().nullable(),
-        error: z.string().nullable(),
-        retry_after_seconds: z.int().nullable(),
-        response_excerpt: z.string().nullable(),
+        phases: z
+          .object({
+            dns_ms: phase,
+            connect_ms: phase,
+            tls_ms: phase,
+            first_byte_ms: phase,
+            total_ms: z.number().min(0),
+          })
+          .meta({
+            description:
+              'Milliseconds; null for a phase that was not gone through, as on a connection that was kept alive. first_byte_ms runs from the sending of the request to the first byte of the answer; total_ms is all of it, the reading of the answer included.',
+          }),
+        status_code: z.int().nullable().meta({ description: 'Null when no answer began.' }),
+        error: z
+          .string()
+          .nullable()
+          .meta({
+            description:
+              'Null when delivered. http:<status>, or what kept an answer from coming: dns, connect, tls, timeout, reset, protocol, too_large or blocked_address, a colon, and a code or the phase.',
+            examples: ['http:503', 'tls:CERT_HAS_EXPIRED', 'timeout:response'],
+          }),
+        retry_after_seconds: z.int().nullable().meta({ description: 'What the answer asked for, as sent.' }),
+        response_excerpt: z.string().nullable().meta({
+          description: 'The first KiB of the answer as text, without control characters.',
+        }),
       }),
     ),
   })
@@ -103,11 +125,21 @@ export function presentDetails(
       number: attempt.number,
       started_at: attempt.startedAt.toISOString(),
       duration_ms: attempt.durationMs,
-      phases: { ...attempt.phases },
+      phases: presentPhases(attempt),
       status_code: attempt.statusCode,
       error: attempt.error,
       retry_after_seconds: attempt.retryAfterSeconds,
       response_excerpt: attempt.responseExcerpt,
     })),
+  };
+}
+
+function presentPhases({ phases, durationMs }: DeliveryDetails['attempts'][number]) {
+  return {
+    dns_ms: phases.dns_ms ?? null,
+    connect_ms: phases.connect_ms ?? null,
+    tls_ms: phases.tls_ms ?? null,
+    first_byte_ms: phases.first_byte_ms ?? null,
+    total_ms: phases.total_ms ?? durationMs,
   };
 }

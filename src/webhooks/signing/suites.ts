@@ -6,7 +6,7 @@ export type SignatureSuite = {
   /** The value of `X-Service-Signature-Suite`, and the first line of the canonical string. */
   readonly name: string;
   /** The hash of the HMAC. */
-  readonly hash: 'sha256';
+  readonly hash: 'sha256' | 'sha512';
   /** The header of the signature by the current secret. */
   readonly signatureHeader: string;
   /** The header of the signature by the next secret, while a rotation overlaps. */
@@ -20,23 +20,21 @@ export type SignatureSuite = {
 /** The suite that deliveries are signed with. Specification: Events, Signature. */
 export const WEBHOOK_V1 = 'service-webhook-v1';
 
-const SUITES: ReadonlyMap<string, SignatureSuite> = new Map([
-  [
-    WEBHOOK_V1,
-    {
-      name: WEBHOOK_V1,
-      hash: 'sha256',
-      signatureHeader: 'X-Service-Signature-256',
-      nextSignatureHeader: 'X-Service-Signature-256-Next',
-      prefix: 'sha256=',
-      length: 32,
-    },
-  ],
-]);
+/** All suites that are known. */
+export const SUITES: readonly SignatureSuite[] = [
+  {
+    name: WEBHOOK_V1,
+    hash: 'sha256',
+    signatureHeader: 'X-Service-Signature-256',
+    nextSignatureHeader: 'X-Service-Signature-256-Next',
+    prefix: 'sha256=',
+    length: 32,
+  },
+];
 
 /** The suite of that name; undefined when it is unknown, which a receiver must refuse. */
 export function findSuite(name: string): SignatureSuite | undefined {
-  return SUITES.get(name);
+  return SUITES.find((suite) => suite.name === name);
 }
 
 /**

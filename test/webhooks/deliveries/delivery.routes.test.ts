@@ -52,7 +52,7 @@ describe('a delivery', () => {
     );
     await rooms.database.query(
       `INSERT INTO attempts (delivery_id, n, tenant_id, subscription_id, generation, started_at, duration_ms, phases, status_code, outcome, error, retry_after_seconds, response_excerpt)
-       SELECT $1, n, $2, $3, 0, now(), 12, '{"dns": 1.5, "tls": null}', 503, 'retry', 'http:503', 30, 'busy' FROM unnest(ARRAY[2, 1]) AS n`,
+       SELECT $1, n, $2, $3, 0, now(), 12, '{"dns_ms": 1.5, "connect_ms": 2, "tls_ms": null, "first_byte_ms": 3.1, "total_ms": 11.8}', 503, 'retry', 'http:503', 30, 'busy' FROM unnest(ARRAY[2, 1]) AS n`,
       [delivery, rooms.demo.tenant.id, id],
     );
     const { body } = await rooms.send('GET', `/api/v1/webhooks/${id}/deliveries/${delivery}`);
@@ -74,7 +74,7 @@ describe('a delivery', () => {
     const attempt = {
       started_at: expect.any(String),
       duration_ms: 12,
-      phases: { dns: 1.5, tls: null },
+      phases: { dns_ms: 1.5, connect_ms: 2, tls_ms: null, first_byte_ms: 3.1, total_ms: 11.8 },
       status_code: 503,
       error: 'http:503',
       retry_after_seconds: 30,
