@@ -10,6 +10,7 @@ export type NodeRequest = {
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
   readonly httpVersionMajor: number;
   readonly readableDidRead: boolean;
+  readonly destroyed: boolean;
   readonly body?: unknown;
   on(event: 'data', listener: (chunk: Uint8Array) => void): unknown;
   on(event: 'end' | 'close', listener: () => void): unknown;
@@ -38,6 +39,8 @@ async function readBytes(request: NodeRequest, maxBytes: number): Promise<Uint8A
     if (isBytes(request.body)) return request.body;
     throw new RawBodyMissing();
   }
+  // Its events have been, and nothing would come any more.
+  if (request.destroyed) throw new Error('the request ended early');
   if (Number(request.headers['content-length']) > maxBytes) throw new BodyTooLarge();
   return collect(request, maxBytes);
 }
@@ -53,9 +56,8 @@ function collect(request: NodeRequest, maxBytes: number): Promise<Uint8Array> {
         chunks.push(chunk);
         return;
       }
+      // The stream flows on without a listener, and what still comes is dropped.
       request.off('data', take);
-      // What still comes is dropped; without a listener it would fill the socket's buffer and stay there.
-      request.on('data', () => undefined);
       reject(new BodyTooLarge());
     };
     request.on('data', take);

@@ -101,6 +101,16 @@ function send(
   });
 }
 
+/** Opens a connection and sends the head of a genuine request; `said` is the first that comes back. */
+function talk(port: number, changes: Record<string, string>) {
+  const lines = Object.entries({ ...signedDelivery().headers, ...changes }).map(([k, v]) => `${k}: ${v}\r\n`);
+  const socket = connect(port, '127.0.0.1');
+  socket.on('error', () => undefined);
+  socket.write(`POST / HTTP/1.1\r\nhost: r\r\n${lines.join('')}\r\n`);
+  const said = new Promise<string>((resolve) => socket.once('data', (data) => resolve(String(data))));
+  return { socket, said };
+}
+
 describe.each(Object.keys(ADAPTERS))('the adapter for %s', (adapter) => {
   it('reads the raw bytes, in one piece or in chunks, and answers what the core says', async () => {
     const { port, handled } = await start(adapter);
@@ -141,6 +151,23 @@ describe.each(Object.keys(ADAPTERS))('the adapter for %s', (adapter) => {
     expect(handled).toHaveLength(2);
   });
 
+  it('refuses an announced length before the body is there', async () => {
+    const { port } = await start(adapter);
+    const { said } = talk(port, { 'content-length': '300000' });
+    expect(await said).toMatch(/^HTTP\/1\.1 413 /);
+    if (adapter !== 'fetch') expect(await said).toMatch(/\r\nconnection: close\r\n/i);
+  });
+
+  it('refuses an endless body after its limit', async () => {
+    const { port } = await start(adapter);
+    const { socket, said } = talk(port, { 'transfer-encoding': 'chunked' });
+    const chunk = `4000\r\n${'x'.repeat(0x4000)}\r\n`;
+    const timer = setInterval(() => socket.writable && socket.write(chunk), 1);
+    expect(await said).toMatch(/^HTTP\/1\.1 413 /);
+    clearInterval(timer);
+    socket.destroy();
+  });
+
   it('answers with Retry-After when the handler asks for it', async () => {
     const { port } = await start(adapter, { handler: () => Promise.reject(new RetryLater(30)) });
     expect(await send(port, signedDelivery())).toMatchObject({
@@ -163,11 +190,8 @@ describe.each(Object.keys(ADAPTERS))('the adapter for %s', (adapter) => {
 
   it('does nothing about a body that breaks off', async () => {
     const { port, handled, log } = await start(adapter);
-    const { headers, body } = signedDelivery();
-    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-    const socket = connect(port, '127.0.0.1');
-    socket.on('error', () => undefined);
-    socket.write(`POST / HTTP/1.1\r\nhost: r\r\n${lines.join('')}content-length: ${body.length}\r\n\r\n{"ev`);
+    const { socket } = talk(port, { 'content-length': '100' });
+    socket.write('{"ev');
     await new Promise((resolve) => setTimeout(resolve, 100));
     socket.destroy();
     await new Promise((resolve) => setTimeout(resolve, 100));
@@ -180,6 +204,45 @@ describe.each(Object.keys(ADAPTERS))('the adapter for %s', (adapter) => {
       expect(() => ADAPTERS[adapter]?.({ secrets, log: createMemoryDeliveryLog() })).toThrow(TypeError);
     }
   });
+});
+
+describe('a request that is gone', () => {
+  const options = { secrets: SECRET, log: createMemoryDeliveryLog() };
+
+  it.each([
+    [
+      'before it is read',
+      (request: IncomingMessage, receive: () => Promise<void>) => {
+        request.destroy();
+        return new Promise((resolve) => request.once('close', resolve)).then(receive);
+      },
+    ],
+    [
+      'while it is read, without an error',
+      (request: IncomingMessage, receive: () => Promise<void>) => {
+        setTimeout(() => request.destroy(), 50);
+        return receive();
+      },
+    ],
+  ])('%s keeps nobody waiting', async (_when, handle) => {
+    let ended: () => void = () => undefined;
+    const end = new Promise<void>((resolve) => {
+      ended = resolve;
+    });
+    const receive = createExpressReceiver(options);
+    const port = await listen((request, response) =>
+      handle(request, () => receive(request, response)).then(ended),
+    );
+    talk(port, { 'content-length': '100' });
+    await end;
+    expect(options.log.records()).toEqual([]);
+  });
+});
+
+it('a web request without a body is refused like one with another', async () => {
+  const { headers } = signedDelivery();
+  const receive = createFetchReceiver({ secrets: SECRET, log: createMemoryDeliveryLog() });
+  expect((await receive(new Request('http://r.test/', { method: 'POST', headers }))).status).toBe(401);
 });
 
 describe('a body parser that ran before', () => {

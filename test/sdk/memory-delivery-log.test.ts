@@ -73,6 +73,16 @@ describe('the delivery log in memory', () => {
     expect(log.records().map(({ delivery_id }) => delivery_id)).toEqual(['a', 'c']);
   });
 
+  it('when full does not give up a delivery that a handler may still have', async () => {
+    const log = createMemoryDeliveryLog({ limit: 1, leaseSeconds: 300 });
+    const running = recordOf({ delivery_id: 'a', received_at: at(0) });
+    await log.accept(running, until(60));
+    await expect(process(log, 'b', { received: 100, replayable: 400 })).rejects.toMatchObject({
+      seconds: 200,
+    });
+    expect(await log.accept({ ...running, received_at: at(200) }, until(500))).toBe('in_progress');
+  });
+
   it('lets a delivery run again once its handler must be dead', async () => {
     const log = createMemoryDeliveryLog({ leaseSeconds: 60 });
     const record = recordOf({ delivery_id: 'a', received_at: at(0) });
