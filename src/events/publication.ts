@@ -2,7 +2,7 @@
 // Pure. Must never let an event through that the service itself emits.
 import { invalidField, ServiceError } from '../errors/service-error.ts';
 import { isReserved } from './catalogue.ts';
-import type { JsonObject, JsonValue } from './event.ts';
+import { type JsonObject, type JsonValue, MAX_EVENT_BYTES } from './event.ts';
 import { isEventType } from './filter.ts';
 import { parseTimestamp } from './timestamp.ts';
 
@@ -17,8 +17,9 @@ export type PublishedInput = {
   readonly event_id?: string | undefined;
 };
 
-/** A publisher's event after its checks. */
+/** A publisher's event after its checks. `path` is where it stands in the body: `body`, or `body.3`. */
 export type Publication = {
+  readonly path: string;
   readonly type: string;
   readonly data: JsonObject;
   readonly occurredAt: Date | undefined;
@@ -45,7 +46,7 @@ export function checkPublication(input: PublishedInput, path: string): Publicati
   if (input.occurred_at !== undefined && occurredAt === undefined) {
     throw invalidField(`${path}.occurred_at`, 'must be an RFC 3339 date and time with its offset');
   }
-  return { type: input.type, data: input.data, occurredAt, eventId: input.event_id };
+  return { path, type: input.type, data: input.data, occurredAt, eventId: input.event_id };
 }
 
 /**
@@ -62,11 +63,19 @@ export function contentOf(event: Publication): string {
   );
 }
 
-/** `event_id_conflict`: the id is taken by an event with other content. */
-export function eventIdConflict(): ServiceError {
+/** `event_id_conflict`: the id is taken by an event with other content. @param path of the event */
+export function eventIdConflict(path: string): ServiceError {
+  const message = 'belongs to an event with other content';
   return new ServiceError('event_id_conflict', {
-    detail: 'The event id belongs to an event with other content.',
+    detail: `The event id ${message}.`,
+    errors: [{ path: `${path}.event_id`, message }],
   });
+}
+
+/** The same error, naming the event whose data is too large. @param path of the event */
+export function dataTooLarge(error: ServiceError, path: string): ServiceError {
+  const message = `makes the delivery's body larger than ${MAX_EVENT_BYTES} bytes`;
+  return new ServiceError(error.code, { detail: error.detail, errors: [{ path: `${path}.data`, message }] });
 }
 
 function isObject(value: JsonValue): value is JsonObject {

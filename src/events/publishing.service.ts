@@ -8,12 +8,12 @@ import type { BacklogGauge } from './backlog.gauge.ts';
 import type { Notifier } from './event.service.ts';
 import type { EventStore } from './event.store.ts';
 import { type EventRecord, prepareEvent } from './event.ts';
-import { contentOf, eventIdConflict, type Publication } from './publication.ts';
+import { contentOf, dataTooLarge, eventIdConflict, type Publication } from './publication.ts';
 
 /** The answer for one accepted event; `deliveries` counts the subscriptions that get it. */
 export type Published = { readonly eventId: string; readonly deliveries: number };
 
-type Candidate = { readonly record: EventRecord; readonly digest: string };
+type Candidate = { readonly path: string; readonly record: EventRecord; readonly digest: string };
 
 /** Publishing. Source: Specification, "Events". */
 export function createPublishingService({
@@ -36,9 +36,9 @@ export function createPublishingService({
     const given = { id: newId(), tenantId: context.tenant.id, now: now() };
     try {
       const digest = createHash('sha256').update(contentOf(event)).digest('hex');
-      return { record: prepareEvent(event, given), digest };
+      return { path: event.path, record: prepareEvent(event, given), digest };
     } catch (error) {
-      if (error instanceof ServiceError) return error;
+      if (error instanceof ServiceError) return dataTooLarge(error, event.path);
       throw error;
     }
   };
@@ -120,7 +120,7 @@ export function createPublishingService({
         // Taken when it was written, gone when it was read: its 30 days ended in between.
         if (outcome === undefined)
           return new ServiceError('temporarily_unavailable', { retryAfterSeconds: 1 });
-        if (outcome.digest !== item.digest) return eventIdConflict();
+        if (outcome.digest !== item.digest) return eventIdConflict(item.path);
         return { eventId, deliveries: outcome.deliveries };
       });
     },

@@ -25,6 +25,7 @@ afterAll(() => rooms.close());
 
 const FEED = '/api/v1/events';
 const publication = (eventId: string, type = 'org.created', data = {}) => ({
+  path: 'body',
   type,
   data,
   eventId,

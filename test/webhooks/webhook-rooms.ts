@@ -75,6 +75,7 @@ export async function createWebhookRooms({ allowedNetworks = ['127.0.0.0/8'] } =
       );
       const context = owners[0]?.tenant_id === tenants.acme.tenant.id ? tenants.acme : tenants.demo;
       const items = Array.from({ length: count }, (_, n) => ({
+        path: 'body',
         type,
         data: { n },
         eventId: undefined,
