@@ -59,11 +59,7 @@ const PAGE = `
 WITH moment AS (
   SELECT pg_snapshot_xmin(pg_current_snapshot()) AS horizon, pg_snapshot_xmax(pg_current_snapshot()) AS newest, now() AS read_at
 ), scanned AS (
-  SELECT e.xid, e.id, e.type, octet_length(e.body) AS size
-  FROM events e
-  WHERE e.tenant_id = $1 AND NOT e.test AND (e.xid, e.id) > ($2::xid8, $3::uuid) AND e.id >= uuid_of_time($4::timestamptz)
-    AND e.xid < (SELECT horizon FROM moment) AND ($5::timestamptz IS NULL OR e.created_at >= $5)
-  ORDER BY e.xid, e.id LIMIT $8
+  SELECT * FROM event_feed($1, $2::xid8, $3::uuid, uuid_of_time($4::timestamptz), $5::timestamptz, $8)
 ), matched AS (
   SELECT xid, id, row_number() OVER place AS n, sum(size) OVER place - size AS before
   FROM scanned WHERE ($6::text IS NULL OR type = $6) AND ($7::text IS NULL OR starts_with(type, $7))

@@ -160,6 +160,27 @@ describe('the feed', () => {
     expect([idsOf(second), second.hasMore]).toEqual([['rare'], false]);
   });
 
+  it('reads what it gives and not what is left of the day, without statistics too', async () => {
+    const { context } = await createFeed();
+    for (let n = 0; n < 4; n += 1)
+      await rooms.database.query(
+        `INSERT INTO events (id, tenant_id, event_id, type, occurred_at, body)
+         SELECT (substr($2, 1, 24) || lpad(to_hex(n), 12, '0'))::uuid, $1, n::text, 'org.filler', now(), convert_to(repeat('x', 500), 'UTF8')
+         FROM generate_series(1, 5000) AS n`,
+        [context.tenant.id, newId()],
+      );
+    const blocks = async () => {
+      const { rows } = await rooms.database.query<{ 'QUERY PLAN': [{ Plan: Record<string, number> }] }>(
+        `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON)
+         SELECT * FROM event_feed('${context.tenant.id}', '0', '00000000-0000-0000-0000-000000000000', uuid_of_time(now() - interval '1 hour'), NULL, 201)`,
+      );
+      const plan = rows[0]?.['QUERY PLAN'][0].Plan;
+      return Number(plan?.['Shared Hit Blocks']) + Number(plan?.['Shared Read Blocks']);
+    };
+    await blocks();
+    expect(await blocks()).toBeLessThan(400);
+  });
+
   it('gives no more than a few MiB at once, and at least one event', async () => {
     const { follow, context } = await createFeed();
     const { database, publishing } = rooms;
