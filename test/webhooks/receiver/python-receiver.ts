@@ -17,16 +17,14 @@ export type PythonRecord = {
   event_id: string;
 };
 
-/**
- * Starts receiver.py.
- *
- * @throws when there is no Python: a receiver that shares no code with this project is the only proof that the specification is enough,
- *   and a test that quietly leaves it out would look the same as one that holds
- */
+/** Whether there is a Python. */
+export function hasPython(): boolean {
+  return spawnSync('python3', ['--version']).status === 0;
+}
+
+/** Starts receiver.py: Python 3.8 or newer, standard library only. @throws when there is none */
 export async function startPythonReceiver(secrets: readonly string[]) {
-  if (spawnSync('python3', ['--version']).status !== 0) {
-    throw new Error('python3 (3.8 or newer, standard library only) is needed on the PATH for this test');
-  }
+  if (!hasPython()) throw new Error('python3 is needed on the PATH for this test');
   const folder = await mkdtemp(join(tmpdir(), 'countersign-python-'));
   const file = join(folder, 'secrets');
   const setSecrets = (all: readonly string[]) => writeFile(file, all.join('\n'));
