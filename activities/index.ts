@@ -1,17 +1,20 @@
 // All activities of the worker, by the names that workflows call them.
 import { createAgentKeyRotationActivities } from './agent-key-rotation.ts';
+import { createEndpointRecoveryActivities } from './endpoint-recovery.ts';
 import { createWebhookDeliveryActivities } from './webhook-delivery.ts';
 import { createWebhookSecretRotationActivities } from './webhook-secret-rotation.ts';
 
 export function createActivities(
   services: Parameters<typeof createWebhookDeliveryActivities>[0] &
     Parameters<typeof createAgentKeyRotationActivities>[0] &
-    Parameters<typeof createWebhookSecretRotationActivities>[0],
+    Parameters<typeof createWebhookSecretRotationActivities>[0] &
+    Parameters<typeof createEndpointRecoveryActivities>[0],
 ) {
   return {
     ...createWebhookDeliveryActivities(services),
     ...createAgentKeyRotationActivities(services),
     ...createWebhookSecretRotationActivities(services),
+    ...createEndpointRecoveryActivities(services),
   };
 }
 

@@ -14,6 +14,8 @@ import { createWorkflowCommandRunner } from './temporal/workflow-command.runner.
 import { createWorkflowCommandStore } from './temporal/workflow-command.store.ts';
 import { createRefreshTokenStore } from './tokens/refresh-token.store.ts';
 import { createTokenService } from './tokens/token.service.ts';
+import { createRecoveryService } from './webhooks/lanes/recovery.service.ts';
+import { createRecoveryStore } from './webhooks/lanes/recovery.store.ts';
 
 /** @param client starts workflows */
 export function composeWorkflows(
@@ -21,7 +23,7 @@ export function composeWorkflows(
   core: Core,
   { client, logger }: { client: Client; logger: Logger },
 ) {
-  const { database, audit, events, tenants, issuer, revocations } = core;
+  const { database, audit, events, tenants, issuer, revocations, subscriptions, notifier } = core;
   const onFailure = (error: unknown) =>
     logger.warn({ reason: reasonOf(error) }, 'a workflow could not be told; trying again');
   const tokens = createTokenService({
@@ -43,6 +45,15 @@ export function composeWorkflows(
     onError: onFailure,
   });
   const entities = createEntityStarter({ client, taskQueue: TASK_QUEUES.main });
+  const recovery = createRecoveryService({
+    store: createRecoveryStore(),
+    database,
+    subscriptions,
+    tenants,
+    audit,
+    events,
+    notifier,
+  });
   const commands = createWorkflowCommandRunner({
     database,
     store: createWorkflowCommandStore(),
@@ -51,8 +62,9 @@ export function composeWorkflows(
       agentKeyRotation: ({ tenantId, id }) => rotationSteps.describe({ tenantId, keyId: id }),
       webhookSecretRotation: ({ tenantId, id }) =>
         core.signingSecrets.describe({ tenantId, subscriptionId: id }),
+      endpointRecovery: ({ tenantId, id }) => recovery.describe({ tenantId, subscriptionId: id }),
     },
     onFailure,
   });
-  return { rotations, rotationSteps, entities, commands, close: () => verifier.close() };
+  return { rotations, rotationSteps, recovery, entities, commands, close: () => verifier.close() };
 }

@@ -87,6 +87,7 @@ export function composeCore(config: Config, { logger, name }: { logger: Logger; 
     store: createLaneStore(),
     health: createLaneHealthStore(LANE_RECOVERY),
     notifier,
+    commands: createWorkflowCommandService({ store: createWorkflowCommandStore() }),
   });
   const sealing = createSubscriptionSealing({ masterKeys });
   const deliveries = createDeliveryService({

@@ -53,10 +53,14 @@ export async function runWorker(config: Config): Promise<void> {
     client,
     logger,
   });
-  const { rotations, rotationSteps, entities, commands, ...workflows } = composeWorkflows(config, core, {
-    client,
-    logger,
-  });
+  const { rotations, rotationSteps, recovery, entities, commands, ...workflows } = composeWorkflows(
+    config,
+    core,
+    {
+      client,
+      logger,
+    },
+  );
   const worker = await createDeliveryWorker({
     connection,
     namespace,
@@ -66,6 +70,7 @@ export async function runWorker(config: Config): Promise<void> {
       records,
       rotations,
       rotationSteps,
+      recovery,
       signingSecrets: core.signingSecrets,
     }),
   });

@@ -1,4 +1,5 @@
 // Every export is a workflow type, and its name is the wire name for ever.
 export { agentKeyRotation } from './agent-key-rotation.ts';
+export { endpointRecovery } from './endpoint-recovery.ts';
 export { webhookDelivery } from './webhook-delivery.ts';
 export { webhookSecretRotation } from './webhook-secret-rotation.ts';

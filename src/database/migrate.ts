@@ -15,6 +15,7 @@ import { keyRotations } from './migrations/0009-key-rotations.ts';
 import { anchors } from './migrations/0010-anchors.ts';
 import { laneRecovery } from './migrations/0012-lane-recovery.ts';
 import { eventFeed } from './migrations/0013-event-feed.ts';
+import { endpointRecovery } from './migrations/0014-endpoint-recovery.ts';
 import { keyAliases } from './migrations/0020-key-aliases.ts';
 import { ensurePartitions } from './partitions.ts';
 
@@ -33,6 +34,7 @@ const MIGRATIONS = [
   { name: '0020-key-aliases', sql: keyAliases },
   { name: '0012-lane-recovery', sql: laneRecovery },
   { name: '0013-event-feed', sql: eventFeed },
+  { name: '0014-endpoint-recovery', sql: endpointRecovery },
 ] as const;
 
 /** Any constant: the advisory lock that lets one migration run at a time. */

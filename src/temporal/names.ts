@@ -57,6 +57,7 @@ export const ATTEMPT_PRIORITY = { first: 2, retry: 3, replay: 4 } as const;
  */
 export const ENTITY_WORKFLOWS = {
   agentKeyRotation: 'key-rotation/',
+  endpointRecovery: 'endpoint/',
   webhookSecretRotation: 'secret-rotation/',
 } as const;
 

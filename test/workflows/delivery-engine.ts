@@ -5,13 +5,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { temporal } from '@temporalio/proto';
 import { NativeConnection } from '@temporalio/worker';
 import { inject } from 'vitest';
+import { createEndpointRecoveryActivities } from '../../activities/endpoint-recovery.ts';
 import { createWebhookDeliveryActivities } from '../../activities/webhook-delivery.ts';
 import { createWebhookSecretRotationActivities } from '../../activities/webhook-secret-rotation.ts';
-import { createAuditService } from '../../src/audit/audit.service.ts';
-import { createAuditStore } from '../../src/audit/audit.store.ts';
 import type { RequestContext } from '../../src/context.ts';
-import { createEventService } from '../../src/events/event.service.ts';
-import { createEventStore } from '../../src/events/event.store.ts';
 import { createTemporalClient } from '../../src/temporal/client.ts';
 import { createEntityStarter } from '../../src/temporal/entity.starter.ts';
 import {
@@ -22,20 +19,14 @@ import {
 } from '../../src/temporal/names.ts';
 import { createDeliveryWorker, installTemporalRuntime } from '../../src/temporal/worker.ts';
 import { createWorkflowCommandRunner } from '../../src/temporal/workflow-command.runner.ts';
-import { createWorkflowCommandService } from '../../src/temporal/workflow-command.service.ts';
 import { createWorkflowCommandStore } from '../../src/temporal/workflow-command.store.ts';
 import { createAttemptMonitor } from '../../src/webhooks/deliveries/attempt.monitor.ts';
 import { createAttemptService } from '../../src/webhooks/deliveries/attempt.service.ts';
 import { type AttemptStore, createAttemptStore } from '../../src/webhooks/deliveries/attempt.store.ts';
 import { createAttemptRecordService } from '../../src/webhooks/deliveries/attempt-record.service.ts';
-import { createDeliveryRecordStore } from '../../src/webhooks/deliveries/delivery.records.store.ts';
 import { createDeliverySender } from '../../src/webhooks/deliveries/delivery.sender.ts';
-import { createDeliveryService } from '../../src/webhooks/deliveries/delivery.service.ts';
-import { parseNetworks } from '../../src/webhooks/egress/address-rules.ts';
 import { createGuardedAgent } from '../../src/webhooks/egress/guarded.agent.ts';
-import { createLaneService, type LaneService } from '../../src/webhooks/lanes/lane.service.ts';
-import { createLaneStore } from '../../src/webhooks/lanes/lane.store.ts';
-import { createLaneHealthStore } from '../../src/webhooks/lanes/lane-health.store.ts';
+import type { LaneService } from '../../src/webhooks/lanes/lane.service.ts';
 import { LANE_RECOVERY, type LaneRecovery } from '../../src/webhooks/lanes/lane-recovery.ts';
 import { createDeliveryStarter } from '../../src/webhooks/relay/delivery.starter.ts';
 import { createFirstAttemptService } from '../../src/webhooks/relay/first-attempt.service.ts';
@@ -49,14 +40,10 @@ import {
 import { createRelayStore } from '../../src/webhooks/relay/relay.store.ts';
 import { createSweepService } from '../../src/webhooks/relay/sweep.service.ts';
 import { createSweepStore } from '../../src/webhooks/relay/sweep.store.ts';
-import { createSigningSecretService } from '../../src/webhooks/subscriptions/signing-secret.service.ts';
-import { createSigningSecretStore } from '../../src/webhooks/subscriptions/signing-secret.store.ts';
-import { createSubscriptionSealing } from '../../src/webhooks/subscriptions/subscription.sealing.ts';
-import { createSubscriptionService } from '../../src/webhooks/subscriptions/subscription.service.ts';
-import { createSubscriptionStore } from '../../src/webhooks/subscriptions/subscription.store.ts';
 import { createTenantContext } from '../events/fixture.ts';
 import { createTestDatabase } from '../setup/database.ts';
 import { workflowBundle } from '../setup/workflow-bundle.ts';
+import { wireServices } from './engine-services.ts';
 import { type ScriptedReceiver, startScriptedReceiver } from './scripted-receiver.ts';
 
 export type EngineOptions = {
@@ -76,6 +63,23 @@ export type DeliveryRow = {
   completed_at: Date | null;
 };
 
+type EngineActivities = ReturnType<typeof createWebhookDeliveryActivities> &
+  ReturnType<typeof createEndpointRecoveryActivities>;
+
+/** What an engine has around it. */
+export type EngineSurroundings = {
+  recovery?: LaneRecovery;
+  egress?: Parameters<typeof createGuardedAgent>[0];
+  /** Instead of the 15 s of an attempt. */
+  sendTimeoutMs?: number;
+  /** A Temporal server other than the run's. */
+  temporal?: { address: string; namespace: string };
+  /** Gets the database before anything connects to it. */
+  prepare?: (url: string) => Promise<void>;
+  /** Comes between workflows and what they call. */
+  wrap?: (activities: EngineActivities) => EngineActivities;
+};
+
 const failures: unknown[] = [];
 let installed = false;
 
@@ -86,66 +90,27 @@ export async function createEngine(
     recovery = LANE_RECOVERY,
     egress = {},
     sendTimeoutMs,
-  }: {
-    recovery?: LaneRecovery;
-    egress?: Parameters<typeof createGuardedAgent>[0];
-    /** Instead of the 15 s of an attempt. */
-    sendTimeoutMs?: number;
-  } = {},
+    temporal: server = { address: inject('temporalAddress'), namespace: inject('temporalNamespace') },
+    prepare = async () => undefined,
+    wrap = (same) => same,
+  }: EngineSurroundings = {},
 ) {
   if (!installed) installTemporalRuntime(() => undefined);
   installed = true;
   const { database, url, drop } = await createTestDatabase();
+  await prepare(url);
   const receiver = await startScriptedReceiver();
-  const connection = await NativeConnection.connect({ address: inject('temporalAddress') });
-  const namespace = inject('temporalNamespace');
+  const connection = await NativeConnection.connect({ address: server.address });
+  const { namespace } = server;
   const client = createTemporalClient(connection, { namespace });
   const queue = `test-${randomUUID()}`;
   const taskQueues: TaskQueues = { main: queue, attempts: `${queue}-attempts`, slow: `${queue}-slow` };
   const agent = createGuardedAgent({ allowedNetworks: ['127.0.0.0/8'], ...egress });
   const notifier = createOutboxNotifier({ url });
-  const services = wire();
   const context = await createTenantContext(database);
+  const services = wireServices({ database, notifier, recovery, tenant: context.tenant });
   const bundle = await workflowBundle();
   const stops: (() => Promise<void>)[] = [];
-
-  function wire() {
-    const audit = createAuditService({ store: createAuditStore() });
-    const events = createEventService({ store: createEventStore(), notifier });
-    const lanes = createLaneService({
-      store: createLaneStore(),
-      health: createLaneHealthStore(recovery),
-      notifier,
-    });
-    const sealing = createSubscriptionSealing({ masterKeys: [{ id: 'test', key: new Uint8Array(32) }] });
-    const deliveries = createDeliveryService({
-      store: createDeliveryRecordStore(),
-      database,
-      lanes,
-      audit,
-      notifier,
-    });
-    const subscriptions = createSubscriptionService({
-      store: createSubscriptionStore(database),
-      database,
-      lanes,
-      sealing,
-      deliveries,
-      audit,
-      events,
-      admittedNetworks: parseNetworks(['127.0.0.0/8']),
-    });
-    const commands = createWorkflowCommandService({ store: createWorkflowCommandStore() });
-    const signingSecrets = createSigningSecretService({
-      store: createSigningSecretStore(),
-      database,
-      sealing,
-      audit,
-      events,
-      commands,
-    });
-    return { audit, events, lanes, sealing, deliveries, subscriptions, signingSecrets };
-  }
 
   function createAttempts({ store: wrap, lanes: replaced }: EngineOptions) {
     const monitor = createAttemptMonitor();
@@ -180,7 +145,10 @@ export async function createEngine(
             namespace,
             taskQueues,
             activities: {
-              ...createWebhookDeliveryActivities({ attempts, records }),
+              ...wrap({
+                ...createWebhookDeliveryActivities({ attempts, records }),
+                ...createEndpointRecoveryActivities({ recovery: services.recoveries }),
+              }),
               ...createWebhookSecretRotationActivities(services),
             },
             workflows: bundle,
@@ -226,12 +194,13 @@ export async function createEngine(
 
     /** Tells the workflows of entities. @returns how to stop it */
     startRunner: (): (() => Promise<void>) => {
-      const { signingSecrets } = services;
+      const { signingSecrets, recoveries } = services;
       const { stop } = createWorkflowCommandRunner({
         database,
         store: createWorkflowCommandStore(),
         starter: createEntityStarter({ client, taskQueue: queue }),
         describe: {
+          endpointRecovery: ({ tenantId, id }) => recoveries.describe({ tenantId, subscriptionId: id }),
           webhookSecretRotation: ({ tenantId, id }) =>
             signingSecrets.describe({ tenantId, subscriptionId: id }),
         },

@@ -165,8 +165,9 @@ describe('a wait in the database', () => {
       for (let round = 0; round < 30; round += 1) {
         const early = await engine.database.hot(async (unit) => {
           const place = { tenantId: engine.context.tenant.id, subscriptionId: id };
+          const failed = { deliveryId: delivery, probe: false, error: 'http:503' };
           const holdMs = 1_000 * (round + 1);
-          await engine.lanes.noteFailure(unit, { ...place, deliveryId: delivery, holdMs, probe: false });
+          await engine.lanes.noteFailure(unit, { ...place, ...failed, holdMs });
           const { rows } = await unit.query<{ early: boolean }>(
             `SELECT hold_until < now() + $2 * interval '1 millisecond' AS early FROM lanes WHERE subscription_id = $1`,
             [id, holdMs],

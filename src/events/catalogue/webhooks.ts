@@ -37,9 +37,49 @@ export const WEBHOOKS = inCategory('Webhooks', [
     'A subscription was deactivated: by a change of its fields, or for a reason.',
     endpoint.extend({
       fields: fields.optional(),
-      reason: text('`gone` when its receiver has answered 410.').optional(),
+      reason: text(
+        '`gone` when its receiver has answered 410, `failing` after days of nothing but failures.',
+      ).optional(),
     }),
     { ...ENDPOINT, reason: 'gone' },
+  ),
+  emitted(
+    'webhook.endpoint.failing',
+    'An endpoint has done nothing but fail for an hour, a day or three days.',
+    z.strictObject({
+      subscription_id: id('The subscription.'),
+      host: endpoint.shape.host,
+      state: z.enum(['open', 'held', 'down']).describe('Of its lane.'),
+      failing_since: moment('The first failure since its last success.'),
+      last_error: text('What went wrong last, such as `http:503`.').nullable(),
+      waiting: count('Deliveries that have not ended, up to 10000.'),
+      deactivates_at: moment(
+        'When the subscription is deactivated, unless its endpoint takes something before.',
+      ),
+    }),
+    {
+      subscription_id: EXAMPLE.subscriptionId,
+      host: 'hooks.example.com',
+      state: 'down',
+      failing_since: '2026-01-01T00:00:00.000Z',
+      last_error: 'http:503',
+      waiting: 1_204,
+      deactivates_at: '2026-01-15T00:00:00.000Z',
+    },
+  ),
+  emitted(
+    'webhook.endpoint.recovered',
+    'An endpoint that was reported as failing has taken a delivery.',
+    z.strictObject({
+      subscription_id: id('The subscription.'),
+      host: endpoint.shape.host,
+      failing_since: moment('When it had begun to fail.'),
+    }),
+    {
+      subscription_id: EXAMPLE.subscriptionId,
+      host: 'hooks.example.com',
+      failing_since: '2026-01-01T00:00:00.000Z',
+    },
   ),
   emitted('webhook.endpoint.deleted', 'A subscription was deleted.', endpoint, ENDPOINT),
   emitted(

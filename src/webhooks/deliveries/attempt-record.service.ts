@@ -110,7 +110,8 @@ export function createAttemptRecordService({
     if (fresh && (outcome.kind === 'retry' || report.probe)) {
       const hold = outcome.kind === 'retry' && outcome.hold;
       const holdMs = hold ? Math.min(outcome.retryAfterMs ?? 0, MAX_RETRY_AFTER_MS) : null;
-      await lanes.noteFailure(unit, { ...place, deliveryId: report.deliveryId, holdMs, probe: report.probe });
+      const { deliveryId, probe } = report;
+      await lanes.noteFailure(unit, { ...place, deliveryId, holdMs, probe, error: outcomeCode(outcome) });
     }
     if (fresh && outcome.kind === 'gone' && !test) await subscriptions.deactivateGone(unit, place);
     const row = await store.lock(unit, report.deliveryId);

@@ -1,19 +1,33 @@
 // The SQL by which attempts change their lane: holds, outages, and the pace of what is let out afterwards. Everything here takes the
 // lane's row FOR UPDATE in the transaction of the attempt's record.
 import type { Queryable } from '../../database/transaction.ts';
+import type { LaneTelling } from './lane.store.ts';
 import type { LaneRecovery } from './lane-recovery.ts';
 
 /** A failure that a lane is told of. `holdMs`: how long the receiver wants to be left alone, null when it did not say. */
 export type LaneFailure = {
+  readonly tenantId: string;
   readonly subscriptionId: string;
   readonly deliveryId: string;
   readonly holdMs: number | null;
   /** The attempt was the one let through to an endpoint that is down. */
   readonly probe: boolean;
+  /** Its code, such as `http:503`. */
+  readonly error: string;
 };
 
-/** `closed`: this failure closed the lane, or closed it again. */
-export type LaneState = { readonly state: 'open' | 'held' | 'down'; readonly closed: boolean };
+/**
+ * `closed`: this failure closed the lane, or closed it again. `tell`: the lane's workflow must hear of it: it was open until now, or its probe has
+ * failed, or it fails for a while and nobody watches. Further failures of a lane that is closed already tell nobody.
+ */
+export type LaneState = {
+  readonly state: 'open' | 'held' | 'down';
+  readonly closed: boolean;
+  readonly tell: boolean;
+};
+
+/** After so many failures in a row somebody watches, whether or not the lane closes: one delivery alone may be all that an endpoint gets. */
+const WATCHED_FROM = 3;
 
 // A failure that closes the lane leaves one permit: for the attempt that is let through when the lane opens. One that does not close it
 // gives its permit back, so that one delivery that nobody can deliver does not stop the others. What fails late, begun before the lane
@@ -29,6 +43,8 @@ WITH lane AS (
   FROM lane
 ), next AS (
   SELECT judged.*, falls OR probed OR holds AS closes,
+    falls OR probed OR holds AND (hold_until IS NULL OR hold_until <= now())
+      OR NOT watched AND failures_in_a_row + 1 >= ${WATCHED_FROM} AS tells,
     CASE WHEN falls THEN 0 WHEN probed THEN least(probe_step + 1, cardinality($7::float8[]) - 1) ELSE probe_step END AS step
   FROM judged
 )
@@ -46,21 +62,29 @@ UPDATE lanes l SET
   permits_at = now(),
   released = CASE WHEN next.closes THEN 0 ELSE l.released END,
   epoch = l.epoch + CASE WHEN next.closes THEN 1 ELSE 0 END,
+  last_error = $8, watched = l.watched OR next.tells,
   updated_at = now()
 FROM next WHERE l.subscription_id = next.subscription_id
-RETURNING l.state, next.closes AS closed`;
+RETURNING l.state, next.closes AS closed, next.tells AS tell`;
 
 // A 2xx opens a lane that is down. A hold that the receiver asked for, and that has not run out, stays. Each success of a lane that
 // comes back lets two more begin; after as many as the lane may have in flight it is not paced any longer.
+// Who watches is told of the first success, and when the lane is no longer paced.
 const RECOVER = `
-UPDATE lanes SET
-  failures_in_a_row = 0, failing_since = NULL, failing_deliveries = '{}', probe_step = 0, probe_at = NULL,
-  state = CASE WHEN hold_until > now() THEN 'held' ELSE 'open' END,
-  hold_until = CASE WHEN hold_until > now() THEN hold_until END,
-  permits = CASE WHEN hold_until > now() THEN permits WHEN released + 1 >= in_flight_cap THEN NULL ELSE permits + 2 END,
-  released = CASE WHEN permits IS NULL OR hold_until > now() OR released + 1 >= in_flight_cap THEN 0 ELSE released + 1 END,
+WITH lane AS (
+  SELECT *, hold_until > now() IS TRUE AS held FROM lanes
+  WHERE subscription_id = $1 AND NOT deleted AND (failures_in_a_row > 0 OR permits IS NOT NULL OR state <> 'open') FOR UPDATE
+)
+UPDATE lanes l SET
+  failures_in_a_row = 0, failing_since = NULL, failing_deliveries = '{}', probe_step = 0, probe_at = NULL, last_error = NULL,
+  state = CASE WHEN lane.held THEN 'held' ELSE 'open' END,
+  hold_until = CASE WHEN lane.held THEN l.hold_until END,
+  permits = CASE WHEN lane.held THEN l.permits WHEN l.released + 1 >= l.in_flight_cap THEN NULL ELSE l.permits + 2 END,
+  released = CASE WHEN l.permits IS NULL OR lane.held OR l.released + 1 >= l.in_flight_cap THEN 0 ELSE l.released + 1 END,
   permits_at = now(), updated_at = now()
-WHERE subscription_id = $1 AND NOT deleted AND (failures_in_a_row > 0 OR permits IS NOT NULL OR state <> 'open')`;
+FROM lane WHERE l.subscription_id = lane.subscription_id
+RETURNING l.tenant_id AS "tenantId",
+  l.watched AND (lane.failures_in_a_row > 0 OR lane.state <> l.state OR l.permits IS NULL) AS tell`;
 
 /** SQL of a lane's health; every function runs in the caller's transaction. */
 export function createLaneHealthStore({ failures, deliveries, probeDelaysMs }: LaneRecovery) {
@@ -68,16 +92,15 @@ export function createLaneHealthStore({ failures, deliveries, probeDelaysMs }: L
     /** Counts a failure against the lane, which may hold or close it. @returns undefined for a lane that is gone */
     fail: async (
       unit: Queryable,
-      { subscriptionId, deliveryId, holdMs, probe }: LaneFailure,
+      { subscriptionId, deliveryId, holdMs, probe, error }: LaneFailure,
     ): Promise<LaneState | undefined> => {
-      const values = [subscriptionId, deliveryId, holdMs, probe, failures, deliveries, probeDelaysMs];
+      const values = [subscriptionId, deliveryId, holdMs, probe, failures, deliveries, probeDelaysMs, error];
       return (await unit.query<LaneState>(FAIL, values)).rows[0];
     },
 
-    /** Notes that the endpoint has taken a delivery. */
-    recover: async (unit: Queryable, subscriptionId: string): Promise<void> => {
-      await unit.query(RECOVER, [subscriptionId]);
-    },
+    /** Notes that the endpoint has taken a delivery. @returns undefined for a lane that had nothing to recover from */
+    recover: async (unit: Queryable, subscriptionId: string): Promise<LaneTelling | undefined> =>
+      (await unit.query<LaneTelling>(RECOVER, [subscriptionId])).rows[0],
   };
 }
 

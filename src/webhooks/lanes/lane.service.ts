@@ -1,7 +1,8 @@
 // A subscription's gate as other rooms use it: open, held, or closed. It must never touch a delivery: whoever waits for a lane
 // has an outbox row that becomes claimable when the lane opens.
 import type { Queryable, Unit } from '../../database/transaction.ts';
-import type { LaneRow, LaneStore } from './lane.store.ts';
+import type { WorkflowCommandService } from '../../temporal/workflow-command.service.ts';
+import type { LaneRow, LaneStore, LaneTelling } from './lane.store.ts';
 import type { LaneFailure, LaneHealthStore } from './lane-health.store.ts';
 
 export type { LaneRow } from './lane.store.ts';
@@ -9,18 +10,26 @@ export type { LaneRow } from './lane.store.ts';
 /**
  * The lanes. Everything but `read` and `saveSpeeds` runs in the transaction of the subscription's own change.
  * @param options.notifier wakes the relays when a lane has opened; they also find out by themselves
+ * @param options.commands tells the workflow `endpointRecovery` of what happens to a lane in trouble; nothing depends on its hearing it
  */
 export function createLaneService({
   store,
   health,
   notifier,
+  commands,
 }: {
   store: LaneStore;
   health: LaneHealthStore;
   notifier?: { poke(): void } | undefined;
+  commands?: Pick<WorkflowCommandService, 'add'> | undefined;
 }) {
   const announce = (unit: Unit, opened: boolean): void => {
     if (opened) unit.afterCommit(() => notifier?.poke());
+  };
+
+  const tell = async (unit: Unit, entityId: string, change: LaneTelling | undefined): Promise<void> => {
+    if (change?.tell !== true) return;
+    await commands?.add(unit, [{ tenantId: change.tenantId, workflow: 'endpointRecovery', entityId }]);
   };
 
   return {
@@ -35,30 +44,44 @@ export function createLaneService({
      * finish. Source: Specification, "Webhook subscription" (states).
      */
     setActive: async (unit: Unit, subscriptionId: string, active: boolean): Promise<{ changed: boolean }> => {
-      const changed = await store.setActive(unit, subscriptionId, active);
-      announce(unit, changed && active);
-      return { changed };
+      const change = await store.setActive(unit, subscriptionId, { active });
+      announce(unit, change !== undefined && active);
+      await tell(unit, subscriptionId, change);
+      return { changed: change !== undefined };
+    },
+
+    /** Closes the lane of an endpoint that has done nothing but fail for so many days; any other is left as it is. */
+    deactivateFailing: async (
+      unit: Queryable,
+      subscriptionId: string,
+      failingForDays: number,
+    ): Promise<{ changed: boolean }> => {
+      const change = await store.setActive(unit, subscriptionId, { active: false, failingForDays });
+      return { changed: change !== undefined };
     },
 
     /** Closes a deleted subscription's lane for good; its unfinished deliveries count as canceled from then on. */
-    remove: (unit: Queryable, subscriptionId: string): Promise<void> =>
-      store.markDeleted(unit, subscriptionId),
+    remove: async (unit: Unit, subscriptionId: string): Promise<void> =>
+      tell(unit, subscriptionId, await store.markDeleted(unit, subscriptionId)),
 
     /** Ends a hold at once, when somebody asked for a retry or changed the URL. */
     endHold: async (unit: Unit, subscriptionId: string): Promise<{ changed: boolean }> => {
-      const changed = await store.open(unit, subscriptionId);
-      announce(unit, changed);
-      return { changed };
+      const change = await store.open(unit, subscriptionId);
+      announce(unit, change !== undefined);
+      await tell(unit, subscriptionId, change);
+      return { changed: change !== undefined };
     },
 
     /** Notes a failed attempt: its receiver may want to be left alone for a time, or be down. */
     noteFailure: async (unit: Unit, failure: LaneFailure): Promise<void> => {
-      await health.fail(unit, failure);
+      const { tenantId, subscriptionId } = failure;
+      const state = await health.fail(unit, failure);
+      await tell(unit, subscriptionId, state && { tenantId, tell: state.tell });
     },
 
     /** Notes that the receiver of a lane which had failed has taken a delivery: what waits goes out, paced, the oldest first. */
     noteSuccess: async (unit: Unit, subscriptionId: string): Promise<void> => {
-      await health.recover(unit, subscriptionId);
+      await tell(unit, subscriptionId, await health.recover(unit, subscriptionId));
       announce(unit, true);
     },
 

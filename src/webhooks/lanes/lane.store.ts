@@ -13,11 +13,28 @@ export type LaneRow = {
   readonly waiting: number;
 };
 
+/** A change of a lane. `tell`: the workflow that watches over it must hear of it. */
+export type LaneTelling = { readonly tenantId: string; readonly tell: boolean };
+
 /** What is waiting is counted up to this many: a display needs no more, and a backlog must not slow it down. */
 const MOST_WAITING = 10_000;
 
 // What has waited goes out at the pace of an endpoint that comes back.
-const PACED = 'permits = 1, released = 0, permits_at = now()';
+export const PACED = 'permits = 1, released = 0, permits_at = now()';
+
+const TELLING = 'RETURNING tenant_id AS "tenantId", watched AS tell';
+
+// With its activation an endpoint's outage begins anew: neither warnings nor another deactivation follow from what was before. One that is
+// down is probed at once.
+const SET_ACTIVE = `
+UPDATE lanes SET active = $2, ${PACED}, updated_at = now(), epoch = epoch + CASE WHEN $2 THEN 1 ELSE 0 END,
+  failing_since = CASE WHEN $2 AND failing_since IS NOT NULL THEN now() ELSE failing_since END,
+  warned = CASE WHEN $2 THEN 0 ELSE warned END, warned_for = CASE WHEN $2 THEN NULL ELSE warned_for END,
+  probe_step = CASE WHEN $2 THEN 0 ELSE probe_step END,
+  probe_at = CASE WHEN $2 AND probe_at > now() THEN now() ELSE probe_at END
+WHERE subscription_id = $1 AND NOT deleted AND active <> $2
+  AND ($3::int IS NULL OR failing_since <= now() - $3::int * interval '1 day')
+RETURNING tenant_id AS "tenantId", watched OR $2 AND (state <> 'open' OR failures_in_a_row > 0) AS tell`;
 
 const READ = `
 SELECT l.subscription_id, l.active, l.deleted, l.failing_since, l.epoch,
@@ -43,31 +60,33 @@ export function createLaneStore() {
       );
     },
 
-    /** @returns false when the flag already was so */
-    setActive: async (unit: Queryable, subscriptionId: string, active: boolean): Promise<boolean> => {
-      const { rowCount } = await unit.query(
-        `UPDATE lanes SET active = $2, epoch = epoch + CASE WHEN $2 THEN 1 ELSE 0 END, ${PACED}, updated_at = now()
-         WHERE subscription_id = $1 AND NOT deleted AND active <> $2`,
-        [subscriptionId, active],
-      );
-      return rowCount > 0;
-    },
+    /**
+     * @param failingForDays only a lane whose endpoint has failed for so long
+     * @returns undefined when the flag already was so
+     */
+    setActive: async (
+      unit: Queryable,
+      subscriptionId: string,
+      { active, failingForDays = null }: { active: boolean; failingForDays?: number | null | undefined },
+    ): Promise<LaneTelling | undefined> =>
+      (await unit.query<LaneTelling>(SET_ACTIVE, [subscriptionId, active, failingForDays])).rows[0],
 
-    markDeleted: async (unit: Queryable, subscriptionId: string): Promise<void> => {
-      await unit.query(
-        'UPDATE lanes SET deleted = true, active = false, updated_at = now() WHERE subscription_id = $1',
+    markDeleted: async (unit: Queryable, subscriptionId: string): Promise<LaneTelling | undefined> => {
+      const { rows } = await unit.query<LaneTelling>(
+        `UPDATE lanes SET deleted = true, active = false, updated_at = now() WHERE subscription_id = $1 ${TELLING}`,
         [subscriptionId],
       );
+      return rows[0];
     },
 
     /** Opens a held or failing lane at once, for one attempt first; leaves an open one as it is. */
-    open: async (unit: Queryable, subscriptionId: string): Promise<boolean> => {
-      const { rowCount } = await unit.query(
+    open: async (unit: Queryable, subscriptionId: string): Promise<LaneTelling | undefined> => {
+      const { rows } = await unit.query<LaneTelling>(
         `UPDATE lanes SET state = 'open', hold_until = NULL, probe_at = NULL, epoch = epoch + 1, ${PACED}, updated_at = now()
-         WHERE subscription_id = $1 AND NOT deleted AND (state <> 'open' OR hold_until IS NOT NULL)`,
+         WHERE subscription_id = $1 AND NOT deleted AND (state <> 'open' OR hold_until IS NOT NULL) ${TELLING}`,
         [subscriptionId],
       );
-      return rowCount > 0;
+      return rows[0];
     },
 
     /** Lanes that somebody is changing are left out: the next figure will do. */

@@ -307,6 +307,29 @@ export function createSubscriptionService({
       const { host, event_types: eventTypes } = row;
       await record(unit, context, 'deactivated', { id: subscriptionId, host, eventTypes }, { reason });
     },
+
+    /**
+     * Deactivates a subscription whose endpoint has done nothing but fail for as many days as it allows. Emits
+     * `webhook.endpoint.deactivated`; any other is left as it is.
+     */
+    deactivateFailing: ({
+      tenantId,
+      subscriptionId,
+    }: {
+      tenantId: string;
+      subscriptionId: string;
+    }): Promise<void> =>
+      database.transaction({}, async (transaction) => {
+        const row = await store.lock(transaction, tenantId, subscriptionId);
+        if (row === null) return;
+        const { changed } = await lanes.deactivateFailing(transaction, subscriptionId, row.disableAfterDays);
+        if (!changed) return;
+        const reason = 'failing';
+        const after = await store.update(transaction, subscriptionId, { disabledReason: reason });
+        await record(transaction, serviceContext({ id: tenantId }, newId()), 'deactivated', after, {
+          reason,
+        });
+      }),
   };
 }
 

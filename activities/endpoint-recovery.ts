@@ -1,0 +1,47 @@
+// The activities of endpointRecovery. Thin: each is one use case, which Postgres decides anew, so that repeating one does no harm.
+import { ApplicationFailure } from '@temporalio/activity';
+import { ServiceError } from '../src/errors/service-error.ts';
+import type {
+  EndpointName,
+  EndpointStanding,
+  OperatorStep,
+  RecoveryService,
+} from '../src/webhooks/lanes/recovery.service.ts';
+
+export function createEndpointRecoveryActivities({
+  recovery,
+}: {
+  recovery: Pick<RecoveryService, 'look' | 'perform' | 'probe' | 'operate'>;
+}) {
+  return {
+    /** Reads how the endpoint stands. */
+    readEndpoint: (name: EndpointName): Promise<EndpointStanding> => recovery.look(name),
+
+    /** The time has come for the probe that was due at this epoch of the lane. */
+    probeEndpoint: (name: EndpointName, epoch: number): Promise<EndpointStanding> =>
+      recovery.probe(name, epoch),
+
+    /** The endpoint has failed for so long that people are told. */
+    warnOfFailingEndpoint: (name: EndpointName): Promise<EndpointStanding> => recovery.perform(name, 'warn'),
+
+    /** The endpoint works again, and people had been warned. */
+    announceRecovery: (name: EndpointName): Promise<EndpointStanding> =>
+      recovery.perform(name, 'announceRecovery'),
+
+    /** The endpoint has failed for as many days as its subscription allows. */
+    deactivateEndpoint: (name: EndpointName): Promise<EndpointStanding> =>
+      recovery.perform(name, 'deactivate'),
+
+    /** An operator acts. A refusal is final, not to be tried again. */
+    operateEndpoint: async (name: EndpointName, step: OperatorStep): Promise<EndpointStanding> => {
+      try {
+        return await recovery.operate(name, step);
+      } catch (error) {
+        if (!(error instanceof ServiceError) || error.code === 'temporarily_unavailable') throw error;
+        throw ApplicationFailure.nonRetryable(error.message, error.code);
+      }
+    },
+  };
+}
+
+export type EndpointRecoveryActivities = ReturnType<typeof createEndpointRecoveryActivities>;

@@ -1,0 +1,132 @@
+// What is due for an endpoint in trouble, and for how long nothing is. Pure: a function of the lane's row and the database's clock.
+
+const SECOND = 1_000;
+const HOUR = 3_600 * SECOND;
+const DAY = 24 * HOUR;
+
+/** Milliseconds of nothing but failures after which people are warned, each once an outage. */
+export const WARNINGS_AFTER = [HOUR, DAY, 3 * DAY] as const;
+
+/** What a wait for somebody else's report is cut at; the report comes by itself, unless something is broken. */
+const SHORTEST_LOOK = 5 * SECOND;
+const LONGEST_LOOK = HOUR;
+
+/** A lane as its row has it, with `now` by the database's clock. */
+export type LaneFacts = {
+  readonly now: Date;
+  readonly active: boolean;
+  readonly deleted: boolean;
+  readonly state: 'open' | 'held' | 'down';
+  /** Attempts may begin. */
+  readonly open: boolean;
+  readonly holdUntil: Date | null;
+  readonly probeAt: Date | null;
+  /** Attempts that may begin still while the lane comes back; null when it is not paced. */
+  readonly permits: number | null;
+  readonly permitsAt: Date | null;
+  readonly failingSince: Date | null;
+  readonly warned: number;
+  readonly warnedFor: Date | null;
+  readonly disableAfterDays: number;
+  /** Deliveries that have not ended. */
+  readonly waiting: number;
+};
+
+/** What an endpoint's trouble can make due. */
+export type DueRecoveryStep = 'warn' | 'announceRecovery' | 'deactivate';
+
+/** What a wait is for: the end of a hold, the next probe, a probe's outcome, the end of the pacing, any success. */
+export type RecoveryWait = 'hold' | 'probe' | 'outcome' | 'release' | 'success';
+
+export type RecoveryStep =
+  | { readonly kind: DueRecoveryStep }
+  | { readonly kind: 'wait'; readonly reason: RecoveryWait; readonly delayMs: number }
+  | { readonly kind: 'end' };
+
+/** How an endpoint stands, in one word. `quiet`: it has failed last, and nothing waits for it. */
+export type EndpointState =
+  | 'held'
+  | 'down'
+  | 'probing'
+  | 'releasing'
+  | 'failing'
+  | 'quiet'
+  | 'open'
+  | 'inactive'
+  | 'deleted';
+
+/** @returns the lane's state as an operator reads it */
+export function endpointStateOf(lane: LaneFacts): EndpointState {
+  if (lane.deleted) return 'deleted';
+  if (!lane.active) return 'inactive';
+  if (!lane.open) return lane.state === 'down' && !isHeld(lane) ? 'down' : 'held';
+  if (lane.state === 'down') return 'probing';
+  if (lane.failingSince === null && lane.permits === null) return 'open';
+  if (lane.waiting === 0) return lane.failingSince === null ? 'open' : 'quiet';
+  return lane.permits === null ? 'failing' : 'releasing';
+}
+
+/** When the endpoint is deactivated if it does not take anything until then. */
+export function deactivatesAt({ failingSince, disableAfterDays }: LaneFacts): Date | null {
+  return failingSince === null ? null : new Date(failingSince.getTime() + disableAfterDays * DAY);
+}
+
+/** Warnings that this outage has had. */
+export function warningsOf({ failingSince, warned, warnedFor }: LaneFacts): number {
+  return failingSince !== null && failingSince.getTime() === warnedFor?.getTime() ? warned : 0;
+}
+
+/** How many warnings an outage of this length has earned. */
+export function warningsEarned({ failingSince, now }: LaneFacts): number {
+  if (failingSince === null) return 0;
+  const since = now.getTime() - failingSince.getTime();
+  return WARNINGS_AFTER.filter((after) => since >= after).length;
+}
+
+/**
+ * Decides what comes next for an endpoint. Each look decides anew, so that whatever else has changed the lane is taken into account.
+ * @returns a due step, a wait cut at the next warning or deactivation, or the end: nothing is left to watch
+ */
+export function decideRecoveryStep(lane: LaneFacts): RecoveryStep {
+  if (lane.deleted || !lane.active) return { kind: 'end' };
+  if (lane.warned > 0 && warningsOf(lane) === 0) return { kind: 'announceRecovery' };
+  const state = endpointStateOf(lane);
+  if (state === 'open' || state === 'quiet') return { kind: 'end' };
+  const end = deactivatesAt(lane);
+  if (end !== null && end <= lane.now) return { kind: 'deactivate' };
+  if (warningsEarned(lane) > warningsOf(lane)) return { kind: 'warn' };
+  const { reason, delayMs } = waitOf(lane, state);
+  return { kind: 'wait', reason, delayMs: Math.max(1, Math.min(delayMs, untilMilestone(lane), DAY)) };
+}
+
+function waitOf(lane: LaneFacts, state: EndpointState): { reason: RecoveryWait; delayMs: number } {
+  const opensAt = Math.max(
+    lane.holdUntil?.getTime() ?? 0,
+    lane.state === 'down' ? (lane.probeAt?.getTime() ?? 0) : 0,
+  );
+  if (state === 'held') return { reason: 'hold', delayMs: opensAt - lane.now.getTime() };
+  if (state === 'down') return { reason: 'probe', delayMs: opensAt - lane.now.getTime() };
+  // With nothing to send there is no probe: the next delivery is one.
+  if (state === 'probing')
+    return { reason: 'outcome', delayMs: lane.waiting === 0 ? LONGEST_LOOK : patience(lane, lane.probeAt) };
+  if (state === 'releasing') return { reason: 'release', delayMs: patience(lane, lane.permitsAt) };
+  return { reason: 'success', delayMs: DAY };
+}
+
+/** The longer nothing was reported, the less often it is looked for. */
+function patience({ now }: LaneFacts, since: Date | null): number {
+  const silent = now.getTime() - (since ?? now).getTime();
+  return Math.min(LONGEST_LOOK, Math.max(SHORTEST_LOOK, silent));
+}
+
+function untilMilestone(lane: LaneFacts): number {
+  if (lane.failingSince === null) return DAY;
+  const warning = WARNINGS_AFTER[warningsOf(lane)];
+  const times = [deactivatesAt(lane)?.getTime()];
+  if (warning !== undefined) times.push(lane.failingSince.getTime() + warning);
+  return Math.min(...times.map((time) => (time ?? Number.POSITIVE_INFINITY) - lane.now.getTime()));
+}
+
+function isHeld({ holdUntil, now }: LaneFacts): boolean {
+  return holdUntil !== null && holdUntil > now;
+}

@@ -1,0 +1,75 @@
+// The delivery engine with the actors of endpoints: what a test asks of them.
+import type { EndpointRecoveryState } from '../../workflows/endpoint-recovery.ts';
+import { createEngine, type EngineSurroundings, eventually } from './delivery-engine.ts';
+
+export type EndpointEngine = Awaited<ReturnType<typeof createEndpointEngine>>;
+
+export type LaneColumns = {
+  state: 'open' | 'held' | 'down';
+  active: boolean;
+  permits: number | null;
+  failures_in_a_row: number;
+  failing_since: Date | null;
+  hold_until: Date | null;
+  probe_at: Date | null;
+  watched: boolean;
+  warned: number;
+  epoch: number;
+};
+
+export async function createEndpointEngine(mode: 'all' | 'retries', surroundings: EngineSurroundings = {}) {
+  const engine = await createEngine(mode, surroundings);
+  const { database, context } = engine;
+  const actor = (id: string) => engine.entity('endpointRecovery', id);
+  const stateOf = (id: string) =>
+    actor(id)
+      .query<EndpointRecoveryState | null>('state')
+      .catch(() => null);
+
+  return {
+    ...engine,
+    actor,
+    stateOf,
+
+    lane: async (id: string): Promise<LaneColumns> => {
+      const { rows } = await database.query<LaneColumns>('SELECT * FROM lanes WHERE subscription_id = $1', [
+        id,
+      ]);
+      if (rows[0] === undefined) throw new Error(`no lane ${id}`);
+      return rows[0];
+    },
+
+    /** Waits until the actor waits for this. */
+    waitsFor: (id: string, reason: EndpointRecoveryState['waitsFor']) =>
+      eventually(async () => {
+        const state = await stateOf(id);
+        return state?.waitsFor === reason && state;
+      }, `the actor to wait for ${reason}`),
+
+    /** How many of the subscription's deliveries have which status. */
+    counts: async (id: string): Promise<Record<string, number>> => {
+      const { rows } = await database.query<{ status: string; count: number }>(
+        'SELECT status, count(*)::int AS count FROM deliveries WHERE subscription_id = $1 GROUP BY status',
+        [id],
+      );
+      return Object.fromEntries(rows.map(({ status, count }) => [status, count]));
+    },
+
+    /** Events of the service itself, by type, the oldest first. */
+    eventsOf: async (type: string): Promise<Record<string, unknown>[]> => {
+      const { rows } = await database.query<{ body: Buffer }>(
+        'SELECT body FROM events WHERE tenant_id = $1 AND type = $2 ORDER BY id',
+        [context.tenant.id, type],
+      );
+      return rows.map(({ body }) => JSON.parse(body.toString()).data);
+    },
+
+    auditOf: async (action: string): Promise<{ actor_kind: string; data: unknown }[]> => {
+      const { rows } = await database.query<{ actor_kind: string; data: unknown }>(
+        'SELECT actor_kind, data FROM audit_log WHERE tenant_id = $1 AND action = $2 ORDER BY id',
+        [context.tenant.id, action],
+      );
+      return rows;
+    },
+  };
+}

@@ -1,0 +1,83 @@
+// The services that the delivery engine of the tests is made of.
+
+import { createAuditService } from '../../src/audit/audit.service.ts';
+import { createAuditStore } from '../../src/audit/audit.store.ts';
+import type { RequestContext } from '../../src/context.ts';
+import type { Database } from '../../src/database/database.ts';
+import { createEventService } from '../../src/events/event.service.ts';
+import { createEventStore } from '../../src/events/event.store.ts';
+import { createWorkflowCommandService } from '../../src/temporal/workflow-command.service.ts';
+import { createWorkflowCommandStore } from '../../src/temporal/workflow-command.store.ts';
+import { createDeliveryRecordStore } from '../../src/webhooks/deliveries/delivery.records.store.ts';
+import { createDeliveryService } from '../../src/webhooks/deliveries/delivery.service.ts';
+import { parseNetworks } from '../../src/webhooks/egress/address-rules.ts';
+import { createLaneService } from '../../src/webhooks/lanes/lane.service.ts';
+import { createLaneStore } from '../../src/webhooks/lanes/lane.store.ts';
+import { createLaneHealthStore } from '../../src/webhooks/lanes/lane-health.store.ts';
+import type { LaneRecovery } from '../../src/webhooks/lanes/lane-recovery.ts';
+import { createRecoveryService } from '../../src/webhooks/lanes/recovery.service.ts';
+import { createRecoveryStore } from '../../src/webhooks/lanes/recovery.store.ts';
+import { createSigningSecretService } from '../../src/webhooks/subscriptions/signing-secret.service.ts';
+import { createSigningSecretStore } from '../../src/webhooks/subscriptions/signing-secret.store.ts';
+import { createSubscriptionSealing } from '../../src/webhooks/subscriptions/subscription.sealing.ts';
+import { createSubscriptionService } from '../../src/webhooks/subscriptions/subscription.service.ts';
+import { createSubscriptionStore } from '../../src/webhooks/subscriptions/subscription.store.ts';
+
+/** The services of the engine, wired for real; only the one tenant is a fake. */
+export function wireServices({
+  database,
+  notifier,
+  recovery,
+  tenant,
+}: {
+  database: Database;
+  notifier: { poke(): void };
+  recovery: LaneRecovery;
+  tenant: RequestContext['tenant'];
+}) {
+  const audit = createAuditService({ store: createAuditStore() });
+  const events = createEventService({ store: createEventStore(), notifier });
+  const commands = createWorkflowCommandService({ store: createWorkflowCommandStore() });
+  const lanes = createLaneService({
+    store: createLaneStore(),
+    health: createLaneHealthStore(recovery),
+    notifier,
+    commands,
+  });
+  const sealing = createSubscriptionSealing({ masterKeys: [{ id: 'test', key: new Uint8Array(32) }] });
+  const deliveries = createDeliveryService({
+    store: createDeliveryRecordStore(),
+    database,
+    lanes,
+    audit,
+    notifier,
+  });
+  const subscriptions = createSubscriptionService({
+    store: createSubscriptionStore(database),
+    database,
+    lanes,
+    sealing,
+    deliveries,
+    audit,
+    events,
+    admittedNetworks: parseNetworks(['127.0.0.0/8']),
+  });
+  const signingSecrets = createSigningSecretService({
+    store: createSigningSecretStore(),
+    database,
+    sealing,
+    audit,
+    events,
+    commands,
+  });
+  const recoveries = createRecoveryService({
+    store: createRecoveryStore(),
+    database,
+    subscriptions,
+    tenants: { byId: async () => tenant },
+    audit,
+    events,
+    notifier,
+  });
+  return { audit, events, lanes, sealing, deliveries, subscriptions, signingSecrets, recoveries };
+}
