@@ -50,6 +50,7 @@ const RESPONSE_ERRORS: Readonly<Record<string, ErrorClass>> = {
   ETIMEDOUT: 'timeout',
   UND_ERR_HEADERS_TIMEOUT: 'timeout',
   UND_ERR_HEADERS_OVERFLOW: 'too_large',
+  ANSWER_TOO_LONG: 'too_large',
 };
 
 /**

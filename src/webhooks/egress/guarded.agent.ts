@@ -2,6 +2,7 @@
 // Must never follow a redirect, and never open a connection but through the guarded connector.
 
 import { readFileSync } from 'node:fs';
+import type { Socket } from 'node:net';
 import { rootCertificates } from 'node:tls';
 import { Agent, Client, type Dispatcher, Pool } from 'undici';
 import { type AddressLookup, createAddressLookup } from './address.resolver.ts';
@@ -30,6 +31,7 @@ export function newConnectionTrace(): ConnectionTrace {
     tlsMs: null,
     remoteAddress: null,
     dialing: null,
+    socket: null,
     abandoned: false,
   };
 }
@@ -83,6 +85,7 @@ export function createGuardedAgent({
 class TracingClient extends Client {
   #trace = newConnectionTrace();
   #remoteAddress: string | null = null;
+  #socket: Socket | null = null;
 
   constructor(origin: string | URL, connect: GuardedConnect) {
     super(origin, {
@@ -96,6 +99,8 @@ class TracingClient extends Client {
         connect(target, trace).then(
           (socket) => {
             this.#remoteAddress = trace.remoteAddress;
+            this.#socket = socket;
+            trace.socket = socket;
             callback(null, socket);
           },
           (error: Error) => callback(error, null),
@@ -107,6 +112,7 @@ class TracingClient extends Client {
   override dispatch(options: TracedDispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
     this.#trace = options.trace ?? newConnectionTrace();
     this.#trace.remoteAddress = this.#remoteAddress;
+    this.#trace.socket = this.#socket;
     return super.dispatch(options, handler);
   }
 }

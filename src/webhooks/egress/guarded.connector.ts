@@ -16,6 +16,8 @@ export type ConnectionTrace = {
   remoteAddress: string | null;
   /** The socket that is being opened. */
   dialing: Socket | null;
+  /** The socket that the request goes over. */
+  socket: Socket | null;
   /** Nobody waits for the connection any more. */
   abandoned: boolean;
 };

@@ -2,6 +2,7 @@
 // Must never wait, read or keep more than it was allowed to, whatever the other side does.
 
 import { setMaxListeners } from 'node:events';
+import type { Socket } from 'node:net';
 import type { Dispatcher } from 'undici';
 import type { TracedDispatchOptions } from './guarded.agent.ts';
 import { abandonConnection, type ConnectionTrace, EgressError, errorCode } from './guarded.connector.ts';
@@ -37,6 +38,12 @@ export type ExchangeLimits = {
 /** More informational answers (1xx) than this end an exchange: each is parsed, and they could come as fast as the network allows. */
 export const MAX_INFORMATIONAL = 32;
 
+/**
+ * More bytes than this end an exchange, whatever they are: an answer can also be made endless by its reason phrase or by what stands
+ * around the pieces of its body.
+ */
+export const MAX_WIRE_BYTES = 1024 * 1024;
+
 export type TracedRequest = TracedDispatchOptions & { trace: ConnectionTrace };
 
 // Errors of undici that say that this service used it wrongly or has closed it.
@@ -69,12 +76,14 @@ export function exchange(
     let received = 0;
     let kept = 0;
     let room = Buffer.alloc(0);
+    let stopCounting = () => {};
 
     const settle = (end: () => void) => {
       if (settled) return;
       settled = true;
       clearTimeout(deadline);
       signal?.removeEventListener('abort', onAbort);
+      stopCounting();
       end();
       abandonConnection(request.trace);
       controller?.abort(new Error('the exchange is over'));
@@ -92,6 +101,9 @@ export function exchange(
       onRequestStart(started) {
         controller = started;
         sentAt = performance.now();
+        stopCounting = countBytes(request.trace.socket, () =>
+          finish(new EgressError('response', 'ANSWER_TOO_LONG')),
+        );
         if (settled) started.abort(new Error('the exchange is over'));
       },
       onResponseStarted() {
@@ -132,6 +144,16 @@ export function exchange(
       },
     });
   });
+}
+
+// Undici reads on the same event, and has begun to listen for it before the request is sent.
+function countBytes(socket: Socket | null, onTooMany: () => void): () => void {
+  const before = socket?.bytesRead ?? 0;
+  const count = () => {
+    if (socket !== null && socket.bytesRead - before > MAX_WIRE_BYTES) onTooMany();
+  };
+  socket?.on('readable', count);
+  return () => void socket?.off('readable', count);
 }
 
 // One shutdown signal serves all exchanges under way, and Node warns of a leak at the eleventh listener.

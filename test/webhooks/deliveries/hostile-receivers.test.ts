@@ -3,7 +3,8 @@ import type { Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { MAX_RESPONSE_BYTES } from '../../../src/webhooks/deliveries/delivery.sender.ts';
-import { MAX_INFORMATIONAL } from '../../../src/webhooks/egress/guarded.exchange.ts';
+import { MAX_INFORMATIONAL, MAX_WIRE_BYTES } from '../../../src/webhooks/egress/guarded.exchange.ts';
+import { watchClientSockets } from '../egress/client-sockets.ts';
 import { type LocalReceiver, startRawReceiver, startReceiver } from '../receiver/local-receiver.ts';
 import { attemptTo, expectBounded, startLocalSender } from './attempt.ts';
 
@@ -33,6 +34,15 @@ const HEAD = 'HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n';
 function repeat(socket: Socket, everyMs: number, write: () => void): void {
   const timer = setInterval(write, everyMs);
   socket.on('close', () => clearInterval(timer));
+}
+
+/** Writes as fast as it is read, for ever. */
+function flood(socket: Socket, bytes: string): void {
+  const more = () => {
+    while (!socket.destroyed && socket.write(bytes));
+  };
+  socket.on('drain', more);
+  more();
 }
 
 async function closed(socket: Socket | undefined): Promise<boolean> {
@@ -117,6 +127,22 @@ describe('a hostile receiver costs one bounded attempt:', () => {
       repeat(socket, 1, () => socket.write('x'.repeat(4096)));
     }, 3000);
     expect(result.outcome).toMatchObject({ kind: 'retry', errorClass: 'too_large' });
+  });
+
+  it.each([
+    ['a reason phrase', 'HTTP/1.1 200 ', { kind: 'retry', error: 'too_large:ANSWER_TOO_LONG' }],
+    ['a chunk extension', `${HEAD}Transfer-Encoding: chunked\r\n\r\n1;a=`, { kind: 'delivered' }],
+  ])('%s without end is cut off after 1 MiB', async (_name, head, outcome) => {
+    const sockets = watchClientSockets();
+    const { result, receiver } = await attemptAgainst((socket) => {
+      socket.write(head);
+      flood(socket, 'x'.repeat(65_536));
+    }, 20_000);
+    sockets.stop();
+    expect(result.outcome).toMatchObject(outcome);
+    expect(result.durationMs).toBeLessThan(15_000);
+    expect(sockets.mostReadFrom(receiver.port)).toBeGreaterThan(MAX_WIRE_BYTES);
+    expect(sockets.mostReadFrom(receiver.port)).toBeLessThan(2 * MAX_WIRE_BYTES);
   });
 
   it('a compressed bomb is not unpacked', async () => {

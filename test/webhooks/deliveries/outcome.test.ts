@@ -69,6 +69,7 @@ describe('classifyFailure', () => {
     ['response', 'ECONNRESET', 'reset', 'reset:ECONNRESET'],
     ['response', 'UND_ERR_SOCKET', 'reset', 'reset:UND_ERR_SOCKET'],
     ['response', 'UND_ERR_HEADERS_OVERFLOW', 'too_large', 'too_large:UND_ERR_HEADERS_OVERFLOW'],
+    ['response', 'ANSWER_TOO_LONG', 'too_large', 'too_large:ANSWER_TOO_LONG'],
     ['response', 'HPE_INVALID_CONSTANT', 'protocol', 'protocol:HPE_INVALID_CONSTANT'],
     ['response', 'ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED', 'tls', undefined],
     ['response', 'never seen before', 'protocol', 'protocol:neverseenbefore'],

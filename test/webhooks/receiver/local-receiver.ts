@@ -56,9 +56,9 @@ export function startSecureReceiver(
   );
 }
 
-/** A receiver that gets bare sockets, which stay writable when the other side ends. Errors on them are expected and ignored. */
+/** A receiver that gets bare sockets. Errors on them are expected and ignored. */
 export function startRawReceiver(onSocket: (socket: Socket) => void): Promise<LocalReceiver> {
-  const server = createRawServer({ allowHalfOpen: true }, (socket) => {
+  const server = createRawServer((socket) => {
     socket.on('error', () => {});
     onSocket(socket);
   });
