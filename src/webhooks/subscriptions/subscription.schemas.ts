@@ -1,5 +1,6 @@
 // The shapes of subscriptions in requests and answers. An answer may hold a secret only where it was just generated.
 import { z } from 'zod';
+import { CATALOGUE } from '../../events/catalogue.ts';
 import { FILTER_PATTERN, MAX_EVENT_TYPE_LENGTH } from '../../events/filter.ts';
 import { pageParameters } from '../../http/field-schemas.ts';
 import { RETRY_POLICY_BOUNDS } from '../deliveries/retry-schedule.ts';
@@ -148,7 +149,11 @@ export const testBody = z.strictObject({
     .string()
     .max(MAX_EVENT_TYPE_LENGTH)
     .optional()
-    .meta({ description: 'A type of the catalogue, whose example is sent.', examples: ['wallet.tx.signed'] }),
+    .meta({
+      enum: CATALOGUE.map(({ type }) => type),
+      description: 'A type of the catalogue, whose example is sent.',
+      examples: ['wallet.tx.signed'],
+    }),
 });
 
 /** The body of a request that takes none. */
