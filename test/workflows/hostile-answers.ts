@@ -25,6 +25,8 @@ const RESET: Recorded = { status: null, error: /^reset:/, excerpt: null };
 const PROTOCOL: Recorded = { status: null, error: /^protocol:/, excerpt: null };
 const TOO_LARGE: Recorded = { status: null, error: 'too_large:UND_ERR_HEADERS_OVERFLOW' };
 
+const BOMB = gzipSync(Buffer.alloc(64 * 1024 * 1024));
+
 const OK = 'HTTP/1.1 200 OK\r\n';
 const CHUNKED = `${OK}Transfer-Encoding: chunked\r\n\r\n`;
 const LATER = 'HTTP/1.1 503 Service Unavailable\r\n';
@@ -90,9 +92,8 @@ const bodies: HostileAnswer[] = [
   {
     name: 'a gzip bomb',
     answer: (socket) => {
-      const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024));
-      socket.write(`${OK}Content-Encoding: gzip\r\nContent-Length: ${bomb.length}\r\n\r\n`);
-      socket.end(bomb);
+      socket.write(`${OK}Content-Encoding: gzip\r\nContent-Length: ${BOMB.length}\r\n\r\n`);
+      socket.end(BOMB);
     },
     recorded: { ...DELIVERED, excerpt: /^[^\0]{1,1024}$/ },
   },

