@@ -8,6 +8,9 @@ import {
 } from '../token-exchange/exchange-request.ts';
 import { ASSERTION_TYPE } from './client-method.ts';
 
+/** A parameter with one value. An empty one counts as absent (RFC 6749 §3.2), which a constant would forbid. */
+const optionalConstant = (value: string) => z.string().optional().describe(`\`${value}\`, or absent`);
+
 const clientAssertion = {
   client_assertion: z
     .string()
@@ -15,7 +18,7 @@ const clientAssertion = {
     .describe(
       '`private_key_jwt` (RFC 7523), instead of HTTP Basic: a JWT that a key of the application signed',
     ),
-  client_assertion_type: z.literal(ASSERTION_TYPE).optional(),
+  client_assertion_type: optionalConstant(ASSERTION_TYPE),
 };
 
 const token = z.string().min(1);
@@ -43,7 +46,7 @@ const refreshToken = z
     resource: resource.describe(
       "Which of the agent's audiences the access token is for (RFC 8707); that of the authentication when absent",
     ),
-    client_id: z.literal('service-agent').optional(),
+    client_id: optionalConstant('service-agent'),
   })
   .meta({
     id: 'RefreshTokenRequest',
@@ -59,7 +62,7 @@ const tokenExchange = z
     subject_token_type: z.enum(SUBJECT_TYPES),
     actor_token: token.describe("The agent's own access token"),
     actor_token_type: z.enum(ACTOR_TYPES),
-    requested_token_type: z.literal(ISSUED_TOKEN_TYPE).optional(),
+    requested_token_type: optionalConstant(ISSUED_TOKEN_TYPE),
     scope: scope.describe('Space-separated; all that user, agent and delegation allow when absent'),
     resource: resource.describe("Which of the agent's audiences the token is for (RFC 8707)"),
     audience: z.string().optional().describe('As `resource`, for an audience that is no URI'),
