@@ -1,12 +1,14 @@
 // Accepts the events of a tenant's other systems: durable once it answers, and once only for each event id.
 import { createHash } from 'node:crypto';
 import type { RequestContext } from '../context.ts';
+import { createCoalescer } from '../database/coalescer.ts';
 import type { Database } from '../database/database.ts';
 import { newId } from '../database/ids.ts';
+import type { Queryable } from '../database/transaction.ts';
 import { ServiceError } from '../errors/service-error.ts';
 import type { BacklogGauge } from './backlog.gauge.ts';
 import type { Notifier } from './event.service.ts';
-import type { EventStore } from './event.store.ts';
+import type { EventStore, FanOut } from './event.store.ts';
 import { type EventRecord, prepareEvent } from './event.ts';
 import { contentOf, dataTooLarge, eventIdConflict, type Publication } from './publication.ts';
 
@@ -43,21 +45,38 @@ export function createPublishingService({
     }
   };
 
+  // Events that come one by one share a statement and its disk flush. Their ids are made here, so one that is sent again meets its own row.
+  const singles = createCoalescer<Candidate, FanOut | undefined>({
+    run: async (batch) => {
+      const written = await insert(database, batch);
+      const byId = new Map(written.map((row) => [row.id, row]));
+      return batch.map(({ record }) => byId.get(record.id));
+    },
+    sizeOf: ({ record }) => ({ rows: 1, bytes: record.body.length }),
+  });
+
+  const insert = (unit: Queryable, candidates: readonly Candidate[]): Promise<FanOut[]> =>
+    store.publish(
+      unit,
+      candidates.map(({ record }) => record),
+      candidates.map(({ digest }) => digest),
+    );
+
+  const insertOne = async (candidate: Candidate): Promise<FanOut[]> => {
+    const row = await singles.add(candidate);
+    return row === undefined ? [] : [row];
+  };
+
   /** One statement; a second one only when an event id was known already. Gives digest and count by event id. */
   const write = async (
     context: RequestContext,
     candidates: readonly Candidate[],
   ): Promise<Map<string, { digest: string; deliveries: number }>> => {
     const unit = context.transaction ?? database;
-    const accepted = new Map(
-      (
-        await store.publish(
-          unit,
-          candidates.map(({ record }) => record),
-          candidates.map(({ digest }) => digest),
-        )
-      ).map(({ id, deliveries }) => [id, deliveries]),
-    );
+    const [only] = candidates;
+    const isSingle = context.transaction === undefined && candidates.length === 1 && only !== undefined;
+    const rows = await (isSingle ? insertOne(only) : insert(unit, candidates));
+    const accepted = new Map(rows.map(({ id, deliveries }) => [id, deliveries]));
     const outcome = new Map<string, { digest: string; deliveries: number }>();
     const known: string[] = [];
     for (const { record, digest } of candidates) {
@@ -66,8 +85,8 @@ export function createPublishingService({
       else outcome.set(record.eventId, { digest, deliveries });
     }
     if (known.length > 0) {
-      const rows = await store.findPublished(unit, context.tenant.id, known);
-      for (const row of rows) outcome.set(row.event_id, row);
+      const before = await store.findPublished(unit, context.tenant.id, known);
+      for (const row of before) outcome.set(row.event_id, row);
     }
     announce(
       context,

@@ -109,6 +109,25 @@ describe('publish', () => {
     expect(poke).toHaveBeenCalledTimes(1);
   });
 
+  it('writes events that come one by one at the same moment together, of several tenants, each id once', async () => {
+    const other = await createTenantContext(test.database);
+    await insertSubscription(test.database, context, { filters: ['*'] });
+    const requests = Array.from({ length: 60 }, (_, index) => ({
+      given: index % 3 === 0 ? other : context,
+      id: `one-${index % 30}`,
+    }));
+    const results = await Promise.all(
+      requests.map(({ given, id }) => publish([item(id, { same: true })], given)),
+    );
+    expect(results.map(([result]) => result)).toEqual(
+      requests.map(({ given, id }) => ({ eventId: id, deliveries: given === other ? 0 : 1 })),
+    );
+    // Two batches at most, and what each found known already, asked one by one.
+    expect(statements).toBeLessThanOrEqual(2 + 30);
+    expect(await countRows(test.database, context.tenant.id)).toMatchObject({ events: 20, deliveries: 20 });
+    expect(await countRows(test.database, other.tenant.id)).toMatchObject({ events: 10, deliveries: 0 });
+  });
+
   it('keeps an event that nobody subscribes to, for the feed', async () => {
     const [result] = await publish([item()]);
     expect(result).toMatchObject({ eventId: expect.stringMatching(/^[0-9a-f-]{36}$/), deliveries: 0 });
