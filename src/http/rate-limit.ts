@@ -33,7 +33,8 @@ export function createRateLimiter({
      */
     take(key: string, cost = 1): Readonly<Record<string, string>> {
       const { isAdmitted, used, milliseconds } = counter.spend(key, cost);
-      const seconds = Math.max(1, Math.ceil(milliseconds / 1_000));
+      // Not longer than a window by a rounding error of the clock.
+      const seconds = Math.min(WINDOW_SECONDS, Math.max(1, Math.ceil(milliseconds / 1_000)));
       const headers = describeLimit(limit, { left: points - used, seconds });
       if (isAdmitted) return headers;
       throw new ServiceError('rate_limited', {
