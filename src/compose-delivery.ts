@@ -13,6 +13,7 @@ import { createAttemptStore } from './webhooks/deliveries/attempt.store.ts';
 import { createAttemptRecordService } from './webhooks/deliveries/attempt-record.service.ts';
 import { createDeliverySender } from './webhooks/deliveries/delivery.sender.ts';
 import { createGuardedAgent } from './webhooks/egress/guarded.agent.ts';
+import { createLaneOccupancy } from './webhooks/lanes/lane-occupancy.ts';
 import { createDeliveryStarter } from './webhooks/relay/delivery.starter.ts';
 import { createFirstAttemptService } from './webhooks/relay/first-attempt.service.ts';
 import { createOutboxListener } from './webhooks/relay/outbox.listener.ts';
@@ -27,13 +28,14 @@ export function composeDelivery(
   core: Core,
   { client, logger }: { client: Client; logger: Logger },
 ) {
-  const { database, audit, events, subscriptions, sealing, lanes, url } = core;
+  const { database, audit, events, subscriptions, sealing, lanes, notifier, url } = core;
   const agent = createGuardedAgent({
     allowedNetworks: config.webhookAllowedNetworks,
     caFile: config.webhookCaFile,
     insecureReceivers: config.insecureReceivers,
   });
   const monitor = createAttemptMonitor();
+  const occupancy = createLaneOccupancy();
   const store = createAttemptStore();
   const records = createAttemptRecordService({ database, store, audit, events, lanes, subscriptions });
   const attempts = createAttemptService({
@@ -43,6 +45,8 @@ export function composeDelivery(
     sealing,
     records,
     monitor,
+    occupancy,
+    notifier,
     onUnrecorded: (error) =>
       logger.warn({ err: error }, 'an attempt was made; its record waits for the database'),
   });
@@ -55,6 +59,7 @@ export function composeDelivery(
     store: relays,
     starter,
     monitor,
+    occupancy,
     lanes,
     firstAttempts:
       config.deliveryWorkflows === 'retries' ? createFirstAttemptService({ attempts, records }) : undefined,

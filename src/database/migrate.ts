@@ -16,6 +16,7 @@ import { anchors } from './migrations/0010-anchors.ts';
 import { laneRecovery } from './migrations/0012-lane-recovery.ts';
 import { eventFeed } from './migrations/0013-event-feed.ts';
 import { endpointRecovery } from './migrations/0014-endpoint-recovery.ts';
+import { webhookControl } from './migrations/0015-webhook-control.ts';
 import { keyAliases } from './migrations/0020-key-aliases.ts';
 import { ensurePartitions } from './partitions.ts';
 
@@ -35,6 +36,7 @@ const MIGRATIONS = [
   { name: '0012-lane-recovery', sql: laneRecovery },
   { name: '0013-event-feed', sql: eventFeed },
   { name: '0014-endpoint-recovery', sql: endpointRecovery },
+  { name: '0015-webhook-control', sql: webhookControl },
 ] as const;
 
 /** Any constant: the advisory lock that lets one migration run at a time. */

@@ -27,6 +27,7 @@ import { createAttemptRecordService } from '../../src/webhooks/deliveries/attemp
 import { createDeliverySender } from '../../src/webhooks/deliveries/delivery.sender.ts';
 import { createGuardedAgent } from '../../src/webhooks/egress/guarded.agent.ts';
 import type { LaneService } from '../../src/webhooks/lanes/lane.service.ts';
+import { createLaneOccupancy } from '../../src/webhooks/lanes/lane-occupancy.ts';
 import { LANE_RECOVERY, type LaneRecovery } from '../../src/webhooks/lanes/lane-recovery.ts';
 import { createDeliveryStarter } from '../../src/webhooks/relay/delivery.starter.ts';
 import { createFirstAttemptService } from '../../src/webhooks/relay/first-attempt.service.ts';
@@ -114,6 +115,7 @@ export async function createEngine(
 
   function createAttempts({ store: wrap, lanes: replaced }: EngineOptions) {
     const monitor = createAttemptMonitor();
+    const occupancy = createLaneOccupancy();
     const store = (wrap ?? ((same) => same))(createAttemptStore());
     const { audit, events, subscriptions, sealing } = services;
     const lanes = { ...services.lanes, ...replaced };
@@ -122,8 +124,17 @@ export async function createEngine(
     const sender: typeof real = {
       send: (attempt) => real.send({ ...attempt, timeoutMs: sendTimeoutMs ?? attempt.timeoutMs }),
     };
-    const attempts = createAttemptService({ database, store, sender, sealing, records, monitor });
-    return { monitor, attempts, records };
+    const attempts = createAttemptService({
+      database,
+      store,
+      sender,
+      sealing,
+      records,
+      monitor,
+      occupancy,
+      notifier,
+    });
+    return { monitor, occupancy, attempts, records };
   }
 
   const relayStore = createRelayStore();
@@ -136,7 +147,7 @@ export async function createEngine(
       mode?: 'all' | 'retries';
     } = {},
   ) {
-    const { monitor, attempts, records } = createAttempts(options);
+    const { monitor, occupancy, attempts, records } = createAttempts(options);
     const worker =
       options.worker === false
         ? undefined
@@ -159,6 +170,7 @@ export async function createEngine(
       store: relayStore,
       starter,
       monitor,
+      occupancy,
       lanes: services.lanes,
       firstAttempts:
         (options.mode ?? defaultMode) === 'retries'

@@ -3,6 +3,7 @@
 import { createCoalescer } from '../../database/coalescer.ts';
 import type { Database } from '../../database/database.ts';
 import { newId } from '../../database/ids.ts';
+import type { LaneOccupancy } from '../lanes/lane-occupancy.ts';
 import { isSlow } from '../lanes/lane-speed.ts';
 import type { SubscriptionSealing } from '../subscriptions/subscription.sealing.ts';
 import type { AttemptMonitor } from './attempt.monitor.ts';
@@ -28,6 +29,8 @@ export function createAttemptService({
   sealing,
   records,
   monitor,
+  occupancy,
+  notifier,
   onUnrecorded,
 }: {
   database: Pick<Database, 'query' | 'hot'>;
@@ -36,6 +39,9 @@ export function createAttemptService({
   sealing: Pick<SubscriptionSealing, 'openSecret' | 'openHeaders'>;
   records: AttemptRecordService;
   monitor: Pick<AttemptMonitor, 'begin' | 'end'>;
+  occupancy: Pick<LaneOccupancy, 'enter' | 'leave'>;
+  /** Tells the relays of what waits in a lane that is open. */
+  notifier?: { poke(): void } | undefined;
   /** Told when a POST was made and could not be recorded at once. */
   onUnrecorded?: ((error: unknown) => void) | undefined;
 }) {
@@ -56,11 +62,18 @@ export function createAttemptService({
         if (delivery === undefined) return { kind: 'settled', step: ended('canceled') };
         const step = await refuse(delivery, request);
         if (step !== undefined) return { kind: 'settled', step, last: lastOf(delivery) };
-        if (mayPass(delivery, request)) {
-          seen.result = await sender.send(attemptOf(delivery, request, options.signal));
+        const passes = mayPass(delivery, request);
+        if (passes && enter(delivery, request)) {
+          try {
+            if (delivery.lane_rated && !isGranted(delivery, request))
+              await store.spendToken(database, delivery.subscription_id);
+            seen.result = await sender.send(attemptOf(delivery, request, options.signal));
+          } finally {
+            occupancy.leave(delivery.subscription_id, deliveryId);
+          }
           return await recordNow(delivery, reportOf(delivery, request, seen.result), options);
         }
-        const epoch = await park(delivery, request, options);
+        const epoch = await park(delivery, request, { ...options, full: passes });
         if (epoch !== undefined) {
           return { kind: 'settled', step: { kind: 'held', epoch }, last: lastOf(delivery) };
         }
@@ -75,6 +88,14 @@ export function createAttemptService({
       });
     }
   };
+
+  /** What the relay let begin has its place already; whatever else finds none waits like what meets a closed lane. */
+  const enter = (delivery: LoadedDelivery, request: AttemptRequest): boolean =>
+    occupancy.enter(
+      delivery.subscription_id,
+      request.deliveryId,
+      isGranted(delivery, request) ? Number.POSITIVE_INFINITY : delivery.lane_cap,
+    );
 
   /** Why no attempt may begin now, or undefined. */
   const refuse = async (delivery: LoadedDelivery, request: AttemptRequest): Promise<Step | undefined> => {
@@ -93,18 +114,23 @@ export function createAttemptService({
     return ended(status);
   };
 
-  /** @returns the lane's epoch, or undefined when the lane is open after all and the row must be read again */
+  /**
+   * @param full the lane is open, and has no place
+   * @returns the lane's epoch, or undefined when the lane is open after all and the row must be read again
+   */
   const park = (
     delivery: LoadedDelivery,
     request: AttemptRequest,
-    { workflow }: AttemptOptions,
+    { workflow, full }: AttemptOptions & { readonly full: boolean },
   ): Promise<number | undefined> =>
     database.hot(async (unit) => {
       const lane = await store.shareLane(unit, delivery.subscription_id);
       if (lane === undefined || lane.deleted) return undefined;
-      if (lane.open && (!lane.paced || request.grant === lane.epoch)) return undefined;
+      const limited = full || lane.paced || lane.rated;
+      if (lane.open && (!limited || request.grant === lane.epoch)) return undefined;
       // Without a workflow there is nobody to wake: the relay keeps its own row.
       if (workflow) await store.park(unit, { ...request, epoch: lane.epoch, outboxId: newId() });
+      if (lane.open) unit.afterCommit(() => notifier?.poke());
       return lane.epoch;
     });
 
@@ -159,10 +185,15 @@ function lastOf(delivery: LoadedDelivery) {
   return { n: delivery.attempt_count, outcome: delivery.last_outcome };
 }
 
-/** Whether the lane takes this attempt. While it comes back it takes what the relay let begin, and what a person asked for. */
-function mayPass(delivery: LoadedDelivery, { grant }: AttemptRequest): boolean {
-  const { lane_open, lane_paced, lane_epoch, retry_requested } = delivery;
-  return lane_open && (!lane_paced || retry_requested || grant === lane_epoch);
+/** Whether the lane takes this attempt. While it comes back, or has a rate, it takes what the relay let begin, and what a person asked for. */
+function mayPass(delivery: LoadedDelivery, request: AttemptRequest): boolean {
+  const { lane_open, lane_paced, lane_rated, retry_requested } = delivery;
+  return lane_open && (!(lane_paced || lane_rated) || retry_requested || isGranted(delivery, request));
+}
+
+/** Whether the relay let this attempt begin, and the lane has not closed since. */
+function isGranted({ lane_epoch }: LoadedDelivery, { grant }: AttemptRequest): boolean {
+  return grant === lane_epoch;
 }
 
 function reportOf(delivery: LoadedDelivery, request: AttemptRequest, result: AttemptResult): AttemptReport {

@@ -30,6 +30,10 @@ export type LoadedDelivery = {
   readonly lane_down: boolean;
   /** Attempts of this lane begin one by one, as the relay lets them. */
   readonly lane_paced: boolean;
+  /** Attempts of this lane are counted against its rate. */
+  readonly lane_rated: boolean;
+  /** Its attempts in flight at most. */
+  readonly lane_cap: number;
   readonly lane_epoch: number;
   readonly body: Buffer | null;
   readonly url: string;
@@ -60,6 +64,7 @@ export type LockedDelivery = {
 export type LockedLane = {
   readonly open: boolean;
   readonly paced: boolean;
+  readonly rated: boolean;
   readonly deleted: boolean;
   readonly epoch: number;
 };
@@ -91,6 +96,7 @@ SELECT w.place, d.tenant_id, d.subscription_id, d.event_id, d.event_type, d.test
   EXISTS (SELECT 1 FROM attempts a WHERE a.delivery_id = w.id AND a.n >= w.n AND a.generation = w.generation) AS recorded,
   now()::timestamptz(3) AS loaded_at,
   lane_is_open(l) AS lane_open, l.deleted AS lane_deleted, l.state = 'down' AS lane_down, l.permits IS NOT NULL AS lane_paced,
+  l.rate IS NOT NULL AS lane_rated, l.in_flight_cap AS lane_cap,
   l.epoch AS lane_epoch, l.failures_in_a_row > 0 OR l.permits IS NOT NULL OR l.state <> 'open' AS lane_failing,
   e.body, s.url, s.max_age, s.secret_sealed, s.next_secret_sealed, s.headers_sealed,
   coalesce(s.secret_overlap_ends_at <= now(), false) AS overlap_ended
@@ -183,8 +189,8 @@ WITH parked AS (
     SELECT o.id FROM outbox o JOIN parked ON parked.id = o.delivery_id
     WHERE o.delivery_id = $1 AND o.kind = 'wake' AND o.claimed_by IS NULL FOR UPDATE OF o SKIP LOCKED)
 )
-INSERT INTO outbox (id, tenant_id, lane, delivery_id, generation, kind)
-SELECT $4, tenant_id, subscription_id, id, generation, 'wake' FROM parked`;
+INSERT INTO outbox (id, tenant_id, lane, delivery_id, generation, kind, rank)
+SELECT $4, tenant_id, subscription_id, id, generation, 'wake', CASE WHEN generation > 0 THEN 2 ELSE 1 END FROM parked`;
 
 /** SQL of attempts; every function runs on the caller's connection. */
 export function createAttemptStore() {
@@ -281,11 +287,20 @@ export function createAttemptStore() {
     /** Reads a lane and keeps whoever opens or closes it waiting until the transaction ends. */
     shareLane: async (unit: Unit, subscriptionId: string): Promise<LockedLane | undefined> => {
       const { rows } = await unit.query<LockedLane>(
-        `SELECT lane_is_open(l) AS open, l.permits IS NOT NULL AS paced, l.deleted, l.epoch
+        `SELECT lane_is_open(l) AS open, l.permits IS NOT NULL AS paced, l.rate IS NOT NULL AS rated, l.deleted, l.epoch
          FROM lanes l WHERE l.subscription_id = $1 FOR SHARE`,
         [subscriptionId],
       );
       return rows[0];
+    },
+
+    /** Counts an attempt that nobody has asked to wait against its lane's rate: others wait for it. */
+    spendToken: async (queryable: Queryable, subscriptionId: string): Promise<void> => {
+      await queryable.query(
+        `UPDATE lanes SET tokens = lane_tokens(lanes) - 1, tokens_at = greatest(tokens_at, now())
+         WHERE subscription_id = $1 AND rate IS NOT NULL`,
+        [subscriptionId],
+      );
     },
 
     /** Notes that a delivery waits for its lane, with the outbox row that will wake it. */

@@ -71,9 +71,9 @@ WITH target AS (
   FROM target t WHERE d.id = t.id
   RETURNING d.id, d.tenant_id, d.subscription_id, d.generation, d.started_generation, t.ended
 ), work AS (
-  INSERT INTO outbox (id, tenant_id, lane, delivery_id, generation, kind, command)
+  INSERT INTO outbox (id, tenant_id, lane, delivery_id, generation, kind, rank, command)
   SELECT $3, c.tenant_id, c.subscription_id, c.id, c.generation,
-    CASE WHEN c.ended THEN 'start' ELSE 'command' END, CASE WHEN c.ended THEN NULL ELSE 'retry' END
+    CASE WHEN c.ended THEN 'start' ELSE 'command' END, 2, CASE WHEN c.ended THEN NULL ELSE 'retry' END
   FROM changed c
   WHERE c.ended OR c.started_generation = c.generation
 )

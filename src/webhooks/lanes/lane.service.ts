@@ -36,7 +36,7 @@ export function createLaneService({
     /** Makes the lane of a new subscription. */
     create: (
       unit: Queryable,
-      lane: { subscriptionId: string; tenantId: string; active: boolean },
+      lane: { subscriptionId: string; tenantId: string; active: boolean; rate: number | null },
     ): Promise<void> => store.insert(unit, lane),
 
     /**
@@ -59,6 +59,10 @@ export function createLaneService({
       const change = await store.setActive(unit, subscriptionId, { active: false, failingForDays });
       return { changed: change !== undefined };
     },
+
+    /** Limits how many attempts begin in a second, of all processes together; null takes the limit away. */
+    setRate: (unit: Queryable, subscriptionId: string, rate: number | null): Promise<void> =>
+      store.setRate(unit, subscriptionId, rate),
 
     /** Closes a deleted subscription's lane for good; its unfinished deliveries count as canceled from then on. */
     remove: async (unit: Unit, subscriptionId: string): Promise<void> =>

@@ -51,12 +51,21 @@ export function createLaneStore() {
   return {
     insert: async (
       unit: Queryable,
-      lane: { subscriptionId: string; tenantId: string; active: boolean },
+      lane: { subscriptionId: string; tenantId: string; active: boolean; rate: number | null },
     ): Promise<void> => {
       await unit.query(
-        `INSERT INTO lanes (subscription_id, tenant_id, active) VALUES ($1, $2, $3)
+        `INSERT INTO lanes (subscription_id, tenant_id, active, rate) VALUES ($1, $2, $3, $4)
          ON CONFLICT (subscription_id) DO NOTHING`,
-        [lane.subscriptionId, lane.tenantId, lane.active],
+        [lane.subscriptionId, lane.tenantId, lane.active, lane.rate],
+      );
+    },
+
+    /** What the lane had saved up is kept, up to one attempt. */
+    setRate: async (unit: Queryable, subscriptionId: string, rate: number | null): Promise<void> => {
+      await unit.query(
+        `UPDATE lanes SET rate = $2, tokens = least(coalesce(lane_tokens(lanes), 1), 1), tokens_at = now(), updated_at = now()
+         WHERE subscription_id = $1 AND NOT deleted AND rate IS DISTINCT FROM $2`,
+        [subscriptionId, rate],
       );
     },
 

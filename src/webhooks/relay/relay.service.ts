@@ -5,6 +5,7 @@ import type { Database } from '../../database/database.ts';
 import { newId } from '../../database/ids.ts';
 import type { AttemptMonitor } from '../deliveries/attempt.monitor.ts';
 import type { LaneService } from '../lanes/lane.service.ts';
+import type { LaneOccupancy } from '../lanes/lane-occupancy.ts';
 import { createLaneSpeeds, localAttemptsOf, paceOf } from '../lanes/lane-speed.ts';
 import { allocate, START_OF_ROTATION } from './allocation.ts';
 import type { DeliveryStarter } from './delivery.starter.ts';
@@ -30,6 +31,8 @@ export const RELAY_SETTINGS = {
   idlePoll: 1_000,
   /** Between two looks, so that a busy relay claims several rows at once. */
   gap: 5,
+  /** The least wait for a lane with a rate. */
+  leastWait: 20,
   beat: 1_000,
   /** After so long without news of an attempt its row is asked. */
   progress: 500,
@@ -61,6 +64,7 @@ export function createRelayService({
   store,
   starter,
   monitor,
+  occupancy,
   lanes,
   firstAttempts,
   listen,
@@ -72,6 +76,7 @@ export function createRelayService({
   store: RelayStore;
   starter: Pick<DeliveryStarter, 'start' | 'signal'>;
   monitor: Pick<AttemptMonitor, 'listen'>;
+  occupancy?: LaneOccupancy | undefined;
   lanes: Pick<LaneService, 'saveSpeeds'>;
   firstAttempts?: FirstAttemptService | undefined;
   listen: (onWork: () => void) => { close(): Promise<void> };
@@ -79,7 +84,7 @@ export function createRelayService({
   settings?: RelaySettings | undefined;
   instance?: string | undefined;
 }) {
-  const slots = createSlots(settings.slots);
+  const slots = createSlots(settings.slots, occupancy);
   const speeds = createLaneSpeeds();
   const settlement = createSettlement({
     write: async ({ marked, unmarked, unused, released }) => {
@@ -107,6 +112,8 @@ export function createRelayService({
   let wakeUp: (() => void) | undefined;
   let stopping = false;
   let lastBeat = Number.NEGATIVE_INFINITY;
+  // Milliseconds until a lane with a rate, and with work, may begin another attempt.
+  let nextToken = Number.POSITIVE_INFINITY;
 
   const poke = (): void => {
     poked = true;
@@ -138,8 +145,10 @@ export function createRelayService({
   const claimWork = async (kinds: 'all' | 'first'): Promise<number> => {
     if (slots.isFull()) return 0;
     const permits = new Map<string, number>();
-    const ready = (await readLanes()).map((lane) => {
-      if (lane.permits !== null) permits.set(lane.lane, lane.permits);
+    const open = await readLanes();
+    nextToken = Math.min(...open.map(tokenWait));
+    const ready = open.map((lane) => {
+      permits.set(lane.lane, permitsOf(lane));
       const stored = { p90Ms: lane.p90_ms, failing: lane.failing };
       const seen = speeds.p90(lane.lane);
       const { tenant_id: tenantId, lane: id, cap } = lane;
@@ -202,7 +211,8 @@ export function createRelayService({
       const now = performance.now();
       if (claimed > 0) lastWork = now;
       await sleep(settings.gap);
-      if (claimed === 0) await rest(now - lastWork < 5_000 ? settings.poll : settings.idlePoll);
+      const poll = now - lastWork < 5_000 ? settings.poll : settings.idlePoll;
+      if (claimed === 0) await rest(Math.min(poll, Math.max(settings.leastWait, nextToken)));
     }
   };
 
@@ -285,3 +295,14 @@ export function createRelayService({
 }
 
 export type RelayService = ReturnType<typeof createRelayService>;
+
+/** Attempts that a lane may begin now: as it comes back, and by its rate. */
+function permitsOf({ permits, tokens }: ReadyLane): number {
+  const most = Number.POSITIVE_INFINITY;
+  return Math.max(0, Math.min(permits ?? most, tokens === null ? most : Math.floor(tokens)));
+}
+
+function tokenWait({ tokens, rate }: ReadyLane): number {
+  if (tokens === null || rate === null || tokens >= 1) return Number.POSITIVE_INFINITY;
+  return ((1 - tokens) / rate) * 1_000;
+}

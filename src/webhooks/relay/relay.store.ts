@@ -18,6 +18,9 @@ export type ReadyLane = {
   readonly cap: number;
   /** Attempts that may begin while the lane comes back; null when it is not paced. */
   readonly permits: number | null;
+  /** Attempts that may begin now, as a fraction, and how many more each second; null in a lane without a rate. */
+  readonly tokens: number | null;
+  readonly rate: number | null;
 };
 
 /** A claimed outbox row with what its hand-over needs. `status` is null when the delivery is gone. */
@@ -66,7 +69,7 @@ WITH RECURSIVE ready AS (
     ORDER BY o.tenant_id, o.lane LIMIT 1) AS following
 )
 SELECT r.tenant_id, r.lane, lane_is_open(l) AS open, l.p90_ms, l.failures_in_a_row > 0 AS failing, l.in_flight_cap AS cap,
-  lane_permits(l) AS permits
+  lane_permits(l) AS permits, lane_tokens(l) AS tokens, l.rate
 FROM (SELECT * FROM ready LIMIT $3) r JOIN lanes l ON l.subscription_id = r.lane
 ORDER BY r.tenant_id, r.lane`;
 
@@ -82,14 +85,14 @@ JOIN subscriptions s ON s.id = c.lane JOIN lanes l ON l.subscription_id = c.lane
 LEFT JOIN deliveries d ON d.id = c.delivery_id
 ORDER BY c.id`;
 
-// A lane that comes back is taken by one relay at a time, and gives as many rows as it has permits. A claim that a crash of the database
-// forgets is made again, by whoever looks next, so it need not wait for the disk.
+// A lane that comes back, or has a rate, is taken by one relay at a time, and gives as many rows as it has permits and tokens. No other is
+// locked. A claim that a crash of the database forgets is made again, by whoever looks next, so it need not wait for the disk.
 const CLAIM = `
 WITH unflushed AS (
   SELECT set_config('synchronous_commit', 'off', true)
 ), gate AS (
-  SELECT l.subscription_id, lane_permits(l) AS permits FROM lanes l
-  WHERE l.subscription_id = ANY($4::uuid[]) AND l.permits IS NOT NULL
+  SELECT l.subscription_id, lane_permits(l) AS permits, lane_tokens(l) AS tokens FROM lanes l
+  WHERE l.subscription_id = ANY($4::uuid[]) AND (l.permits IS NOT NULL OR l.rate IS NOT NULL)
   ORDER BY l.subscription_id FOR UPDATE SKIP LOCKED
 ), picked AS (
   SELECT o.id FROM unflushed CROSS JOIN unnest($3::uuid[], $4::uuid[], $5::int[]) AS w (tenant_id, lane, quota)
@@ -98,16 +101,18 @@ WITH unflushed AS (
   CROSS JOIN LATERAL (
     SELECT id FROM outbox
     WHERE tenant_id = w.tenant_id AND lane = w.lane AND claimed_by IS NULL AND kind <> 'command' AND ($6 OR kind = 'first')
-    ORDER BY tenant_id, lane, id
-    LIMIT CASE WHEN l.permits IS NULL THEN w.quota ELSE least(w.quota, coalesce(g.permits, 0)) END
+    ORDER BY tenant_id, lane, rank, id
+    LIMIT CASE WHEN l.permits IS NULL AND l.rate IS NULL THEN w.quota
+      ELSE greatest(0, least(w.quota, coalesce(least(g.permits, floor(g.tokens)::int), 0))) END
     FOR UPDATE SKIP LOCKED) AS o
 ), claimed AS (
   UPDATE outbox SET claimed_by = $1, claim_epoch = $2 FROM picked WHERE outbox.id = picked.id AND ${ALIVE}
   RETURNING outbox.*
 ), spent AS (
-  UPDATE lanes l SET permits = greatest(0, g.permits - c.rows), permits_at = now()
+  UPDATE lanes l SET permits = CASE WHEN l.permits IS NOT NULL THEN greatest(0, g.permits - c.rows) END, permits_at = now(),
+    tokens = coalesce(g.tokens - c.rows, l.tokens), tokens_at = greatest(l.tokens_at, now())
   FROM (SELECT lane, count(*)::int AS rows FROM claimed GROUP BY lane) AS c JOIN gate g ON g.subscription_id = c.lane
-  WHERE l.subscription_id = c.lane AND l.permits IS NOT NULL
+  WHERE l.subscription_id = c.lane
 )
 ${CLAIMED}`;
 
@@ -166,8 +171,8 @@ WITH next AS (
   WHERE id = $1 AND generation = $2 AND started_generation = $2 AND status IN ('pending', 'retrying')
   RETURNING id, tenant_id, subscription_id, generation
 )
-INSERT INTO outbox (id, tenant_id, lane, delivery_id, generation, kind)
-SELECT $3, tenant_id, subscription_id, id, generation, 'start' FROM next`;
+INSERT INTO outbox (id, tenant_id, lane, delivery_id, generation, kind, rank)
+SELECT $3, tenant_id, subscription_id, id, generation, 'start', 1 FROM next`;
 
 const ATTEMPTED = `
 SELECT d.id FROM unnest($1::uuid[], $2::int[]) AS w (id, attempts) JOIN deliveries d ON d.id = w.id
@@ -258,7 +263,8 @@ export function createRelayStore() {
     ): Promise<void> => {
       await queryable.query(
         `UPDATE outbox o SET claimed_by = NULL, claim_epoch = NULL,
-           kind = CASE WHEN o.kind = 'first' AND w.tried THEN 'start' ELSE o.kind END
+           kind = CASE WHEN o.kind = 'first' AND w.tried THEN 'start' ELSE o.kind END,
+           rank = CASE WHEN o.kind = 'first' AND w.tried THEN 1 ELSE o.rank END
          FROM unnest($1::uuid[], $4::boolean[]) AS w (id, tried)
          WHERE o.id = ANY($1::uuid[]) AND o.id = w.id AND o.claimed_by = $2 AND o.claim_epoch = $3`,
         [work.map(({ id }) => id), instance, epoch, work.map((row) => row.attempt_count > 0)],

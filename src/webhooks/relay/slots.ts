@@ -1,4 +1,5 @@
 // What this relay has handed over and what has not been attempted yet. Pure: time comes in as milliseconds of any steady clock.
+import { createLaneOccupancy, type LaneOccupancy } from '../lanes/lane-occupancy.ts';
 import type { LaneRoom } from './allocation.ts';
 import { type Pace, type Room, without } from './slot-room.ts';
 
@@ -49,8 +50,9 @@ type Lane = { tenantId: string; pace: Pace; readonly flights: Set<Flight> };
 /**
  * The slots of one relay. Lanes not known to be fast get a part of them only, of the process and of their tenant; the slow ones a
  * smaller one, so that a new lane can show what it is.
+ * @param occupancy places of lanes, also those that attempts of workflows take
  */
-export function createSlots(limits: SlotLimits) {
+export function createSlots(limits: SlotLimits, occupancy: LaneOccupancy = createLaneOccupancy()) {
   const flights = new Map<string, Flight>();
   const lanes = new Map<string, Lane>();
   // When an attempt was begun in this process: the way there may be long for reasons of our own.
@@ -62,6 +64,7 @@ export function createSlots(limits: SlotLimits) {
     if (flight === undefined) return false;
     flights.delete(deliveryId);
     begun.delete(deliveryId);
+    occupancy.leave(flight.lane, deliveryId);
     const lane = lanes.get(flight.lane);
     lane?.flights.delete(flight);
     if (lane?.flights.size === 0) lanes.delete(flight.lane);
@@ -84,7 +87,7 @@ export function createSlots(limits: SlotLimits) {
   ): { room: number; local: boolean } => {
     const own = lanes.get(lane)?.flights ?? new Set<Flight>();
     const most = Math.min(cap, share, pace === 'unproven' ? UNPROVEN_CAP : cap);
-    const room = Math.max(0, most - own.size);
+    const room = Math.max(0, most - Math.max(own.size, occupancy.size(lane)));
     const isStuck = (flight: Flight) => flight.local && now - flight.since > STUCK_MS;
     if (localCap === 0 || count(own, isStuck) > 0) return { room, local: false };
     const left = limits.local - local;
@@ -102,6 +105,7 @@ export function createSlots(limits: SlotLimits) {
       const lane = lanes.get(id) ?? { tenantId, pace, flights: new Set() };
       lane.pace = pace;
       lane.flights.add(flight);
+      occupancy.add(id, flight.deliveryId);
       lanes.set(id, lane);
       if (flight.local) local += 1;
     },

@@ -40,8 +40,8 @@ WITH victims AS (
 SELECT count(*)::int AS canceled FROM canceled`;
 
 const MEND_PARKED = `
-INSERT INTO outbox (id, tenant_id, lane, delivery_id, generation, kind)
-SELECT gen_random_uuid(), d.tenant_id, d.subscription_id, d.id, d.generation, 'wake'
+INSERT INTO outbox (id, tenant_id, lane, delivery_id, generation, kind, rank)
+SELECT gen_random_uuid(), d.tenant_id, d.subscription_id, d.id, d.generation, 'wake', CASE WHEN d.generation > 0 THEN 2 ELSE 1 END
 FROM deliveries d JOIN lanes l ON l.subscription_id = d.subscription_id
 WHERE d.waiting_epoch IS NOT NULL AND d.status IN ('pending', 'retrying') AND lane_is_open(l)
   AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.delivery_id = d.id AND o.kind = 'wake')

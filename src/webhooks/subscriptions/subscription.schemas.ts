@@ -38,7 +38,8 @@ const maxAge = z
   .max(BOUNDS.maxAge.most)
   .meta({ description: 'Replay window of a signature, in seconds.' });
 const rateLimit = z.int().min(BOUNDS.rateLimit.least).max(BOUNDS.rateLimit.most).nullable().meta({
-  description: 'Deliveries a second at most; null for no limit of its own. Kept, and not enforced yet.',
+  description:
+    'Attempts a second at most, retries and replays included; null for no limit of its own. What is beyond it waits its turn: first attempts, then retries, then replays.',
 });
 const retryPolicy = z
   .strictObject({

@@ -151,6 +151,7 @@ export function createSubscriptionService({
           : await lanes.setActive(transaction, id, patch.active);
       if (patch.held === 'discard' && flag.changed)
         while (await discard({ ...context, transaction }, id, { onlyWhileInactive: false }));
+      if (row.rateLimit !== before.rateLimit) await lanes.setRate(transaction, id, row.rateLimit);
       if (row.url !== before.url) await lanes.endHold(transaction, id);
       const verb = !flag.changed ? 'updated' : patch.active ? 'activated' : 'deactivated';
       await record(transaction, context, verb, row, { fields: fieldsOf(patch) });
@@ -211,6 +212,7 @@ export function createSubscriptionService({
           subscriptionId: id,
           tenantId: context.tenant.id,
           active: input.active ?? true,
+          rate: row.rateLimit,
         });
         await record(transaction, context, 'created', row);
         return { subscription: await reader.show({ ...context, transaction }, row), secret: generated };
