@@ -1,5 +1,6 @@
 // All activities of the worker, by the names that workflows call them.
 import { createAgentKeyRotationActivities } from './agent-key-rotation.ts';
+import { createBulkRecoveryActivities } from './bulk-recovery.ts';
 import { createEndpointRecoveryActivities } from './endpoint-recovery.ts';
 import { createWebhookDeliveryActivities } from './webhook-delivery.ts';
 import { createWebhookSecretRotationActivities } from './webhook-secret-rotation.ts';
@@ -7,12 +8,14 @@ import { createWebhookSecretRotationActivities } from './webhook-secret-rotation
 export function createActivities(
   services: Parameters<typeof createWebhookDeliveryActivities>[0] &
     Parameters<typeof createAgentKeyRotationActivities>[0] &
+    Parameters<typeof createBulkRecoveryActivities>[0] &
     Parameters<typeof createWebhookSecretRotationActivities>[0] &
     Parameters<typeof createEndpointRecoveryActivities>[0],
 ) {
   return {
     ...createWebhookDeliveryActivities(services),
     ...createAgentKeyRotationActivities(services),
+    ...createBulkRecoveryActivities(services),
     ...createWebhookSecretRotationActivities(services),
     ...createEndpointRecoveryActivities(services),
   };

@@ -51,6 +51,7 @@ import { createUserinfoRoutes } from './tokens/userinfo.routes.ts';
 import { createUserinfoService } from './tokens/userinfo.service.ts';
 import { createTrustedIssuerRoutes } from './trusted-issuers/trusted-issuer.routes.ts';
 import { createDeliveryRoutes } from './webhooks/deliveries/delivery.routes.ts';
+import { createRecoveryRoutes } from './webhooks/recoveries/recovery.routes.ts';
 import { createSigningSecretRoutes } from './webhooks/subscriptions/signing-secret.routes.ts';
 import { createSubscriptionRoutes } from './webhooks/subscriptions/subscription.routes.ts';
 
@@ -159,6 +160,11 @@ export function composeRoutes(config: Config, core: Core, logger: Logger) {
     ...createEventTypeRoutes(),
     ...createSubscriptionRoutes({ subscriptions: core.subscriptions }),
     ...createSigningSecretRoutes({ signingSecrets: core.signingSecrets, subscriptions: core.subscriptions }),
+    ...createRecoveryRoutes({
+      recoveries: core.bulkRecoveries,
+      subscriptions: core.subscriptions,
+      workflows: config.temporal,
+    }),
     ...createDeliveryRoutes({ deliveries: core.deliveries, workflows: config.temporal }),
   ];
   return {

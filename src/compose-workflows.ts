@@ -60,6 +60,7 @@ export function composeWorkflows(
     starter: entities,
     describe: {
       agentKeyRotation: ({ tenantId, id }) => rotationSteps.describe({ tenantId, keyId: id }),
+      bulkRecovery: ({ tenantId, id }) => core.bulkRecoveries.describe({ tenantId, id }),
       webhookSecretRotation: ({ tenantId, id }) =>
         core.signingSecrets.describe({ tenantId, subscriptionId: id }),
       endpointRecovery: ({ tenantId, id }) => recovery.describe({ tenantId, subscriptionId: id }),

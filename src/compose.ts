@@ -8,6 +8,7 @@ import { createAuditStore } from './audit/audit.store.ts';
 import { createAuditVerificationService } from './audit/audit-verification.service.ts';
 import { createCheckpointStore } from './audit/checkpoint.store.ts';
 import { createVerificationStore } from './audit/verification.store.ts';
+import { composeRecoveries } from './compose-recoveries.ts';
 import { type Config, databaseMissing } from './config.ts';
 import { createDatabase } from './database/database.ts';
 import { createEventService } from './events/event.service.ts';
@@ -116,6 +117,14 @@ export function composeCore(config: Config, { logger, name }: { logger: Logger; 
     events,
     commands,
   });
+  const { bulkRecoveries, bulkRecoverySteps } = composeRecoveries({
+    database,
+    subscriptions,
+    lanes,
+    audit,
+    commands,
+    notifier,
+  });
   return {
     url,
     database,
@@ -132,6 +141,8 @@ export function composeCore(config: Config, { logger, name }: { logger: Logger; 
     deliveries,
     subscriptions,
     signingSecrets,
+    bulkRecoveries,
+    bulkRecoverySteps,
     close: async () => {
       await revocations.close();
       await Promise.all([notifier.close(), revocationNotifier.close()]);

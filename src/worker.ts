@@ -71,6 +71,8 @@ export async function runWorker(config: Config): Promise<void> {
       rotations,
       rotationSteps,
       recovery,
+      bulkRecoveries: core.bulkRecoveries,
+      bulkRecoverySteps: core.bulkRecoverySteps,
       signingSecrets: core.signingSecrets,
     }),
   });

@@ -58,6 +58,7 @@ export const ATTEMPT_PRIORITY = { first: 2, retry: 3, replay: 4 } as const;
 export const ENTITY_WORKFLOWS = {
   agentKeyRotation: 'key-rotation/',
   endpointRecovery: 'endpoint/',
+  bulkRecovery: 'recover/',
   webhookSecretRotation: 'secret-rotation/',
 } as const;
 

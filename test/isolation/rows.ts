@@ -91,6 +91,8 @@ const MAKERS: Readonly<Record<string, Maker>> = {
   deliveries: (party, path) => makeDelivery(party, /webhooks\/([^/]+)/.exec(path)?.[1]),
   events: makeEvent,
   'event-types': async () => 'auth.token.issued',
+  recoveries: (party, path) =>
+    create(party, path.replace(/recoveries$/, 'recover'), { since: '2026-01-01T00:00:00Z' }, 'recovery_id'),
   'audit-logs': async (party, path) => (await party.send('GET', path)).body.data[0].id,
 };
 
@@ -122,6 +124,8 @@ const BODIES: Readonly<Record<string, (party: Party, path: string) => unknown>> 
   createWebhook: newWebhookBody,
   updateWebhook: () => ({ description: 'test' }),
   testWebhook: () => ({}),
+  recoverWebhook: () => ({ since: '2026-01-01T00:00:00Z' }),
+  cancelWebhookRecovery: () => ({}),
   rotateWebhookSecret: () => ({ overlap_seconds: 60 }),
   retryWebhookDelivery: () => ({}),
   cancelWebhookDelivery: () => ({}),

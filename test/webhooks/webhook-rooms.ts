@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { vi } from 'vitest';
 import { createAuditService } from '../../src/audit/audit.service.ts';
 import { createAuditStore } from '../../src/audit/audit.store.ts';
+import { composeRecoveries } from '../../src/compose-recoveries.ts';
 import type { Database } from '../../src/database/database.ts';
 import { createBacklogGauge } from '../../src/events/backlog.gauge.ts';
 import { createEventRoutes } from '../../src/events/event.routes.ts';
@@ -22,6 +23,7 @@ import { createLaneService } from '../../src/webhooks/lanes/lane.service.ts';
 import { createLaneStore } from '../../src/webhooks/lanes/lane.store.ts';
 import { createLaneHealthStore } from '../../src/webhooks/lanes/lane-health.store.ts';
 import { LANE_RECOVERY } from '../../src/webhooks/lanes/lane-recovery.ts';
+import { createRecoveryRoutes } from '../../src/webhooks/recoveries/recovery.routes.ts';
 import { createSigningSecretRoutes } from '../../src/webhooks/subscriptions/signing-secret.routes.ts';
 import { createSigningSecretService } from '../../src/webhooks/subscriptions/signing-secret.service.ts';
 import { createSigningSecretStore } from '../../src/webhooks/subscriptions/signing-secret.store.ts';
@@ -136,13 +138,23 @@ function wire(database: Database, allowedNetworks: readonly string[]) {
     events,
     admittedNetworks: parseNetworks(allowedNetworks),
   });
+  const commands = createWorkflowCommandService({ store: createWorkflowCommandStore() });
   const signingSecrets = createSigningSecretService({
     store: createSigningSecretStore(),
     database,
     sealing,
     audit,
     events,
-    commands: createWorkflowCommandService({ store: createWorkflowCommandStore() }),
+    commands,
+  });
+  const recovering = composeRecoveries({
+    database,
+    subscriptions,
+    lanes,
+    audit,
+    commands,
+    notifier,
+    pace: { chunk: 3, waiting: 5 },
   });
   const routes = [
     ...createEventRoutes({
@@ -152,7 +164,19 @@ function wire(database: Database, allowedNetworks: readonly string[]) {
     ...createEventTypeRoutes(),
     ...createSubscriptionRoutes({ subscriptions }),
     ...createSigningSecretRoutes({ signingSecrets, subscriptions }),
+    ...createRecoveryRoutes({ recoveries: recovering.bulkRecoveries, subscriptions, workflows: WORKFLOWS }),
     ...createDeliveryRoutes({ deliveries, workflows: WORKFLOWS }),
   ];
-  return { notifier, events, publishing, lanes, sealing, deliveries, subscriptions, signingSecrets, routes };
+  return {
+    notifier,
+    events,
+    publishing,
+    lanes,
+    sealing,
+    deliveries,
+    subscriptions,
+    signingSecrets,
+    ...recovering,
+    routes,
+  };
 }

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { temporal } from '@temporalio/proto';
 import { NativeConnection } from '@temporalio/worker';
 import { inject } from 'vitest';
+import { createBulkRecoveryActivities } from '../../activities/bulk-recovery.ts';
 import { createEndpointRecoveryActivities } from '../../activities/endpoint-recovery.ts';
 import { createWebhookDeliveryActivities } from '../../activities/webhook-delivery.ts';
 import { createWebhookSecretRotationActivities } from '../../activities/webhook-secret-rotation.ts';
@@ -161,6 +162,7 @@ export async function createEngine(
                 ...createEndpointRecoveryActivities({ recovery: services.recoveries }),
               }),
               ...createWebhookSecretRotationActivities(services),
+              ...createBulkRecoveryActivities(services),
             },
             workflows: bundle,
           });
@@ -206,13 +208,14 @@ export async function createEngine(
 
     /** Tells the workflows of entities. @returns how to stop it */
     startRunner: (): (() => Promise<void>) => {
-      const { signingSecrets, recoveries } = services;
+      const { signingSecrets, recoveries, bulkRecoveries } = services;
       const { stop } = createWorkflowCommandRunner({
         database,
         store: createWorkflowCommandStore(),
         starter: createEntityStarter({ client, taskQueue: queue }),
         describe: {
           endpointRecovery: ({ tenantId, id }) => recoveries.describe({ tenantId, subscriptionId: id }),
+          bulkRecovery: bulkRecoveries.describe,
           webhookSecretRotation: ({ tenantId, id }) =>
             signingSecrets.describe({ tenantId, subscriptionId: id }),
         },
@@ -226,6 +229,7 @@ export async function createEngine(
     /** The workflow of an entity. */
     entity: (workflow: EntityWorkflow, id: string) =>
       client.workflow.getHandle(entityWorkflowId(workflow, id)),
+
     sweep: (late = 0) =>
       createSweepService({
         database,

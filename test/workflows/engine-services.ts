@@ -2,6 +2,7 @@
 
 import { createAuditService } from '../../src/audit/audit.service.ts';
 import { createAuditStore } from '../../src/audit/audit.store.ts';
+import { composeRecoveries } from '../../src/compose-recoveries.ts';
 import type { RequestContext } from '../../src/context.ts';
 import type { Database } from '../../src/database/database.ts';
 import { createEventService } from '../../src/events/event.service.ts';
@@ -79,5 +80,14 @@ export function wireServices({
     events,
     notifier,
   });
-  return { audit, events, lanes, sealing, deliveries, subscriptions, signingSecrets, recoveries };
+  const bulk = composeRecoveries({
+    database,
+    subscriptions,
+    lanes,
+    audit,
+    commands,
+    notifier,
+    pace: { chunk: 5, waiting: 10 },
+  });
+  return { audit, events, lanes, sealing, deliveries, subscriptions, signingSecrets, recoveries, ...bulk };
 }

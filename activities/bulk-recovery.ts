@@ -1,0 +1,34 @@
+// The activities of bulkRecovery. Thin: each is one use case, which Postgres decides anew, so that repeating one does no harm.
+import { ApplicationFailure } from '@temporalio/activity';
+import { ServiceError } from '../src/errors/service-error.ts';
+import type { BulkRecoveryService } from '../src/webhooks/recoveries/recovery.service.ts';
+import type { RecoveryName } from '../src/webhooks/recoveries/recovery.store.ts';
+import type {
+  BulkRecoveryStepService,
+  RecoveryStanding,
+} from '../src/webhooks/recoveries/recovery-steps.service.ts';
+
+export function createBulkRecoveryActivities({
+  bulkRecoverySteps,
+  bulkRecoveries,
+}: {
+  bulkRecoverySteps: Pick<BulkRecoveryStepService, 'advance'>;
+  bulkRecoveries: Pick<BulkRecoveryService, 'cancelByOperator'>;
+}) {
+  return {
+    /** Replays the next deliveries, or says what there is to wait for. */
+    replayDeliveries: (name: RecoveryName): Promise<RecoveryStanding> => bulkRecoverySteps.advance(name),
+
+    /** An operator cancels the recovery. A refusal is final, not to be tried again. */
+    cancelRecovery: async (name: RecoveryName, reason: string | null): Promise<void> => {
+      try {
+        await bulkRecoveries.cancelByOperator(name, reason ?? undefined);
+      } catch (error) {
+        if (!(error instanceof ServiceError) || error.code === 'temporarily_unavailable') throw error;
+        throw ApplicationFailure.nonRetryable(error.message, error.code);
+      }
+    },
+  };
+}
+
+export type BulkRecoveryActivities = ReturnType<typeof createBulkRecoveryActivities>;

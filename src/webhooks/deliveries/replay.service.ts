@@ -1,0 +1,37 @@
+// Replays of many deliveries as other rooms use them. It must never make an attempt: it leaves that to the relay and the workflows.
+import type { Queryable, Unit } from '../../database/transaction.ts';
+import type { ReplayRange, ReplayStore } from './replay.store.ts';
+
+export { REPLAYABLE, type ReplayableStatus, type ReplayRange } from './replay.store.ts';
+
+/** @param notifier tells the relays of new work */
+export function createReplayService({ store, notifier }: { store: ReplayStore; notifier: { poke(): void } }) {
+  return {
+    /** How many deliveries are in the range now. */
+    count: (queryable: Queryable, range: ReplayRange): Promise<number> => store.count(queryable, range),
+
+    /** Replays of a subscription that still wait for their first attempt to begin, counted up to `atMost`. */
+    waiting: (
+      queryable: Queryable,
+      subscription: Pick<ReplayRange, 'tenantId' | 'subscriptionId'>,
+      atMost: number,
+    ): Promise<number> => store.waiting(queryable, subscription, atMost),
+
+    /**
+     * Begins the next deliveries of the range anew: attempt numbers go on, the schedule starts again. What somebody has begun anew
+     * since `endedBy` is not in the range any more.
+     * @param options.after id of the last one that is done
+     */
+    replay: async (
+      unit: Unit,
+      range: ReplayRange,
+      options: { after: string; limit: number },
+    ): Promise<{ replayed: number; last: string | null }> => {
+      const done = await store.replay(unit, range, options);
+      if (done.replayed > 0) unit.afterCommit(() => notifier.poke());
+      return done;
+    },
+  };
+}
+
+export type ReplayService = ReturnType<typeof createReplayService>;

@@ -1,0 +1,106 @@
+// The SQL by which many ended deliveries begin anew. Each replay is a generation of its own, as that of one delivery by hand is.
+import { newId } from '../../database/ids.ts';
+import type { Queryable } from '../../database/transaction.ts';
+
+/** Statuses that can be replayed in bulk. */
+export const REPLAYABLE = ['failed', 'canceled', 'delivered'] as const;
+export type ReplayableStatus = (typeof REPLAYABLE)[number];
+
+/** Deliveries of one subscription, created from `since` to before `until`, that had ended so by `endedBy`. */
+export type ReplayRange = {
+  readonly tenantId: string;
+  readonly subscriptionId: string;
+  readonly status: ReplayableStatus;
+  readonly since: Date;
+  readonly until: Date;
+  readonly endedBy: Date;
+};
+
+/** An id begins with the publisher's clock, `created_at` is the database's: their difference must never hide a row. */
+const CLOCK_SKEW = "interval '1 hour'";
+
+/** The status as literal text: only so can the planner use the partial indexes. */
+const inRange = (status: ReplayableStatus) => `
+d.tenant_id = $1 AND d.subscription_id = $2 AND d.status = '${status}' AND d.completed_at <= $3
+  AND d.created_at >= $4 AND d.created_at < $5
+  AND d.id >= uuid_of_time($4::timestamptz - ${CLOCK_SKEW}) AND d.id < uuid_of_time($5::timestamptz + ${CLOCK_SKEW})`;
+
+// In id order, as everybody who locks several deliveries; the outbox rows keep that order.
+const replay = (status: ReplayableStatus) => `
+WITH target AS (
+  SELECT d.id FROM deliveries d WHERE ${inRange(status)} AND d.id > $6 ORDER BY d.id LIMIT $7 FOR UPDATE
+), changed AS (
+  UPDATE deliveries d SET next_attempt_at = now(), retry_requested_at = NULL, generation = d.generation + 1,
+    status = CASE WHEN d.attempt_count > 0 THEN 'retrying' ELSE 'pending' END, failed_attempts = 0, waiting_epoch = NULL,
+    needs_workflow = false, completed_at = NULL
+  FROM target t WHERE d.id = t.id
+  RETURNING d.id, d.tenant_id, d.subscription_id, d.generation
+), numbered AS (
+  SELECT changed.*, row_number() OVER (ORDER BY id)::int AS place FROM changed
+), work AS (
+  INSERT INTO outbox (id, tenant_id, lane, delivery_id, generation, kind, rank)
+  SELECT ($8::uuid[])[place], tenant_id, subscription_id, id, generation, 'start', 2 FROM numbered
+)
+SELECT count(*)::int AS replayed, (array_agg(id ORDER BY id DESC))[1] AS last FROM changed`;
+
+const WAITING = `
+SELECT count(*)::int AS waiting FROM (
+  SELECT 1 FROM outbox WHERE tenant_id = $1 AND lane = $2 AND rank = 2 AND claimed_by IS NULL AND kind <> 'command' LIMIT $3) AS rows`;
+
+const valuesOf = ({ tenantId, subscriptionId, since, until, endedBy }: ReplayRange) => [
+  tenantId,
+  subscriptionId,
+  endedBy,
+  since,
+  until,
+];
+
+/** SQL of replays in bulk; every function runs on the caller's connection. */
+export function createReplayStore() {
+  return {
+    /** How many deliveries are in the range now. */
+    count: async (queryable: Queryable, range: ReplayRange): Promise<number> => {
+      const { rows } = await queryable.query<{ matched: number }>(
+        `SELECT count(*)::int AS matched FROM deliveries d WHERE ${inRange(range.status)}`,
+        valuesOf(range),
+      );
+      return rows[0]?.matched ?? 0;
+    },
+
+    /**
+     * Begins the next deliveries of the range anew, the oldest first.
+     * @param options.after id of the last one that is done
+     * @returns how many, and the last of them; fewer than `limit`: there are no more
+     */
+    replay: async (
+      unit: Queryable,
+      range: ReplayRange,
+      { after, limit }: { after: string; limit: number },
+    ): Promise<{ replayed: number; last: string | null }> => {
+      const ids = Array.from({ length: limit }, newId);
+      const { rows } = await unit.query<{ replayed: number; last: string | null }>(replay(range.status), [
+        ...valuesOf(range),
+        after,
+        limit,
+        ids,
+      ]);
+      return rows[0] ?? { replayed: 0, last: null };
+    },
+
+    /** Replays of a subscription that no relay has taken yet, counted up to `atMost`. */
+    waiting: async (
+      queryable: Queryable,
+      { tenantId, subscriptionId }: Pick<ReplayRange, 'tenantId' | 'subscriptionId'>,
+      atMost: number,
+    ): Promise<number> => {
+      const { rows } = await queryable.query<{ waiting: number }>(WAITING, [
+        tenantId,
+        subscriptionId,
+        atMost,
+      ]);
+      return rows[0]?.waiting ?? 0;
+    },
+  };
+}
+
+export type ReplayStore = ReturnType<typeof createReplayStore>;
