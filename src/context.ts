@@ -43,5 +43,3 @@ export type RequestContext = {
   /** The transaction that an idempotent request runs in; `database.transaction` joins it. */
   readonly transaction?: Transaction | undefined;
 };
-
-export type AuthenticatedContext = RequestContext & { readonly principal: Principal };

@@ -63,7 +63,7 @@ export const checkpointListQuery = z.object({
 });
 
 /** A signed checkpoint: whoever keeps it can tell later whether the log is still the one that it was. */
-export const checkpointSchema = z
+const checkpointSchema = z
   .object({
     number: z.int().min(1).meta({ description: "Number in the tenant's chain, from 1, without gaps." }),
     count: z.int().min(1).meta({ description: 'Rows in it.' }),

@@ -180,8 +180,6 @@ export function createAuditSealer({
   };
 }
 
-export type AuditSealer = ReturnType<typeof createAuditSealer>;
-
 function addRow(shares: Map<string, Share>, row: AuditRow): void {
   const place = { xid: row.xid, id: row.id };
   let share = shares.get(row.tenant_id);

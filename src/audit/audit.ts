@@ -99,7 +99,7 @@ export function prepareEntry(context: AuditContext, entry: AuditEntry, id: strin
 }
 
 /** Who acts in this request: the entry's own actor, else the context's, else the principal, else nobody known. */
-export function actorOf(context: AuditContext, entry: AuditEntry): AuditActor {
+function actorOf(context: AuditContext, entry: AuditEntry): AuditActor {
   const actor = entry.actor ?? context.actor;
   if (actor !== undefined) return actor;
   const { principal } = context;

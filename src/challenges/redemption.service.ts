@@ -60,5 +60,3 @@ export function createRedemptionService({
     },
   };
 }
-
-export type RedemptionService = ReturnType<typeof createRedemptionService>;

@@ -4,7 +4,7 @@ import type { KeyAlgorithm } from './algorithm.ts';
 import { decodeBase64 } from './base64.ts';
 
 /** Bytes of a signature in the form that is verified: `R‖S` (RFC 8032), `r‖s` (IEEE P1363), or BIP 340's. */
-export const SIGNATURE_LENGTH = 64;
+const SIGNATURE_LENGTH = 64;
 
 /** Characters of the base64 of the longest DER signature, 72 bytes. */
 const LONGEST_TEXT = 96;

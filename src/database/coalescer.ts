@@ -126,8 +126,6 @@ export function createCoalescer<Item, Result>({
   };
 }
 
-export type Coalescer<Item, Result> = ReturnType<typeof createCoalescer<Item, Result>>;
-
 function overloaded(): ServiceError {
   return new ServiceError('temporarily_unavailable', {
     detail: 'Too many requests wait for the database. Try again.',

@@ -44,8 +44,6 @@ export function createDpopNonces({ masterKeys }: { masterKeys: readonly { readon
   };
 }
 
-export type DpopNonces = ReturnType<typeof createDpopNonces>;
-
 function stepOf(now: number): number {
   return Math.floor(now / 1000 / NONCE_STEP);
 }

@@ -14,7 +14,7 @@ import {
 import { normalizeTarget } from './proof-target.ts';
 
 /** How far `iat` may lie in the past and in the future, in seconds; both ends belong to the window. */
-export const PROOF_WINDOW = { past: 60, future: 10 } as const;
+const PROOF_WINDOW = { past: 60, future: 10 } as const;
 
 /** Characters: a proof with a 4,096-bit RSA key and a nonce has about 2,000. */
 const LONGEST_PROOF = 4_096;

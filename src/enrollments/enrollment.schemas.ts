@@ -27,7 +27,7 @@ export const createdEnrollmentSchema = z
   })
   .meta({ id: 'CreatedEnrollmentToken' });
 
-export const enrollmentSchema = z
+const enrollmentSchema = z
   .object({
     enrollment_token_id: z.uuid(),
     agent_id: z.uuid(),

@@ -2,7 +2,7 @@
 import { describeError, ERRORS, type ErrorCode } from './catalogue.ts';
 
 /** Source: Specification, "Agent authentication errors", "General error codes"; RFC 6749 §5.2, RFC 6750 §3.1, RFC 8707 §2. */
-export const MEANINGS: Readonly<Record<ErrorCode, string>> = {
+const MEANINGS: Readonly<Record<ErrorCode, string>> = {
   invalid_request: 'The request is malformed; `errors` names the fields.',
   invalid_token: 'The access token is missing, malformed, forged, or not of this issuer.',
   token_expired: 'Access token expired.',

@@ -16,7 +16,7 @@ const eventData = z
   .meta({ type: 'object', additionalProperties: true });
 
 /** One event as a publisher sends it. */
-export const publishedEvent = z.strictObject({
+const publishedEvent = z.strictObject({
   type: z
     .string()
     .min(1)

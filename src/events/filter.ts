@@ -5,7 +5,7 @@
 export const MAX_EVENT_TYPE_LENGTH = 128;
 
 /** The filter that selects every event type; `**` is written for it too. */
-export const ALL_EVENTS = '*';
+const ALL_EVENTS = '*';
 
 /** An event type, whatever its length. */
 export const EVENT_TYPE = /^[a-z][a-z0-9_]*(?:\.[a-z][a-z0-9_]*){1,4}$/;

@@ -28,10 +28,10 @@ export type AgentKey = {
 export type KeyLife = { readonly state: KeyState; readonly sunsetAt: Date | null };
 
 /** Seconds from a deprecation to its sunset, unless the request says otherwise: 7 days. */
-export const DEFAULT_SUNSET_SECONDS = 604_800;
+const DEFAULT_SUNSET_SECONDS = 604_800;
 
 /** The least number of seconds from a deprecation to its sunset. */
-export const MINIMUM_SUNSET_SECONDS = 1;
+const MINIMUM_SUNSET_SECONDS = 1;
 
 /** Why a sunset is refused; `field` is the request's member that is wrong. */
 export type SunsetProblem = {

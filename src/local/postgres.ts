@@ -20,7 +20,7 @@ import {
 import { commandOf, endProcess, identify } from './processes.ts';
 
 /** Fast shutdown, then immediate (the next start recovers), then the kernel. */
-export const POSTGRES_END: PartEnd = { order: 4, grace: 20_000, signals: ['SIGINT', 'SIGQUIT', 'SIGKILL'] };
+const POSTGRES_END: PartEnd = { order: 4, grace: 20_000, signals: ['SIGINT', 'SIGQUIT', 'SIGKILL'] };
 
 export type PostgresOptions = {
   /** Absolute path of the data folder. */

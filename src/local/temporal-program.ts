@@ -67,7 +67,7 @@ export async function obtainTemporal(search: TemporalSearch): Promise<string> {
 }
 
 /** @returns the first executable file of this name on the PATH, or null */
-export async function findOnPath(name: string, path: string): Promise<string | null> {
+async function findOnPath(name: string, path: string): Promise<string | null> {
   for (const folder of path.split(delimiter).filter((part) => part !== '')) {
     const file = join(folder, `${name}${suffix}`);
     const usable = await access(file, constants.X_OK).then(

@@ -22,7 +22,7 @@ const TYPE_FLAGS: Readonly<Record<SearchAttributeType, string>> = {
 };
 
 /** It ends in about 1.5 s when asked. */
-export const TEMPORAL_END: PartEnd = { order: 3, grace: 15_000, signals: ['SIGTERM', 'SIGKILL'] };
+const TEMPORAL_END: PartEnd = { order: 3, grace: 15_000, signals: ['SIGTERM', 'SIGKILL'] };
 
 export type TemporalOptions = {
   /** The program, as `obtainTemporal` found it. */

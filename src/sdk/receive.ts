@@ -7,7 +7,7 @@ import { BodyTooLarge, printError, RawBodyMissing, RejectDelivery, RetryLater } 
 import { checkSecrets, type ReceivedHeaders, readEnvelope, verifyDelivery } from './verify-delivery.ts';
 
 /** The service sends at most 256 KiB. */
-export const DEFAULT_MAX_BODY_BYTES = 256 * 1024;
+const DEFAULT_MAX_BODY_BYTES = 256 * 1024;
 
 /** Between the check of a delivery's age and its look-up in the log the clock runs on. */
 const PASSING_SECONDS = 10;

@@ -166,7 +166,7 @@ function equalInConstantTime(a: string, b: string): boolean {
 }
 
 // A repeated header is ambiguous and counts as missing; the web platform joins repeated ones, and those then do not verify.
-export function readHeader(headers: ReceivedHeaders, name: string): string | undefined {
+function readHeader(headers: ReceivedHeaders, name: string): string | undefined {
   if (isHeadersObject(headers)) return headers.get(name) ?? undefined;
   const value = headers[name.toLowerCase()];
   return typeof value === 'string' ? value : undefined;

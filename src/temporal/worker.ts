@@ -12,7 +12,7 @@ import type { Activities } from '../../activities/index.ts';
 import type { TaskQueues } from './names.ts';
 
 /** How much one worker process does at once. */
-export const WORKER_LIMITS = {
+const WORKER_LIMITS = {
   /** Tasks in which a local attempt runs are held while it runs. */
   workflowTasks: 256,
   localAttempts: 64,

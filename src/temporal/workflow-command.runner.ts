@@ -93,8 +93,6 @@ export function createWorkflowCommandRunner({
   };
 }
 
-export type WorkflowCommandRunner = ReturnType<typeof createWorkflowCommandRunner>;
-
 function groupByEntity(commands: readonly ClaimedCommand[]): ClaimedCommand[][] {
   const groups = new Map<string, ClaimedCommand[]>();
   for (const command of commands) {

@@ -258,8 +258,6 @@ export function createTokenExchangeService({
   };
 }
 
-export type TokenExchangeService = ReturnType<typeof createTokenExchangeService>;
-
 function refuse(detail: string): ServiceError {
   return new ServiceError('invalid_request', { detail });
 }

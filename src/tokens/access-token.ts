@@ -41,7 +41,7 @@ export type AccessTokenGrant = {
 const agentSchema = z.object({ name: z.string(), capabilities: z.array(z.string()) });
 
 /** The shape of `act` (RFC 8693 §4.1), an older one inside. */
-export const actSchema: z.ZodType<Act> = z
+const actSchema: z.ZodType<Act> = z
   .object({
     sub: z.string(),
     iss: z.string().optional().describe('When it is not the issuer of this token'),

@@ -4,7 +4,7 @@ import { ASSERTION_ALGORITHMS } from './client-method.ts';
 import { parseCompactJws } from './compact-jws.ts';
 
 /** Seconds: how far ahead `exp` may lie, and how far another clock may be ahead of ours (`nbf`, `iat`). */
-export const LONGEST_ASSERTION = 300;
+const LONGEST_ASSERTION = 300;
 const CLOCK_SKEW = 10;
 
 /** Characters of a `jti`. */

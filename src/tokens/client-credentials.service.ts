@@ -71,5 +71,3 @@ export function createClientCredentialsService({
     },
   };
 }
-
-export type ClientCredentialsService = ReturnType<typeof createClientCredentialsService>;

@@ -36,5 +36,3 @@ export function createClientRecordStore({
     },
   };
 }
-
-export type ClientRecordStore = ReturnType<typeof createClientRecordStore>;

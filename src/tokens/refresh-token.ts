@@ -8,7 +8,7 @@ import { grantScopes, intersectScopes } from './scope.ts';
 export const REFRESH_TOKEN = 'refresh_token';
 
 /** Seconds in which a lost answer may be asked for again. */
-export const GRACE = 10;
+const GRACE = 10;
 
 /** A refresh token as it is stored, with everything that its use depends on. `now`: the database's clock at the reading. */
 export type StoredRefreshToken = {

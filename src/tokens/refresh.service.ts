@@ -246,8 +246,6 @@ export function createRefreshService({
   };
 }
 
-export type RefreshService = ReturnType<typeof createRefreshService>;
-
 function entryOf({ agent, keyId }: StoredRefreshToken) {
   return { actor: { kind: 'agent', id: agent.id }, target: { type: 'agent', id: agent.id }, keyId } as const;
 }

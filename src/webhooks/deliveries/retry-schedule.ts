@@ -40,7 +40,7 @@ function isDelay(value: unknown): value is number {
 }
 
 /** The largest part of a delay that is added to it at random. */
-export const MAX_JITTER = 0.2;
+const MAX_JITTER = 0.2;
 
 /** The longest `Retry-After` that is followed, in milliseconds. */
 export const MAX_RETRY_AFTER_MS = 24 * HOUR;

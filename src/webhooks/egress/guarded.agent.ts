@@ -10,7 +10,7 @@ import { parseNetworks } from './address-rules.ts';
 import { type ConnectionTrace, createGuardedConnect, type GuardedConnect } from './guarded.connector.ts';
 
 /** The longest head of an answer in bytes. */
-export const MAX_RESPONSE_HEADER_BYTES = 16 * 1024;
+const MAX_RESPONSE_HEADER_BYTES = 16 * 1024;
 
 const KEEP_ALIVE_MS = 10_000;
 const KEEP_ALIVE_MAX_MS = 60_000;

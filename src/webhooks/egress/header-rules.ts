@@ -2,8 +2,8 @@
 // Pure. Must never let a header pass that frames the message, names its target, or imitates ours.
 
 /** The most headers a subscription may have, and the most bytes of all names and values together. */
-export const MAX_CUSTOM_HEADERS = 20;
-export const MAX_CUSTOM_HEADER_BYTES = 8192;
+const MAX_CUSTOM_HEADERS = 20;
+const MAX_CUSTOM_HEADER_BYTES = 8192;
 
 /** `headers` has lowercase names; `problems` names each refused header. */
 export type HeadersVerdict =

@@ -211,8 +211,6 @@ export function createHandOver({
   };
 }
 
-export type HandOver = ReturnType<typeof createHandOver>;
-
 /** Whether the row's delivery still waits for it. */
 function isWanted(work: Work): boolean {
   return (work.status === 'pending' || work.status === 'retrying') && work.row_generation === work.generation;

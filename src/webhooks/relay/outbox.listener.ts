@@ -71,5 +71,3 @@ export function createOutboxListener({
     },
   };
 }
-
-export type OutboxListener = ReturnType<typeof createOutboxListener>;

@@ -84,5 +84,3 @@ export function createOutboxNotifier({
     },
   };
 }
-
-export type OutboxNotifier = ReturnType<typeof createOutboxNotifier>;

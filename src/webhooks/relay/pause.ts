@@ -25,5 +25,3 @@ export function createPause(now: () => number) {
     left: (): number => Math.max(0, until - now()),
   };
 }
-
-export type Pause = ReturnType<typeof createPause>;

@@ -294,8 +294,6 @@ export function createRelayService({
   };
 }
 
-export type RelayService = ReturnType<typeof createRelayService>;
-
 /** Attempts that a lane may begin now: as it comes back, and by its rate. */
 function permitsOf({ permits, tokens }: ReadyLane): number {
   const most = Number.POSITIVE_INFINITY;

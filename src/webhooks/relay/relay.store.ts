@@ -4,7 +4,7 @@ import type { Queryable } from '../../database/transaction.ts';
 import type { StoredStatus } from '../deliveries/attempt.store.ts';
 
 /** A relay whose last beat is older than this is dead: what it claimed belongs to nobody. */
-export const RELAY_LIFETIME = "interval '5 seconds'";
+const RELAY_LIFETIME = "interval '5 seconds'";
 
 export type RelayIdentity = { readonly instance: string; readonly epoch: number };
 

@@ -23,5 +23,3 @@ export function createStartWindow(size: number) {
     },
   };
 }
-
-export type StartWindow = ReturnType<typeof createStartWindow>;
