@@ -2,6 +2,7 @@
 import { createAgentKeyRotationActivities } from './agent-key-rotation.ts';
 import { createBulkRecoveryActivities } from './bulk-recovery.ts';
 import { createEndpointRecoveryActivities } from './endpoint-recovery.ts';
+import { createRetentionActivities } from './retention.ts';
 import { createWebhookDeliveryActivities } from './webhook-delivery.ts';
 import { createWebhookSecretRotationActivities } from './webhook-secret-rotation.ts';
 
@@ -10,7 +11,8 @@ export function createActivities(
     Parameters<typeof createAgentKeyRotationActivities>[0] &
     Parameters<typeof createBulkRecoveryActivities>[0] &
     Parameters<typeof createWebhookSecretRotationActivities>[0] &
-    Parameters<typeof createEndpointRecoveryActivities>[0],
+    Parameters<typeof createEndpointRecoveryActivities>[0] &
+    Parameters<typeof createRetentionActivities>[0],
 ) {
   return {
     ...createWebhookDeliveryActivities(services),
@@ -18,6 +20,7 @@ export function createActivities(
     ...createBulkRecoveryActivities(services),
     ...createWebhookSecretRotationActivities(services),
     ...createEndpointRecoveryActivities(services),
+    ...createRetentionActivities(services),
   };
 }
 

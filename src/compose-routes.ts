@@ -50,6 +50,9 @@ import { createTokenEndpointService } from './tokens/token-endpoint.service.ts';
 import { createUserinfoRoutes } from './tokens/userinfo.routes.ts';
 import { createUserinfoService } from './tokens/userinfo.service.ts';
 import { createTrustedIssuerRoutes } from './trusted-issuers/trusted-issuer.routes.ts';
+import { createAccountRoutes } from './webhooks/accounts/account.routes.ts';
+import { createAccountStore } from './webhooks/accounts/account.store.ts';
+import { createAccountReadingService } from './webhooks/accounts/account-reading.service.ts';
 import { createDeliveryRoutes } from './webhooks/deliveries/delivery.routes.ts';
 import { createRecoveryRoutes } from './webhooks/recoveries/recovery.routes.ts';
 import { createSigningSecretRoutes } from './webhooks/subscriptions/signing-secret.routes.ts';
@@ -166,6 +169,9 @@ export function composeRoutes(config: Config, core: Core, logger: Logger) {
       workflows: config.temporal,
     }),
     ...createDeliveryRoutes({ deliveries: core.deliveries, workflows: config.temporal }),
+    ...createAccountRoutes({
+      accounts: createAccountReadingService({ database, store: createAccountStore() }),
+    }),
   ];
   return {
     routes,

@@ -16,8 +16,9 @@ import { createLogger } from './logging.ts';
 import { type Listener, listen } from './process/part-listener.ts';
 import { announceFailure, announceReady, onStop } from './process/part-protocol.ts';
 import { createStartChecks, leave, refuseForeignMasterKey, refuseMovedTenants } from './start-checks.ts';
-import { createLazyConnection, probeTemporal } from './temporal/client.ts';
+import { createLazyConnection, createTemporalClient, probeTemporal } from './temporal/client.ts';
 import { ensureNamespace } from './temporal/namespace.ts';
+import { ensureSchedules } from './temporal/schedules.ts';
 import { runWorker } from './worker.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -122,7 +123,12 @@ async function runMigrate(config: Config, _env: Environment, { json, print }: Ou
   );
   const connection = createLazyConnection(config.temporal);
   try {
-    const attributes = await ensureNamespace(connection, config.temporal).catch((error: unknown) => {
+    const prepare = async () => {
+      const attributes = await ensureNamespace(connection, config.temporal);
+      await ensureSchedules(createTemporalClient(connection, config.temporal));
+      return attributes;
+    };
+    const attributes = await prepare().catch((error: unknown) => {
       const { message, details } = error as Error & { details?: string };
       throw new LocalStackError(
         `TEMPORAL_ADDRESS: the namespace ${config.temporal.namespace} cannot be made ready: ${(details || message).split('\n')[0]}`,

@@ -4,15 +4,17 @@ import { register } from 'prom-client';
 import { createActivities } from '../activities/index.ts';
 import { composeCore } from './compose.ts';
 import { composeDelivery } from './compose-delivery.ts';
+import { composeRetention } from './compose-retention.ts';
 import { composeWorkflows } from './compose-workflows.ts';
 import type { Config } from './config.ts';
 import { createOperationsServer } from './http/operations-server.ts';
 import { explainListen } from './local/ports.ts';
-import { createLogger } from './logging.ts';
+import { createLogger, reasonOf } from './logging.ts';
 import { announceReady, onStop } from './process/part-protocol.ts';
 import { createStartChecks, leave, refuseForeignMasterKey } from './start-checks.ts';
 import { connectNatively, createTemporalClient, probeTemporal } from './temporal/client.ts';
 import { TASK_QUEUES } from './temporal/names.ts';
+import { keepSchedules } from './temporal/schedules.ts';
 import { createDeliveryWorker, installTemporalRuntime } from './temporal/worker.ts';
 
 /** Runs until it is told to stop, then lets attempts under way finish. */
@@ -61,6 +63,8 @@ export async function runWorker(config: Config): Promise<void> {
       logger,
     },
   );
+  const { retention, registerMetrics } = composeRetention(core, { logger });
+  registerMetrics();
   const worker = await createDeliveryWorker({
     connection,
     namespace,
@@ -73,6 +77,7 @@ export async function runWorker(config: Config): Promise<void> {
       recovery,
       bulkRecoveries: core.bulkRecoveries,
       bulkRecoverySteps: core.bulkRecoverySteps,
+      retention,
       signingSecrets: core.signingSecrets,
     }),
   });
@@ -107,7 +112,16 @@ export async function runWorker(config: Config): Promise<void> {
   const sweeping = sweep.start();
   const sealing = sealer.start();
   const telling = commands.start();
+  const scheduling = keepSchedules({
+    client,
+    onFailure: (error) =>
+      logger.warn(
+        { reason: reasonOf(error) },
+        'the schedule of retention is not sure to be there; trying again',
+      ),
+  });
   steps.push(
+    () => scheduling.stop(),
     () => relaying.stop(),
     () => sweeping.stop(),
     () => sealing.stop(),

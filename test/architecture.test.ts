@@ -7,7 +7,7 @@ type Import = { from: string; to: string; typeOnly: boolean };
 
 const ROOTS = ['src', 'workflows', 'activities'];
 const FEATURE_ROOMS =
-  /^src\/(tenants|applications|agents|keys|enrollments|anchors|challenges|tokens|dpop|issuer|trusted-issuers|delegations|token-exchange|audit|events|webhooks|crypto)\//;
+  /^src\/(tenants|applications|agents|keys|enrollments|anchors|challenges|tokens|dpop|issuer|trusted-issuers|delegations|token-exchange|audit|events|webhooks|retention|crypto)\//;
 const LONGEST_FILE = 400;
 
 function listFiles(folder: string): string[] {

@@ -2,5 +2,6 @@
 export { agentKeyRotation } from './agent-key-rotation.ts';
 export { bulkRecovery } from './bulk-recovery.ts';
 export { endpointRecovery } from './endpoint-recovery.ts';
+export { retention } from './retention.ts';
 export { webhookDelivery } from './webhook-delivery.ts';
 export { webhookSecretRotation } from './webhook-secret-rotation.ts';

@@ -165,6 +165,19 @@ export function createChallengeStore() {
         return { challenge: toChallenge(row), holder, now: row.now };
       });
     },
+
+    /** Deletes challenges that ended a day ago; until then each tells truly what became of it. @returns how many, at most `limit` */
+    purge: async (queryable: Queryable, limit: number): Promise<number> => {
+      const { rowCount } = await queryable.query(
+        `DELETE FROM challenges c USING (
+           SELECT id FROM challenges
+           WHERE created_at < now() - interval '24 hours' AND expires_at < now() - interval '24 hours'
+           ORDER BY created_at LIMIT $1 FOR UPDATE SKIP LOCKED
+         ) AS old WHERE c.id = old.id`,
+        [limit],
+      );
+      return rowCount;
+    },
   };
 }
 

@@ -17,6 +17,7 @@ import { laneRecovery } from './migrations/0012-lane-recovery.ts';
 import { eventFeed } from './migrations/0013-event-feed.ts';
 import { endpointRecovery } from './migrations/0014-endpoint-recovery.ts';
 import { webhookControl } from './migrations/0015-webhook-control.ts';
+import { retention } from './migrations/0016-retention.ts';
 import { keyAliases } from './migrations/0020-key-aliases.ts';
 import { ensurePartitions } from './partitions.ts';
 
@@ -37,6 +38,7 @@ const MIGRATIONS = [
   { name: '0013-event-feed', sql: eventFeed },
   { name: '0014-endpoint-recovery', sql: endpointRecovery },
   { name: '0015-webhook-control', sql: webhookControl },
+  { name: '0016-retention', sql: retention },
 ] as const;
 
 /** Any constant: the advisory lock that lets one migration run at a time. */

@@ -108,6 +108,18 @@ export function createEnrollmentStore() {
     noteKey: async (unit: Unit, id: string, keyId: string): Promise<void> => {
       await unit.query('UPDATE enrollment_tokens SET key_id = $2 WHERE id = $1', [id, keyId]);
     },
+
+    /** Deletes tokens whose time was over 30 days ago, whatever became of them. @returns how many, at most `limit` */
+    purge: async (queryable: Queryable, limit: number): Promise<number> => {
+      const { rowCount } = await queryable.query(
+        `DELETE FROM enrollment_tokens t USING (
+           SELECT id FROM enrollment_tokens WHERE expires_at < now() - interval '30 days'
+           ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED
+         ) AS old WHERE t.id = old.id`,
+        [limit],
+      );
+      return rowCount;
+    },
   };
 }
 

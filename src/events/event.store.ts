@@ -52,17 +52,19 @@ matched AS (
   GROUP BY i.id, i.only_subscription
 )`;
 
-// A repetition with the same ids meets its own rows and changes nothing; only new deliveries get an outbox row.
+// A repetition with the same ids meets its own event, and changes nothing: an event is there with all of its deliveries, or not at all. It
+// keeps their number, which the rows are held against later.
 const fanOut = (kept: string) => `
 new_events AS (
-  INSERT INTO events (id, tenant_id, event_id, type, occurred_at, body, test)
-  SELECT i.id, i.tenant_id, i.event_id, i.type, i.occurred_at, convert_to(i.body, 'UTF8'), i.test
+  INSERT INTO events (id, tenant_id, event_id, type, occurred_at, body, test, deliveries)
+  SELECT i.id, i.tenant_id, i.event_id, i.type, i.occurred_at, convert_to(i.body, 'UTF8'), i.test, a.deliveries
   FROM input i JOIN accepted a ON a.id = i.id WHERE ${kept}
   ON CONFLICT DO NOTHING
+  RETURNING id
 ), new_deliveries AS (
   INSERT INTO deliveries (id, tenant_id, subscription_id, event_row, event_id, event_type, test, next_attempt_at)
   SELECT m.delivery_id, i.tenant_id, m.subscription_id, i.id, i.event_id, i.type, i.test, now()
-  FROM matched m JOIN accepted a ON a.id = m.id JOIN input i ON i.id = m.id
+  FROM matched m JOIN new_events n ON n.id = m.id JOIN input i ON i.id = m.id
   ON CONFLICT DO NOTHING
   RETURNING id, tenant_id, subscription_id
 ), new_work AS (
@@ -103,6 +105,13 @@ WITH ${INPUT}, ${MATCHED}, accepted AS (
 const FIND_PUBLISHED = `
 SELECT event_id, encode(digest, 'hex') AS digest, deliveries
 FROM published_events WHERE tenant_id = $1 AND event_id = ANY ($2::text[])`;
+
+const PURGE_PUBLISHED = `
+DELETE FROM published_events p USING (
+  SELECT tenant_id, event_id FROM published_events
+  WHERE created_at < ((now() AT TIME ZONE 'UTC')::date - $1::int)::timestamp AT TIME ZONE 'UTC'
+  ORDER BY created_at LIMIT $2 FOR UPDATE SKIP LOCKED
+) AS old WHERE p.tenant_id = old.tenant_id AND p.event_id = old.event_id`;
 
 // Reads no more than the limit allows, so that a full backlog costs what the limit costs.
 const COUNT_UNFINISHED = `
@@ -152,6 +161,12 @@ export function createEventStore() {
     ): Promise<PublishedRow[]> => {
       const { rows } = await unit.query<PublishedRow>(FIND_PUBLISHED, [tenantId, eventIds]);
       return rows;
+    },
+
+    /** Forgets event ids of days before the last `days`, as old as the events themselves. @returns how many, at most `limit` */
+    purgePublished: async (queryable: Queryable, days: number, limit: number): Promise<number> => {
+      const { rowCount } = await queryable.query(PURGE_PUBLISHED, [days, limit]);
+      return rowCount;
     },
 
     /** How many deliveries of the tenant's subscriptions are not finished, up to `atMost`. */

@@ -58,6 +58,19 @@ export function createIdempotencyStore() {
         ],
       );
     },
+
+    /** Deletes answers that are no longer given. @returns how many, at most `limit` */
+    async purge(queryable: Queryable, limit: number): Promise<number> {
+      const { rowCount } = await queryable.query(
+        `DELETE FROM idempotency_keys k USING (
+           SELECT tenant_id, principal, route, key FROM idempotency_keys WHERE created_at < now() - interval '24 hours'
+           ORDER BY created_at LIMIT $1 FOR UPDATE SKIP LOCKED
+         ) AS old
+         WHERE k.tenant_id = old.tenant_id AND k.principal = old.principal AND k.route = old.route AND k.key = old.key`,
+        [limit],
+      );
+      return rowCount;
+    },
   };
 }
 

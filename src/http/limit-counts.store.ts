@@ -41,6 +41,18 @@ export function createLimitCountStore() {
         return row;
       });
     },
+
+    /** Deletes counts whose window ended an hour ago. @returns how many, at most `limit` */
+    purge: async (queryable: Queryable, limit: number): Promise<number> => {
+      const { rowCount } = await queryable.query(
+        `DELETE FROM rate_limits r USING (
+           SELECT key FROM rate_limits WHERE expire < (extract(epoch FROM now() - interval '1 hour') * 1000)::bigint
+           ORDER BY expire LIMIT $1 FOR UPDATE SKIP LOCKED
+         ) AS old WHERE r.key = old.key`,
+        [limit],
+      );
+      return rowCount;
+    },
   };
 }
 

@@ -35,7 +35,7 @@ export function createLimitCounts({
   onError,
   now = () => performance.now(),
 }: {
-  store: LimitCountStore;
+  store: Pick<LimitCountStore, 'add'>;
   database: Pick<Database, 'query'>;
   onError: (error: unknown) => void;
   now?: (() => number) | undefined;

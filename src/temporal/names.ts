@@ -74,3 +74,9 @@ export const ENTITY_CHANGED = 'changed';
 export function entityWorkflowId(workflow: EntityWorkflow, entityId: string): string {
   return `${ENTITY_WORKFLOWS[workflow]}${entityId}`;
 }
+
+/** Id of the schedule of retention; its runs are the workflows `retention-<time>`. */
+export const RETENTION_SCHEDULE = 'retention';
+
+/** Name of the workflow type: the export of `workflows/index.ts`. */
+export const RETENTION_WORKFLOW = 'retention';

@@ -132,6 +132,21 @@ export function createRefreshTokenStore() {
     /** @returns those that were live */
     revokeOfKey: (unit: Queryable, key: { tenantId: string; agentId: string; id: string }, reason: string) =>
       revoke(unit, { tenantId: key.tenantId, agentId: key.agentId, keyId: key.id }, reason),
+
+    /**
+     * Deletes families that ended by themselves 30 days ago. A revoked one stays as long: whoever shows one of its tokens again is told
+     * from somebody who guesses. @returns how many tokens, at most `limit`
+     */
+    purge: async (queryable: Queryable, limit: number): Promise<number> => {
+      const { rowCount } = await queryable.query(
+        `DELETE FROM refresh_tokens t USING (
+           SELECT id FROM refresh_tokens WHERE family_expires_at < now() - interval '30 days'
+           ORDER BY family_expires_at LIMIT $1 FOR UPDATE SKIP LOCKED
+         ) AS old WHERE t.id = old.id`,
+        [limit],
+      );
+      return rowCount;
+    },
   };
 }
 

@@ -15,6 +15,9 @@ import { createFeedStore } from '../../src/events/feed.store.ts';
 import { createPublishingService } from '../../src/events/publishing.service.ts';
 import { createWorkflowCommandService } from '../../src/temporal/workflow-command.service.ts';
 import { createWorkflowCommandStore } from '../../src/temporal/workflow-command.store.ts';
+import { createAccountRoutes } from '../../src/webhooks/accounts/account.routes.ts';
+import { createAccountStore } from '../../src/webhooks/accounts/account.store.ts';
+import { createAccountReadingService } from '../../src/webhooks/accounts/account-reading.service.ts';
 import { createDeliveryRecordStore } from '../../src/webhooks/deliveries/delivery.records.store.ts';
 import { createDeliveryRoutes } from '../../src/webhooks/deliveries/delivery.routes.ts';
 import { createDeliveryService } from '../../src/webhooks/deliveries/delivery.service.ts';
@@ -166,6 +169,9 @@ function wire(database: Database, allowedNetworks: readonly string[]) {
     ...createSigningSecretRoutes({ signingSecrets, subscriptions }),
     ...createRecoveryRoutes({ recoveries: recovering.bulkRecoveries, subscriptions, workflows: WORKFLOWS }),
     ...createDeliveryRoutes({ deliveries, workflows: WORKFLOWS }),
+    ...createAccountRoutes({
+      accounts: createAccountReadingService({ database, store: createAccountStore() }),
+    }),
   ];
   return {
     notifier,

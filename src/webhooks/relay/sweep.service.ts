@@ -83,7 +83,11 @@ export function createSweepService({
   };
 
   const sweep = async (): Promise<SweepReport> => {
-    const partitions = await ensurePartitions(database);
+    // A lock that is not to be had must not keep deliveries waiting.
+    const partitions = await ensurePartitions(database).catch((error: unknown) => {
+      onFailure(error);
+      return 0;
+    });
     const canceled = await inChunks((limit) => store.cancelDeleted(database, limit));
     const mended = await inChunks((limit) => store.mendParked(database, limit));
     return { partitions, canceled, mended, ...(await moveOverdue()) };

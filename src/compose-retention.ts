@@ -1,0 +1,55 @@
+// The wiring of retention and of the daily accounts in a worker: what each room purges, and how. Like compose.ts it must hold no rule of its own.
+import type { Logger } from 'pino';
+import { createChallengeStore } from './challenges/challenge.store.ts';
+import type { Core } from './compose.ts';
+import { createDpopStore } from './dpop/dpop.store.ts';
+import { createEnrollmentStore } from './enrollments/enrollment.store.ts';
+import { createIdempotencyStore } from './http/idempotency.store.ts';
+import { createLimitCountStore } from './http/limit-counts.store.ts';
+import { createRetentionService } from './retention/retention.service.ts';
+import { ACCOUNT_DAYS, KEPT_DAYS } from './retention/retention.ts';
+import { createClientAssertionStore } from './tokens/client-assertion.store.ts';
+import { createRefreshTokenStore } from './tokens/refresh-token.store.ts';
+import { createRevocationStore } from './tokens/revocation.store.ts';
+import { registerAccountMetrics } from './webhooks/accounts/account.metrics.ts';
+import { createAccountService } from './webhooks/accounts/account.service.ts';
+import { createAccountStore } from './webhooks/accounts/account.store.ts';
+import { createDeliveryExpiryService } from './webhooks/deliveries/delivery-expiry.service.ts';
+import { createDeliveryExpiryStore } from './webhooks/deliveries/delivery-expiry.store.ts';
+
+export function composeRetention(
+  { database, audit, eventStore, notifier }: Pick<Core, 'database' | 'audit' | 'eventStore' | 'notifier'>,
+  { logger }: { logger: Logger },
+) {
+  const accountStore = createAccountStore();
+  const expiryStore = createDeliveryExpiryStore();
+  const accounts = createAccountService({
+    database,
+    store: accountStore,
+    onDifference: (account) => logger.error(account, 'deliveries are not accounted for'),
+  });
+  const retention = createRetentionService({
+    database,
+    accounts,
+    expiry: createDeliveryExpiryService({ database, store: expiryStore, audit, onWork: notifier.poke }),
+    purges: {
+      challenges: createChallengeStore().purge,
+      'idempotency keys': createIdempotencyStore().purge,
+      'published event ids': (queryable, limit) => eventStore.purgePublished(queryable, KEPT_DAYS, limit),
+      'refresh tokens': createRefreshTokenStore().purge,
+      'enrollment tokens': createEnrollmentStore().purge,
+      'client assertions': createClientAssertionStore().purge,
+      'DPoP proofs': createDpopStore().purge,
+      revocations: createRevocationStore().purge,
+      'rate limits': createLimitCountStore().purge,
+      'work of old deliveries': (queryable, limit) => expiryStore.purgeWork(queryable, KEPT_DAYS, limit),
+      'rows without a partition': (queryable, limit) => expiryStore.purgeSpare(queryable, KEPT_DAYS, limit),
+      accounts: (queryable, limit) => accountStore.purge(queryable, ACCOUNT_DAYS, limit),
+    },
+  });
+  return {
+    retention,
+    registerMetrics: () =>
+      registerAccountMetrics({ read: () => accountStore.standing(database, KEPT_DAYS + 1) }),
+  };
+}

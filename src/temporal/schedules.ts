@@ -1,0 +1,95 @@
+// Makes the service's schedules in Temporal, and brings those that are there to what this version wants. It must never start one that an
+// operator has paused.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Client, ScheduleAlreadyRunning, ScheduleOverlapPolicy } from '@temporalio/client';
+import { RETENTION_SCHEDULE, RETENTION_WORKFLOW, TASK_QUEUES } from './names.ts';
+
+/** Minutes between two runs of retention. */
+const EVERY = 15;
+
+/** Milliseconds that one look may take, between two looks, and after one that failed. */
+const PATIENCE = { call: 20_000, usual: 3_600_000, failed: 30_000 } as const;
+
+/**
+ * Makes the schedule of retention where it is missing; one of another version gets this one's times and action, and stays paused if it was.
+ * Safe to call from several processes at once.
+ * @returns what was done
+ * @throws when Temporal does not answer
+ */
+export function ensureSchedules(
+  client: Pick<Client, 'schedule' | 'withDeadline'>,
+  { taskQueue = TASK_QUEUES.main }: { taskQueue?: string | undefined } = {},
+): Promise<'made' | 'changed' | 'unchanged'> {
+  return client.withDeadline(Date.now() + PATIENCE.call, () => ensureRetention(client, taskQueue));
+}
+
+/**
+ * Keeps the schedules there for as long as a worker runs: looks at its start, and then each hour.
+ * @param options.onFailure told of each failure; it is tried again
+ */
+export function keepSchedules({
+  client,
+  onFailure,
+}: {
+  client: Pick<Client, 'schedule' | 'withDeadline'>;
+  onFailure: (error: unknown) => void;
+}): { stop(): Promise<void> } {
+  const ending = new AbortController();
+  const { signal } = ending;
+  const loop = async (): Promise<void> => {
+    while (!signal.aborted) {
+      const isThere = await ensureSchedules(client).then(
+        () => true,
+        (error: unknown) => void onFailure(error),
+      );
+      await sleep(isThere ? PATIENCE.usual : PATIENCE.failed, undefined, { signal }).catch(() => undefined);
+    }
+  };
+  const running = loop();
+  return {
+    stop: async () => {
+      ending.abort();
+      await running;
+    },
+  };
+}
+
+async function ensureRetention(
+  client: Pick<Client, 'schedule'>,
+  taskQueue: string,
+): Promise<'made' | 'changed' | 'unchanged'> {
+  const wanted = {
+    spec: { intervals: [{ every: `${EVERY}m` as const }] },
+    action: {
+      type: 'startWorkflow' as const,
+      workflowType: RETENTION_WORKFLOW,
+      workflowId: RETENTION_SCHEDULE,
+      taskQueue,
+      args: [],
+      staticSummary: 'removes what is older than it is kept',
+      workflowRunTimeout: '6h' as const,
+    },
+    // A run that is still under way goes on, and the next one is left out; after an absence one run does the work of all.
+    policies: { overlap: ScheduleOverlapPolicy.SKIP, catchupWindow: `${EVERY}m` as const },
+  };
+  try {
+    await client.schedule.create({
+      scheduleId: RETENTION_SCHEDULE,
+      ...wanted,
+      state: { triggerImmediately: true },
+    });
+    return 'made';
+  } catch (error) {
+    if (!(error instanceof ScheduleAlreadyRunning)) throw error;
+  }
+  const handle = client.schedule.getHandle(RETENTION_SCHEDULE);
+  const { spec, action } = await handle.describe();
+  const isSame =
+    spec.intervals?.length === 1 &&
+    spec.intervals[0]?.every === EVERY * 60_000 &&
+    action.workflowType === RETENTION_WORKFLOW &&
+    action.taskQueue === taskQueue;
+  if (isSame) return 'unchanged';
+  await handle.update((previous) => ({ ...previous, ...wanted, state: previous.state }));
+  return 'changed';
+}

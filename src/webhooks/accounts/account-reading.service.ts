@@ -1,0 +1,23 @@
+// Reads the accounts of deliveries for their tenant. It must never count.
+import type { RequestContext } from '../../context.ts';
+import type { Database } from '../../database/database.ts';
+import type { AccountStore } from './account.store.ts';
+import type { DeliveryAccount } from './account.ts';
+
+export function createAccountReadingService({
+  database,
+  store,
+}: {
+  database: Pick<Database, 'query'>;
+  store: Pick<AccountStore, 'list'>;
+}) {
+  return {
+    /** The tenant's accounts, the newest day first. `since` is inclusive, `until` is not; days as `2026-11-21`. */
+    list: (
+      context: Pick<RequestContext, 'tenant'>,
+      range: { since: string | undefined; until: string | undefined },
+    ): Promise<DeliveryAccount[]> => store.list(database, context.tenant.id, range),
+  };
+}
+
+export type AccountReadingService = ReturnType<typeof createAccountReadingService>;

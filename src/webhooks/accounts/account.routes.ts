@@ -1,0 +1,65 @@
+// The route of the daily accounts of deliveries. It must never count: it shows what was counted last.
+import { z } from 'zod';
+import { defineRoute, type Route } from '../../http/route.ts';
+import type { AccountReadingService } from './account-reading.service.ts';
+
+const day = z.iso.date();
+const count = z.int().min(0);
+
+const accountsQuery = z.object({
+  since: day.optional().meta({ description: 'This UTC day and later ones.' }),
+  until: day.optional().meta({ description: 'Days before this one.' }),
+});
+
+const accountSchema = z
+  .object({
+    day: day.meta({ description: 'The UTC day on which the deliveries were accepted.' }),
+    accepted: count.meta({ description: 'Told by the events, not counted from the deliveries.' }),
+    delivered: count,
+    waiting: count.meta({ description: 'Not ended: a first attempt or a retry will come.' }),
+    held: count.meta({ description: 'Untried, while the endpoint takes no deliveries.' }),
+    failed: count,
+    canceled: count,
+    difference: z
+      .int()
+      .meta({ description: 'accepted less the five others. Anything but 0 is a fault of this service.' }),
+    stranded: count.meta({
+      description: 'Of the difference: deliveries that have not ended, and that nothing would move any more.',
+    }),
+    counted_at: z.iso.datetime(),
+  })
+  .meta({ id: 'DeliveryAccount' });
+
+const accountListSchema = z.object({ data: z.array(accountSchema) }).meta({ id: 'DeliveryAccountList' });
+
+/** Source: Specification, "Delivery": no accepted delivery is lost. */
+export function createAccountRoutes({ accounts }: { accounts: AccountReadingService }): Route[] {
+  return [
+    defineRoute({
+      method: 'GET',
+      path: '/api/v1/delivery-accounts',
+      operationId: 'listDeliveryAccounts',
+      summary: 'List what became of the deliveries of each day',
+      description:
+        'One account for each UTC day on which deliveries were accepted, the newest first, kept for 400 days. Today and yesterday are counted every 15 minutes, older days once a day.',
+      tag: 'Webhooks',
+      scope: 'webhooks:read',
+      request: { query: accountsQuery },
+      responses: { 200: { description: 'The accounts', schema: accountListSchema } },
+      errors: [],
+      handler: async ({ context, query }) => {
+        const { since, until } = query;
+        const found = await accounts.list(context, { since, until });
+        return {
+          status: 200,
+          body: {
+            data: found.map(({ countedAt, ...account }) => ({
+              ...account,
+              counted_at: countedAt.toISOString(),
+            })),
+          },
+        };
+      },
+    }),
+  ];
+}

@@ -1,0 +1,166 @@
+// SQL of the accounts. What was accepted is read from the events, what became of it from the deliveries: never one from the other.
+import type { Queryable } from '../../database/transaction.ts';
+import type { DeliveryAccount, TenantNumbers, WrongAccount } from './account.ts';
+
+// Events and their deliveries have ids of the same millisecond and one commit, so that a span of time read in one snapshot adds up, whatever
+// is being accepted meanwhile. Whether an unfinished delivery waits is asked of what would move it: a row of the outbox, or a workflow
+// that was started for this generation and is watched by its next attempt's time. Events of a version that did not count say nothing.
+const COUNT = `
+WITH accepted AS (
+  SELECT tenant_id, sum(deliveries) AS n FROM events
+  WHERE id >= uuid_of_time($1::timestamptz) AND id < uuid_of_time($2::timestamptz) AND deliveries IS NOT NULL
+  GROUP BY tenant_id
+), uncounted AS (
+  SELECT e.tenant_id, count(d.id) AS n FROM events e JOIN deliveries d ON d.event_row = e.id
+  WHERE e.id >= uuid_of_time($1::timestamptz) AND e.id < uuid_of_time($2::timestamptz) AND e.deliveries IS NULL
+    AND d.id >= uuid_of_time($1::timestamptz) AND d.id < uuid_of_time($2::timestamptz)
+  GROUP BY e.tenant_id
+), grouped AS (
+  SELECT tenant_id, subscription_id, status, count(*) AS n FROM deliveries
+  WHERE id >= uuid_of_time($1::timestamptz) AND id < uuid_of_time($2::timestamptz)
+  GROUP BY tenant_id, subscription_id, status
+), lost AS (
+  SELECT d.tenant_id, d.subscription_id, d.status, count(*) AS n FROM deliveries d
+  WHERE d.id >= uuid_of_time($1::timestamptz) AND d.id < uuid_of_time($2::timestamptz) AND d.status IN ('pending', 'retrying')
+    AND (d.started_generation IS DISTINCT FROM d.generation OR d.next_attempt_at IS NULL)
+    AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.delivery_id = d.id AND o.kind <> 'command')
+  GROUP BY d.tenant_id, d.subscription_id, d.status
+), shown AS (
+  SELECT g.tenant_id, g.n - coalesce(lost.n, 0) AS n, lost.n AS stranded,
+    CASE
+      WHEN g.status NOT IN ('pending', 'retrying') THEN g.status
+      WHEN l.deleted THEN 'canceled'
+      WHEN g.status = 'pending' AND (NOT lane_is_open(l) OR l.state = 'down') THEN 'held'
+      ELSE 'waiting'
+    END AS state
+  FROM grouped g
+  LEFT JOIN lanes l ON l.subscription_id = g.subscription_id
+  LEFT JOIN lost ON lost.tenant_id = g.tenant_id AND lost.subscription_id = g.subscription_id AND lost.status = g.status
+    AND l.deleted IS NOT TRUE
+), summed AS (
+  SELECT tenant_id,
+    coalesce(sum(n) FILTER (WHERE state = 'delivered'), 0) AS delivered, coalesce(sum(n) FILTER (WHERE state = 'waiting'), 0) AS waiting,
+    coalesce(sum(n) FILTER (WHERE state = 'held'), 0) AS held, coalesce(sum(n) FILTER (WHERE state = 'failed'), 0) AS failed,
+    coalesce(sum(n) FILTER (WHERE state = 'canceled'), 0) AS canceled, coalesce(sum(stranded), 0) AS stranded
+  FROM shown GROUP BY tenant_id
+), taken AS (
+  SELECT tenant_id, sum(n) AS n FROM (SELECT * FROM accepted UNION ALL SELECT * FROM uncounted) AS both_kinds GROUP BY tenant_id
+)
+SELECT coalesce(t.tenant_id, s.tenant_id) AS "tenantId", coalesce(t.n, 0)::float8 AS accepted,
+  coalesce(s.delivered, 0)::float8 AS delivered, coalesce(s.waiting, 0)::float8 AS waiting, coalesce(s.held, 0)::float8 AS held,
+  coalesce(s.failed, 0)::float8 AS failed, coalesce(s.canceled, 0)::float8 AS canceled, coalesce(s.stranded, 0)::float8 AS stranded
+FROM taken t FULL JOIN summed s ON s.tenant_id = t.tenant_id`;
+
+// What was accepted once stays accepted: a count that finds less has found a loss, of events with their deliveries too.
+const SAVE = `
+WITH counted AS (
+  SELECT * FROM unnest($2::uuid[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[])
+    AS c (tenant_id, accepted, delivered, waiting, held, failed, canceled, stranded)
+  UNION ALL
+  SELECT tenant_id, accepted, 0, 0, 0, 0, 0, 0 FROM delivery_accounts WHERE day = $1::date AND tenant_id <> ALL ($2::uuid[])
+), saved AS (
+  INSERT INTO delivery_accounts AS a (tenant_id, day, accepted, delivered, waiting, held, failed, canceled, stranded)
+  SELECT tenant_id, $1::date, accepted, delivered, waiting, held, failed, canceled, stranded FROM counted ORDER BY tenant_id
+  ON CONFLICT (tenant_id, day) DO UPDATE SET accepted = greatest(a.accepted, excluded.accepted), delivered = excluded.delivered,
+    waiting = excluded.waiting, held = excluded.held, failed = excluded.failed, canceled = excluded.canceled,
+    stranded = excluded.stranded, counted_at = now()
+  RETURNING tenant_id, accepted, delivered, waiting, held, failed, canceled, stranded, difference
+), noted AS (
+  INSERT INTO delivery_account_days (day, counted_at, took_ms) VALUES ($1::date, now(), $10)
+  ON CONFLICT (day) DO UPDATE SET counted_at = now(), took_ms = excluded.took_ms
+)
+SELECT tenant_id AS "tenantId", $1::date::text AS day, accepted, delivered, waiting, held, failed, canceled, stranded, difference
+FROM saved WHERE difference <> 0 ORDER BY tenant_id`;
+
+// Today and yesterday change; older days are looked at once a day. A day that takes long to count is counted less often.
+const DUE = `
+SELECT series.at::date::text AS day
+FROM (SELECT (now() AT TIME ZONE 'UTC')::date AS today) AS clock,
+     generate_series(today - $1::int, today, interval '1 day') AS series (at)
+LEFT JOIN delivery_account_days c ON c.day = series.at::date
+WHERE c.day IS NULL OR c.counted_at <= now() - CASE
+  WHEN c.day >= today - 1 THEN c.took_ms * interval '20 milliseconds' ELSE interval '1 day' END
+ORDER BY series.at DESC`;
+
+const LIST = `
+SELECT day::text AS day, accepted, delivered, waiting, held, failed, canceled, stranded, difference, counted_at AS "countedAt"
+FROM delivery_accounts WHERE tenant_id = $1 AND ($2::date IS NULL OR day >= $2) AND ($3::date IS NULL OR day < $3)
+ORDER BY day DESC LIMIT 1000`;
+
+/** All accounts together. `lost` and `stranded` of the last `days`; `ageSeconds` since a day was counted last, null before the first time. */
+export type Standing = {
+  readonly lost: number;
+  readonly stranded: number;
+  readonly tenants: number;
+  readonly ageSeconds: number | null;
+};
+
+const STANDING = `
+SELECT coalesce(sum(abs(difference - stranded)), 0)::float8 AS lost, coalesce(sum(stranded), 0)::float8 AS stranded,
+  count(DISTINCT tenant_id)::int AS tenants,
+  (SELECT extract(epoch FROM now() - max(counted_at))::float8 FROM delivery_account_days) AS "ageSeconds"
+FROM delivery_accounts WHERE difference <> 0 AND day >= (now() AT TIME ZONE 'UTC')::date - $1::int`;
+
+/** SQL of accounts; every function runs on the caller's connection. */
+export function createAccountStore() {
+  return {
+    /** Counts what was accepted in a span of time and what has become of it, of all tenants, in one snapshot. @param span ISO 8601 */
+    count: async (queryable: Queryable, span: { from: string; to: string }): Promise<TenantNumbers[]> =>
+      (await queryable.query<TenantNumbers>(COUNT, [span.from, span.to])).rows,
+
+    /** Keeps a day's accounts. @returns those that do not add up */
+    save: async (
+      queryable: Queryable,
+      { day, tookMs }: { day: string; tookMs: number },
+      numbers: readonly TenantNumbers[],
+    ): Promise<WrongAccount[]> => {
+      const { rows } = await queryable.query<WrongAccount>(SAVE, [
+        day,
+        numbers.map(({ tenantId }) => tenantId),
+        numbers.map(({ accepted }) => accepted),
+        numbers.map(({ delivered }) => delivered),
+        numbers.map(({ waiting }) => waiting),
+        numbers.map(({ held }) => held),
+        numbers.map(({ failed }) => failed),
+        numbers.map(({ canceled }) => canceled),
+        numbers.map(({ stranded }) => stranded),
+        Math.round(tookMs),
+      ]);
+      return rows;
+    },
+
+    /** Days that are to be counted now, the newest first: of the last `days` and today. */
+    due: async (queryable: Queryable, days: number): Promise<string[]> =>
+      (await queryable.query<{ day: string }>(DUE, [days])).rows.map(({ day }) => day),
+
+    /** A tenant's accounts, the newest first. `since` is inclusive, `until` is not; days as `2026-11-21`. */
+    list: async (
+      queryable: Queryable,
+      tenantId: string,
+      { since, until }: { since: string | undefined; until: string | undefined },
+    ): Promise<DeliveryAccount[]> =>
+      (await queryable.query<DeliveryAccount>(LIST, [tenantId, since ?? null, until ?? null])).rows,
+
+    standing: async (queryable: Queryable, days: number): Promise<Standing> =>
+      (await queryable.query<Standing>(STANDING, [days])).rows[0] ?? {
+        lost: 0,
+        stranded: 0,
+        tenants: 0,
+        ageSeconds: null,
+      },
+
+    /** Deletes accounts of more than `days` ago. @returns how many, at most `limit` */
+    purge: async (queryable: Queryable, days: number, limit: number): Promise<number> => {
+      const old = `day < (now() AT TIME ZONE 'UTC')::date - $1::int`;
+      await queryable.query(`DELETE FROM delivery_account_days WHERE ${old}`, [days]);
+      const { rowCount } = await queryable.query(
+        `DELETE FROM delivery_accounts WHERE (tenant_id, day) IN (
+           SELECT tenant_id, day FROM delivery_accounts WHERE ${old} ORDER BY day LIMIT $2)`,
+        [days, limit],
+      );
+      return rowCount;
+    },
+  };
+}
+
+export type AccountStore = ReturnType<typeof createAccountStore>;

@@ -1,0 +1,41 @@
+// Ends deliveries that have waited for as long as deliveries are kept. It must never end a younger one.
+import type { AuditService } from '../../audit/audit.service.ts';
+import { serviceContext } from '../../audit/audit.ts';
+import type { Database } from '../../database/database.ts';
+import { newId } from '../../database/ids.ts';
+import type { DeliveryExpiryStore } from './delivery-expiry.store.ts';
+
+/** Source: Specification, "Delivery": deliveries are kept 30 days, whether they ended or wait. */
+export function createDeliveryExpiryService({
+  database,
+  store,
+  audit,
+  onWork,
+}: {
+  database: Pick<Database, 'hot'>;
+  store: Pick<DeliveryExpiryStore, 'expire'>;
+  audit: Pick<AuditService, 'append'>;
+  /** There are workflows to be told. */
+  onWork: () => void;
+}) {
+  return {
+    /**
+     * Cancels unfinished deliveries older than `days`, at most `limit`; the audit log gets their number for each tenant.
+     * @returns how many; fewer than `limit` when there are no more, or when somebody else holds the others just now
+     */
+    expire: async (days: number, limit: number): Promise<number> =>
+      database.hot(async (unit) => {
+        const expired = await store.expire(unit, days, limit);
+        for (const { tenantId, count } of expired) {
+          const context = serviceContext({ id: tenantId }, newId());
+          await audit.append(unit, context, [
+            { action: 'webhook.deliveries_expired', outcome: 'success', data: { count, after_days: days } },
+          ]);
+        }
+        if (expired.length > 0) unit.afterCommit(onWork);
+        return expired.reduce((sum, { count }) => sum + count, 0);
+      }),
+  };
+}
+
+export type DeliveryExpiryService = ReturnType<typeof createDeliveryExpiryService>;

@@ -1,0 +1,77 @@
+// SQL of deliveries that have become too old: their end, and what is left of them where no partition can be dropped.
+import type { Queryable } from '../../database/transaction.ts';
+
+/** What a delivery that was ended for its age has as its last error. */
+export const EXPIRED = 'expired';
+
+// In the order of the index of unfinished deliveries, so that no partition is read for the few that have not ended. What a relay holds is
+// left to it: it finds the delivery ended.
+const EXPIRE = `
+WITH target AS MATERIALIZED (
+  SELECT id FROM deliveries
+  WHERE status IN ('pending', 'retrying') AND id < uuid_of_time(now() - $1::int * interval '1 day')
+  ORDER BY subscription_id, id LIMIT $2 FOR UPDATE SKIP LOCKED
+), changed AS (
+  UPDATE deliveries d SET status = 'canceled', completed_at = now(), next_attempt_at = NULL, waiting_epoch = NULL,
+    needs_workflow = false, last_error = '${EXPIRED}'
+  FROM target t WHERE d.id = t.id
+  RETURNING d.id, d.tenant_id, d.subscription_id, d.generation, d.started_generation
+), dropped AS (
+  DELETE FROM outbox WHERE id IN (
+    SELECT o.id FROM outbox o JOIN changed c ON c.id = o.delivery_id
+    WHERE o.claimed_by IS NULL AND o.kind <> 'command' FOR UPDATE OF o SKIP LOCKED)
+), told AS (
+  INSERT INTO outbox (id, tenant_id, lane, delivery_id, generation, kind, command)
+  SELECT gen_random_uuid(), c.tenant_id, c.subscription_id, c.id, c.generation, 'command', 'cancel'
+  FROM changed c WHERE c.started_generation = c.generation
+)
+SELECT tenant_id AS "tenantId", count(*)::int AS count FROM changed GROUP BY tenant_id`;
+
+/** Deliveries of so many whole days and one more have left, or are about to. */
+const BEFORE = `uuid_of_time(((now() AT TIME ZONE 'UTC')::date - $1::int)::timestamp AT TIME ZONE 'UTC')`;
+
+/** Tables whose rows may have fallen where no partition takes them, with the column that tells their age. */
+const SPARE = { deliveries: 'id', attempts: 'delivery_id', events: 'id' } as const;
+
+/** SQL of the end of deliveries by age; every function runs on the caller's connection. */
+export function createDeliveryExpiryStore() {
+  return {
+    /**
+     * Cancels unfinished deliveries that are older than `days`, at most `limit`; workflows that wait for them are told.
+     * @returns how many of each tenant
+     */
+    expire: async (
+      unit: Queryable,
+      days: number,
+      limit: number,
+    ): Promise<{ readonly tenantId: string; readonly count: number }[]> =>
+      (await unit.query<{ tenantId: string; count: number }>(EXPIRE, [days, limit])).rows,
+
+    /** Deletes work that is left over of deliveries of days before the last `days`. @returns how many rows, at most `limit` */
+    purgeWork: async (queryable: Queryable, days: number, limit: number): Promise<number> => {
+      const { rowCount } = await queryable.query(
+        `DELETE FROM outbox WHERE id IN (
+           SELECT id FROM outbox WHERE delivery_id < ${BEFORE} AND claimed_by IS NULL LIMIT $2 FOR UPDATE SKIP LOCKED)`,
+        [days, limit],
+      );
+      return rowCount;
+    },
+
+    /** Deletes rows of days before the last `days` that no partition took. @returns how many, at most `limit` of each table */
+    purgeSpare: async (queryable: Queryable, days: number, limit: number): Promise<number> => {
+      let removed = 0;
+      for (const [table, column] of Object.entries(SPARE)) {
+        const ended = table === 'deliveries' ? `AND status NOT IN ('pending', 'retrying')` : '';
+        const { rowCount } = await queryable.query(
+          `DELETE FROM ${table}_default WHERE ctid IN (
+             SELECT ctid FROM ${table}_default WHERE ${column} < ${BEFORE} ${ended} LIMIT $2)`,
+          [days, limit],
+        );
+        removed += rowCount;
+      }
+      return removed;
+    },
+  };
+}
+
+export type DeliveryExpiryStore = ReturnType<typeof createDeliveryExpiryStore>;

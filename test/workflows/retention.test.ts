@@ -1,0 +1,140 @@
+// Retention with everything real: its schedule, a run of it, and the end of a workflow whose delivery became too old.
+import { randomUUID } from 'node:crypto';
+import { NativeConnection } from '@temporalio/worker';
+import pino from 'pino';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { createRetentionActivities } from '../../activities/retention.ts';
+import { composeRetention } from '../../src/compose-retention.ts';
+import { createEventStore } from '../../src/events/event.store.ts';
+import { createTemporalClient } from '../../src/temporal/client.ts';
+import { RETENTION_SCHEDULE } from '../../src/temporal/names.ts';
+import { ensureNamespace } from '../../src/temporal/namespace.ts';
+import { ensureSchedules } from '../../src/temporal/schedules.ts';
+import { createDeliveryWorker } from '../../src/temporal/worker.ts';
+import { createDeliveryExpiryService } from '../../src/webhooks/deliveries/delivery-expiry.service.ts';
+import { createDeliveryExpiryStore } from '../../src/webhooks/deliveries/delivery-expiry.store.ts';
+import type { RetentionState } from '../../workflows/retention.ts';
+import { OLD_ROWS } from '../retention/old-rows.ts';
+import { workflowBundle } from '../setup/workflow-bundle.ts';
+import { createEngine, type DeliveryEngine, eventually } from './delivery-engine.ts';
+
+let engine: DeliveryEngine;
+let connection: NativeConnection;
+beforeAll(async () => {
+  engine = await createEngine();
+  connection = await NativeConnection.connect({ address: inject('temporalAddress') });
+});
+afterAll(async () => {
+  await connection.close();
+  await engine.close();
+});
+
+/** A worker of retention in a namespace of its own, where the schedule is the only one of its name. */
+async function startWorker(change: (services: ReturnType<typeof compose>) => ReturnType<typeof compose>) {
+  const namespace = `retention-${randomUUID()}`;
+  await ensureNamespace(connection, { namespace });
+  const client = createTemporalClient(connection, { namespace });
+  const queue = `retention-${randomUUID()}`;
+  const worker = await createDeliveryWorker({
+    connection,
+    namespace,
+    taskQueues: { main: queue, attempts: `${queue}-attempts`, slow: `${queue}-slow` },
+    activities: createRetentionActivities({ retention: change(compose()) }),
+    workflows: await workflowBundle(),
+  });
+  const running = worker.run();
+  const runs = async () => {
+    const { info } = await client.schedule.getHandle(RETENTION_SCHEDULE).describe();
+    return info.recentActions.map(({ action }) => client.workflow.getHandle(action.workflow.workflowId));
+  };
+  return {
+    client,
+    queue,
+    /** The run so many after the first. */
+    run: (index: number) => eventually(async () => (await runs())[index], `run ${index}`),
+    stop: async () => {
+      worker.shutdown();
+      await running;
+    },
+  };
+}
+
+const compose = () =>
+  composeRetention(
+    {
+      database: engine.database,
+      audit: engine.audit,
+      eventStore: createEventStore(),
+      notifier: engine.notifier,
+    },
+    { logger: pino({ level: 'silent' }) },
+  ).retention;
+
+describe('the schedule', () => {
+  it('is made once, begins at once, says what it removed, and comes back after it was deleted', async () => {
+    const { database, context } = engine;
+    await OLD_ROWS.challenges?.insert(26, { database, context });
+    const { client, queue: taskQueue, run, stop } = await startWorker((services) => services);
+    expect(await ensureSchedules(client, { taskQueue })).toBe('made');
+    expect(await ensureSchedules(client, { taskQueue })).toBe('unchanged');
+    const first = await run(0);
+    expect(await first.result()).toMatchObject({ challenges: 1, 'days accounted for': 31 });
+    expect(await first.query<RetentionState>('state')).toMatchObject({ doing: 'ended', failed: [] });
+    const handle = client.schedule.getHandle(RETENTION_SCHEDULE);
+    await handle.pause('by an operator');
+    await handle.update((previous) => ({ ...previous, spec: { intervals: [{ every: '3h' }] } }));
+    expect(await ensureSchedules(client, { taskQueue })).toBe('changed');
+    const { spec, state } = await handle.describe();
+    expect([spec.intervals?.[0]?.every, state.paused]).toEqual([900_000, true]);
+    await handle.delete();
+    await eventually(
+      async () => (await ensureSchedules(client, { taskQueue })) === 'made',
+      'it to come back',
+    );
+    await stop();
+  });
+
+  it('does all other steps when one fails, and the run shows which', async () => {
+    const {
+      client,
+      queue: taskQueue,
+      run,
+      stop,
+    } = await startWorker((services) => ({
+      ...services,
+      purgeNames: () => ['challenges', 'revocations'],
+      purge: (name, pulse) =>
+        name === 'challenges' ? Promise.reject(new Error('not now')) : services.purge(name, pulse),
+    }));
+    await ensureSchedules(client, { taskQueue });
+    const first = await run(0);
+    await expect(first.result()).rejects.toMatchObject({
+      cause: { message: 'not done: challenges', type: 'RetentionIncomplete' },
+    });
+    expect(await first.query<RetentionState>('state')).toMatchObject({
+      failed: ['challenges'],
+      report: { revocations: 0 },
+    });
+    await stop();
+  });
+});
+
+describe('a delivery that became too old', () => {
+  it('ends with its workflow, which waited for the next attempt or for its lane', async () => {
+    const process = await engine.startProcess();
+    const failing = await engine.subscribe({ delaysMs: [3_600_000] });
+    engine.receiver.answer(failing.path, () => ({ status: 500 }));
+    const [waiting = ''] = await engine.publish(failing.id);
+    await eventually(async () => (await engine.delivery(waiting)).status === 'retrying', 'the first attempt');
+    const expiry = createDeliveryExpiryService({
+      database: engine.database,
+      store: createDeliveryExpiryStore(),
+      audit: engine.audit,
+      onWork: engine.notifier.poke,
+    });
+    expect(await expiry.expire(0, 100)).toBe(1);
+    expect(await engine.workflow(waiting).result()).toMatchObject({ status: 'canceled' });
+    expect(await engine.delivery(waiting)).toMatchObject({ status: 'canceled', last_error: 'expired' });
+    await process.stop();
+  });
+});

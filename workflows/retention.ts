@@ -1,0 +1,80 @@
+// One run of retention. It owns the order only: each step decides by the database's clock what is too old, so a run that is missed,
+// repeated or ended early changes nothing but when.
+import {
+  ApplicationFailure,
+  defineQuery,
+  isCancellation,
+  proxyActivities,
+  setCurrentDetails,
+  setHandler,
+} from '@temporalio/workflow';
+import type { RetentionActivities } from '../activities/retention.ts';
+import { describeReport, type RetentionReport, type StepResult } from '../src/retention/retention.ts';
+
+/** What the run does, and what it has done. */
+export type RetentionState = {
+  readonly doing: string;
+  readonly report: RetentionReport;
+  readonly failed: readonly string[];
+};
+
+const state = defineQuery<RetentionState>('state');
+
+/** Calls of one step in one run: each takes about a minute, and the next run goes on. */
+const MOST_CALLS = 30;
+
+const activities = proxyActivities<RetentionActivities>({
+  startToCloseTimeout: '30m',
+  heartbeatTimeout: '30s',
+  // A step that fails waits for the next run, a quarter of an hour later.
+  retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '30s', maximumAttempts: 5 },
+});
+
+/**
+ * Makes the partitions of the next days, ends deliveries that are too old, accounts for each day's, and removes what is older than it is
+ * kept. Source: Specification, "Delivery" and "Retention".
+ * @returns rows or partitions by step
+ * @throws when a step failed; the others were done
+ */
+export async function retention(): Promise<RetentionReport> {
+  const report: Record<string, number> = {};
+  const failed: string[] = [];
+  let doing = 'beginning';
+  setHandler(state, () => ({ doing, report, failed }));
+
+  const perform = async (step: string, call: (summary: string) => Promise<StepResult>): Promise<void> => {
+    doing = step;
+    setCurrentDetails(`Under way: ${step}.\n\n${describeReport(report, failed)}`);
+    try {
+      for (let calls = 0, more = true; more && calls < MOST_CALLS; calls += 1) {
+        const result = await call(step);
+        report[step] = (report[step] ?? 0) + result.count;
+        more = result.more;
+      }
+    } catch (error) {
+      if (isCancellation(error)) throw error;
+      failed.push(step);
+    }
+  };
+
+  await perform('partitions made', (summary) =>
+    activities.makePartitions.executeWithOptions({ summary }, []),
+  );
+  await perform('deliveries expired', (summary) =>
+    activities.expireDeliveries.executeWithOptions({ summary }, []),
+  );
+  await perform('days accounted for', (summary) =>
+    activities.countAccounts.executeWithOptions({ summary }, []),
+  );
+  await perform('partitions dropped', (summary) =>
+    activities.dropPartitions.executeWithOptions({ summary }, []),
+  );
+  for (const name of await activities.listPurges())
+    await perform(name, (summary) => activities.purge.executeWithOptions({ summary }, [name]));
+
+  doing = 'ended';
+  setCurrentDetails(describeReport(report, failed));
+  if (failed.length > 0)
+    throw ApplicationFailure.nonRetryable(`not done: ${failed.join(', ')}`, 'RetentionIncomplete', report);
+  return report;
+}
