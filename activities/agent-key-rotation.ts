@@ -1,9 +1,9 @@
 // The activities of agentKeyRotation. Thin: each is one use case, which Postgres decides anew, so that repeating one does no harm.
-import { ApplicationFailure } from '@temporalio/activity';
-import { ServiceError } from '../src/errors/service-error.ts';
 import type { RotationService } from '../src/keys/rotation.service.ts';
 import type { DepartingKey, KeyStanding, RotationStepService } from '../src/keys/rotation-steps.service.ts';
+import { refuseForGood } from './operator-refusal.ts';
 
+/** @returns one function an activity of agentKeyRotation, each safe to repeat */
 export function createAgentKeyRotationActivities({
   rotationSteps,
   rotations,
@@ -26,12 +26,7 @@ export function createAgentKeyRotationActivities({
 
     /** An operator cancels the rotation. A refusal is final, not to be tried again. */
     cancelKeyRotation: async (key: DepartingKey, reason: string | null): Promise<KeyStanding> => {
-      try {
-        await rotations.cancelByOperator(key, reason ?? undefined);
-      } catch (error) {
-        if (!(error instanceof ServiceError) || error.code === 'temporarily_unavailable') throw error;
-        throw ApplicationFailure.nonRetryable(error.message, error.code);
-      }
+      await refuseForGood(() => rotations.cancelByOperator(key, reason ?? undefined));
       return rotationSteps.look(key);
     },
   };

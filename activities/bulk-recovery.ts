@@ -1,13 +1,13 @@
 // The activities of bulkRecovery. Thin: each is one use case, which Postgres decides anew, so that repeating one does no harm.
-import { ApplicationFailure } from '@temporalio/activity';
-import { ServiceError } from '../src/errors/service-error.ts';
 import type { BulkRecoveryService } from '../src/webhooks/recoveries/recovery.service.ts';
 import type { RecoveryName } from '../src/webhooks/recoveries/recovery.store.ts';
 import type {
   BulkRecoveryStepService,
   RecoveryStanding,
 } from '../src/webhooks/recoveries/recovery-steps.service.ts';
+import { refuseForGood } from './operator-refusal.ts';
 
+/** @returns one function an activity of bulkRecovery, each safe to repeat */
 export function createBulkRecoveryActivities({
   bulkRecoverySteps,
   bulkRecoveries,
@@ -21,12 +21,7 @@ export function createBulkRecoveryActivities({
 
     /** An operator cancels the recovery. A refusal is final, not to be tried again. */
     cancelRecovery: async (name: RecoveryName, reason: string | null): Promise<void> => {
-      try {
-        await bulkRecoveries.cancelByOperator(name, reason ?? undefined);
-      } catch (error) {
-        if (!(error instanceof ServiceError) || error.code === 'temporarily_unavailable') throw error;
-        throw ApplicationFailure.nonRetryable(error.message, error.code);
-      }
+      await refuseForGood(() => bulkRecoveries.cancelByOperator(name, reason ?? undefined));
     },
   };
 }

@@ -1,13 +1,13 @@
 // The activities of endpointRecovery. Thin: each is one use case, which Postgres decides anew, so that repeating one does no harm.
-import { ApplicationFailure } from '@temporalio/activity';
-import { ServiceError } from '../src/errors/service-error.ts';
 import type {
   EndpointName,
   EndpointStanding,
   OperatorStep,
   RecoveryService,
 } from '../src/webhooks/lanes/recovery.service.ts';
+import { refuseForGood } from './operator-refusal.ts';
 
+/** @returns one function an activity of endpointRecovery, each safe to repeat */
 export function createEndpointRecoveryActivities({
   recovery,
 }: {
@@ -33,14 +33,8 @@ export function createEndpointRecoveryActivities({
       recovery.perform(name, 'deactivate'),
 
     /** An operator acts. A refusal is final, not to be tried again. */
-    operateEndpoint: async (name: EndpointName, step: OperatorStep): Promise<EndpointStanding> => {
-      try {
-        return await recovery.operate(name, step);
-      } catch (error) {
-        if (!(error instanceof ServiceError) || error.code === 'temporarily_unavailable') throw error;
-        throw ApplicationFailure.nonRetryable(error.message, error.code);
-      }
-    },
+    operateEndpoint: (name: EndpointName, step: OperatorStep): Promise<EndpointStanding> =>
+      refuseForGood(() => recovery.operate(name, step)),
   };
 }
 

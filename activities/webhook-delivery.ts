@@ -12,6 +12,7 @@ import type { AttemptRecordService } from '../src/webhooks/deliveries/attempt-re
 /** Milliseconds; the heartbeat time-out is three of them. */
 const HEARTBEAT = 2_000;
 
+/** @returns one function an activity of webhookDelivery; a POST is repeated only where a process died in it */
 export function createWebhookDeliveryActivities({
   attempts,
   records,

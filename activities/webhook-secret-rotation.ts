@@ -5,6 +5,7 @@ import type {
   SigningSecretService,
 } from '../src/webhooks/subscriptions/signing-secret.service.ts';
 
+/** @returns one function an activity of webhookSecretRotation, each safe to repeat */
 export function createWebhookSecretRotationActivities({
   signingSecrets,
 }: {

@@ -20,6 +20,7 @@ export const selfSchema = agentSchema
   })
   .meta({ id: 'AgentSelf' });
 
+/** What an agent is told of itself: its own record without the metadata of the tenant, and its keys. */
 export function presentSelf(self: AgentSelf, tenant: Tenant): z.input<typeof selfSchema> {
   const { metadata: _, ...agent } = presentAgent(self.agent, tenant);
   return {

@@ -122,6 +122,7 @@ export function toRequest(
   };
 }
 
+/** A row of the log as its tenant sees it. */
 export function presentAuditLog(record: AuditLogRecord): z.input<typeof auditLogSchema> {
   const { targetType: type, targetId: id } = record;
   return {
@@ -158,6 +159,7 @@ function presentCheckpoint(checkpoint: SignedCheckpoint): z.input<typeof checkpo
   };
 }
 
+/** A page of checkpoints with the keys that verify them. */
 export function presentCheckpoints(found: CheckpointPage): z.input<typeof checkpointListSchema> {
   return {
     data: found.data.map(presentCheckpoint),

@@ -21,7 +21,7 @@ export type StoredHead = Head & { readonly signature: Signature | null; readonly
 /** Rows whose transactions have all ended: none can join them any more. */
 const HORIZON = 'xid < pg_snapshot_xmin(pg_current_snapshot())';
 
-// Milliseconds in decimal: exact whatever the session's settings, and a text for infinity too.
+/** SQL of a time as milliseconds in decimal: exact whatever the session's settings, and a text for infinity too. */
 export const milliseconds = (column: string) => `trim_scale(extract(epoch FROM ${column}) * 1000)::text`;
 
 /** The columns of a row in its canonical text form. */
@@ -230,6 +230,7 @@ export function toTime(text: string): string {
   return Number.isNaN(date.getTime()) ? text : date.toISOString();
 }
 
+/** A checkpoint from its row. */
 export function toCheckpoint(row: CheckpointRow): Checkpoint {
   return {
     tenantId: row.tenant_id,

@@ -81,6 +81,7 @@ export function sealedForm(checkpoint: Checkpoint): string {
   return lines(checkpointStatement(checkpoint), seal, first.xid, last.xid);
 }
 
+/** The text whose hash is the seal: what it follows, how many rows up to which place, and the checkpoints of that moment. */
 export function sealStatement({ n, previous, count, last, sealedAt, keyId, checkpoints }: Seal): string {
   return lines(
     'SERVICE-AUDIT-SEAL-V1',
@@ -94,6 +95,7 @@ export function sealStatement({ n, previous, count, last, sealedAt, keyId, check
   );
 }
 
+/** The text that is signed of the newest seal, so that no seal can be taken off the end unseen. */
 export function headStatement({ n, hash, last }: Head, keyId: string): string {
   return lines('SERVICE-AUDIT-HEAD-V1', n, hex(hash), place(last), keyId);
 }
@@ -105,6 +107,7 @@ export function comparePositions(a: Position, b: Position): number {
   return a.id < b.id ? -1 : a.id > b.id ? 1 : 0;
 }
 
+/** Not in constant time: hashes of the log are no secrets. */
 export function isSameHash(a: Uint8Array, b: Uint8Array): boolean {
   return a.length === b.length && a.every((byte, index) => byte === b[index]);
 }

@@ -59,6 +59,7 @@ export const enrollBody = registerKeyBody.extend({
   }),
 });
 
+/** The only answer that has the token itself. */
 export function presentCreatedEnrollment(
   { enrollment, token }: CreatedEnrollmentToken,
   tenant: Tenant,
@@ -73,6 +74,7 @@ export function presentCreatedEnrollment(
   };
 }
 
+/** A token without its secret, with its status at the time of the read. */
 export function presentEnrollment(token: StoredEnrollmentToken): z.input<typeof enrollmentSchema> {
   return {
     enrollment_token_id: token.id,

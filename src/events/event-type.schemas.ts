@@ -30,6 +30,7 @@ export const eventTypeSchema = z
 
 export const eventTypeList = z.strictObject({ data: z.array(eventTypeSchema), next_cursor: z.null() });
 
+/** An entry of the catalogue with its schemas and its example. */
 export function presentEventType(entry: EventType): z.input<typeof eventTypeSchema> {
   const { type, category, description, reserved } = entry;
   return {

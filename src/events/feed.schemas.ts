@@ -52,10 +52,12 @@ export const eventDetails = shownEvent
   })
   .meta({ id: 'EventDetails' });
 
+/** An event of the feed: the body as receivers get it, and when it was accepted. */
 export function presentEvent({ body, createdAt }: ShownEvent) {
   return { ...body, created_at: createdAt.toISOString() };
 }
 
+/** An event with its deliveries. */
 export function presentDetails(event: Awaited<ReturnType<FeedService['get']>>) {
   return {
     ...presentEvent(event),

@@ -18,6 +18,7 @@ export function allowAnyOrigin(route: Route): Middleware {
   };
 }
 
+/** Lets scripts of any origin read an answer and the headers that clients need. */
 export function setAnyOrigin(response: ServerResponse): void {
   response.setHeader('access-control-allow-origin', '*');
   response.setHeader(

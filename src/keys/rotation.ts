@@ -51,6 +51,7 @@ export const ROTATION_DEFAULTS = { overlapSeconds: 604_800, deadlineSeconds: 604
 /** Nobody signals this long: then the workflow looks by itself whether it has missed something. */
 const LONGEST_WAIT_MS = 86_400_000;
 
+/** Whether the rotation has not ended. */
 export function isOpen(state: RotationState): boolean {
   return state === 'waiting_for_switch' || state === 'overlapping';
 }

@@ -24,6 +24,10 @@ export type EntityRequest = {
   readonly host?: string | undefined;
 };
 
+/**
+ * Starts the workflow of an entity, or tells the one that runs.
+ * @param taskQueue of workflows
+ */
 export function createEntityStarter({
   client,
   taskQueue,
