@@ -4,6 +4,9 @@ import { type FieldError, ServiceError } from '../errors/service-error.ts';
 
 type Issue = z.core.$ZodIssue;
 
+/** Findings that one answer lists: an answer must not be many times its request. */
+const MOST_TOLD = 100;
+
 /**
  * @param part where the value came from: `body`, `query` …
  * @param issues what the schema found
@@ -13,13 +16,14 @@ export function toFieldErrors(part: string, issues: readonly Issue[]): FieldErro
   return issues.flatMap((issue) => describe(part, issue));
 }
 
-/** `invalid_request` for the given fields; `detail` tells the first. */
+/** `invalid_request` for the given fields; `detail` tells the first, and how many there are; at most 100 are listed. */
 export function invalidFields(errors: readonly FieldError[]): ServiceError {
   const [first] = errors;
   const more = errors.length > 1 ? ` (and ${errors.length - 1} more)` : '';
+  const told = errors.slice(0, MOST_TOLD);
   return new ServiceError('invalid_request', {
     detail: first === undefined ? undefined : `${first.path}: ${first.message}${more}`,
-    errors,
+    errors: told,
   });
 }
 
@@ -36,8 +40,9 @@ function describe(prefix: string, issue: Issue): FieldError[] {
 
 /** The branch of a union whose findings lie deepest: the one that the caller most likely meant. None when all end at the top. */
 function nearestBranch(branches: readonly Issue[][]): Issue[] | undefined {
-  const depth = (issues: Issue[]) => Math.max(0, ...issues.map((issue) => issue.path.length));
-  const deepest = Math.max(0, ...branches.map(depth));
+  // Not by Math.max(...lengths): there may be more findings than a call takes arguments.
+  const depth = (issues: Issue[]) => issues.reduce((most, { path }) => Math.max(most, path.length), 0);
+  const deepest = branches.reduce((most, issues) => Math.max(most, depth(issues)), 0);
   return deepest === 0 ? undefined : branches.find((issues) => depth(issues) === deepest);
 }
 

@@ -4,6 +4,7 @@
 const DEEPEST = 64;
 
 const NUMBER_CHARACTERS = '0123456789.eE+-';
+const ZERO = 0x30;
 
 /** Digits that a double always keeps, and the most that any double needs. */
 const SAFE_DIGITS = 15;
@@ -111,9 +112,15 @@ function losesDigits(token: string): boolean {
   return /^\d+$/.test(token) || sent.length > DOUBLE_DIGITS;
 }
 
+/** The digits without zeros around them; in linear time, which no regular expression for zeros at the end has. */
 function significant(number: string): string {
-  const [mantissa = ''] = number.split(/e/i);
-  return mantissa.replace('.', '').replace(/^0+|0+$/g, '');
+  const exponent = number.search(/e/i);
+  const digits = (exponent === -1 ? number : number.slice(0, exponent)).replace('.', '');
+  let first = 0;
+  let end = digits.length;
+  while (digits.charCodeAt(first) === ZERO) first += 1;
+  while (end > first && digits.charCodeAt(end - 1) === ZERO) end -= 1;
+  return digits.slice(first, end);
 }
 
 function countKept(value: unknown): number {

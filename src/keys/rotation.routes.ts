@@ -132,7 +132,7 @@ export function createRotationRoutes({
       responses: {
         202: { description: 'The rotation, which goes on', schema: rotationSchema, headers: ['location'] },
       },
-      errors: ['key_exists', 'conflict'],
+      errors: ['policy_denied', 'key_exists', 'conflict'],
       handler: async ({ context, body }) => {
         const { old_key_id: id, old_key_fingerprint } = body;
         const rotation = await rotations.beginOwn(context, ownAgent(context), {

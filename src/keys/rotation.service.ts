@@ -103,13 +103,19 @@ export function createRotationService({
     agentId: string,
     newKey: PublicKey,
     request: Omit<NewRotation, keyof PublicKeyInput> & { readonly oldKeyId: string },
-    options: { readonly isVerified: boolean },
+    { isOwn }: { readonly isOwn: boolean },
   ): Promise<KeyRotation> =>
     database.transaction(context, async (transaction) => {
       const joined = { ...context, transaction };
-      const { id: owner } = await agents.hold(transaction, context, agentId);
+      const { id: owner, status } = await agents.hold(transaction, context, agentId);
+      // Its token ended with its suspension, but a request may be under way.
+      if (isOwn && status === 'suspended')
+        throw new ServiceError('policy_denied', { detail: 'The agent is suspended.' });
       const oldKey = await holdOldKey(transaction, context, owner, request.oldKeyId);
-      const added = await keys.add(joined, owner, newKey, { label: request.label ?? null, ...options });
+      const added = await keys.add(joined, owner, newKey, {
+        label: request.label ?? null,
+        isVerified: isOwn,
+      });
       const row = {
         id: newId(),
         tenantId: context.tenant.id,
@@ -197,12 +203,12 @@ export function createRotationService({
       input: NewRotation & { readonly oldKeyId: string },
     ): Promise<KeyRotation> => {
       const newKey = readPublicKey(input);
-      return start(context, agentId, newKey, input, { isVerified: false });
+      return start(context, agentId, newKey, input, { isOwn: false });
     },
 
     /**
      * The same for the agent itself, which proves that it has both keys; its new key is verified by that.
-     * @throws ServiceError as `begin`
+     * @throws ServiceError as `begin`, and `policy_denied` for an agent that is suspended meanwhile
      */
     beginOwn: async (context: RequestContext, agentId: string, input: OwnRotation): Promise<KeyRotation> => {
       const newKey = readPublicKey(input);
@@ -217,7 +223,7 @@ export function createRotationService({
       if (oldKey === undefined) throw invalidField(path, 'is no key of this agent');
       // Before anything is locked: signatures can take their time.
       await checkProofs(context, agentId, { oldKey, newKey }, input.proof);
-      return start(context, agentId, newKey, { ...input, oldKeyId: oldKey.id }, { isVerified: true });
+      return start(context, agentId, newKey, { ...input, oldKeyId: oldKey.id }, { isOwn: true });
     },
 
     /** @throws ServiceError `not_found` for a rotation that is not this agent's, or an agent that is not this tenant's */

@@ -85,8 +85,9 @@ export function createClientAuthenticationService({
     error = clientRefused(),
   ): Promise<ServiceError> {
     const { blocked } = await failures.failed(failureKey(context, clientId));
-    // Counted for clients that nobody knows as well: the answer must not come sooner for them.
-    const name = nameOf(clientId);
+    // Counted for clients that nobody knows as well: the answer must not come sooner for them. Below another tenant the id is nobody's,
+    // so that an episode there cannot hide one here.
+    const name = `${context.tenant.id}:${nameOf(clientId)}`;
     const episode = blocked === undefined ? await bruteForce.failed(name) : undefined;
     if (blocked !== undefined) await bruteForce.goesOn(name);
     if (client !== undefined) {

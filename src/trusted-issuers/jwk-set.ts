@@ -127,7 +127,9 @@ function faultOfRsa(key: Readonly<Record<string, unknown>>): string | undefined 
   const modulus = bytesOf(key.n);
   const exponent = bytesOf(key.e);
   if (modulus === null || exponent === null) return 'lacks a good n and e';
-  const bits = modulus.length * 8 - Math.clz32(modulus[0] ?? 0) + 24;
+  // No leading zeros (RFC 7518 §6.3.1): they would make a short modulus look long.
+  if (!modulus[0] || !exponent[0]) return 'lacks a good n and e';
+  const bits = modulus.length * 8 - Math.clz32(modulus[0]) + 24;
   if (bits < RSA_BITS.least || bits > RSA_BITS.most)
     return `must have ${RSA_BITS.least} to ${RSA_BITS.most} bits`;
   const isOdd = ((exponent.at(-1) ?? 0) & 1) === 1;

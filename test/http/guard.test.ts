@@ -27,7 +27,9 @@ const routes = [
       body: z.strictObject({
         name: z.string().min(1).optional(),
         tags: z.array(z.string()).optional(),
-        key: z.union([z.string(), z.strictObject({ kty: z.string() })]).optional(),
+        key: z
+          .union([z.string(), z.strictObject({ kty: z.string(), tags: z.array(z.string()).optional() })])
+          .optional(),
         data: z.json().optional(),
       }),
     },
@@ -82,6 +84,21 @@ describe('JSON bodies', () => {
   it('reach the handler as the schemas give them', async () => {
     const { body } = await server.send('POST', `${PATH}?limit=7`, { name: 'ä😀' });
     expect(body).toEqual({ body: { name: 'ä😀' }, query: { limit: 7 }, params: { id: ID } });
+  });
+
+  it('with many mistakes are told of the first hundred, and how many there are', async () => {
+    const names = Array.from({ length: 20_000 }, (_, index) => [`k${index}`, 1]);
+    const { status, body } = await server.send('POST', PATH, Object.fromEntries(names));
+    expect(status).toBe(400);
+    expect(body.errors).toHaveLength(100);
+    expect(body.detail).toContain('(and 19999 more)');
+  });
+
+  it('with more mistakes in a union than a call takes arguments get 400', async () => {
+    const tags = Array.from({ length: 300_000 }, () => 1);
+    const { status, body } = await server.send('POST', PATH, { key: { kty: 'EC', tags } });
+    expect(status).toBe(400);
+    expect(paths(body)).toEqual(['body.key.tags.0', ...Array(99).fill(expect.any(String))]);
   });
 
   it('that are empty count as {}', async () => {

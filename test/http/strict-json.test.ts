@@ -69,6 +69,23 @@ describe('strict JSON', () => {
     expect(parseStrictJson(text)).toEqual(value ?? JSON.parse(text));
   });
 
+  it.each([
+    ['zeros within a number', `[1${'0'.repeat(500_000)}1]`],
+    ['zeros behind a point', `[0.${'0'.repeat(500_000)}1]`],
+    ['zeros behind a number', `[1${'0'.repeat(500_000)}]`],
+    ['exponents', `[1${'e1'.repeat(250_000)}]`],
+    ['backslashes', `["${'\\\\'.repeat(250_000)}`],
+  ])('takes no longer than its text for half a million %s', (_what, text) => {
+    const begun = performance.now();
+    try {
+      parseStrictJson(text);
+    } catch (error) {
+      expect(error).toBeInstanceOf(JsonError);
+    }
+    // Milliseconds; in quadratic time it is minutes.
+    expect(performance.now() - begun).toBeLessThan(5_000);
+  });
+
   it('agrees with JSON.parse on every JSON value', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 6 }), fc.constantFrom(undefined, 1, '\t'), (value, space) => {

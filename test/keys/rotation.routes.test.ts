@@ -199,6 +199,26 @@ describe('a rotation by the agent itself', () => {
     expect((await rotate(body)).body.error).toBe('conflict');
   });
 
+  it('is refused when the agent was suspended after its token was looked at', async () => {
+    const { context, agent, body, proof, next } = await prepareOwn();
+    const principal = {
+      kind: 'agent',
+      subject: agent.id,
+      agentId: agent.id,
+      clientId: 'service-agent',
+      tokenId: newId(),
+      scopes: [],
+    } as const;
+    await rooms.agents.suspend(context, agent.id);
+    const late = rooms.rotations.beginOwn({ ...context, principal }, agent.id, {
+      ...next,
+      oldKey: { id: body.old_key_id },
+      proof: { oldKey: proof.old_key, newKey: proof.new_key },
+    });
+    await expect(late).rejects.toMatchObject({ code: 'policy_denied' });
+    expect(await rooms.rotations.list(context, agent.id, { limit: 1 })).toMatchObject({ data: [] });
+  });
+
   it('takes no token of an application, linked to the agent or not, nor of another agent for its keys', async () => {
     const { agent, body, issue, rotate } = await prepareOwn();
     const other = await prepareOwn();

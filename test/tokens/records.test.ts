@@ -262,6 +262,25 @@ describe('failures of a client', () => {
     await lenient.clientRecords.close();
   });
 
+  it('of the same id below another tenant hide no attack', async () => {
+    const lenient = createAccounts(test.database, { clientFailures: 50 });
+    const victim = await provisionTenant(lenient, 'hidden');
+    const other = await provisionTenant(lenient, 'elsewhere');
+    const request = { authorization: basic(victim.credentials.client_id, 'wrong'), parameters };
+    for (const [{ tenant }, address] of [
+      [other, '192.0.2.51'],
+      [victim, '192.0.2.52'],
+    ] as const)
+      for (let count = 0; count < 10; count += 1) {
+        const guess = lenient.tokenEndpoint.requestToken(requestTo(tenant, address), request);
+        await expect(guess).rejects.toMatchObject({ code: 'invalid_client' });
+      }
+    await lenient.clientRecords.settled();
+    const actions = (await audited('192.0.2.52')).map(({ action }) => action);
+    expect(actions).toContain('security.brute_force.detected');
+    await lenient.clientRecords.close();
+  });
+
   it('cost a wrong secret and an unknown client the same round trips before the answer', async () => {
     let count = 0;
     const counting = createAccounts(

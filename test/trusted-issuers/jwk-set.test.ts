@@ -63,6 +63,14 @@ describe('a key', () => {
       'RSA with 2048 bits after a zero byte',
       { ...rsa2048, n: Buffer.from([0, ...Buffer.alloc(255, 0xff)]).toString('base64url') },
     ],
+    [
+      'RSA with 800 bits after a hundred and fifty-six zero bytes',
+      {
+        ...rsa2048,
+        n: Buffer.from([...Buffer.alloc(157), ...Buffer.alloc(100, 0xff)]).toString('base64url'),
+      },
+    ],
+    ['RSA with a zero byte before the exponent', { ...rsa2048, e: 'AAEAAQ' }],
     ['RSA with the exponent 1', { ...rsa2048, e: 'AQ' }],
     ['RSA with an even exponent', { ...rsa2048, e: 'BA' }],
     ['RSA with a huge exponent', { ...rsa2048, e: Buffer.alloc(200, 0xff).toString('base64url') }],

@@ -26,7 +26,7 @@ const HTTP_DATES = [
  * @returns milliseconds from 0 (a date in the past) to {@link MAX_REPORTED_MS}; undefined for any other text
  */
 export function parseRetryAfter(value: string | undefined, now: number): number | undefined {
-  const text = value?.replace(/^[ \t]+|[ \t]+$/g, '');
+  const text = value === undefined ? undefined : trimBlanks(value);
   if (text === undefined) return undefined;
   if (/^\d+$/.test(text)) return Math.min(Number(text) * 1000, MAX_REPORTED_MS);
   const date = parseHttpDate(text, now);
@@ -50,6 +50,16 @@ export function parseHttpDate(text: string, now: number): number | undefined {
     return utc(year, month, day ?? 0, hour ?? 0, minute ?? 0, second ?? 0);
   }
   return undefined;
+}
+
+/** Without spaces and tabs around it; in linear time, whatever a receiver sends. */
+function trimBlanks(text: string): string {
+  const isBlank = (index: number) => text[index] === ' ' || text[index] === '\t';
+  let first = 0;
+  let end = text.length;
+  while (isBlank(first)) first += 1;
+  while (end > first && isBlank(end - 1)) end -= 1;
+  return text.slice(first, end);
 }
 
 function fullYear(twoDigits: number, now: number): number {

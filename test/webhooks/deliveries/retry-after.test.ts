@@ -115,6 +115,14 @@ describe('parseRetryAfter', () => {
     expect(parseHttpDate('Sunday, 06-Nov-77 08:49:37 GMT', NOW)).toBe(Date.UTC(1977, 10, 6, 8, 49, 37));
   });
 
+  it('takes no longer than the text for blanks in the middle', () => {
+    const begun = performance.now();
+    expect(parseRetryAfter(`1${' \t'.repeat(100_000)}2`, NOW)).toBeUndefined();
+    expect(parseRetryAfter(`${' \t'.repeat(100_000)}2${' \t'.repeat(100_000)}`, NOW)).toBe(2_000);
+    // Milliseconds; in quadratic time it is half a minute.
+    expect(performance.now() - begun).toBeLessThan(3_000);
+  });
+
   it('takes a leap second for the next minute', () => {
     expect(parseHttpDate('Sat, 31 Dec 2016 23:59:60 GMT', NOW)).toBe(Date.UTC(2017, 0, 1));
   });
