@@ -34,7 +34,7 @@ export type SubscriptionDeactivation = {
   deactivateGone(unit: Unit, subscription: { tenantId: string; subscriptionId: string }): Promise<unknown>;
 };
 
-type Owner = Pick<LoadedDelivery, 'tenant_id' | 'subscription_id' | 'test' | 'lane_failing'>;
+type Owner = Pick<LoadedDelivery, 'tenant_id' | 'subscription_id' | 'test' | 'lane_failing' | 'url'>;
 type Place = { tenantId: string; subscriptionId: string };
 
 /** `workflow`: a workflow asks, and its generation is noted in the row; otherwise the row says that one is needed. */
@@ -77,7 +77,7 @@ export function createAttemptRecordService({
     const place = { tenantId: owner.tenant_id, subscriptionId: owner.subscription_id };
     const workflow = options.workflow ? report.generation : null;
     if (report.outcome.kind !== 'delivered') {
-      const failure = { place, test: owner.test, workflow };
+      const failure = { place, test: owner.test, url: owner.url, workflow };
       const { step, n } = await database.hot((unit) => recordFailure(unit, report, failure));
       return { step, last: { n, outcome } };
     }
@@ -102,18 +102,21 @@ export function createAttemptRecordService({
   const recordFailure = async (
     unit: Unit,
     made: AttemptReport,
-    { place, test, workflow }: { place: Place; test: boolean; workflow: number | null },
+    { place, test, url, workflow }: { place: Place; test: boolean; url: string; workflow: number | null },
   ): Promise<{ step: Step; n: number }> => {
     const { outcome } = made;
     const { n, fresh } = await store.insertAttempt(unit, made, place);
     const report = { ...made, n };
-    if (fresh && (outcome.kind === 'retry' || report.probe)) {
+    // What a URL has answered that is not the subscription's any more says nothing of the endpoint.
+    const former =
+      url !== (await store.readUrl(unit, place.subscriptionId, { share: outcome.kind === 'retry' }));
+    if (fresh && !former && (outcome.kind === 'retry' || report.probe)) {
       const hold = outcome.kind === 'retry' && outcome.hold;
       const holdMs = hold ? Math.min(outcome.retryAfterMs ?? 0, MAX_RETRY_AFTER_MS) : null;
       const { deliveryId, probe } = report;
       await lanes.noteFailure(unit, { ...place, deliveryId, holdMs, probe, error: outcomeCode(outcome) });
     }
-    if (fresh && outcome.kind === 'gone' && !test) await subscriptions.deactivateGone(unit, place);
+    if (fresh && !former && outcome.kind === 'gone' && !test) await subscriptions.deactivateGone(unit, place);
     const row = await store.lock(unit, report.deliveryId);
     if (row === undefined) return { step: ended('canceled'), n };
     if (!fresh) return { step: stepOfRow(row, report.generation), n };
@@ -121,20 +124,21 @@ export function createAttemptRecordService({
       await store.countAttempt(unit, report.deliveryId, n);
       return { step: stepOfRow(row, report.generation), n };
     }
-    return { step: await settle(unit, report, { row, workflow }), n };
+    return { step: await settle(unit, report, { row, workflow, former }), n };
   };
 
   /** Writes what follows a failed attempt; the row is locked, and its intents are what they are when this commits. */
   const settle = async (
     unit: Unit,
     report: AttemptReport,
-    { row, workflow }: { row: LockedDelivery; workflow: number | null },
+    { row, workflow, former }: { row: LockedDelivery; workflow: number | null; former: boolean },
   ): Promise<Step> => {
+    const asked = row.retry_requested_at !== null && row.retry_requested_at > new Date(report.startedAt);
     const next = nextStep({
       outcome: report.outcome,
       failedAttempts: row.failed_attempts,
       policy: readRetryPolicy(row.retry_policy),
-      retryRequested: row.retry_requested_at !== null && row.retry_requested_at > new Date(report.startedAt),
+      retryRequested: asked || former,
       probe: report.probe,
       random: random(),
     });

@@ -1,5 +1,5 @@
 // All SQL of attempts: what a send must know, the record of what it did, and waiting for a lane.
-// Rows are always locked in this order: attempt, lane, delivery. Whoever takes them otherwise can deadlock.
+// Rows are always locked in this order: attempt, subscription, lane, delivery. Whoever takes them otherwise can deadlock.
 // A POST is known by its delivery, generation and start; its number is decided when it is recorded.
 import type { Queryable, Unit } from '../../database/transaction.ts';
 import { ServiceError } from '../../errors/service-error.ts';
@@ -292,6 +292,16 @@ export function createAttemptStore() {
         [subscriptionId],
       );
       return rows[0];
+    },
+
+    /** The subscription's URL by now. @param share keep whoever would change it waiting until the transaction ends */
+    readUrl: async (
+      unit: Unit,
+      subscriptionId: string,
+      { share }: { share: boolean },
+    ): Promise<string | undefined> => {
+      const text = `SELECT url FROM subscriptions WHERE id = $1${share ? ' FOR SHARE' : ''}`;
+      return (await unit.query<{ url: string }>(text, [subscriptionId])).rows[0]?.url;
     },
 
     /** Counts an attempt that nobody has asked to wait against its lane's rate: others wait for it. */

@@ -249,7 +249,11 @@ function listQuery(
   where((p) => `d.id < ${p}`, decodeCursor(cursor));
   where((p) => `d.event_type = ${p}`, eventType);
   // The ids bound the partitions and the index range that are read; created_at decides.
-  where((p) => `d.created_at >= ${p} AND d.id >= uuid_of_time(${p}::timestamptz - ${CLOCK_SKEW})`, since);
+  where(
+    (p) =>
+      `d.created_at >= ${p} AND d.id >= uuid_of_time(greatest(${p}::timestamptz - ${CLOCK_SKEW}, 'epoch'))`,
+    since,
+  );
   where((p) => `d.created_at < ${p} AND d.id < uuid_of_time(${p}::timestamptz + ${CLOCK_SKEW})`, until);
   if (status !== undefined) conditions.push(STORED[status]);
   where((p) => `d.shown_status = ${p}`, status);

@@ -23,7 +23,7 @@ const CLOCK_SKEW = "interval '1 hour'";
 const inRange = (status: ReplayableStatus) => `
 d.tenant_id = $1 AND d.subscription_id = $2 AND d.status = '${status}' AND d.completed_at <= $3
   AND d.created_at >= $4 AND d.created_at < $5
-  AND d.id >= uuid_of_time($4::timestamptz - ${CLOCK_SKEW}) AND d.id < uuid_of_time($5::timestamptz + ${CLOCK_SKEW})`;
+  AND d.id >= uuid_of_time(greatest($4::timestamptz - ${CLOCK_SKEW}, 'epoch')) AND d.id < uuid_of_time($5::timestamptz + ${CLOCK_SKEW})`;
 
 // In id order, as everybody who locks several deliveries; the outbox rows keep that order.
 const replay = (status: ReplayableStatus) => `

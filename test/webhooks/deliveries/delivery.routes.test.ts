@@ -228,6 +228,7 @@ describe('a list', () => {
     expect(await statusesOf(id, 'event_type=org.member.added')).toEqual([second]);
     expect(await statusesOf(id, 'event_type=org.member')).toEqual([]);
     expect(await statusesOf(id, `since=${at}`)).toEqual([second]);
+    expect(await statusesOf(id, 'since=1970-01-01T00:00:00Z')).toContain(second);
     expect(await statusesOf(id, `until=${at}`)).toEqual([first]);
     expect(await statusesOf(id, `since=${at}&until=${at}`)).toEqual([]);
     for (const query of ['since=yesterday', 'status=gone', 'limit=0', 'cursor=x', 'statuss=held'])

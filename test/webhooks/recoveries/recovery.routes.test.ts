@@ -77,6 +77,7 @@ describe('POST /api/v1/webhooks/{id}/recover', () => {
     const tenMinutesAgo = new Date(Date.now() - 600_000).toISOString();
     for (const [fields, matched] of [
       [{}, 3],
+      [{ since: '1970-01-01T00:00:00Z' }, 3],
       [{ status: 'delivered' }, 1],
       [{ status: 'canceled' }, 0],
       [{ since: tenMinutesAgo }, 2],
