@@ -65,7 +65,7 @@ export type DeliveryRow = {
   completed_at: Date | null;
 };
 
-type EngineActivities = ReturnType<typeof createWebhookDeliveryActivities> &
+export type EngineActivities = ReturnType<typeof createWebhookDeliveryActivities> &
   ReturnType<typeof createEndpointRecoveryActivities>;
 
 /** What an engine has around it. */
@@ -85,6 +85,12 @@ export type EngineSurroundings = {
 const failures: unknown[] = [];
 let installed = false;
 
+/** Before anything else of Temporal is used in this process. */
+export function installRuntimeOnce(): void {
+  if (!installed) installTemporalRuntime(() => undefined);
+  installed = true;
+}
+
 /** @returns a database, a tenant and a receiver of the test's own, and `startProcess` for relay, worker and sweep */
 export async function createEngine(
   defaultMode: 'all' | 'retries' = 'all',
@@ -97,8 +103,7 @@ export async function createEngine(
     wrap = (same) => same,
   }: EngineSurroundings = {},
 ) {
-  if (!installed) installTemporalRuntime(() => undefined);
-  installed = true;
+  installRuntimeOnce();
   const { database, url, drop } = await createTestDatabase();
   await prepare(url);
   const receiver = await startScriptedReceiver();

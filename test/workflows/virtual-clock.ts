@@ -31,8 +31,17 @@ export async function installVirtualClock(url: string): Promise<void> {
 }
 
 type Queries = { query(text: string, values?: readonly unknown[]): Promise<unknown> };
+type Reads = { query<Row extends object>(text: string): Promise<{ rows: Row[] }> };
 
 /** Lets so many milliseconds pass for everybody who asks this database for the time. */
 export async function advanceClock(database: Queries, ms: number): Promise<void> {
   await database.query(ADVANCE, [ms]);
+}
+
+/** Reads the clock of a database. */
+export async function readClock(database: Reads): Promise<Date> {
+  const { rows } = await database.query<{ now: Date }>('SELECT now()::timestamptz(3) AS now');
+  const [row] = rows;
+  if (row === undefined) throw new Error('the database has no time');
+  return row.now;
 }
