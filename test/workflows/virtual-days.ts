@@ -1,32 +1,29 @@
-// Ten days in a minute: how time passes for the engine. With TEST_TIME_SKIPPING_SERVER (an executable of Temporal's Java test server) it
-// is that server's; without one the run's own server is used, where a wait for days is cut to nothing while the database's clock jumps.
+// Ten days in a minute: the engine on a clock of its own. A wait of days is cut to nothing, and the database's clock, which decides
+// everything, jumps by as much. Only what waits alone is cut, so that nobody else's time runs away.
 import type { Database } from '../../src/database/database.ts';
-import { type EngineActivities, installRuntimeOnce } from './delivery-engine.ts';
+import type { EngineActivities } from './delivery-engine.ts';
 import { createEndpointEngine, type EndpointEngine } from './endpoint-engine.ts';
-import { advanceClock, installVirtualClock, readClock } from './virtual-clock.ts';
-
-export type VirtualEngine = {
-  readonly engine: EndpointEngine;
-  /** Lets time pass until the endpoint's actor has waited for its probe, where it does not by itself. */
-  pass(until: string): Promise<void>;
-  close(): Promise<void>;
-};
+import { advanceClock, installVirtualClock } from './virtual-clock.ts';
 
 type Waiting = { step: { kind: string; reason?: string; delayMs?: number } };
 
 const LONG_WAITS: readonly (string | undefined)[] = ['probe', 'hold'];
 
-/** @param deliveries whether the waits of single deliveries are cut as well */
-export async function createJumpingEngine(
+/**
+ * @param cut whose waits are cut: those of endpoints' actors for a probe or a hold's end, or those of single deliveries between attempts
+ */
+export async function createVirtualEngine(
   mode: 'all' | 'retries',
-  { deliveries = false }: { deliveries?: boolean } = {},
-): Promise<VirtualEngine> {
+  cut: 'endpoints' | 'deliveries',
+): Promise<EndpointEngine> {
   const place: { database?: Database } = {};
+  const advance = async (delayMs: number): Promise<void> => {
+    if (place.database !== undefined) await advanceClock(place.database, delayMs);
+  };
   const jump = async <Result extends Waiting>(result: Result): Promise<Result> => {
     const { step } = result;
-    const delayMs = step.kind === 'wait' && LONG_WAITS.includes(step.reason) ? (step.delayMs ?? 0) : 0;
-    if (delayMs === 0 || place.database === undefined) return result;
-    await advanceClock(place.database, delayMs);
+    if (cut !== 'endpoints' || step.kind !== 'wait' || !LONG_WAITS.includes(step.reason)) return result;
+    await advance(step.delayMs ?? 0);
     return { ...result, step: { ...step, delayMs: 1 } };
   };
   const wrap = (activities: EngineActivities): EngineActivities => ({
@@ -36,63 +33,12 @@ export async function createJumpingEngine(
     warnOfFailingEndpoint: async (name) => jump(await activities.warnOfFailingEndpoint(name)),
     sendDelivery: async (request) => {
       const result = await activities.sendDelivery(request);
-      if (!deliveries || result.kind !== 'settled' || result.step.kind !== 'wait') return result;
-      if (place.database !== undefined) await advanceClock(place.database, result.step.delayMs);
+      if (cut !== 'deliveries' || result.kind !== 'settled' || result.step.kind !== 'wait') return result;
+      await advance(result.step.delayMs);
       return { ...result, step: { ...result.step, delayMs: 0 } };
     },
   });
   const engine = await createEndpointEngine(mode, { prepare: installVirtualClock, wrap });
   place.database = engine.database;
-  return { engine, pass: async () => undefined, close: () => engine.close() };
-}
-
-/** @param executable Temporal's test server, which skips time */
-export async function createSkippingEngine(
-  mode: 'all' | 'retries',
-  executable: string,
-): Promise<VirtualEngine> {
-  installRuntimeOnce();
-  const { TestWorkflowEnvironment } = await import('@temporalio/testing');
-  const environment = await TestWorkflowEnvironment.createTimeSkipping({
-    server: { executable: { type: 'existing-path', path: executable } },
-  });
-  const place: { database?: Database } = {};
-  /** The database's clock follows the server's. */
-  const follow = async (): Promise<void> => {
-    if (place.database === undefined) return;
-    const ahead = (await environment.currentTimeMs()) - (await readClock(place.database)).getTime();
-    if (ahead > 0) await advanceClock(place.database, ahead);
-  };
-  const following =
-    <Arguments extends unknown[], Result>(activity: (...given: Arguments) => Promise<Result>) =>
-    async (...given: Arguments): Promise<Result> => {
-      await follow();
-      return activity(...given);
-    };
-  const wrap = (activities: EngineActivities): EngineActivities => ({
-    ...activities,
-    readEndpoint: following(activities.readEndpoint),
-    probeEndpoint: following(activities.probeEndpoint),
-    warnOfFailingEndpoint: following(activities.warnOfFailingEndpoint),
-    sendDelivery: following(activities.sendDelivery),
-  });
-  const { address, namespace = 'default' } = environment;
-  const engine = await createEndpointEngine(mode, {
-    prepare: installVirtualClock,
-    wrap,
-    temporal: { address, namespace },
-  });
-  place.database = engine.database;
-  return {
-    engine,
-    pass: async (until) => {
-      const left = new Date(until).getTime() - (await environment.currentTimeMs());
-      if (left > 0) await environment.sleep(left);
-      await follow();
-    },
-    close: async () => {
-      await engine.close();
-      await environment.teardown();
-    },
-  };
+  return engine;
 }
