@@ -6,7 +6,12 @@ import { createBoundedCache } from '../crypto/bounded-cache.ts';
 import { isIssuer } from '../delegations/subject.ts';
 import { SUBJECT_TOKEN_ALGORITHMS, selectKey, type TrustedJwk } from './jwk-set.ts';
 import type { KeySetCache } from './key-set.cache.ts';
-import { invalidSubjectToken, readSubjectClaims, type VerifiedSubject } from './subject-token.ts';
+import {
+  CLOCK_AHEAD,
+  invalidSubjectToken,
+  readSubjectClaims,
+  type VerifiedSubject,
+} from './subject-token.ts';
 import type { TrustedIssuerStore } from './trusted-issuer.store.ts';
 import type { TrustedIssuer } from './trusted-issuer.ts';
 
@@ -14,9 +19,6 @@ export type { VerifiedSubject } from './subject-token.ts';
 
 /** Characters of the longest token that is looked at; those of other issuers may be larger than ours. */
 const LONGEST_TOKEN = 16_384;
-
-/** Seconds by which another issuer's clock may be ahead, for `nbf`. */
-const CLOCK_AHEAD = 30;
 
 const KEYS_KEPT = 2_000;
 

@@ -16,27 +16,33 @@ export type VerifiedSubject = {
   readonly mayAct?: unknown;
 };
 
+/** Seconds by which another issuer's clock may be ahead, for `nbf` and `iat`. */
+export const CLOCK_AHEAD = 30;
+
 /** Media types of ordinary access and identity tokens; a token of another purpose must not pass for one (RFC 8725 §3.11). */
 const TYPES: readonly unknown[] = [undefined, 'jwt', 'at+jwt'];
 
 /**
  * Reads the claims of a verified token.
  * @param now milliseconds since 1970; `exp` has no leeway
- * @throws ServiceError `invalid_request` for another `typ`, a missing or malformed `sub`, `exp` or scope, an expired token, or
- *   one that is bound to a key
+ * @throws ServiceError `invalid_request` for another `typ`, a missing or malformed `sub`, `exp` or scope, an expired token, one that
+ *   was issued in the future, or one that is bound to a key
  */
 export function readSubjectClaims(
-  { typ }: { readonly typ?: string | undefined },
+  { typ }: { readonly typ?: unknown },
   claims: Readonly<Record<string, unknown>>,
   now: number,
 ): VerifiedSubject {
-  if (!TYPES.includes(typ?.toLowerCase().replace(/^application\//, '')))
-    throw invalidSubjectToken('is of another type');
-  const { iss, sub, exp, act, may_act: mayAct } = claims;
+  // What jose gives as text is whatever the header holds.
+  const type = typeof typ === 'string' ? typ.toLowerCase().replace(/^application\//, '') : typ;
+  if (!TYPES.includes(type)) throw invalidSubjectToken('is of another type');
+  const { iss, sub, exp, iat, act, may_act: mayAct } = claims;
   if (!isSub(sub)) throw invalidSubjectToken('has no sub, or a malformed one');
   if (typeof iss !== 'string' || typeof exp !== 'number' || !Number.isFinite(exp))
     throw invalidSubjectToken('has no exp');
   if (exp * 1000 <= now) throw invalidSubjectToken('has expired');
+  if (typeof iat === 'number' && iat > now / 1000 + CLOCK_AHEAD)
+    throw invalidSubjectToken('was issued in the future');
   if (claims.cnf !== undefined)
     throw invalidSubjectToken('is bound to a key of its holder and must not be passed on');
   const scopes = readScopes(claims);

@@ -103,6 +103,8 @@ describe('a token of a trusted issuer', () => {
     ['with a malformed scope', { scope: 'ä' }, {}, 'scope'],
     ['with a scope of another kind', { scope: { openid: true } }, {}, 'scope'],
     ['bound to a key', { cnf: { jkt: 'x' } }, {}, 'bound'],
+    ['issued in the future', { iat: now() + 3_600, exp: now() + 7_200 }, {}, 'future'],
+    ['of a type that is no text', {}, { typ: 5 as unknown as string }, 'type'],
     ['of another purpose', {}, { typ: 'dpop+jwt' }, 'type'],
     ['of a log-out', {}, { typ: 'logout+jwt' }, 'type'],
   ])('is refused %s', async (_name, claims, header, detail) => {
