@@ -16,6 +16,7 @@ import { createAccountService } from './webhooks/accounts/account.service.ts';
 import { createAccountStore } from './webhooks/accounts/account.store.ts';
 import { createDeliveryExpiryService } from './webhooks/deliveries/delivery-expiry.service.ts';
 import { createDeliveryExpiryStore } from './webhooks/deliveries/delivery-expiry.store.ts';
+import { createBulkRecoveryStore } from './webhooks/recoveries/recovery.store.ts';
 
 export function composeRetention(
   { database, audit, eventStore, notifier }: Pick<Core, 'database' | 'audit' | 'eventStore' | 'notifier'>,
@@ -44,6 +45,7 @@ export function composeRetention(
       'rate limits': createLimitCountStore().purge,
       'work of old deliveries': (queryable, limit) => expiryStore.purgeWork(queryable, KEPT_DAYS, limit),
       'rows without a partition': (queryable, limit) => expiryStore.purgeSpare(queryable, KEPT_DAYS, limit),
+      'bulk recoveries': createBulkRecoveryStore().purge,
       accounts: (queryable, limit) => accountStore.purge(queryable, ACCOUNT_DAYS, limit),
     },
   });

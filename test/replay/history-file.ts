@@ -6,14 +6,16 @@ const { History } = temporal.api.history.v1;
 
 type History = temporal.api.history.v1.IHistory;
 
-/** Writes a history; names of machines and processes are left out: they say nothing about a workflow. */
+/** Writes a history; names of machines and processes, and places in files, are left out: they say nothing about a workflow. */
 export function writeHistory(file: URL, history: History): void {
   const plain = History.toObject(History.fromObject(history), {
     longs: String,
     enums: String,
     bytes: String,
   });
-  const text = JSON.stringify(plain, null, 1).replaceAll(/\d+@[\w.-]+/g, 'worker');
+  const text = JSON.stringify(plain, null, 1)
+    .replaceAll(/\d+@[\w.-]+/g, 'worker')
+    .replaceAll(/("stackTrace": ")[^"]*"/g, '$1"');
   writeFileSync(file, `${text}\n`);
 }
 

@@ -3,6 +3,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import type { RequestContext } from '../../src/context.ts';
 import type { Database } from '../../src/database/database.ts';
 import { newId } from '../../src/database/ids.ts';
+import { insertSubscription } from '../events/fixture.ts';
 
 /** By the name of the purge: inserts a row whose time was over so many hours ago; `hours`: one that is kept still, and one that goes. */
 export const OLD_ROWS: Readonly<
@@ -125,6 +126,18 @@ export const OLD_ROWS: Readonly<
          VALUES (uuid_of_time(${ago('$1')}), 1, $2, $2, 0, now(), 1, 'retry')`,
         [hours, context.tenant.id],
       ),
+  },
+  'bulk recoveries': {
+    table: 'recoveries',
+    hours: [30 * 24 - 2, 30 * 24 + 2],
+    insert: async (hours, { database, context }) => {
+      const subscription = await insertSubscription(database, context, { filters: ['*'] });
+      await database.query(
+        `INSERT INTO recoveries (id, tenant_id, subscription_id, delivery_status, since, until, status, matched, completed_at)
+         VALUES ($1, $2, $3, 'failed', now(), now(), 'completed', 0, ${ago('$4')})`,
+        [newId(), context.tenant.id, subscription, hours],
+      );
+    },
   },
   accounts: {
     table: 'delivery_accounts',

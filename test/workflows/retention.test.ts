@@ -1,80 +1,25 @@
 // Retention with everything real: its schedule, a run of it, and the end of a workflow whose delivery became too old.
-import { randomUUID } from 'node:crypto';
-import { NativeConnection } from '@temporalio/worker';
-import pino from 'pino';
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { createRetentionActivities } from '../../activities/retention.ts';
-import { composeRetention } from '../../src/compose-retention.ts';
-import { createEventStore } from '../../src/events/event.store.ts';
-import { createTemporalClient } from '../../src/temporal/client.ts';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { RETENTION_SCHEDULE } from '../../src/temporal/names.ts';
-import { ensureNamespace } from '../../src/temporal/namespace.ts';
 import { ensureSchedules } from '../../src/temporal/schedules.ts';
-import { createDeliveryWorker } from '../../src/temporal/worker.ts';
 import { createDeliveryExpiryService } from '../../src/webhooks/deliveries/delivery-expiry.service.ts';
 import { createDeliveryExpiryStore } from '../../src/webhooks/deliveries/delivery-expiry.store.ts';
 import type { RetentionState } from '../../workflows/retention.ts';
 import { OLD_ROWS } from '../retention/old-rows.ts';
-import { workflowBundle } from '../setup/workflow-bundle.ts';
 import { createEngine, type DeliveryEngine, eventually } from './delivery-engine.ts';
+import { startRetentionWorker } from './retention-engine.ts';
 
 let engine: DeliveryEngine;
-let connection: NativeConnection;
 beforeAll(async () => {
   engine = await createEngine();
-  connection = await NativeConnection.connect({ address: inject('temporalAddress') });
 });
-afterAll(async () => {
-  await connection.close();
-  await engine.close();
-});
-
-/** A worker of retention in a namespace of its own, where the schedule is the only one of its name. */
-async function startWorker(change: (services: ReturnType<typeof compose>) => ReturnType<typeof compose>) {
-  const namespace = `retention-${randomUUID()}`;
-  await ensureNamespace(connection, { namespace });
-  const client = createTemporalClient(connection, { namespace });
-  const queue = `retention-${randomUUID()}`;
-  const worker = await createDeliveryWorker({
-    connection,
-    namespace,
-    taskQueues: { main: queue, attempts: `${queue}-attempts`, slow: `${queue}-slow` },
-    activities: createRetentionActivities({ retention: change(compose()) }),
-    workflows: await workflowBundle(),
-  });
-  const running = worker.run();
-  const runs = async () => {
-    const { info } = await client.schedule.getHandle(RETENTION_SCHEDULE).describe();
-    return info.recentActions.map(({ action }) => client.workflow.getHandle(action.workflow.workflowId));
-  };
-  return {
-    client,
-    queue,
-    /** The run so many after the first. */
-    run: (index: number) => eventually(async () => (await runs())[index], `run ${index}`),
-    stop: async () => {
-      worker.shutdown();
-      await running;
-    },
-  };
-}
-
-const compose = () =>
-  composeRetention(
-    {
-      database: engine.database,
-      audit: engine.audit,
-      eventStore: createEventStore(),
-      notifier: engine.notifier,
-    },
-    { logger: pino({ level: 'silent' }) },
-  ).retention;
+afterAll(() => engine.close());
 
 describe('the schedule', () => {
   it('is made once, begins at once, says what it removed, and comes back after it was deleted', async () => {
     const { database, context } = engine;
     await OLD_ROWS.challenges?.insert(26, { database, context });
-    const { client, queue: taskQueue, run, stop } = await startWorker((services) => services);
+    const { client, queue: taskQueue, run, stop } = await startRetentionWorker(engine);
     expect(await ensureSchedules(client, { taskQueue })).toBe('made');
     expect(await ensureSchedules(client, { taskQueue })).toBe('unchanged');
     const first = await run(0);
@@ -100,7 +45,7 @@ describe('the schedule', () => {
       queue: taskQueue,
       run,
       stop,
-    } = await startWorker((services) => ({
+    } = await startRetentionWorker(engine, (services) => ({
       ...services,
       purgeNames: () => ['challenges', 'revocations'],
       purge: (name, pulse) =>

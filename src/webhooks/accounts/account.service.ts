@@ -33,11 +33,17 @@ export function createAccountService({
       const to = Math.min(from + length, begin + DAY);
       const start = performance.now();
       const span = { from: new Date(from).toISOString(), to: new Date(to).toISOString() };
-      parts = addNumbers([...parts, ...(await store.count(database, span))]);
+      try {
+        parts = addNumbers([...parts, ...(await store.count(database, span))]);
+        from = to;
+      } catch (error) {
+        // It may have been too much for one statement.
+        if (length <= PACE.least) throw error;
+        length = Math.max(PACE.least, Math.floor(length / 16));
+      }
       pulse.beat();
-      from = to;
       const took = performance.now() - start;
-      if (took < PACE.fast) length *= 2;
+      if (took < PACE.fast && from === to) length *= 2;
       if (took > PACE.slow) length = Math.max(PACE.least, length / 2);
       await sleep(took, undefined, { signal: pulse.signal });
     }

@@ -121,6 +121,16 @@ export function createBulkRecoveryStore() {
         [id, status, reason],
       );
     },
+
+    /** Deletes recoveries that ended 30 days ago, as old as what they replayed. @returns how many, at most `limit` */
+    purge: async (queryable: Queryable, limit: number): Promise<number> => {
+      const { rowCount } = await queryable.query(
+        `DELETE FROM recoveries WHERE id IN (
+           SELECT id FROM recoveries WHERE completed_at < now() - interval '30 days' LIMIT $1 FOR UPDATE SKIP LOCKED)`,
+        [limit],
+      );
+      return rowCount;
+    },
   };
 }
 

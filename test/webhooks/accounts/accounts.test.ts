@@ -231,6 +231,40 @@ describe('the metrics', () => {
   });
 });
 
+describe('a day that is too much for one statement', () => {
+  it('is counted in smaller spans, and each moment of it once', async () => {
+    const day = '2026-05-05';
+    const spans: { from: number; to: number }[] = [];
+    const service = createAccountService({
+      database: test.database,
+      store: {
+        ...store,
+        count: async (_, { from, to }) => {
+          const span = { from: Date.parse(from), to: Date.parse(to) };
+          if (span.to - span.from > 1_800_000) throw new Error('statement timeout');
+          spans.push(span);
+          return [];
+        },
+        save: async () => [],
+      },
+      onDifference: () => undefined,
+    });
+    await service.countDay(day, pulse);
+    expect(spans[0]?.from).toBe(Date.parse(`${day}T00:00:00Z`));
+    expect(spans.at(-1)?.to).toBe(Date.parse('2026-05-06T00:00:00Z'));
+    for (const [n, { from }] of spans.entries()) if (n > 0) expect(from).toBe(spans[n - 1]?.to);
+  });
+
+  it('fails when no span can be counted', async () => {
+    const service = createAccountService({
+      database: test.database,
+      store: { ...store, count: () => Promise.reject(new Error('no database')) },
+      onDifference: () => undefined,
+    });
+    await expect(service.countDay('2026-05-05', pulse)).rejects.toThrow('no database');
+  });
+});
+
 describe('what is due', () => {
   it('is today and yesterday always, and an older day once a day', async () => {
     const fresh = await createTestDatabase();
