@@ -5,17 +5,16 @@ import {
   condition,
   continueAsNew,
   defineQuery,
-  defineSignal,
   defineUpdate,
   proxyActivities,
   setCurrentDetails,
   setHandler,
   upsertSearchAttributes,
-  workflowInfo,
 } from '@temporalio/workflow';
 import type { AgentKeyRotationActivities } from '../activities/agent-key-rotation.ts';
 import type { DueStep, KeyStanding } from '../src/keys/rotation-steps.service.ts';
-import { ENTITY_CHANGED, type EntityInput, SEARCH_ATTRIBUTES } from '../src/temporal/names.ts';
+import { type EntityInput, SEARCH_ATTRIBUTES } from '../src/temporal/names.ts';
+import { changed, checkReason, ENTITY_ACTIVITIES, isHistoryLong } from './entity.ts';
 
 /** How it stands; `until` is when the workflow looks again by itself. */
 export type KeyRotationState = Pick<
@@ -28,20 +27,11 @@ export type KeyRotationState = Pick<
 
 export type KeyRotationResult = Pick<KeyStanding, 'key' | 'rotation'>;
 
-/** The key or its rotation has changed. */
-const changed = defineSignal(ENTITY_CHANGED);
 /** An operator cancels the rotation; the reason goes into the audit log. */
 const cancel = defineUpdate<KeyRotationState, [reason?: string]>('cancel');
 const state = defineQuery<KeyRotationState>('state');
 
-/** A history longer than this many events is begun anew. */
-const LONGEST_HISTORY = 1_000;
-const LONGEST_REASON = 500;
-
-const activities = proxyActivities<AgentKeyRotationActivities>({
-  startToCloseTimeout: '20s',
-  retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '30s' },
-});
+const activities = proxyActivities<AgentKeyRotationActivities>(ENTITY_ACTIVITIES);
 
 /** What an operator reads while nothing is under way. */
 const SUMMARIES = {
@@ -96,8 +86,7 @@ export async function agentKeyRotation(input: EntityInput): Promise<KeyRotationR
     },
     {
       validator: (reason?: string) => {
-        if (reason !== undefined && (typeof reason !== 'string' || reason.length > LONGEST_REASON))
-          throw new Error(`The reason must be a text of at most ${LONGEST_REASON} characters.`);
+        checkReason(reason);
         if (standing !== undefined && standing.rotation !== 'waiting_for_switch')
           throw new Error('Only a rotation that waits for the agent can be canceled.');
       },
@@ -148,8 +137,7 @@ export async function agentKeyRotation(input: EntityInput): Promise<KeyRotationR
       await condition(allHandlersFinished);
       if (!told) return { key: now.key, rotation: now.rotation };
     }
-    const info = workflowInfo();
-    if (info.historyLength >= LONGEST_HISTORY || info.continueAsNewSuggested) {
+    if (isHistoryLong()) {
       await condition(allHandlersFinished);
       return continueAsNew<typeof agentKeyRotation>(input);
     }

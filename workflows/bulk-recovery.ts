@@ -4,17 +4,16 @@ import {
   condition,
   continueAsNew,
   defineQuery,
-  defineSignal,
   defineUpdate,
   proxyActivities,
   setCurrentDetails,
   setHandler,
   upsertSearchAttributes,
-  workflowInfo,
 } from '@temporalio/workflow';
 import type { BulkRecoveryActivities } from '../activities/bulk-recovery.ts';
-import { ENTITY_CHANGED, type EntityInput, SEARCH_ATTRIBUTES } from '../src/temporal/names.ts';
+import { type EntityInput, SEARCH_ATTRIBUTES } from '../src/temporal/names.ts';
 import type { RecoveryStanding } from '../src/webhooks/recoveries/recovery-steps.service.ts';
+import { changed, checkReason, ENTITY_ACTIVITIES, isHistoryLong } from './entity.ts';
 
 /** How far it is; `until` is when the workflow goes on by itself. */
 export type BulkRecoveryState = Pick<RecoveryStanding, 'status' | 'matched' | 'replayed' | 'remaining'> & {
@@ -29,15 +28,9 @@ export type BulkRecoveryState = Pick<RecoveryStanding, 'status' | 'matched' | 'r
 
 export type BulkRecoveryResult = Pick<RecoveryStanding, 'status' | 'matched' | 'replayed'>;
 
-/** The recovery or its subscription has changed. */
-const changed = defineSignal(ENTITY_CHANGED);
 /** An operator cancels the recovery; the reason goes into the audit log. */
 const cancel = defineUpdate<void, [reason?: string]>('cancel');
 const state = defineQuery<BulkRecoveryState>('state');
-
-/** A history longer than this many events is begun anew. */
-const LONGEST_HISTORY = 1_000;
-const LONGEST_REASON = 500;
 
 /** Milliseconds: between two chunks, and while there is something to wait for, which grows. */
 const PAUSE = 200;
@@ -45,8 +38,8 @@ const LEAST_WAIT = 1_000;
 const LONGEST_WAIT = 60_000;
 
 const activities = proxyActivities<BulkRecoveryActivities>({
+  ...ENTITY_ACTIVITIES,
   startToCloseTimeout: '30s',
-  retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '30s' },
 });
 
 const WAITS = {
@@ -92,12 +85,7 @@ export async function bulkRecovery(input: EntityInput): Promise<BulkRecoveryResu
       ]);
       told = true;
     },
-    {
-      validator: (reason?: string) => {
-        if (reason !== undefined && (typeof reason !== 'string' || reason.length > LONGEST_REASON))
-          throw new Error(`The reason must be a text of at most ${LONGEST_REASON} characters.`);
-      },
-    },
+    { validator: checkReason },
   );
 
   const show = ({ status, matched, replayed, step }: RecoveryStanding): void => {
@@ -131,8 +119,7 @@ export async function bulkRecovery(input: EntityInput): Promise<BulkRecoveryResu
       const { status, matched, replayed } = standing;
       return { status, matched, replayed };
     }
-    const info = workflowInfo();
-    if (info.historyLength >= LONGEST_HISTORY || info.continueAsNewSuggested) {
+    if (isHistoryLong()) {
       await condition(allHandlersFinished);
       return continueAsNew<typeof bulkRecovery>(input);
     }

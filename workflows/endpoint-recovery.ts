@@ -5,18 +5,17 @@ import {
   condition,
   continueAsNew,
   defineQuery,
-  defineSignal,
   defineUpdate,
   proxyActivities,
   setCurrentDetails,
   setHandler,
   upsertSearchAttributes,
-  workflowInfo,
 } from '@temporalio/workflow';
 import type { EndpointRecoveryActivities } from '../activities/endpoint-recovery.ts';
-import { ENTITY_CHANGED, type EntityInput, SEARCH_ATTRIBUTES } from '../src/temporal/names.ts';
+import { type EntityInput, SEARCH_ATTRIBUTES } from '../src/temporal/names.ts';
 import type { EndpointStanding, OperatorStep } from '../src/webhooks/lanes/recovery.service.ts';
 import type { DueRecoveryStep, RecoveryWait } from '../src/webhooks/lanes/recovery-step.ts';
+import { changed, ENTITY_ACTIVITIES, isHistoryLong } from './entity.ts';
 
 /** How it stands; `until` is when the workflow looks again by itself. */
 export type EndpointRecoveryState = Omit<EndpointStanding, 'step' | 'epoch'> & {
@@ -27,8 +26,6 @@ export type EndpointRecoveryState = Omit<EndpointStanding, 'step' | 'epoch'> & {
 
 export type EndpointRecoveryResult = Pick<EndpointStanding, 'state' | 'waiting'>;
 
-/** The lane has changed. */
-const changed = defineSignal(ENTITY_CHANGED);
 const state = defineQuery<EndpointRecoveryState | null>('state');
 /** One attempt passes now, whatever the endpoint asked for. */
 const probeNow = defineUpdate<EndpointRecoveryState, []>('probeNow');
@@ -37,16 +34,10 @@ const release = defineUpdate<EndpointRecoveryState, []>('release');
 /** Nothing goes out for so many seconds. */
 const hold = defineUpdate<EndpointRecoveryState, [seconds: number]>('hold');
 
-/** A history longer than this many events is begun anew. */
-const LONGEST_HISTORY = 900;
-
 /** Seconds that an operator may hold an endpoint for: a week. */
 const LONGEST_HOLD = 604_800;
 
-const activities = proxyActivities<EndpointRecoveryActivities>({
-  startToCloseTimeout: '20s',
-  retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '30s' },
-});
+const activities = proxyActivities<EndpointRecoveryActivities>(ENTITY_ACTIVITIES);
 
 /** What an operator reads while nothing is under way. */
 const SUMMARIES: Readonly<Record<RecoveryWait, string>> = {
@@ -168,8 +159,7 @@ export async function endpointRecovery(input: EntityInput): Promise<EndpointReco
       continue;
     }
     show(now);
-    const info = workflowInfo();
-    if (info.historyLength >= LONGEST_HISTORY || info.continueAsNewSuggested) {
+    if (isHistoryLong()) {
       await condition(allHandlersFinished);
       return continueAsNew<typeof endpointRecovery>(input);
     }

@@ -4,16 +4,15 @@ import {
   condition,
   continueAsNew,
   defineQuery,
-  defineSignal,
   proxyActivities,
   setCurrentDetails,
   setHandler,
   upsertSearchAttributes,
-  workflowInfo,
 } from '@temporalio/workflow';
 import type { WebhookSecretRotationActivities } from '../activities/webhook-secret-rotation.ts';
-import { ENTITY_CHANGED, type EntityInput, SEARCH_ATTRIBUTES } from '../src/temporal/names.ts';
+import { type EntityInput, SEARCH_ATTRIBUTES } from '../src/temporal/names.ts';
 import type { SecretStanding } from '../src/webhooks/subscriptions/signing-secret.service.ts';
+import { changed, ENTITY_ACTIVITIES, isHistoryLong } from './entity.ts';
 
 /** How it stands; `until` is when the workflow looks again by itself. */
 export type SecretRotationState = Pick<SecretStanding, 'secrets' | 'overlapEndsAt'> & {
@@ -24,17 +23,9 @@ export type SecretRotationState = Pick<SecretStanding, 'secrets' | 'overlapEndsA
 /** `one`: the new secret has taken over, or was replaced itself. `gone`: the subscription was deleted. */
 export type SecretRotationResult = Pick<SecretStanding, 'secrets'>;
 
-/** The secrets of the subscription have changed. */
-const changed = defineSignal(ENTITY_CHANGED);
 const state = defineQuery<SecretRotationState>('state');
 
-/** A history longer than this many events is begun anew. */
-const LONGEST_HISTORY = 1_000;
-
-const activities = proxyActivities<WebhookSecretRotationActivities>({
-  startToCloseTimeout: '20s',
-  retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '30s' },
-});
+const activities = proxyActivities<WebhookSecretRotationActivities>(ENTITY_ACTIVITIES);
 
 /**
  * Sees a signing secret off: waits until its overlap with the next one ends, and has that written down. Source: Specification,
@@ -95,8 +86,6 @@ export async function webhookSecretRotation(input: EntityInput): Promise<SecretR
       doing = 'ended';
       return { secrets: now.secrets };
     }
-    const info = workflowInfo();
-    if (info.historyLength >= LONGEST_HISTORY || info.continueAsNewSuggested)
-      return continueAsNew<typeof webhookSecretRotation>(input);
+    if (isHistoryLong()) return continueAsNew<typeof webhookSecretRotation>(input);
   }
 }

@@ -1,0 +1,29 @@
+// What the workflows of entities have in common: how they are told, how long a history may get, how their activities are tried. It must
+// hold nothing that adds to a history.
+import { defineSignal, workflowInfo } from '@temporalio/workflow';
+import { ENTITY_CHANGED } from '../src/temporal/names.ts';
+
+/** Something about the entity has changed: look again. */
+export const changed = defineSignal(ENTITY_CHANGED);
+
+/** Each activity is one use case in Postgres, which is tried until it succeeds. */
+export const ENTITY_ACTIVITIES = {
+  startToCloseTimeout: '20s',
+  retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '30s' },
+} as const;
+
+/** Events; a longer history is begun anew. */
+const LONGEST_HISTORY = 1_000;
+const LONGEST_REASON = 500;
+
+/** Whether the workflow should be continued as new before it goes on. */
+export function isHistoryLong(): boolean {
+  const { historyLength, continueAsNewSuggested } = workflowInfo();
+  return historyLength >= LONGEST_HISTORY || continueAsNewSuggested;
+}
+
+/** Checks the reason that an operator gives with an update. @throws Error, which refuses the update */
+export function checkReason(reason?: unknown): void {
+  if (reason !== undefined && (typeof reason !== 'string' || reason.length > LONGEST_REASON))
+    throw new Error(`The reason must be a text of at most ${LONGEST_REASON} characters.`);
+}
