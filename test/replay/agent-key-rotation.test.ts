@@ -1,16 +1,8 @@
-// Histories of key rotations as earlier versions made them: today's workflow must be able to go on from any of them. With
-// RECORD_HISTORIES=1 the ones that are missing are recorded; one that is there is never written again.
-import { existsSync, readFileSync } from 'node:fs';
-import { Worker } from '@temporalio/worker';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { installTemporalRuntime } from '../../src/temporal/worker.ts';
+// What happens to a key that goes: each history that it makes must be replayed by today's workflow.
 import { createTestAgent } from '../agents/agent-rooms.ts';
-import { workflowBundle } from '../setup/workflow-bundle.ts';
 import { eventually } from '../workflows/delivery-engine.ts';
 import { createKeyRotationEngine, type KeyRotationEngine } from '../workflows/key-rotation-engine.ts';
-import { parseHistory, readHistory, writeHistory } from './history-file.ts';
-
-const fileOf = (name: string) => new URL(`./histories/agent-key-rotation.${name}.json`, import.meta.url);
+import { describeHistories } from './describe-histories.ts';
 
 /** Each has a workflow that ends, and answers with the id of the key that goes. */
 const SCENARIOS: Record<string, (engine: KeyRotationEngine) => Promise<string>> = {
@@ -65,37 +57,19 @@ const SCENARIOS: Record<string, (engine: KeyRotationEngine) => Promise<string>> 
   },
 };
 
-describe.runIf(process.env.RECORD_HISTORIES === '1')('recording', () => {
-  let engine: KeyRotationEngine;
-  beforeAll(async () => {
-    engine = await createKeyRotationEngine();
+describeHistories({
+  workflow: 'agent-key-rotation',
+  scenarios: SCENARIOS,
+  start: async () => {
+    const engine = await createKeyRotationEngine();
     engine.startRunner();
     await engine.startWorker();
-  });
-  afterAll(() => engine.close());
-
-  it.each(Object.keys(SCENARIOS).filter((name) => !existsSync(fileOf(name))))('%s', async (name) => {
-    const handle = engine.workflow((await SCENARIOS[name]?.(engine)) ?? '');
+    return engine;
+  },
+  record: async (engine, scenario) => {
+    const handle = engine.workflow(await scenario(engine));
     await handle.result();
-    writeHistory(fileOf(name), await handle.fetchHistory());
-  });
-});
-
-describe('replaying', () => {
-  beforeAll(() => {
-    if (process.env.RECORD_HISTORIES !== '1') installTemporalRuntime(() => undefined);
-  });
-
-  const options = async () => ({ workflowBundle: await workflowBundle(), reuseV8Context: true });
-
-  it.each(Object.keys(SCENARIOS))('%s', async (name) => {
-    await Worker.runReplayHistory(await options(), readHistory(fileOf(name)));
-  });
-
-  it('notices a workflow that does something else', async () => {
-    const text = readFileSync(fileOf('completed'), 'utf8').replaceAll('revokeOldKey', 'revokeSomethingElse');
-    await expect(Worker.runReplayHistory(await options(), parseHistory(text))).rejects.toThrow(
-      /nondeterminism/i,
-    );
-  });
+    return handle;
+  },
+  activity: { name: 'revokeOldKey', of: 'completed' },
 });

@@ -1,14 +1,6 @@
-// Histories of recoveries as earlier versions made them: today's workflow must be able to go on from any of them. With
-// RECORD_HISTORIES=1 the ones that are missing are recorded; one that is there is never written again.
-import { existsSync, readFileSync } from 'node:fs';
-import { Worker } from '@temporalio/worker';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { installTemporalRuntime } from '../../src/temporal/worker.ts';
-import { workflowBundle } from '../setup/workflow-bundle.ts';
+// What happens to a replay of many: each history that it makes must be replayed by today's workflow.
 import { createEngine, type DeliveryEngine, eventually } from '../workflows/delivery-engine.ts';
-import { parseHistory, readHistory, writeHistory } from './history-file.ts';
-
-const fileOf = (name: string) => new URL(`./histories/bulk-recovery.${name}.json`, import.meta.url);
+import { describeHistories } from './describe-histories.ts';
 
 const waits = (engine: DeliveryEngine, id: string) =>
   eventually(async () => {
@@ -53,38 +45,20 @@ const SCENARIOS: Record<string, (engine: DeliveryEngine) => Promise<string>> = {
   },
 };
 
-describe.runIf(process.env.RECORD_HISTORIES === '1')('recording', () => {
-  let engine: DeliveryEngine;
-  beforeAll(async () => {
-    engine = await createEngine();
+describeHistories({
+  workflow: 'bulk-recovery',
+  scenarios: SCENARIOS,
+  start: async () => {
+    const engine = await createEngine();
     await engine.startProcess();
-  });
-  afterAll(() => engine.close());
-
-  it.each(Object.keys(SCENARIOS).filter((name) => !existsSync(fileOf(name))))('%s', async (name) => {
+    return engine;
+  },
+  record: async (engine, scenario) => {
     const stop = engine.startRunner();
-    const handle = engine.entity('bulkRecovery', (await SCENARIOS[name]?.(engine)) ?? '');
+    const handle = engine.entity('bulkRecovery', await scenario(engine));
     await eventually(() => handle.result().catch(() => undefined), 'its end');
     await stop();
-    writeHistory(fileOf(name), await handle.fetchHistory());
-  });
-});
-
-describe('replaying', () => {
-  beforeAll(() => {
-    if (process.env.RECORD_HISTORIES !== '1') installTemporalRuntime(() => undefined);
-  });
-
-  const options = async () => ({ workflowBundle: await workflowBundle(), reuseV8Context: true });
-
-  it.each(Object.keys(SCENARIOS))('%s', async (name) => {
-    await Worker.runReplayHistory(await options(), readHistory(fileOf(name)));
-  });
-
-  it('notices a workflow that does something else', async () => {
-    const text = readFileSync(fileOf('completed'), 'utf8').replaceAll('replayDeliveries', 'another');
-    await expect(Worker.runReplayHistory(await options(), parseHistory(text))).rejects.toThrow(
-      /nondeterminism/i,
-    );
-  });
+    return handle;
+  },
+  activity: { name: 'replayDeliveries', of: 'completed' },
 });

@@ -1,15 +1,6 @@
-// Histories of deliveries as earlier versions made them: today's workflow must be able to go on from any of them. With RECORD_HISTORIES=1
-// the ones that are missing are recorded; one that is there is never written again.
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { Worker } from '@temporalio/worker';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { installTemporalRuntime } from '../../src/temporal/worker.ts';
-import { workflowBundle } from '../setup/workflow-bundle.ts';
+// What happens to a delivery: each history that it makes must be replayed by today's workflow.
 import { createEngine, type DeliveryEngine, eventually } from '../workflows/delivery-engine.ts';
-import { parseHistory, readHistory, writeHistory } from './history-file.ts';
-
-const FOLDER = new URL('./histories/', import.meta.url);
-const fileOf = (name: string) => new URL(`webhook-delivery.${name}.json`, FOLDER);
+import { describeHistories } from './describe-histories.ts';
 
 /** Each makes one delivery, and answers with its id and generation once its workflow is over. */
 const SCENARIOS: Record<string, (engine: DeliveryEngine) => Promise<[id: string, generation: number]>> = {
@@ -73,45 +64,20 @@ const SCENARIOS: Record<string, (engine: DeliveryEngine) => Promise<[id: string,
   },
 };
 
-describe.runIf(process.env.RECORD_HISTORIES === '1')('recording', () => {
-  let engine: DeliveryEngine;
-  beforeAll(async () => {
-    engine = await createEngine();
+describeHistories({
+  workflow: 'webhook-delivery',
+  scenarios: SCENARIOS,
+  start: async () => {
+    const engine = await createEngine();
     await engine.startProcess();
-  });
-  afterAll(() => engine.close());
-
-  it.each(Object.keys(SCENARIOS).filter((name) => !existsSync(fileOf(name))))('%s', async (name) => {
-    const [delivery, generation] = (await SCENARIOS[name]?.(engine)) ?? ['', 0];
+    return engine;
+  },
+  record: async (engine, scenario) => {
+    const [delivery, generation] = await scenario(engine);
     await engine.ended(delivery);
     const handle = engine.workflow(delivery, generation);
     await handle.result();
-    writeHistory(fileOf(name), await handle.fetchHistory());
-  });
-});
-
-describe('replaying', () => {
-  beforeAll(() => {
-    if (process.env.RECORD_HISTORIES !== '1') installTemporalRuntime(() => undefined);
-  });
-
-  const files = readdirSync(FOLDER).filter((file) => file.startsWith('webhook-delivery.'));
-
-  it('has a history of each scenario', () => {
-    const recorded = files.map((file) => file.replace(/^webhook-delivery\.|\.json$/g, ''));
-    expect(recorded).toEqual(expect.arrayContaining(Object.keys(SCENARIOS)));
-  });
-
-  const options = async () => ({ workflowBundle: await workflowBundle(), reuseV8Context: true });
-
-  it.each(files)('%s', async (file) => {
-    await Worker.runReplayHistory(await options(), readHistory(new URL(file, FOLDER)));
-  });
-
-  it('notices a workflow that does something else', async () => {
-    const text = readFileSync(fileOf('retried'), 'utf8').replaceAll('sendDelivery', 'sendSomethingElse');
-    await expect(Worker.runReplayHistory(await options(), parseHistory(text))).rejects.toThrow(
-      /nondeterminism/i,
-    );
-  });
+    return handle;
+  },
+  activity: { name: 'sendDelivery', of: 'retried' },
 });

@@ -1,14 +1,6 @@
-// Histories of secret rotations as earlier versions made them: today's workflow must be able to go on from any of them. With
-// RECORD_HISTORIES=1 the ones that are missing are recorded; one that is there is never written again.
-import { existsSync, readFileSync } from 'node:fs';
-import { Worker } from '@temporalio/worker';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { installTemporalRuntime } from '../../src/temporal/worker.ts';
-import { workflowBundle } from '../setup/workflow-bundle.ts';
+// What happens to two secrets: each history that they make must be replayed by today's workflow.
 import { createEngine, type DeliveryEngine, eventually } from '../workflows/delivery-engine.ts';
-import { parseHistory, readHistory, writeHistory } from './history-file.ts';
-
-const fileOf = (name: string) => new URL(`./histories/webhook-secret-rotation.${name}.json`, import.meta.url);
+import { describeHistories } from './describe-histories.ts';
 
 const waits = (engine: DeliveryEngine, id: string) =>
   eventually(async () => {
@@ -43,37 +35,19 @@ const SCENARIOS: Record<string, (engine: DeliveryEngine) => Promise<string>> = {
   },
 };
 
-describe.runIf(process.env.RECORD_HISTORIES === '1')('recording', () => {
-  let engine: DeliveryEngine;
-  beforeAll(async () => {
-    engine = await createEngine();
+describeHistories({
+  workflow: 'webhook-secret-rotation',
+  scenarios: SCENARIOS,
+  start: async () => {
+    const engine = await createEngine();
     await engine.startProcess();
     engine.startRunner();
-  });
-  afterAll(() => engine.close());
-
-  it.each(Object.keys(SCENARIOS).filter((name) => !existsSync(fileOf(name))))('%s', async (name) => {
-    const handle = engine.entity('webhookSecretRotation', (await SCENARIOS[name]?.(engine)) ?? '');
+    return engine;
+  },
+  record: async (engine, scenario) => {
+    const handle = engine.entity('webhookSecretRotation', await scenario(engine));
     await eventually(() => handle.result().catch(() => undefined), 'its end');
-    writeHistory(fileOf(name), await handle.fetchHistory());
-  });
-});
-
-describe('replaying', () => {
-  beforeAll(() => {
-    if (process.env.RECORD_HISTORIES !== '1') installTemporalRuntime(() => undefined);
-  });
-
-  const options = async () => ({ workflowBundle: await workflowBundle(), reuseV8Context: true });
-
-  it.each(Object.keys(SCENARIOS))('%s', async (name) => {
-    await Worker.runReplayHistory(await options(), readHistory(fileOf(name)));
-  });
-
-  it('notices a workflow that does something else', async () => {
-    const text = readFileSync(fileOf('finished'), 'utf8').replaceAll('finishSecretRotation', 'another');
-    await expect(Worker.runReplayHistory(await options(), parseHistory(text))).rejects.toThrow(
-      /nondeterminism/i,
-    );
-  });
+    return handle;
+  },
+  activity: { name: 'finishSecretRotation', of: 'finished' },
 });
