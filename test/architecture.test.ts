@@ -8,6 +8,8 @@ type Import = { from: string; to: string; typeOnly: boolean };
 const ROOTS = ['src', 'workflows', 'activities'];
 const FEATURE_ROOMS =
   /^src\/(tenants|applications|agents|keys|enrollments|anchors|challenges|tokens|dpop|issuer|trusted-issuers|delegations|token-exchange|audit|events|webhooks|retention|crypto)\//;
+/** The rooms that are no feature: there a bare file name may do I/O. */
+const OTHER_ROOMS = ['database', 'errors', 'http', 'local', 'process', 'sdk', 'temporal'];
 const LONGEST_FILE = 400;
 
 function listFiles(folder: string): string[] {
@@ -190,6 +192,25 @@ describe('the house', () => {
     expect(
       readers.filter((file) => !['src/main.ts'].includes(file) && !file.startsWith('src/local/')),
     ).toEqual([]);
+  });
+
+  it('knows each room as a feature or as none', () => {
+    const rooms = readdirSync('src').filter((name) => statSync(join('src', name)).isDirectory());
+    expect(rooms.filter((room) => !FEATURE_ROOMS.test(`src/${room}/`))).toEqual(OTHER_ROOMS);
+  });
+
+  it('gives pure files no clock, no timer and no randomness', () => {
+    const impure =
+      /\b(Date\.now\(|new Date\(\)|performance\.|Math\.random\(|set(Timeout|Interval|Immediate)\(|fetch\(|crypto\.getRandomValues|process\.\w)/;
+    expect(impure.test('const now = Date.now();')).toBe(true);
+    expect(files.filter((file) => isPure(file) && impure.test(readFileSync(file, 'utf8')))).toEqual([]);
+  });
+
+  it('numbers decisions and migrations once each', () => {
+    for (const folder of ['docs/decisions', 'src/database/migrations']) {
+      const numbers = readdirSync(folder).map((name) => name.slice(0, 4));
+      expect(numbers.filter((number, index) => numbers.indexOf(number) !== index)).toEqual([]);
+    }
   });
 
   it('has no barrels, helpers or utilities', () => {
