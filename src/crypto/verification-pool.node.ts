@@ -4,7 +4,11 @@ import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { sha256 } from '@noble/hashes/sha2.js';
+import { ServiceError } from '../errors/service-error.ts';
 import { verifyBip340 } from './verify-signature-portable.ts';
+
+/** Verifications that wait for one thread: about two seconds of its work. What comes beyond them is to come again. */
+const LONGEST_QUEUE = 1_000;
 
 type Job = {
   readonly id: number;
@@ -33,8 +37,15 @@ parentPort.on('message', async ({ id, signature, messages, publicKey }) => {
 /**
  * Creates the pool; a thread starts with the first work for it and keeps no process alive.
  * @param size the number of threads; with 0 every verification runs on the calling thread.
+ * @param longestQueue verifications that wait for one thread.
  */
-export function createVerificationPool({ size }: { size: number }) {
+export function createVerificationPool({
+  size,
+  longestQueue = LONGEST_QUEUE,
+}: {
+  size: number;
+  longestQueue?: number | undefined;
+}) {
   const threads: (Thread | null)[] = Array.from({ length: size }, () => null);
   let nextId = 0;
   let isClosed = false;
@@ -75,9 +86,17 @@ export function createVerificationPool({ size }: { size: number }) {
   }
 
   return {
-    /** As `verifyBip340`, on another thread. @param signature 64 bytes. @param publicKey 32 bytes, x-only. */
-    verify(signature: Uint8Array, payload: Uint8Array, publicKey: Uint8Array): Promise<boolean> {
+    /**
+     * As `verifyBip340`, on another thread. @param signature 64 bytes. @param publicKey 32 bytes, x-only.
+     * @throws ServiceError `temporarily_unavailable` when too many wait
+     */
+    async verify(signature: Uint8Array, payload: Uint8Array, publicKey: Uint8Array): Promise<boolean> {
       const thread = pickThread();
+      if (thread !== null && thread.jobs.size >= longestQueue)
+        throw new ServiceError('temporarily_unavailable', {
+          detail: 'Too many signatures wait to be verified.',
+          retryAfterSeconds: 1,
+        });
       return new Promise((resolve) => {
         const job: Job = { id: nextId++, signature, payload, publicKey, settle: resolve };
         if (thread === null) return resolve(verifyHere(job));

@@ -36,6 +36,19 @@ describe('the verification pool', () => {
     expect(turns).toBeGreaterThan(5);
   });
 
+  it('takes no more than may wait, and loses none of those', { timeout: 20_000 }, async () => {
+    pool = createVerificationPool({ size: 2, longestQueue: 5 });
+    const { verify } = pool;
+    const outcomes = await Promise.allSettled(
+      Array.from({ length: 30 }, () => verify(signature, payload, publicKey)),
+    );
+    const answered = outcomes.filter((outcome) => outcome.status === 'fulfilled');
+    expect(answered.map(({ value }) => value)).toEqual(Array(10).fill(true));
+    const refused = outcomes.filter((outcome) => outcome.status === 'rejected');
+    expect(new Set(refused.map(({ reason }) => reason.code))).toEqual(new Set(['temporarily_unavailable']));
+    expect(await verify(wrong, payload, publicKey)).toBe(false);
+  });
+
   it('finishes what a thread that ends has left, and goes on', { timeout: 20_000 }, async () => {
     pool = createVerificationPool({ size: 2 });
     const { verify } = pool;
