@@ -52,15 +52,17 @@ describe.each(CLOSED)('ten thousand deliveries of an endpoint that is $how', ({ 
     for (let done = 0; done < CROWD; done += 500) await engine.publish(id, 500);
     // As the server does by itself, within a minute.
     await engine.database.query('ANALYZE outbox, deliveries');
-    await sleep(2_000);
-    const before = await load();
-    await sleep(WATCHED_MS);
-    const cost = difference(await load(), before);
+    // What went before, and the statistics of it, may take a moment to end; a glance at each delivery now and then would never.
+    const cost = await eventually(async () => {
+      const before = await load();
+      await sleep(WATCHED_MS);
+      const seen = difference(await load(), before);
+      return seen.rows < CROWD / 2 && seen;
+    }, 'a time in which nobody looks at what waits');
     expect(engine.receiver.of(path)).toHaveLength(0);
     expect((await engine.client.workflow.count(`SubscriptionId="${id}"`)).count).toBe(0);
-    // Looks of the relay, the runner and the statistics themselves, whatever waits: a glance at each delivery would be ten thousand.
+    // Looks of the relay, the runner and the statistics themselves, whatever waits.
     expect(cost.transactions).toBeLessThan(400);
-    expect(cost.rows).toBeLessThan(CROWD / 2);
     expect(cost.timers).toBeLessThan(50);
     expect(cost.heap).toBeLessThan(64 * 2 ** 20);
 
