@@ -69,7 +69,7 @@ describeHistories({
   record: async (engine, scenario) => {
     const handle = engine.workflow(await scenario(engine));
     await handle.result();
-    return handle;
+    return handle.fetchHistory();
   },
   activity: { name: 'revokeOldKey', of: 'completed' },
 });

@@ -58,7 +58,7 @@ describeHistories({
     const handle = engine.entity('bulkRecovery', await scenario(engine));
     await eventually(() => handle.result().catch(() => undefined), 'its end');
     await stop();
-    return handle;
+    return handle.fetchHistory();
   },
   activity: { name: 'replayDeliveries', of: 'completed' },
 });

@@ -1,14 +1,7 @@
-// Histories of endpoints' recoveries as earlier versions made them: today's workflow must be able to go on from any of them. With
-// RECORD_HISTORIES=1 the ones that are missing are recorded; one that is there is never written again.
-import { existsSync, readFileSync } from 'node:fs';
-import { Worker } from '@temporalio/worker';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { workflowBundle } from '../setup/workflow-bundle.ts';
-import { eventually, installRuntimeOnce } from '../workflows/delivery-engine.ts';
+// What happens to an endpoint in trouble: each history that it makes must be replayed by today's workflow.
+import { eventually } from '../workflows/delivery-engine.ts';
 import { createEndpointEngine, type EndpointEngine } from '../workflows/endpoint-engine.ts';
-import { parseHistory, readHistory, writeHistory } from './history-file.ts';
-
-const fileOf = (name: string) => new URL(`./histories/endpoint-recovery.${name}.json`, import.meta.url);
+import { describeHistories } from './describe-histories.ts';
 
 const RECOVERY = { failures: 4, deliveries: 3, probeDelaysMs: [1_000, 600_000] } as const;
 
@@ -83,39 +76,20 @@ const SCENARIOS: Record<string, (engine: EndpointEngine) => Promise<string>> = {
   },
 };
 
-describe.runIf(process.env.RECORD_HISTORIES === '1')('recording', () => {
-  let engine: EndpointEngine;
-  beforeAll(async () => {
-    engine = await createEndpointEngine('retries', { recovery: RECOVERY });
+describeHistories({
+  workflow: 'endpoint-recovery',
+  scenarios: SCENARIOS,
+  start: async () => {
+    const engine = await createEndpointEngine('retries', { recovery: RECOVERY });
     await engine.startProcess();
     engine.startRunner();
     await engine.subscribe({ eventTypes: ['webhook.*'] });
-  });
-  afterAll(() => engine.close());
-
-  it.each(Object.keys(SCENARIOS).filter((name) => !existsSync(fileOf(name))))('%s', async (name) => {
-    const handle = engine.actor((await SCENARIOS[name]?.(engine)) ?? '');
+    return engine;
+  },
+  record: async (engine, scenario) => {
+    const handle = engine.actor(await scenario(engine));
     await handle.result();
-    writeHistory(fileOf(name), await handle.fetchHistory());
-  });
-});
-
-describe('replaying', () => {
-  beforeAll(installRuntimeOnce);
-
-  const options = async () => ({ workflowBundle: await workflowBundle(), reuseV8Context: true });
-
-  it.each(Object.keys(SCENARIOS))('%s', async (name) => {
-    await Worker.runReplayHistory(await options(), readHistory(fileOf(name)));
-  });
-
-  it('notices a workflow that does something else', async () => {
-    const text = readFileSync(fileOf('deactivated-for-failing'), 'utf8').replaceAll(
-      'deactivateEndpoint',
-      'deactivateSomethingElse',
-    );
-    await expect(Worker.runReplayHistory(await options(), parseHistory(text))).rejects.toThrow(
-      /nondeterminism/i,
-    );
-  });
+    return handle.fetchHistory();
+  },
+  activity: { name: 'deactivateEndpoint', of: 'deactivated-for-failing' },
 });

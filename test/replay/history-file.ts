@@ -4,7 +4,7 @@ import { temporal } from '@temporalio/proto';
 
 const { History } = temporal.api.history.v1;
 
-type History = temporal.api.history.v1.IHistory;
+export type History = temporal.api.history.v1.IHistory;
 
 /** Writes a history; names of machines and processes, and places in files, are left out: they say nothing about a workflow. */
 export function writeHistory(file: URL, history: History): void {

@@ -77,7 +77,7 @@ describeHistories({
     await engine.ended(delivery);
     const handle = engine.workflow(delivery, generation);
     await handle.result();
-    return handle;
+    return handle.fetchHistory();
   },
   activity: { name: 'sendDelivery', of: 'retried' },
 });

@@ -47,7 +47,7 @@ describeHistories({
   record: async (engine, scenario) => {
     const handle = engine.entity('webhookSecretRotation', await scenario(engine));
     await eventually(() => handle.result().catch(() => undefined), 'its end');
-    return handle;
+    return handle.fetchHistory();
   },
   activity: { name: 'finishSecretRotation', of: 'finished' },
 });

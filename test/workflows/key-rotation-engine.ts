@@ -7,7 +7,7 @@ import type { RotationState } from '../../src/keys/rotation.ts';
 import { createTemporalClient } from '../../src/temporal/client.ts';
 import { createEntityStarter, type EntityStarter } from '../../src/temporal/entity.starter.ts';
 import { entityWorkflowId } from '../../src/temporal/names.ts';
-import { createDeliveryWorker, installTemporalRuntime } from '../../src/temporal/worker.ts';
+import { createDeliveryWorker } from '../../src/temporal/worker.ts';
 import { createWorkflowCommandRunner } from '../../src/temporal/workflow-command.runner.ts';
 import { createWorkflowCommandStore } from '../../src/temporal/workflow-command.store.ts';
 import type { KeyRotationState } from '../../workflows/agent-key-rotation.ts';
@@ -15,15 +15,12 @@ import { createRooms, createTestTenant } from '../agents/agent-rooms.ts';
 import { beginRotation, type RotationCase } from '../keys/rotation-case.ts';
 import { createTestDatabase } from '../setup/database.ts';
 import { workflowBundle } from '../setup/workflow-bundle.ts';
-import { eventually } from './delivery-engine.ts';
-
-let installed = false;
+import { eventually, installRuntimeOnce } from './delivery-engine.ts';
 
 export type KeyRotationEngine = Awaited<ReturnType<typeof createKeyRotationEngine>>;
 
 export async function createKeyRotationEngine() {
-  if (!installed) installTemporalRuntime(() => undefined);
-  installed = true;
+  installRuntimeOnce();
   const { database, drop } = await createTestDatabase();
   const rooms = createRooms(database);
   const context = await createTestTenant(rooms);
