@@ -1,4 +1,5 @@
 // Applications: confidential clients and their secrets. A secret is returned once, by the call that makes it, and never again.
+import { validate as isUuid } from 'uuid';
 import type { AuditService } from '../audit/audit.service.ts';
 import { describeChanges, findChanges } from '../audit/changes.ts';
 import type { RequestContext } from '../context.ts';
@@ -52,8 +53,6 @@ export type CreatedApplication = {
 };
 export type CreatedSecret = { readonly secret: ApplicationSecret; readonly clientSecret: string };
 
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
-
 /** Applications of a tenant. */
 export function createApplicationService({
   database,
@@ -100,13 +99,13 @@ export function createApplicationService({
 
   async function readAgentScopes(unit: Unit, tenantId: string, agentId: string | null | undefined) {
     if (agentId === null || agentId === undefined) return undefined;
-    const scopes = UUID.test(agentId) ? await store.findAgentScopes(unit, tenantId, agentId) : undefined;
+    const scopes = isUuid(agentId) ? await store.findAgentScopes(unit, tenantId, agentId) : undefined;
     if (scopes === undefined) throw invalidField('body.agent_id', 'is no agent of this tenant');
     return scopes;
   }
 
   async function find({ tenant }: RequestContext, id: string): Promise<Application> {
-    const application = UUID.test(id) ? await store.find(tenant.id, id) : undefined;
+    const application = isUuid(id) ? await store.find(tenant.id, id) : undefined;
     if (application === undefined) throw notFound();
     return application;
   }
@@ -117,7 +116,7 @@ export function createApplicationService({
     { tenant }: RequestContext,
     id: string,
   ): Promise<Application> {
-    const application = UUID.test(id) ? await store.lock(transaction, tenant.id, id) : undefined;
+    const application = isUuid(id) ? await store.lock(transaction, tenant.id, id) : undefined;
     if (application === undefined) throw notFound();
     return application;
   }
@@ -284,7 +283,7 @@ export function createApplicationService({
      * at the same time share; it begins after the call.
      */
     findClient: async (tenantId: string, clientId: string): Promise<Client | undefined> =>
-      UUID.test(clientId) ? clients.add({ tenantId, clientId }) : undefined,
+      isUuid(clientId) ? clients.add({ tenantId, clientId }) : undefined,
   };
 
   async function changeSecrets<T>(

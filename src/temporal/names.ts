@@ -55,7 +55,7 @@ export const ATTEMPT_PRIORITY = { first: 2, retry: 3, replay: 4 } as const;
  * Workflows that own one entity each, by their type, with what stands before the entity's id in the workflow's id. Each takes
  * `EntityInput`, listens to the signal `changed`, and reads in Postgres what there is to do.
  */
-export const ENTITY_WORKFLOWS = {
+const ENTITY_WORKFLOWS = {
   agentKeyRotation: 'key-rotation/',
   endpointRecovery: 'endpoint/',
   bulkRecovery: 'recover/',

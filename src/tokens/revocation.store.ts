@@ -1,4 +1,5 @@
 // SQL of the revocations. Decisions are written in the transaction of their cause, and read by every process that accepts tokens.
+import { validate as isUuid } from 'uuid';
 import type { Queryable } from '../database/transaction.ts';
 import { principalsOf, type RevocableClaims, type Revocation, tokensOf } from './revocation.ts';
 
@@ -97,12 +98,6 @@ export function createRevocationStore() {
 }
 
 export type RevocationStore = ReturnType<typeof createRevocationStore>;
-
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
-
-function isUuid(text: string): boolean {
-  return UUID.test(text);
-}
 
 function isRow(row: Partial<Row>): row is Row {
   return row.id !== undefined && row.id !== null;

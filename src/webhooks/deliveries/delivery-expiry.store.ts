@@ -2,7 +2,7 @@
 import type { Queryable } from '../../database/transaction.ts';
 
 /** What a delivery that was ended for its age has as its last error. */
-export const EXPIRED = 'expired';
+const EXPIRED = 'expired';
 
 // In the order of the index of unfinished deliveries, so that no partition is read for the few that have not ended. What a relay holds is
 // left to it: it finds the delivery ended.

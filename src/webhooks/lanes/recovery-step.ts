@@ -72,7 +72,7 @@ export function deactivatesAt({ failingSince, disableAfterDays }: LaneFacts): Da
 }
 
 /** Warnings that this outage has had. */
-export function warningsOf({ failingSince, warned, warnedFor }: LaneFacts): number {
+function warningsOf({ failingSince, warned, warnedFor }: LaneFacts): number {
   return failingSince !== null && failingSince.getTime() === warnedFor?.getTime() ? warned : 0;
 }
 
