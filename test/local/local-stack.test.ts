@@ -59,8 +59,8 @@ describe('a local stack', () => {
       const pid = [stack.read()[name]].flat()[0] ?? 0;
       process.kill(pid, 'SIGKILL');
       const now = () => [stack.read()[name]].flat()[0];
-      await expect.poll(now, { timeout: 30_000, message: name }).not.toBe(pid);
-      await expect.poll(now, { timeout: 30_000, message: name }).toBeGreaterThan(0);
+      await expect.poll(now, { timeout: 60_000, message: name }).not.toBe(pid);
+      await expect.poll(now, { timeout: 60_000, message: name }).toBeGreaterThan(0);
       expect(isAlive(now() ?? 0)).toBe(true);
     }
     stack.processes();
@@ -80,7 +80,7 @@ describe('a local stack', () => {
       for (const name of ['parts.json', 'run.json'])
         symlinkSync('/dev/full', join(stack.dataDir, `${name}.${child.pid}`));
       process.kill(pid, 'SIGKILL');
-      await expect.poll(() => stack.read().worker[0] ?? pid, { timeout: 30_000 }).not.toBe(pid);
+      await expect.poll(() => stack.read().worker[0] ?? pid, { timeout: 60_000 }).not.toBe(pid);
       stack.processes();
       expect(output().match(/The disk is full/g)).toHaveLength(1);
       child.kill('SIGTERM');
@@ -98,7 +98,7 @@ describe('a local stack', () => {
     child.kill('SIGKILL');
     expect((await slow).status).toBe(200);
     await stack.gone();
-    await expect.poll(stack.isUp, { timeout: 20_000 }).toBe(false);
+    await expect.poll(stack.isUp, { timeout: 60_000 }).toBe(false);
     expect(stack.journal()).toEqual(expect.arrayContaining(['api stopped', 'worker stopped']));
   });
 
@@ -219,7 +219,7 @@ describe('npm start', () => {
     child.kill('SIGTERM');
     await stack.gone();
     expect(stack.journal().at(-1)).toBe('worker stopped');
-    await expect.poll(stack.isUp, { timeout: 20_000 }).toBe(false);
+    await expect.poll(stack.isUp, { timeout: 60_000 }).toBe(false);
   });
 
   it('waits for the one before it, which is still stopping', async () => {
@@ -228,7 +228,7 @@ describe('npm start', () => {
     const first = await stack.startReady(['npm', 'start'], folder);
     const before = stack.processes();
     first.child.kill('SIGKILL');
-    await expect.poll(first.output, { timeout: 10_000 }).toContain('Stopping');
+    await expect.poll(first.output, { timeout: 60_000 }).toContain('Stopping');
     const second = await stack.startReady(['npm', 'start'], folder);
     expect(second.output()).toContain('Waiting for the instance before');
     expect(before.filter(isAlive)).toEqual([]);
@@ -242,7 +242,7 @@ describe('npm start', () => {
     child.kill('SIGKILL');
     await stack.gone();
     expect(stack.journal().at(-1)).toBe('worker stopped');
-    await expect.poll(stack.isUp, { timeout: 20_000 }).toBe(false);
+    await expect.poll(stack.isUp, { timeout: 60_000 }).toBe(false);
   });
 
   it('takes one Ctrl-C of the terminal, which reaches npm and its script alike, for one', async () => {
