@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import pg from 'pg';
@@ -227,10 +227,15 @@ describe('npm start', () => {
     const folder = await cloneWithStub();
     const first = await stack.startReady(['npm', 'start'], folder);
     const before = stack.processes();
+    const hold = `${stack.environment.STUB_JOURNAL}.hold`;
+    writeFileSync(hold, '');
     first.child.kill('SIGKILL');
     await expect.poll(first.output, { timeout: 60_000 }).toContain('Stopping');
-    const second = await stack.startReady(['npm', 'start'], folder);
-    expect(second.output()).toContain('Waiting for the instance before');
+    const second = stack.start(['npm', 'start'], folder);
+    await expect.poll(second.output, { timeout: 60_000 }).toContain('Waiting for the instance before');
+    rmSync(hold);
+    await expect.poll(second.output, { timeout: 60_000 }).toContain('Countersign is ready');
+    stack.processes();
     expect(before.filter(isAlive)).toEqual([]);
     second.child.kill('SIGTERM');
     await stack.gone();

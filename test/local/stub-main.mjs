@@ -1,6 +1,7 @@
 // Stands in for the command line: the real supervisor around roles that do nothing but tell what happens to them.
-import { appendFileSync } from 'node:fs';
+import { appendFileSync, existsSync } from 'node:fs';
 import { createServer } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
 const built = pathToFileURL(`${process.env.STUB_BUILD}/`);
@@ -35,6 +36,8 @@ if (role === 'start') {
     const listener = await listen(server, { host: '127.0.0.1', port: Number(port) });
     onStop(async (reason) => {
       note(`${role} stops: ${reason}`);
+      // A test keeps the worker from its end for as long as this file is there.
+      while (role === 'worker' && existsSync(`${process.env.STUB_JOURNAL}.hold`)) await sleep(50);
       await listener.drain(5_000);
       note(`${role} stopped`);
     });
