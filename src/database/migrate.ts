@@ -13,12 +13,12 @@ import { tokens } from './migrations/0007-tokens.ts';
 import { enrollments } from './migrations/0008-enrollments.ts';
 import { keyRotations } from './migrations/0009-key-rotations.ts';
 import { anchors } from './migrations/0010-anchors.ts';
+import { keyAliases } from './migrations/0011-key-aliases.ts';
 import { laneRecovery } from './migrations/0012-lane-recovery.ts';
 import { eventFeed } from './migrations/0013-event-feed.ts';
 import { endpointRecovery } from './migrations/0014-endpoint-recovery.ts';
 import { webhookControl } from './migrations/0015-webhook-control.ts';
 import { retention } from './migrations/0016-retention.ts';
-import { keyAliases } from './migrations/0020-key-aliases.ts';
 import { ensurePartitions } from './partitions.ts';
 
 /** In order, for ever: an entry is never edited once it was released. */
@@ -33,7 +33,7 @@ const MIGRATIONS = [
   { name: '0008-enrollments', sql: enrollments },
   { name: '0009-key-rotations', sql: keyRotations },
   { name: '0010-anchors', sql: anchors },
-  { name: '0020-key-aliases', sql: keyAliases },
+  { name: '0011-key-aliases', sql: keyAliases },
   { name: '0012-lane-recovery', sql: laneRecovery },
   { name: '0013-event-feed', sql: eventFeed },
   { name: '0014-endpoint-recovery', sql: endpointRecovery },

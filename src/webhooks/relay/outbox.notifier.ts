@@ -50,6 +50,8 @@ export function createOutboxNotifier({
     });
     opened.on('error', drop);
     await opened.connect();
+    // A notification has nothing to keep: it need not wait for the disk.
+    await opened.query('SET synchronous_commit = off');
     return opened;
   };
 

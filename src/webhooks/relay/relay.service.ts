@@ -198,6 +198,7 @@ export function createRelayService({
 
   const loop = async (): Promise<void> => {
     while (!stopping) {
+      const begun = performance.now();
       let claimed = 0;
       try {
         const takes = handOver.takes();
@@ -210,7 +211,7 @@ export function createRelayService({
       }
       const now = performance.now();
       if (claimed > 0) lastWork = now;
-      await sleep(settings.gap);
+      await sleep(Math.max(0, begun + settings.gap - now));
       const poll = now - lastWork < 5_000 ? settings.poll : settings.idlePoll;
       if (claimed === 0) await rest(Math.min(poll, Math.max(settings.leastWait, nextToken)));
     }
