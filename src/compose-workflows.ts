@@ -52,6 +52,7 @@ export function composeWorkflows(
     tenants,
     audit,
     events,
+    commands: core.commands,
     notifier,
   });
   const commands = createWorkflowCommandRunner({

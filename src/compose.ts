@@ -84,11 +84,12 @@ export function composeCore(config: Config, { logger, name }: { logger: Logger; 
     audit,
     tokens: revocations,
   });
+  const commands = createWorkflowCommandService({ store: createWorkflowCommandStore() });
   const lanes = createLaneService({
     store: createLaneStore(),
     health: createLaneHealthStore(LANE_RECOVERY),
     notifier,
-    commands: createWorkflowCommandService({ store: createWorkflowCommandStore() }),
+    commands,
   });
   const sealing = createSubscriptionSealing({ masterKeys });
   const deliveries = createDeliveryService({
@@ -108,7 +109,6 @@ export function composeCore(config: Config, { logger, name }: { logger: Logger; 
     events,
     admittedNetworks: parseNetworks(config.webhookAllowedNetworks),
   });
-  const commands = createWorkflowCommandService({ store: createWorkflowCommandStore() });
   const signingSecrets = createSigningSecretService({
     store: createSigningSecretStore(),
     database,
@@ -132,6 +132,7 @@ export function composeCore(config: Config, { logger, name }: { logger: Logger; 
     audit,
     events,
     eventStore,
+    commands,
     issuer,
     tenants,
     applications,

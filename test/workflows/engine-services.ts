@@ -78,6 +78,7 @@ export function wireServices({
     tenants: { byId: async () => tenant },
     audit,
     events,
+    commands,
     notifier,
   });
   const bulk = composeRecoveries({

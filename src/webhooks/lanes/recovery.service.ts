@@ -7,6 +7,7 @@ import { newId } from '../../database/ids.ts';
 import type { Queryable, Unit } from '../../database/transaction.ts';
 import { ServiceError } from '../../errors/service-error.ts';
 import type { EventService } from '../../events/event.service.ts';
+import type { WorkflowCommandService } from '../../temporal/workflow-command.service.ts';
 import type { TenantService } from '../../tenants/tenant.service.ts';
 import type { EndpointCase, EndpointName, RecoveryStore } from './recovery.store.ts';
 import {
@@ -47,6 +48,7 @@ const MOST_LOOKS = 5;
 /**
  * Recoveries of endpoints.
  * @param subscriptions deactivates the subscription of an endpoint that does nothing but fail
+ * @param commands has the workflow of an endpoint that somebody acted on look at it
  * @param notifier wakes the relays when a lane has opened
  */
 export function createRecoveryService({
@@ -56,6 +58,7 @@ export function createRecoveryService({
   tenants,
   audit,
   events,
+  commands,
   notifier,
 }: {
   store: RecoveryStore;
@@ -64,6 +67,7 @@ export function createRecoveryService({
   tenants: Pick<TenantService, 'byId'>;
   audit: Pick<AuditService, 'append'>;
   events: Pick<EventService, 'emit'>;
+  commands: Pick<WorkflowCommandService, 'add'>;
   notifier: { poke(): void };
 }) {
   /** Who has nothing left to watch lets go of the lane in the state in which that was decided: what fails after that tells it anew. */
@@ -171,6 +175,9 @@ export function createRecoveryService({
         await audit.append(transaction, operatorContext(tenant, newId()), [
           { action: AUDITED[step.kind], outcome: 'success', target, data },
         ]);
+        // Whoever asked: from here on the lane counts as watched, so somebody must.
+        const { tenantId, subscriptionId: entityId } = name;
+        await commands.add(transaction, [{ tenantId, workflow: 'endpointRecovery', entityId }]);
         transaction.afterCommit(() => notifier.poke());
       });
       return look(name);
