@@ -12,8 +12,8 @@ export const ENTITY_ACTIVITIES = {
   retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '30s' },
 } as const;
 
-/** Events; a longer history is begun anew. */
-const LONGEST_HISTORY = 1_000;
+/** Events; a longer history is begun anew, before it has 1,000: what is under way when it is looked at adds some still. */
+const LONGEST_HISTORY = 900;
 const LONGEST_REASON = 500;
 
 /** Whether the workflow should be continued as new before it goes on. */

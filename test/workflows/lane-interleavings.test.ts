@@ -88,13 +88,15 @@ describe.each(['all', 'retries'] as const)('with DELIVERY_WORKFLOWS=%s', (mode) 
     expect(Object.keys(counts).every((status) => ['delivered', 'failed', 'canceled'].includes(status))).toBe(
       true,
     );
-    // Where nothing waits any more, its actor waits for the next delivery to tell that the endpoint works.
-    const [last = ''] = await engine.publish(id);
-    expect(await engine.ended(last)).toMatchObject({ status: 'delivered' });
+    // Where the last that waited was canceled, no success has told its actor that the endpoint works: the next delivery does.
+    if (steps.includes('cancel')) {
+      const [last = ''] = await engine.publish(id);
+      expect(await engine.ended(last)).toMatchObject({ status: 'delivered' });
+    }
     await eventually(
       async () => !(await engine.lane(id)).watched,
       `its actor to let go after ${steps.join(', ')}: ${JSON.stringify(await engine.lane(id))}`,
-      90_000,
+      60_000,
     );
   };
 
