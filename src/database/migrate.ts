@@ -19,6 +19,7 @@ import { eventFeed } from './migrations/0013-event-feed.ts';
 import { endpointRecovery } from './migrations/0014-endpoint-recovery.ts';
 import { webhookControl } from './migrations/0015-webhook-control.ts';
 import { retention } from './migrations/0016-retention.ts';
+import { expectedWorkflows } from './migrations/0017-expected-workflows.ts';
 import { ensurePartitions } from './partitions.ts';
 
 /** In order, for ever: an entry is never edited once it was released. */
@@ -39,6 +40,7 @@ const MIGRATIONS = [
   { name: '0014-endpoint-recovery', sql: endpointRecovery },
   { name: '0015-webhook-control', sql: webhookControl },
   { name: '0016-retention', sql: retention },
+  { name: '0017-expected-workflows', sql: expectedWorkflows },
 ] as const;
 
 /** Any constant: the advisory lock that lets one migration run at a time. */

@@ -116,6 +116,9 @@ export function createRotationStepService({
     describe: async (name: DepartingKey): Promise<{ summary: string; agentId: string } | undefined> =>
       store.describeKey(database, name),
 
+    /** Keys whose workflow should be running now, by ascending id. */
+    listExpectedWorkflows: store.listExpectedWorkflows,
+
     /**
      * Does a step if it is due, in one transaction: `switch` notes the switch and gives the old key its sunset; `warn` emits
      * `admin.agent.key.rotation_stalled`; `revoke` revokes the old key, whose sunset has come.

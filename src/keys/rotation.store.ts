@@ -2,6 +2,7 @@
 import { decodeCursor, type Page, type PageRequest, toPage } from '../database/page.ts';
 import { FIRST_USED } from '../database/statement-parts.ts';
 import type { Queryable, Unit } from '../database/transaction.ts';
+import { type ExpectedPage, type ExpectedWorkflow, pageValues } from '../temporal/expected-workflows.ts';
 import type { KeyState } from './key.ts';
 import type { KeyRotation, RotationFacts, RotationState, Transition } from './rotation.ts';
 
@@ -42,6 +43,15 @@ LEFT JOIN LATERAL (
   WHERE rotation.old_key_id = key.id ORDER BY rotation.id DESC LIMIT 1
 ) AS r ON true
 WHERE key.id = $1 AND key.tenant_id = $2`;
+
+/** What a deleted agent leaves behind needs nobody. */
+const EXPECTED = `
+(SELECT k.tenant_id AS "tenantId", k.id AS "entityId" FROM agent_keys k JOIN agents a ON a.id = k.agent_id
+ WHERE k.state = 'deprecated' AND k.id > $1 AND a.deleted_at IS NULL ORDER BY k.id LIMIT $2)
+UNION
+(SELECT r.tenant_id, r.old_key_id FROM key_rotations r JOIN agents a ON a.id = r.agent_id
+ WHERE r.ended_at IS NULL AND r.old_key_id > $1 AND a.deleted_at IS NULL ORDER BY r.old_key_id LIMIT $2)
+ORDER BY "entityId" LIMIT $2`;
 
 /** The workflow of the old key hears of the new key's first use with the commit of that use. */
 const FIRST_USE_PART = `
@@ -187,6 +197,10 @@ export function createRotationStore() {
       );
       return rows[0];
     },
+
+    /** Keys whose agentKeyRotation should be running: deprecated ones, and those that an open rotation is about. */
+    listExpectedWorkflows: async (queryable: Queryable, page: ExpectedPage): Promise<ExpectedWorkflow[]> =>
+      (await queryable.query<ExpectedWorkflow>(EXPECTED, pageValues(page))).rows,
 
     /** A key with its latest rotation; null when the key is gone. */
     readCase: async (

@@ -124,6 +124,9 @@ export function createRecoveryService({
     /** How an endpoint stands, and what is due for it. One round trip; a second one where it takes the watch up, or lets go of it. */
     look,
 
+    /** Subscriptions whose endpoint's workflow should be running now, by ascending id. */
+    listExpectedWorkflows: store.listExpectedWorkflows,
+
     /** What an operator is shown of an endpoint: its host. */
     describe: async (name: EndpointName): Promise<{ summary: string } | undefined> => {
       const found = await store.read(database, name);

@@ -1,5 +1,6 @@
 // SQL of the watch over endpoints in trouble: one read for all that is decided, and what an operator changes by hand.
 import type { Queryable } from '../../database/transaction.ts';
+import { type ExpectedPage, type ExpectedWorkflow, pageValues } from '../../temporal/expected-workflows.ts';
 import { PACED } from './lane.store.ts';
 import type { LaneFacts } from './recovery-step.ts';
 
@@ -29,6 +30,10 @@ SELECT l.active, l.deleted, l.state, lane_is_open(l) AS open, l.hold_until AS "h
 FROM lanes l JOIN subscriptions s ON s.id = l.subscription_id
 WHERE l.subscription_id = $1 AND l.tenant_id = $2`;
 
+const EXPECTED = `
+SELECT tenant_id AS "tenantId", subscription_id AS "entityId" FROM lanes
+WHERE watched AND subscription_id > $1 ORDER BY subscription_id LIMIT $2`;
+
 const MINE = 'subscription_id = $1 AND tenant_id = $2 AND active AND NOT deleted';
 
 /** SQL of endpoints' recoveries; every function runs on the caller's connection. */
@@ -42,6 +47,10 @@ export function createRecoveryStore() {
       { tenantId, subscriptionId }: EndpointName,
     ): Promise<EndpointCase | undefined> =>
       (await queryable.query<EndpointCase>(READ, [subscriptionId, tenantId])).rows[0],
+
+    /** Subscriptions whose endpointRecovery should be running: it was told of the trouble, and has not let go of the lane. */
+    listExpectedWorkflows: async (queryable: Queryable, page: ExpectedPage): Promise<ExpectedWorkflow[]> =>
+      (await queryable.query<ExpectedWorkflow>(EXPECTED, pageValues(page))).rows,
 
     /** Keeps everybody from changing the lane until the transaction ends. */
     lock: async (unit: Queryable, { tenantId, subscriptionId }: EndpointName): Promise<void> => {

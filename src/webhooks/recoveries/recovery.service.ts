@@ -158,6 +158,9 @@ export function createBulkRecoveryService({
         return recovery;
       }),
 
+    /** Recoveries whose workflow should be running now, by ascending id. */
+    listExpectedWorkflows: store.listExpectedWorkflows,
+
     /** What an operator is shown of a recovery: the receiver's host, never its path, and which deliveries. */
     describe: async (
       name: RecoveryName,

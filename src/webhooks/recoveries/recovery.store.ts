@@ -1,6 +1,7 @@
 // All SQL of recoveries. Whoever moves one on locks its row first, so that nothing is replayed twice.
 import { decodeCursor, type Page, type PageRequest, toPage } from '../../database/page.ts';
 import type { Queryable } from '../../database/transaction.ts';
+import { type ExpectedPage, type ExpectedWorkflow, pageValues } from '../../temporal/expected-workflows.ts';
 import type { Recovery, RecoveryEnd } from './recovery.ts';
 
 /** Names a recovery; of any subscription where `subscriptionId` is absent. */
@@ -27,6 +28,10 @@ INSERT INTO recoveries (id, tenant_id, subscription_id, delivery_status, since, 
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
 ON CONFLICT (subscription_id) WHERE status = 'running' DO NOTHING
 RETURNING ${COLUMNS}`;
+
+const EXPECTED = `
+SELECT tenant_id AS "tenantId", id AS "entityId" FROM recoveries
+WHERE status = 'running' AND id > $1 ORDER BY id LIMIT $2`;
 
 /** SQL of `recoveries`; every function runs on the caller's connection. */
 export function createBulkRecoveryStore() {
@@ -121,6 +126,10 @@ export function createBulkRecoveryStore() {
         [id, status, reason],
       );
     },
+
+    /** Recoveries whose bulkRecovery should be running: those that have not ended. */
+    listExpectedWorkflows: async (queryable: Queryable, page: ExpectedPage): Promise<ExpectedWorkflow[]> =>
+      (await queryable.query<ExpectedWorkflow>(EXPECTED, pageValues(page))).rows,
 
     /** Deletes recoveries that ended 30 days ago, as old as what they replayed. @returns how many, at most `limit` */
     purge: async (queryable: Queryable, limit: number): Promise<number> => {

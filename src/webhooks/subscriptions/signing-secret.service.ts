@@ -160,6 +160,9 @@ export function createSigningSecretService({
       return row && { summary: row.host, subscriptionId: name.subscriptionId, host: row.host };
     },
 
+    /** Subscriptions whose workflow should be running now, by ascending id. */
+    listExpectedWorkflows: store.listExpectedWorkflows,
+
     /**
      * Writes down that the new secret has taken over, if its overlap is over. Emits `webhook.endpoint.secret_rotated`.
      * @returns how the secrets stand afterwards

@@ -1,6 +1,7 @@
 // The SQL of signing secrets and their rotation. Both secrets of a row are sealed for it in the same way, so the next one can take over
 // as it stands.
 import type { Queryable } from '../../database/transaction.ts';
+import { type ExpectedPage, type ExpectedWorkflow, pageValues } from '../../temporal/expected-workflows.ts';
 import type { SecretCase } from './signing-secret.ts';
 
 /** A subscription's secrets, with what is told about it. */
@@ -32,6 +33,10 @@ UPDATE subscriptions SET secret_sealed = next_secret_sealed, next_secret_sealed 
   updated_at = now()
 WHERE id = $1 AND next_secret_sealed IS NOT NULL`;
 
+const EXPECTED = `
+SELECT tenant_id AS "tenantId", id AS "entityId" FROM subscriptions
+WHERE secret_overlap_ends_at IS NOT NULL AND deleted_at IS NULL AND id > $1 ORDER BY id LIMIT $2`;
+
 /** SQL of signing secrets; every function runs on the caller's connection. */
 export function createSigningSecretStore() {
   const read = async (queryable: Queryable, name: Name, lock: string): Promise<SecretRow | undefined> =>
@@ -57,6 +62,10 @@ export function createSigningSecretStore() {
 
     /** Makes a secret the only one at once, in a row that is locked. @returns the present */
     replace: (unit: Queryable, id: string, secret: Buffer): Promise<Date> => end(unit, REPLACE, [id, secret]),
+
+    /** Subscriptions whose webhookSecretRotation should be running: those in an overlap, or whose new secret has not taken over. */
+    listExpectedWorkflows: async (queryable: Queryable, page: ExpectedPage): Promise<ExpectedWorkflow[]> =>
+      (await queryable.query<ExpectedWorkflow>(EXPECTED, pageValues(page))).rows,
 
     /** The next secret of a locked row becomes the present one. */
     takeOver: async (unit: Queryable, id: string): Promise<void> => {

@@ -1,0 +1,100 @@
+// Which entities each room says should have a workflow now, page by page.
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { RequestContext } from '../../src/context.ts';
+import type { Database } from '../../src/database/database.ts';
+import type { Queryable } from '../../src/database/transaction.ts';
+import { createRotationStore } from '../../src/keys/rotation.store.ts';
+import type { ExpectedPage, ExpectedWorkflow } from '../../src/temporal/expected-workflows.ts';
+import { createRecoveryStore } from '../../src/webhooks/lanes/recovery.store.ts';
+import { createBulkRecoveryStore } from '../../src/webhooks/recoveries/recovery.store.ts';
+import { createSigningSecretStore } from '../../src/webhooks/subscriptions/signing-secret.store.ts';
+import { createRooms, createTestAgent, createTestTenant, type Rooms } from '../agents/agent-rooms.ts';
+import { insertSubscription } from '../events/fixture.ts';
+import { beginRotation, until } from '../keys/rotation-case.ts';
+import { createTestDatabase } from '../setup/database.ts';
+
+let database: Database;
+let drop: () => Promise<void>;
+let rooms: Rooms;
+let context: RequestContext;
+beforeAll(async () => {
+  ({ database, drop } = await createTestDatabase());
+  rooms = createRooms(database);
+  context = await createTestTenant(rooms);
+});
+afterAll(() => drop?.());
+
+type List = (queryable: Queryable, page: ExpectedPage) => Promise<ExpectedWorkflow[]>;
+
+/** All of them, one a page. */
+async function listAll(list: List): Promise<string[]> {
+  const found: string[] = [];
+  for (;;) {
+    const [one, ...others] = await list(database, { after: found.at(-1), limit: 1 });
+    expect(others).toEqual([]);
+    if (one === undefined) return found;
+    expect(one.tenantId).toBe(context.tenant.id);
+    found.push(one.entityId);
+  }
+}
+
+it('agentKeyRotation: keys that are deprecated or that an open rotation is about', async () => {
+  const { keys, rotations, agents } = rooms;
+  const [waiting, switched, canceled, deleted] = await Promise.all(
+    Array.from({ length: 4 }, () => beginRotation(rooms, context)),
+  );
+  await switched?.useNew();
+  await until(async () => (await switched?.read())?.state === 'overlapping');
+  await rotations.cancel(context, canceled?.agent.id ?? '', canceled?.rotation.id ?? '');
+  await agents.remove(context, deleted?.agent.id ?? '');
+  const [deprecated, revoked, ended] = await Promise.all(
+    Array.from({ length: 3 }, () => createTestAgent(rooms, context)),
+  );
+  if (!deprecated || !revoked || !ended) throw new Error('agents are missing');
+  for (const { agent, key } of [deprecated, revoked, ended])
+    await keys.deprecate(context, agent.id, key.id, { sunsetAfterSeconds: 900 });
+  await keys.revoke(context, revoked.agent.id, revoked.key.id);
+  // Past its sunset it stays with its deleted agent, and nobody has anything to do about it.
+  await database.query('UPDATE agent_keys SET sunset_at = now() WHERE id = $1', [ended.key.id]);
+  await agents.remove(context, ended.agent.id);
+  const expected = [waiting?.oldKey.id, switched?.oldKey.id, deprecated.key.id];
+  expect(await listAll(createRotationStore().listExpectedWorkflows)).toEqual(expected.sort());
+});
+
+describe('for subscriptions', () => {
+  const ids: string[] = [];
+  beforeAll(async () => {
+    for (let n = 0; n < 4; n += 1) ids.push(await insertSubscription(database, context, { filters: ['*'] }));
+  });
+  const [first, second] = [() => ids[0] ?? '', () => ids[1] ?? ''];
+
+  it('webhookSecretRotation: those with a secret that has still to take over', async () => {
+    const inOverlap = `UPDATE subscriptions SET next_secret_sealed = '\\x00', secret_overlap_ends_at = now() + $2 * interval '1 minute'`;
+    for (const [n, id] of ids.slice(0, 3).entries())
+      await database.query(`${inOverlap} WHERE id = $1`, [id, n - 1]);
+    await database.query('UPDATE subscriptions SET deleted_at = now() WHERE id = $1', [ids[2]]);
+    expect(await listAll(createSigningSecretStore().listExpectedWorkflows)).toEqual([first(), second()]);
+  });
+
+  it('endpointRecovery: those that are watched', async () => {
+    await database.query('UPDATE lanes SET watched = true WHERE subscription_id = ANY ($1)', [
+      [first(), second()],
+    ]);
+    expect(await listAll(createRecoveryStore().listExpectedWorkflows)).toEqual([first(), second()]);
+  });
+
+  it('bulkRecovery: those that have not ended', async () => {
+    const made: string[] = [];
+    for (const status of ['running', 'completed', 'running', 'canceled']) {
+      const id = randomUUID();
+      await database.query(
+        `INSERT INTO recoveries (id, tenant_id, subscription_id, delivery_status, since, until, status, matched)
+         VALUES ($1, $2, $3, 'failed', now(), now(), $4, 1)`,
+        [id, context.tenant.id, ids[made.length % 3], status],
+      );
+      if (status === 'running') made.push(id);
+    }
+    expect(await listAll(createBulkRecoveryStore().listExpectedWorkflows)).toEqual(made.sort());
+  });
+});
