@@ -1,8 +1,10 @@
 // The commands of `countersign` and their options. Each only parses, calls one composed service and prints; --json prints nothing else.
 import { Command } from 'commander';
+import type { Logger } from 'pino';
 import { registerApplicationCommands } from './applications/application.commands.ts';
 import { registerAuditCommands } from './audit/audit.commands.ts';
-import { ConfigError, loadConfig, type Role } from './config.ts';
+import { type Config, ConfigError, loadConfig, type Role } from './config.ts';
+import { registerDoctorCommand } from './doctor/doctor.commands.ts';
 import { ServiceError } from './errors/service-error.ts';
 import { LocalStackError } from './local/local-stack-error.ts';
 import { withMasterKey } from './local/master-key.ts';
@@ -16,12 +18,14 @@ export type Runtime = {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Writes one line to stdout. */
   readonly print: (line: string) => void;
+  /** Writes one line to stderr. */
+  readonly tell?: (line: string) => void;
   /** Makes the process end with this code once the command is done. */
   readonly fail: (code: number) => void;
 };
 
 /** Builds the whole command line; nothing runs before `parseAsync`. */
-export function createProgram({ env, print, fail }: Runtime): Command {
+export function createProgram({ env, print, tell = () => undefined, fail }: Runtime): Command {
   const program = new Command('countersign')
     .description('Identity for autonomous agents, and durable webhook events.')
     .version('0.1.0')
@@ -62,21 +66,37 @@ export function createProgram({ env, print, fail }: Runtime): Command {
 
   const open = async () => {
     const { composeManagement } = await import('./compose.ts');
-    const settings = await withMasterKey({ ...(await findRunningStack(env)), ...env });
-    const config = loadConfig(settings, { role: 'command' });
-    const services = composeManagement(config, createLogger({ ...config, logLevel: 'silent' }));
-    try {
-      await refuseForeignMasterKey(services);
-      return services;
-    } catch (error) {
-      await services.close();
-      throw error;
-    }
+    return openServices(env, composeManagement);
   };
   registerTenantCommands(program, { open, print });
   registerApplicationCommands(program, { open, print });
   registerAuditCommands(program, { open, print, fail });
+  registerDoctorCommand(program, {
+    open: async () => {
+      const { composeDoctor } = await import('./compose-doctor.ts');
+      return openServices(env, composeDoctor);
+    },
+    print,
+    tell,
+    fail,
+  });
   return program;
+}
+
+/** What a command works with: the service of this environment, or of the stack that runs in this folder. */
+async function openServices<
+  Services extends Parameters<typeof refuseForeignMasterKey>[0] & { close: () => Promise<void> },
+>(env: Runtime['env'], compose: (config: Config, logger: Logger) => Services): Promise<Services> {
+  const settings = await withMasterKey({ ...(await findRunningStack(env)), ...env });
+  const config = loadConfig(settings, { role: 'command' });
+  const services = compose(config, createLogger({ ...config, logLevel: 'silent' }));
+  try {
+    await refuseForeignMasterKey(services);
+    return services;
+  } catch (error) {
+    await services.close();
+    throw error;
+  }
 }
 
 /**

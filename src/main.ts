@@ -6,6 +6,7 @@ try {
   await createProgram({
     env: process.env,
     print: (line) => process.stdout.write(`${line}\n`),
+    tell: (line) => process.stderr.write(`${line}\n`),
     fail: (code) => {
       process.exitCode = code;
     },

@@ -31,6 +31,12 @@ export function deliveryWorkflowId(deliveryId: string, generation: number): stri
   return generation === 0 ? `delivery/${deliveryId}` : `delivery/${deliveryId}/${generation}`;
 }
 
+/** The delivery and generation of a workflow's id; undefined for an id that is none of a delivery. */
+export function parseDeliveryWorkflowId(workflowId: string): { id: string; generation: number } | undefined {
+  const [, id, generation = '0'] = /^delivery\/([0-9a-f-]{36})(?:\/(\d{1,9}))?$/.exec(workflowId) ?? [];
+  return id === undefined ? undefined : { id, generation: Number(generation) };
+}
+
 /**
  * Address of a workflow in Temporal's Web UI.
  * @param place.uiUrl origin of the UI, without a slash at its end

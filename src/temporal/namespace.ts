@@ -43,6 +43,20 @@ export async function ensureNamespace(
   }
 }
 
+/**
+ * What the namespace is like; nothing is made.
+ * @returns days for which closed workflows are kept, null where there is no such namespace; whether workflows can be searched for
+ */
+export async function readNamespace(
+  connection: AnyConnection,
+  { namespace }: { namespace: string },
+): Promise<{ retentionDays: number | null; attributes: boolean }> {
+  const found = await describe(connection, namespace);
+  if (found === undefined) return { retentionDays: null, attributes: false };
+  const seconds = Number(found.config?.workflowExecutionRetentionTtl?.seconds ?? RETENTION_SECONDS);
+  return { retentionDays: seconds / 86_400, attributes: await knowsSearchAttributes(connection, namespace) };
+}
+
 /** @returns whether the server takes workflows with the service's search attributes now */
 export async function knowsSearchAttributes(connection: AnyConnection, namespace: string): Promise<boolean> {
   // A query is checked against the same cache as a start.

@@ -1,7 +1,12 @@
 // Makes the service's schedules in Temporal, and brings those that are there to what this version wants. It must never start one that an
 // operator has paused.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Client, ScheduleAlreadyRunning, ScheduleOverlapPolicy } from '@temporalio/client';
+import {
+  type Client,
+  ScheduleAlreadyRunning,
+  ScheduleNotFoundError,
+  ScheduleOverlapPolicy,
+} from '@temporalio/client';
 import { RETENTION_SCHEDULE, RETENTION_WORKFLOW, TASK_QUEUES } from './names.ts';
 
 /** Minutes between two runs of retention. */
@@ -21,6 +26,21 @@ export function ensureSchedules(
   { taskQueue = TASK_QUEUES.main }: { taskQueue?: string | undefined } = {},
 ): Promise<'made' | 'changed' | 'unchanged'> {
   return client.withDeadline(Date.now() + PATIENCE.call, () => ensureRetention(client, taskQueue));
+}
+
+/** Whether the schedule of retention is there, and runs. @throws when Temporal does not answer */
+export async function findSchedule(
+  client: Pick<Client, 'schedule' | 'withDeadline'>,
+): Promise<'running' | 'paused' | 'missing'> {
+  try {
+    const { state } = await client.withDeadline(Date.now() + PATIENCE.call, () =>
+      client.schedule.getHandle(RETENTION_SCHEDULE).describe(),
+    );
+    return state.paused ? 'paused' : 'running';
+  } catch (error) {
+    if (error instanceof ScheduleNotFoundError) return 'missing';
+    throw error;
+  }
 }
 
 /**

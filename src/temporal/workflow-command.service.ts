@@ -1,5 +1,5 @@
 // Asks workflows to look at what they own, inside the transaction of the change. It must never speak to Temporal: a worker does, later.
-import type { Unit } from '../database/transaction.ts';
+import type { Queryable, Unit } from '../database/transaction.ts';
 import type { WorkflowCommand, WorkflowCommandStore } from './workflow-command.store.ts';
 
 export type { WorkflowCommand } from './workflow-command.store.ts';
@@ -14,6 +14,14 @@ export function createWorkflowCommandService({ store }: { store: WorkflowCommand
     add: async (unit: Unit, commands: readonly WorkflowCommand[]): Promise<void> => {
       if (commands.length > 0) await store.insert(unit, commands);
     },
+
+    /** Whether a command for this entity waits to be handed over. */
+    isWaiting: (queryable: Queryable, command: WorkflowCommand): Promise<boolean> =>
+      store.isWaiting(queryable, command),
+
+    /** Commands that nobody has handed over within `ageMs` milliseconds: how many, and since when the oldest. */
+    findStuck: (queryable: Queryable, ageMs: number): Promise<{ count: number; oldest: Date | null }> =>
+      store.findStuck(queryable, ageMs),
   };
 }
 

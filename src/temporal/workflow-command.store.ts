@@ -39,6 +39,28 @@ export function createWorkflowCommandStore() {
       );
     },
 
+    /** Whether a command for this entity waits to be handed over. */
+    isWaiting: async (queryable: Queryable, command: WorkflowCommand): Promise<boolean> => {
+      const { rowCount } = await queryable.query(
+        'SELECT 1 FROM workflow_commands WHERE tenant_id = $1 AND workflow = $2 AND entity_id = $3 LIMIT 1',
+        [command.tenantId, command.workflow, command.entityId],
+      );
+      return rowCount > 0;
+    },
+
+    /** Commands that wait for longer than `ageMs`: how many, and since when the oldest. */
+    findStuck: async (
+      queryable: Queryable,
+      ageMs: number,
+    ): Promise<{ count: number; oldest: Date | null }> => {
+      const { rows } = await queryable.query<{ count: number; oldest: Date | null }>(
+        `SELECT count(*)::int AS count, min(created_at) AS oldest FROM workflow_commands
+         WHERE created_at < now() - $1::float8 * interval '1 millisecond'`,
+        [ageMs],
+      );
+      return rows[0] ?? { count: 0, oldest: null };
+    },
+
     /** Takes what is due for `lease` milliseconds, the oldest first, at most `limit`. */
     claim: async (
       queryable: Queryable,

@@ -1,0 +1,85 @@
+// The wiring of `countersign doctor`: what each room expects to run, and what mends it. Like compose.ts it must hold no rule of its own.
+import type { Logger } from 'pino';
+import { composeCore } from './compose.ts';
+import type { Config } from './config.ts';
+import { newId } from './database/ids.ts';
+import { pendingMigrations } from './database/migrate.ts';
+import { createAccountsCheck } from './doctor/accounts.check.ts';
+import { createDeliveryWorkflowCheck } from './doctor/delivery-workflows.check.ts';
+import { createDoctorService } from './doctor/doctor.service.ts';
+import { createEntityWorkflowCheck, type ListExpected } from './doctor/entity-workflows.check.ts';
+import { createFoundationCheck } from './doctor/foundation.check.ts';
+import { createStuckWorkCheck } from './doctor/stuck-work.check.ts';
+import { reasonOf } from './logging.ts';
+import { KEPT_DAYS } from './retention/retention.ts';
+import { createLazyConnection, createTemporalClient } from './temporal/client.ts';
+import { type EntityWorkflow, TASK_QUEUES } from './temporal/names.ts';
+import { ensureNamespace, readNamespace } from './temporal/namespace.ts';
+import { ensureSchedules, findSchedule } from './temporal/schedules.ts';
+import { createWorkflowInspector } from './temporal/workflow.inspector.ts';
+import { createAccountStore } from './webhooks/accounts/account.store.ts';
+import { createDeliveryStarter } from './webhooks/relay/delivery.starter.ts';
+import { createDeliveryInspectionStore } from './webhooks/relay/delivery-inspection.store.ts';
+import { createRelayStore } from './webhooks/relay/relay.store.ts';
+import { createSweepService } from './webhooks/relay/sweep.service.ts';
+import { createSweepStore } from './webhooks/relay/sweep.store.ts';
+
+/** Wires the examination; nothing is asked before `examine`. */
+export function composeDoctor(config: Config, logger: Logger) {
+  const core = composeCore(config, { logger, name: 'doctor' });
+  const { database, commands } = core;
+  const connection = createLazyConnection(config.temporal);
+  const client = createTemporalClient(connection, config.temporal);
+  const inspector = createWorkflowInspector({ client });
+  const store = createDeliveryInspectionStore();
+  const relays = createRelayStore();
+  const sweep = createSweepService({
+    database,
+    store: createSweepStore(),
+    relays,
+    starter: createDeliveryStarter({ client, taskQueues: TASK_QUEUES }),
+    onFailure: (error) => logger.warn({ reason: reasonOf(error) }, 'a part of the sweep failed'),
+  });
+  const accounts = createAccountStore();
+  const expected: Readonly<Partial<Record<EntityWorkflow, ListExpected>>> = {};
+
+  const checks = [
+    createFoundationCheck({
+      pendingMigrations: () => pendingMigrations(database.sequelize),
+      readNamespace: () => readNamespace(connection, config.temporal),
+      ensureNamespace: () => ensureNamespace(connection, config.temporal),
+      findSchedule: () => findSchedule(client),
+      ensureSchedules: () => ensureSchedules(client),
+      inspector,
+      taskQueues: TASK_QUEUES,
+      keptDays: KEPT_DAYS,
+    }),
+    createStuckWorkCheck({ database, store, commands, sweep }),
+    createDeliveryWorkflowCheck({
+      database,
+      store,
+      inspector,
+      restart: ({ id, generation }) =>
+        relays.restart(database, { deliveryId: id, generation, outboxId: newId() }),
+    }),
+    ...Object.entries(expected).map(([workflow, listExpected]) =>
+      createEntityWorkflowCheck({
+        workflow: workflow as EntityWorkflow,
+        listExpected,
+        database,
+        inspector,
+        commands,
+      }),
+    ),
+    createAccountsCheck({ read: () => accounts.standing(database, KEPT_DAYS + 1) }),
+  ];
+  return {
+    doctor: createDoctorService({ checks, reasonOf }),
+    /** For the check of the master keys. */
+    issuer: core.issuer,
+    close: async () => {
+      await connection.close();
+      await core.close();
+    },
+  };
+}

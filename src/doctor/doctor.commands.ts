@@ -1,0 +1,115 @@
+// `countersign doctor`: examines the service and says what is wrong. With --json nothing but the report goes to stdout.
+import type { Command } from 'commander';
+import type { DoctorService } from './doctor.service.ts';
+import { type CheckReport, type Finding, isWell, type Outcome } from './finding.ts';
+
+/** Opens the services for one command; `close` lets the process end. */
+type Open = () => Promise<{ doctor: DoctorService; close: () => Promise<void> }>;
+
+type Options = { fix?: true; json?: true };
+
+/** Findings that the JSON answer lists, and lines that a person sees of one check; all are counted. */
+const MOST = { listed: 1_000, shown: 20 } as const;
+
+/** Milliseconds between two lines of progress. */
+const PROGRESS = 5_000;
+
+/**
+ * Adds `doctor`.
+ * @param print writes one line to stdout
+ * @param tell writes one line of progress to stderr
+ * @param fail makes the process end with this code
+ */
+export function registerDoctorCommand(
+  program: Command,
+  {
+    open,
+    print,
+    tell,
+    fail,
+  }: {
+    open: Open;
+    print: (line: string) => void;
+    tell: (line: string) => void;
+    fail: (code: number) => void;
+  },
+): void {
+  program
+    .command('doctor')
+    .description(
+      'find rows without their workflow, workflows without their row, and what nothing moves; ends with 1 when something is left',
+    )
+    .option('--fix', 'mend what can be mended')
+    .option('--json', 'print the report only')
+    .action(async (options: Options) => {
+      const services = await open();
+      try {
+        const fix = options.fix === true;
+        const listed: (Finding & { outcome: Outcome })[] = [];
+        const shown = new Map<string, number>();
+        let told = performance.now();
+        const reports = await services.doctor.examine(
+          { fix },
+          {
+            onFinding: (finding, outcome) => {
+              if (listed.length < MOST.listed) listed.push({ ...finding, outcome });
+              const count = (shown.get(finding.check) ?? 0) + 1;
+              shown.set(finding.check, count);
+              if (options.json === undefined && count <= MOST.shown) print(describeFinding(finding, outcome));
+            },
+            onProgress: ({ check, looked }) => {
+              if (performance.now() - told < PROGRESS) return;
+              told = performance.now();
+              tell(`${check.name}: ${looked} looked at`);
+            },
+            onCheck: (report, { title }) => {
+              if (options.json === undefined) for (const line of describeReport(report, title)) print(line);
+            },
+          },
+        );
+        const well = isWell(reports);
+        if (options.json) print(JSON.stringify({ well, checks: reports, findings: listed.map(present) }));
+        else print(conclude(reports, fix));
+        if (!well) fail(1);
+      } finally {
+        await services.close();
+      }
+    });
+}
+
+const OUTCOMES: Readonly<Record<Outcome, string>> = {
+  mended: ' (mended)',
+  asked: ' (asked for; not seen yet)',
+  left: '',
+};
+
+function describeFinding({ code, subject, tenantId, detail }: Finding, outcome: Outcome): string {
+  const whose = tenantId === undefined ? '' : ` of tenant ${tenantId}`;
+  return `  ${code}: ${subject}${whose}: ${detail}${OUTCOMES[outcome]}`;
+}
+
+function describeReport({ looked, found, failure }: CheckReport, title: string): string[] {
+  if (failure !== null) return [`✗ ${title}: could not look: ${failure}`];
+  const more = found > MOST.shown ? [`  … ${found - MOST.shown} more (--json lists ${MOST.listed})`] : [];
+  return [...more, `${found === 0 ? '✓' : '✗'} ${title}: ${looked} looked at, ${found} found`];
+}
+
+function conclude(reports: readonly CheckReport[], fix: boolean): string {
+  const sum = (read: (report: CheckReport) => number) =>
+    reports.reduce((total, report) => total + read(report), 0);
+  const [found, mended, asked] = [sum((r) => r.found), sum((r) => r.mended), sum((r) => r.asked)];
+  const blind = reports.filter(({ failure }) => failure !== null).length;
+  const unseen = blind === 0 ? '' : ` ${blind} of ${reports.length} checks could not look.`;
+  if (found === 0) return blind === 0 ? 'All is well.' : `Nothing was found.${unseen}`;
+  if (!fix) return `${found} found.${unseen} countersign doctor --fix mends what can be mended.`;
+  return `${found} found, ${mended} mended, ${asked} asked for, ${found - mended - asked} left.${unseen}`;
+}
+
+const present = ({ check, code, subject, tenantId, detail, outcome }: Finding & { outcome: Outcome }) => ({
+  check,
+  code,
+  subject,
+  tenant_id: tenantId ?? null,
+  detail,
+  outcome,
+});

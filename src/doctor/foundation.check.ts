@@ -1,0 +1,98 @@
+// Looks at what everything else stands on: the schema, the namespace, the schedule, workers that poll.
+import type { TaskQueues } from '../temporal/names.ts';
+import type { WorkflowInspector } from '../temporal/workflow.inspector.ts';
+import type { Check, Reporter } from './finding.ts';
+
+/** What the namespace is like. `retentionDays` null: there is no such namespace. */
+export type NamespaceState = { readonly retentionDays: number | null; readonly attributes: boolean };
+
+/**
+ * @param options.pendingMigrations names of those that the database has not had
+ * @param options.ensureSchedules makes what is missing @param options.ensureNamespace likewise
+ */
+export function createFoundationCheck({
+  pendingMigrations,
+  readNamespace,
+  ensureNamespace,
+  findSchedule,
+  ensureSchedules,
+  inspector,
+  taskQueues,
+  keptDays,
+}: {
+  pendingMigrations: () => Promise<readonly string[]>;
+  readNamespace: () => Promise<NamespaceState>;
+  ensureNamespace: () => Promise<'ok' | 'degraded'>;
+  findSchedule: () => Promise<'running' | 'paused' | 'missing'>;
+  ensureSchedules: () => Promise<unknown>;
+  inspector: Pick<WorkflowInspector, 'countPollers'>;
+  taskQueues: TaskQueues;
+  keptDays: number;
+}): Check {
+  async function checkNamespace({ found }: Reporter): Promise<void> {
+    const { retentionDays, attributes } = await readNamespace();
+    const mend = async () => ((await ensureNamespace()) === 'ok' ? ('mended' as const) : ('asked' as const));
+    const subject = 'namespace';
+    if (retentionDays === null) {
+      await found({ code: 'namespace_missing', subject, detail: 'Temporal does not know it' }, mend);
+      return;
+    }
+    if (retentionDays < keptDays) {
+      const detail = `closed workflows are kept ${retentionDays} days, deliveries ${keptDays}`;
+      await found({ code: 'namespace_retention', subject, detail }, mend);
+    }
+    if (!attributes) {
+      const detail = 'search attributes are missing: workflows cannot be searched for';
+      await found({ code: 'search_attributes_missing', subject, detail }, mend);
+    }
+  }
+
+  async function checkSchedule({ found }: Reporter): Promise<void> {
+    const state = await findSchedule();
+    const subject = 'schedule retention';
+    if (state === 'missing')
+      await found({ code: 'schedule_missing', subject, detail: 'nothing old is removed' }, async () => {
+        await ensureSchedules();
+        return (await findSchedule()) === 'running' ? 'mended' : 'asked';
+      });
+    if (state === 'paused')
+      await found({
+        code: 'schedule_paused',
+        subject,
+        detail: 'somebody has paused it: nothing old is removed until it is unpaused',
+      });
+  }
+
+  async function checkPollers({ found, looked }: Reporter): Promise<void> {
+    const wanted = [
+      { queue: taskQueues.main, kind: 'workflow' },
+      { queue: taskQueues.main, kind: 'activity' },
+      { queue: taskQueues.attempts, kind: 'activity' },
+      { queue: taskQueues.slow, kind: 'activity' },
+    ] as const;
+    for (const { queue, kind } of wanted) {
+      looked(1);
+      if ((await inspector.countPollers(queue, kind)) > 0) continue;
+      const detail = `no worker has asked it for ${kind} tasks within the last minutes`;
+      await found({ code: 'no_worker', subject: `task queue ${queue}`, detail });
+    }
+  }
+
+  return {
+    name: 'foundation',
+    title: 'the schema, the namespace, the schedule and the workers',
+    examine: async (reporter) => {
+      const pending = await pendingMigrations();
+      reporter.looked(3);
+      if (pending.length > 0)
+        await reporter.found({
+          code: 'migration_pending',
+          subject: 'database',
+          detail: `${pending.join(', ')} did not run: countersign migrate`,
+        });
+      await checkNamespace(reporter);
+      await checkSchedule(reporter);
+      await checkPollers(reporter);
+    },
+  };
+}

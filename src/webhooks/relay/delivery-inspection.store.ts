@@ -1,0 +1,103 @@
+// SQL that holds deliveries against what moves them. It reads only, a page at a time, so that it may run beside any load.
+import type { Queryable } from '../../database/transaction.ts';
+
+/** An unfinished delivery whose workflow of this generation was started. */
+export type StartedDelivery = {
+  readonly id: string;
+  readonly tenantId: string;
+  readonly generation: number;
+  readonly nextAttemptAt: Date | null;
+};
+
+/** Work that nobody has taken although it could have been: how much, and since when the oldest waits. */
+export type StuckWork = { readonly count: number; readonly oldest: Date | null };
+
+const NO_ID = '00000000-0000-0000-0000-000000000000';
+const STARTED = `
+SELECT id, tenant_id AS "tenantId", generation, next_attempt_at AS "nextAttemptAt" FROM deliveries
+WHERE status IN ('pending', 'retrying') AND started_generation IS NOT NULL AND started_generation = generation`;
+
+// The index of the overdue ones holds them all by their time.
+const TIMED = `${STARTED} AND (next_attempt_at, id) > ($1, $2::uuid) ORDER BY next_attempt_at, id LIMIT $3`;
+const UNTIMED = `${STARTED} AND next_attempt_at IS NULL AND id > $1::uuid ORDER BY id LIMIT $2`;
+
+const STUCK_COMMANDS = `
+SELECT count(*)::int AS count, min(created_at) AS oldest FROM outbox
+WHERE kind = 'command' AND created_at < now() - $1::float8 * interval '1 millisecond'`;
+
+/** A claim of a relay that is dead for a minute is nobody's: the next relay takes it over. */
+const DEAD_CLAIMS = `
+SELECT count(*)::int AS count, min(o.created_at) AS oldest FROM outbox o
+WHERE o.claimed_by IS NOT NULL
+  AND NOT EXISTS (SELECT 1 FROM relays r WHERE r.instance = o.claimed_by AND r.seen_at > now() - interval '1 minute')`;
+
+/** Rows counted at most: more need no exact number. */
+const MOST = 100_000;
+
+const DELETED = `
+SELECT count(*)::int AS count, min(created_at) AS oldest FROM (
+  SELECT d.created_at FROM lanes l JOIN deliveries d ON d.subscription_id = l.subscription_id
+  WHERE l.deleted AND d.status IN ('pending', 'retrying') LIMIT ${MOST}) AS counted`;
+
+const PARKED = `
+SELECT count(*)::int AS count, min(created_at) AS oldest FROM (
+  SELECT d.created_at FROM deliveries d JOIN lanes l ON l.subscription_id = d.subscription_id
+  WHERE d.waiting_epoch IS NOT NULL AND d.status IN ('pending', 'retrying') AND lane_is_open(l)
+    AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.delivery_id = d.id AND o.kind = 'wake') LIMIT ${MOST}) AS counted`;
+
+/** SQL of an examination of deliveries. */
+export function createDeliveryInspectionStore() {
+  const readStuck = async (
+    queryable: Queryable,
+    text: string,
+    values: readonly unknown[] = [],
+  ): Promise<StuckWork> =>
+    (await queryable.query<StuckWork>(text, values)).rows[0] ?? { count: 0, oldest: null };
+
+  return {
+    /** All unfinished deliveries with a workflow of their own, those with a time first. */
+    async *listStarted(queryable: Queryable, limit: number): AsyncGenerator<StartedDelivery[]> {
+      for (let after: StartedDelivery | undefined; ; ) {
+        const place = [after?.nextAttemptAt ?? '-infinity', after?.id ?? NO_ID, limit];
+        const { rows } = await queryable.query<StartedDelivery>(TIMED, place);
+        if (rows.length > 0) yield rows;
+        if (rows.length < limit) break;
+        after = rows.at(-1);
+      }
+      for (let after = NO_ID; ; ) {
+        const { rows } = await queryable.query<StartedDelivery>(UNTIMED, [after, limit]);
+        if (rows.length > 0) yield rows;
+        if (rows.length < limit) break;
+        after = rows.at(-1)?.id ?? after;
+      }
+    },
+
+    /** Which of these are unfinished in this generation, or were not handed over yet: their workflow may run. */
+    listUnfinished: async (
+      queryable: Queryable,
+      deliveries: readonly { id: string; generation: number }[],
+    ): Promise<{ id: string; generation: number }[]> => {
+      const { rows } = await queryable.query<{ id: string; generation: number }>(
+        `SELECT d.id, asked.generation FROM unnest($1::uuid[], $2::int[]) AS asked (id, generation)
+         JOIN deliveries d ON d.id = asked.id AND d.generation = asked.generation AND d.status IN ('pending', 'retrying')`,
+        [deliveries.map(({ id }) => id), deliveries.map(({ generation }) => generation)],
+      );
+      return rows;
+    },
+
+    /** Intents of people that no relay has handed over within `ageMs` milliseconds. */
+    findStuckCommands: (queryable: Queryable, ageMs: number): Promise<StuckWork> =>
+      readStuck(queryable, STUCK_COMMANDS, [ageMs]),
+
+    /** Work that a relay took and that died with it. */
+    findDeadClaims: (queryable: Queryable): Promise<StuckWork> => readStuck(queryable, DEAD_CLAIMS),
+
+    /** Unfinished deliveries of deleted subscriptions. */
+    findOfDeleted: (queryable: Queryable): Promise<StuckWork> => readStuck(queryable, DELETED),
+
+    /** Deliveries that wait for a lane which is open, with nothing that would wake them. */
+    findParked: (queryable: Queryable): Promise<StuckWork> => readStuck(queryable, PARKED),
+  };
+}
+
+export type DeliveryInspectionStore = ReturnType<typeof createDeliveryInspectionStore>;
