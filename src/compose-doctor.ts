@@ -8,6 +8,7 @@ import { createAccountsCheck } from './doctor/accounts.check.ts';
 import { createDeliveryWorkflowCheck } from './doctor/delivery-workflows.check.ts';
 import { createDoctorService } from './doctor/doctor.service.ts';
 import { createEntityWorkflowCheck, type ListExpected } from './doctor/entity-workflows.check.ts';
+import type { Check } from './doctor/finding.ts';
 import { createFoundationCheck } from './doctor/foundation.check.ts';
 import { createStuckWorkCheck } from './doctor/stuck-work.check.ts';
 import { reasonOf } from './logging.ts';
@@ -43,35 +44,46 @@ export function composeDoctor(config: Config, logger: Logger) {
   const accounts = createAccountStore();
   const expected: Readonly<Partial<Record<EntityWorkflow, ListExpected>>> = {};
 
+  let reached: Promise<void> | undefined;
+  const needing = (check: Check): Check => ({
+    ...check,
+    require: () => {
+      reached ??= connection.ensureConnected();
+      return reached;
+    },
+  });
+
   const checks = [
-    createFoundationCheck({
-      pendingMigrations: () => pendingMigrations(database.sequelize),
-      readNamespace: () => readNamespace(connection, config.temporal),
-      ensureNamespace: () => ensureNamespace(connection, config.temporal),
-      findSchedule: () => findSchedule(client),
-      ensureSchedules: () => ensureSchedules(client),
-      inspector,
-      taskQueues: TASK_QUEUES,
-      keptDays: KEPT_DAYS,
-    }),
     createStuckWorkCheck({ database, store, commands, sweep }),
-    createDeliveryWorkflowCheck({
-      database,
-      store,
-      inspector,
-      restart: ({ id, generation }) =>
-        relays.restart(database, { deliveryId: id, generation, outboxId: newId() }),
-    }),
-    ...Object.entries(expected).map(([workflow, listExpected]) =>
-      createEntityWorkflowCheck({
-        workflow: workflow as EntityWorkflow,
-        listExpected,
-        database,
-        inspector,
-        commands,
-      }),
-    ),
     createAccountsCheck({ read: () => accounts.standing(database, KEPT_DAYS + 1) }),
+    ...[
+      createFoundationCheck({
+        pendingMigrations: () => pendingMigrations(database.sequelize),
+        readNamespace: () => readNamespace(connection, config.temporal),
+        ensureNamespace: () => ensureNamespace(connection, config.temporal),
+        findSchedule: () => findSchedule(client),
+        ensureSchedules: () => ensureSchedules(client),
+        inspector,
+        taskQueues: TASK_QUEUES,
+        keptDays: KEPT_DAYS,
+      }),
+      createDeliveryWorkflowCheck({
+        database,
+        store,
+        inspector,
+        restart: ({ id, generation }) =>
+          relays.restart(database, { deliveryId: id, generation, outboxId: newId() }),
+      }),
+      ...Object.entries(expected).map(([workflow, listExpected]) =>
+        createEntityWorkflowCheck({
+          workflow: workflow as EntityWorkflow,
+          listExpected,
+          database,
+          inspector,
+          commands,
+        }),
+      ),
+    ].map(needing),
   ];
   return {
     doctor: createDoctorService({ checks, reasonOf }),

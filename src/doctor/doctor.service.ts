@@ -21,6 +21,7 @@ export function createDoctorService({
     const counts = { mended: 0, asked: 0, left: 0 };
     let failure: string | null = null;
     try {
+      await check.require?.();
       await check.examine({
         looked: (count) => {
           looked += count;

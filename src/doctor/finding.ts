@@ -33,6 +33,8 @@ export type Check = {
   readonly name: string;
   /** What is looked at: `key-rotation/… and their rows`. */
   readonly title: string;
+  /** Throws at once when what the check asks cannot be had, so that it need not wait for each question. */
+  readonly require?: (() => Promise<void>) | undefined;
   readonly examine: (reporter: Reporter) => Promise<void>;
 };
 
