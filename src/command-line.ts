@@ -11,6 +11,7 @@ import { withMasterKey } from './local/master-key.ts';
 import { findRunningStack } from './local/running-stack.ts';
 import { createLogger } from './logging.ts';
 import { refuseForeignMasterKey } from './start-checks.ts';
+import { registerWorkerVersionCommands } from './temporal/worker-version.commands.ts';
 import { registerTenantCommands } from './tenants/tenant.commands.ts';
 
 /** What the commands need from outside; tests give their own. */
@@ -79,6 +80,18 @@ export function createProgram({ env, print, tell = () => undefined, fail }: Runt
     print,
     tell,
     fail,
+  });
+  registerWorkerVersionCommands(program, {
+    print,
+    open: async () => {
+      const { createLazyConnection } = await import('./temporal/client.ts');
+      const { createWorkerVersions } = await import('./temporal/worker-version.ts');
+      // Needs neither the database nor a master key.
+      const { temporal } = loadConfig({ ...(await findRunningStack(env)), ...env }, { role: 'migrate' });
+      const connection = createLazyConnection(temporal);
+      const versions = createWorkerVersions({ connection, namespace: temporal.namespace });
+      return { versions, close: () => connection.close() };
+    },
   });
   return program;
 }

@@ -52,7 +52,11 @@ export function composeDelivery(
   });
   const onFailure = (error: unknown) =>
     logger.warn({ reason: reasonOf(error) }, 'the relay waits and tries again');
-  const starter = createDeliveryStarter({ client, taskQueues: TASK_QUEUES });
+  const starter = createDeliveryStarter({
+    client,
+    taskQueues: TASK_QUEUES,
+    eager: config.workerBuildId === undefined,
+  });
   const relays = createRelayStore();
   const relay = createRelayService({
     database,

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import {
+  buildId,
   databaseUrl,
   grpcAddress,
   masterKeys,
@@ -68,6 +69,7 @@ const schema = z.object({
   TRUSTED_PROXIES: networks.default([]),
   API_PROCESSES: processes.default(1),
   WORKER_PROCESSES: processes.default(1),
+  WORKER_BUILD_ID: buildId.optional(),
   DELIVERY_WORKFLOWS: oneOf(['all', 'retries']).default('all'),
   METRICS_PORT: port.default(9464),
   BACKLOG_LIMIT: wholeNumber(1, 1_000_000_000).default(1_000_000),
@@ -165,6 +167,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>, op
     trustedProxies: values.TRUSTED_PROXIES,
     apiProcesses: values.API_PROCESSES,
     workerProcesses: values.WORKER_PROCESSES,
+    workerBuildId: values.WORKER_BUILD_ID,
     deliveryWorkflows: values.DELIVERY_WORKFLOWS,
     metricsPort: values.METRICS_PORT,
     backlogLimit: values.BACKLOG_LIMIT,

@@ -16,6 +16,7 @@ import { connectNatively, createTemporalClient, probeTemporal } from './temporal
 import { TASK_QUEUES } from './temporal/names.ts';
 import { keepSchedules } from './temporal/schedules.ts';
 import { createDeliveryWorker, installTemporalRuntime } from './temporal/worker.ts';
+import { createWorkerVersions, warnUnlessCurrent, workerVersionOf } from './temporal/worker-version.ts';
 
 /** Runs until it is told to stop, then lets attempts under way finish. */
 export async function runWorker(config: Config): Promise<void> {
@@ -69,6 +70,7 @@ export async function runWorker(config: Config): Promise<void> {
     connection,
     namespace,
     taskQueues: TASK_QUEUES,
+    version: workerVersionOf(config),
     activities: createActivities({
       attempts,
       records,
@@ -108,6 +110,8 @@ export async function runWorker(config: Config): Promise<void> {
   }
 
   const running = worker.run();
+  if (config.workerBuildId !== undefined)
+    warnUnlessCurrent(createWorkerVersions({ connection, namespace }), config.workerBuildId, logger);
   const relaying = await relay.start();
   const sweeping = sweep.start();
   const sealing = sealer.start();

@@ -2,6 +2,8 @@
 // repeated or ended early changes nothing but when.
 import {
   ApplicationFailure,
+  ContinueAsNew,
+  continueAsNew,
   defineQuery,
   isCancellation,
   proxyActivities,
@@ -10,6 +12,7 @@ import {
 } from '@temporalio/workflow';
 import type { RetentionActivities } from '../activities/retention.ts';
 import { describeReport, type RetentionReport, type StepResult } from '../src/retention/retention.ts';
+import { isHistoryLong } from './entity.ts';
 
 /** What the run does, and what it has done. */
 export type RetentionState = {
@@ -17,6 +20,9 @@ export type RetentionState = {
   readonly report: RetentionReport;
   readonly failed: readonly string[];
 };
+
+/** What the runs before this one did, when a history was begun anew: calls of the step that was under way, and what came of all. */
+type Progress = RetentionState & { readonly calls: number };
 
 const state = defineQuery<RetentionState>('state');
 
@@ -33,26 +39,32 @@ const activities = proxyActivities<RetentionActivities>({
 /**
  * Makes the partitions of the next days, ends deliveries that are too old, accounts for each day's, and removes what is older than it is
  * kept. Source: Specification, "Delivery" and "Retention".
+ * @param before only where a history is begun anew
  * @returns rows or partitions by step
  * @throws when a step failed; the others were done
  */
-export async function retention(): Promise<RetentionReport> {
-  const report: Record<string, number> = {};
-  const failed: string[] = [];
+export async function retention(before?: Progress): Promise<RetentionReport> {
+  const report: Record<string, number> = { ...before?.report };
+  const failed: string[] = [...(before?.failed ?? [])];
   let doing = 'beginning';
+  let resumed = before === undefined;
   setHandler(state, () => ({ doing, report, failed }));
 
   const perform = async (step: string, call: (summary: string) => Promise<StepResult>): Promise<void> => {
+    if (!resumed && step !== before?.doing) return;
+    let calls = resumed ? 0 : (before?.calls ?? 0);
+    resumed = true;
     doing = step;
     setCurrentDetails(`Under way: ${step}.\n\n${describeReport(report, failed)}`);
     try {
-      for (let calls = 0, more = true; more && calls < MOST_CALLS; calls += 1) {
+      for (let more = true; more && calls < MOST_CALLS; calls += 1) {
+        if (isHistoryLong()) await continueAsNew<typeof retention>({ doing, calls, report, failed });
         const result = await call(step);
         report[step] = (report[step] ?? 0) + result.count;
         more = result.more;
       }
     } catch (error) {
-      if (isCancellation(error)) throw error;
+      if (isCancellation(error) || error instanceof ContinueAsNew) throw error;
       failed.push(step);
     }
   };
@@ -69,7 +81,10 @@ export async function retention(): Promise<RetentionReport> {
   await perform('partitions dropped', (summary) =>
     activities.dropPartitions.executeWithOptions({ summary }, []),
   );
-  for (const name of await activities.listPurges())
+  for (const name of await activities.listPurges.executeWithOptions(
+    { summary: 'what there is to remove' },
+    [],
+  ))
     await perform(name, (summary) => activities.purge.executeWithOptions({ summary }, [name]));
 
   doing = 'ended';

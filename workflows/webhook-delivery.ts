@@ -138,7 +138,8 @@ export async function webhookDelivery(input: DeliveryInput): Promise<DeliveryRes
       doing = 'recording';
       setCurrentDetails(`Attempt ${settled.report.n} was made; its record waits for the database.`);
       const { report } = settled;
-      const recorded = await remote.recordAttempt(report);
+      const summary = `the record of attempt ${report.n}`;
+      const recorded = await remote.recordAttempt.executeWithOptions({ summary }, [report]);
       settled = { kind: 'settled', ...recorded, slow: isSlow(report.durationMs) };
     }
     last = settled.last ?? last;

@@ -23,6 +23,9 @@ export type TaskQueues = { readonly main: string; readonly attempts: string; rea
 
 export const TASK_QUEUES: TaskQueues = { main: 'countersign', attempts: 'attempts', slow: 'attempts-slow' };
 
+/** Name of the deployment that all versions of the workers belong to. */
+export const WORKER_DEPLOYMENT = 'countersign';
+
 /**
  * Id of a delivery's workflow: `delivery/<id>`, for a replay `delivery/<id>/<generation>`. One id runs at most once.
  * @param generation 0 for the first, one more for each replay

@@ -6,10 +6,12 @@ import {
   type NativeConnection,
   Runtime,
   Worker,
+  type WorkerOptions,
   type WorkflowBundleOption,
 } from '@temporalio/worker';
 import type { Activities } from '../../activities/index.ts';
 import type { TaskQueues } from './names.ts';
+import type { WorkerVersion } from './worker-version.ts';
 
 /** How much one worker process does at once. */
 const WORKER_LIMITS = {
@@ -50,6 +52,7 @@ export function installTemporalRuntime(
 /**
  * Makes the workers of one process; they poll from `run` until `shutdown`.
  * @param options.workflows a bundle; without one the prebuilt bundle, and where there is none, the sources
+ * @param options.version what these workers are to Temporal: work comes to them while it is current. Without it, whatever is there does
  * @returns `run`, which rejects when a worker fails, and `shutdown`, which lets attempts under way finish and then lets `run` resolve
  */
 export async function createDeliveryWorker({
@@ -59,6 +62,7 @@ export async function createDeliveryWorker({
   activities,
   workflows,
   limits = WORKER_LIMITS,
+  version,
 }: {
   connection: NativeConnection;
   namespace: string;
@@ -66,8 +70,9 @@ export async function createDeliveryWorker({
   activities: Partial<Activities>;
   workflows?: WorkflowBundleOption | undefined;
   limits?: typeof WORKER_LIMITS | undefined;
+  version?: WorkerVersion | undefined;
 }) {
-  const shared = { connection, namespace, activities, ...WORKER_SHUTDOWN };
+  const shared = { connection, namespace, activities, ...WORKER_SHUTDOWN, ...versioning(version) };
   const main = await Worker.create({
     ...shared,
     ...workflowSource(workflows),
@@ -106,6 +111,18 @@ export async function createDeliveryWorker({
 
 function stop(workers: readonly Worker[]): void {
   for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown();
+}
+
+/** A workflow goes on with whatever version is current: it may wait for a month, and must not wait for workers that are gone. */
+function versioning(version: WorkerVersion | undefined): Pick<WorkerOptions, 'workerDeploymentOptions'> {
+  if (version === undefined) return {};
+  return {
+    workerDeploymentOptions: {
+      version,
+      useWorkerVersioning: true,
+      defaultVersioningBehavior: 'AUTO_UPGRADE',
+    },
+  };
 }
 
 function workflowSource(workflows: WorkflowBundleOption | undefined) {

@@ -30,6 +30,7 @@ describe('a wrong setting', () => {
     ['API_PROCESSES', '0', 'must be a whole number from 1 to 99, or auto'],
     ['NODE_ENV', 'banana', 'must be one of production, development, test'],
     ['LOG_FORMAT', 'xml', 'must be one of pretty, json'],
+    ['WORKER_BUILD_ID', 'build 7', 'must be 1 to 128 letters, digits, dots, hyphens and underscores'],
     ['DELIVERY_WORKFLOWS', 'some', 'must be one of all, retries'],
     ['PUBLIC_URL', 'localhost', 'must be an absolute http or https URL'],
     ['PUBLIC_URL', 'https://a.example/b', 'must be an origin: no path, query, fragment or credentials'],

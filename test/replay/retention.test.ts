@@ -16,6 +16,7 @@ const SCENARIOS: Record<string, (service: RetentionService) => RetentionService>
       purge: async () => ({ count: 1_000, more: --left > 0 }),
     };
   },
+  'nothing-to-purge': (service) => ({ ...service, purgeNames: () => [] }),
   incomplete: (service) => ({
     ...service,
     purgeNames: () => ['challenges', 'revocations'],

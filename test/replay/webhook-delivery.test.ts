@@ -2,6 +2,9 @@
 import { createEngine, type DeliveryEngine, eventually } from '../workflows/delivery-engine.ts';
 import { describeHistories } from './describe-histories.ts';
 
+/** How many records of 2xx the database does not take. */
+let refusals = 0;
+
 /** Each makes one delivery, and answers with its id and generation once its workflow is over. */
 const SCENARIOS: Record<string, (engine: DeliveryEngine) => Promise<[id: string, generation: number]>> = {
   'delivered-in-task': async (engine) => {
@@ -53,6 +56,12 @@ const SCENARIOS: Record<string, (engine: DeliveryEngine) => Promise<[id: string,
     await engine.deliveries.cancel(engine.context, delivery);
     return [delivery, 0];
   },
+  'recorded-later': async (engine) => {
+    const { id } = await engine.subscribe();
+    refusals = 1;
+    const [delivery = ''] = await engine.publish(id);
+    return [delivery, 0];
+  },
   replayed: async (engine) => {
     const { id, path } = await engine.subscribe({ delaysMs: [] });
     engine.receiver.answer(path, (_, count) => ({ status: count < 2 ? 500 : 200 }));
@@ -69,7 +78,16 @@ describeHistories({
   scenarios: SCENARIOS,
   start: async () => {
     const engine = await createEngine();
-    await engine.startProcess();
+    await engine.startProcess({
+      store: (store) => ({
+        ...store,
+        recordDelivered: async (queryable, successes) => {
+          if (refusals === 0) return store.recordDelivered(queryable, successes);
+          refusals -= 1;
+          throw new Error('the database is away');
+        },
+      }),
+    });
     return engine;
   },
   record: async (engine, scenario) => {

@@ -19,6 +19,7 @@ import {
   type TaskQueues,
 } from '../../src/temporal/names.ts';
 import { createDeliveryWorker, installTemporalRuntime } from '../../src/temporal/worker.ts';
+import type { WorkerVersion } from '../../src/temporal/worker-version.ts';
 import { createWorkflowCommandRunner } from '../../src/temporal/workflow-command.runner.ts';
 import { createWorkflowCommandStore } from '../../src/temporal/workflow-command.store.ts';
 import { createAttemptMonitor } from '../../src/webhooks/deliveries/attempt.monitor.ts';
@@ -49,6 +50,10 @@ import { wireServices } from './engine-services.ts';
 import { type ScriptedReceiver, startScriptedReceiver } from './scripted-receiver.ts';
 
 export type EngineOptions = {
+  /** A build of the workers, on a connection of its own. */
+  version?: WorkerVersion;
+  /** Comes between workflows and what they call, in this process. */
+  wrap?: (activities: EngineActivities) => EngineActivities;
   store?: (store: AttemptStore) => AttemptStore;
   lanes?: Partial<Pick<LaneService, 'noteFailure' | 'noteSuccess'>>;
 };
@@ -154,15 +159,18 @@ export async function createEngine(
     } = {},
   ) {
     const { monitor, occupancy, attempts, records } = createAttempts(options);
+    const own =
+      options.version === undefined ? undefined : await NativeConnection.connect({ address: server.address });
     const worker =
       options.worker === false
         ? undefined
         : await createDeliveryWorker({
-            connection,
+            connection: own ?? connection,
+            version: options.version,
             namespace,
             taskQueues,
             activities: {
-              ...wrap({
+              ...(options.wrap ?? wrap)({
                 ...createWebhookDeliveryActivities({ attempts, records }),
                 ...createEndpointRecoveryActivities({ recovery: services.recoveries }),
               }),
@@ -175,7 +183,10 @@ export async function createEngine(
     const relay = createRelayService({
       database,
       store: relayStore,
-      starter,
+      starter:
+        own === undefined
+          ? starter
+          : createDeliveryStarter({ client: createTemporalClient(own, { namespace }), taskQueues }),
       monitor,
       occupancy,
       lanes: services.lanes,
@@ -192,6 +203,7 @@ export async function createEngine(
       await started?.stop();
       worker?.shutdown();
       await running;
+      await own?.close();
     };
     stops.push(stop);
     return { relay, attempts, records, stop };
@@ -203,6 +215,9 @@ export async function createEngine(
     context,
     receiver,
     client,
+    connection,
+    namespace,
+    taskQueues,
     starter,
     relayStore,
     notifier,

@@ -39,6 +39,42 @@ describe('the schedule', () => {
     await stop();
   });
 
+  it('begins its history anew when there is very much to do, and does nothing twice', {
+    timeout: 120_000,
+  }, async () => {
+    const calls = new Map<string, number>();
+    const endless = (step: string) => async () => {
+      calls.set(step, (calls.get(step) ?? 0) + 1);
+      return { count: 1, more: true };
+    };
+    const names = ['challenges', 'revocations', 'idempotency'];
+    const { client, queue, run, stop } = await startRetentionWorker(engine, (services) => ({
+      ...services,
+      makePartitions: endless('partitions made'),
+      expireDeliveries: endless('deliveries expired'),
+      countAccounts: endless('days accounted for'),
+      dropPartitions: endless('partitions dropped'),
+      purgeNames: () => names,
+      purge: (name) => endless(name)(),
+    }));
+    await ensureSchedules(client, { taskQueue: queue });
+    const report = await (await run(0)).result();
+    const steps = [
+      'partitions made',
+      'deliveries expired',
+      'days accounted for',
+      'partitions dropped',
+      ...names,
+    ];
+    const all = Object.fromEntries(steps.map((step) => [step, 30]));
+    expect(report).toEqual(all);
+    expect(Object.fromEntries(calls)).toEqual(all);
+    const { events } = await (await run(0)).fetchHistory();
+    expect(events?.length).toBeLessThan(1_000);
+    expect(events?.[0]?.workflowExecutionStartedEventAttributes?.continuedExecutionRunId).not.toBe('');
+    await stop();
+  });
+
   it('does all other steps when one fails, and the run shows which', async () => {
     const {
       client,

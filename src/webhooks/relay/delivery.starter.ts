@@ -22,15 +22,18 @@ export type StartOutcome = 'eager' | 'started' | 'exists';
 
 /**
  * @param options.client on the worker's own native connection: others cannot start eagerly
+ * @param options.eager false for workers of a version: an eager task would come to this process although another version is current
  * @param options.now milliseconds of any steady clock
  */
 export function createDeliveryStarter({
   client,
   taskQueues,
+  eager = true,
   now,
 }: {
   client: Pick<Client, 'workflow' | 'withDeadline'>;
   taskQueues: TaskQueues;
+  eager?: boolean | undefined;
   now?: (() => number) | undefined;
 }) {
   const indexing = createIndexing({ now });
@@ -50,7 +53,7 @@ export function createDeliveryStarter({
           taskQueue: taskQueues.main,
           args: [input],
           workflowIdReusePolicy: 'REJECT_DUPLICATE',
-          requestEagerStart: true,
+          requestEagerStart: eager,
           staticSummary: `${host} · ${eventType}`,
           priority: {
             priorityKey: generation > 0 ? ATTEMPT_PRIORITY.replay : ATTEMPT_PRIORITY.first,

@@ -1,0 +1,61 @@
+// `countersign worker-version …`: which build of the workers gets the work. With --json nothing but the answer goes to stdout.
+import type { Command } from 'commander';
+import type { ListedVersions, WorkerVersions } from './worker-version.ts';
+
+/** Opens what the commands need; `close` lets the process end. */
+type Open = () => Promise<{ versions: WorkerVersions; close: () => Promise<void> }>;
+type Options = { json?: true; unversioned?: true };
+
+/** Adds `worker-version list` and `worker-version current`. @param print writes one line to stdout */
+export function registerWorkerVersionCommands(
+  program: Command,
+  { open, print }: { open: Open; print: (line: string) => void },
+): void {
+  const workerVersion = program
+    .command('worker-version')
+    .description('builds of the workers (WORKER_BUILD_ID), and which of them gets the work');
+
+  const within = async (
+    options: Options,
+    work: (versions: WorkerVersions) => Promise<unknown>,
+  ): Promise<void> => {
+    const { versions, close } = await open();
+    try {
+      await work(versions);
+      const listed = await versions.list();
+      if (options.json) print(JSON.stringify(present(listed)));
+      else for (const line of describe(listed)) print(line);
+    } finally {
+      await close();
+    }
+  };
+
+  workerVersion
+    .command('list')
+    .description('the builds that Temporal knows')
+    .option('--json', 'print the answer as JSON only')
+    .action((options: Options) => within(options, async () => undefined));
+
+  workerVersion
+    .command('current')
+    .description(
+      'give the work to a build whose workers run: new workflows at once, running ones from their next task on',
+    )
+    .argument('[build-id]', 'WORKER_BUILD_ID of those workers')
+    .option('--unversioned', 'give it to workers without WORKER_BUILD_ID')
+    .option('--json', 'print the answer as JSON only')
+    .action((buildId: string | undefined, options: Options, command: Command) => {
+      if ((buildId === undefined) !== (options.unversioned === true))
+        command.error('error: name a build id, or --unversioned');
+      return within(options, (versions) => versions.makeCurrent(buildId ?? ''));
+    });
+}
+
+function present({ current, versions }: ListedVersions) {
+  return { current, versions: versions.map(({ buildId, status }) => ({ build_id: buildId, status })) };
+}
+
+function describe({ current, versions }: ListedVersions): string[] {
+  const lines = versions.map(({ buildId, status }) => `${buildId}  ${status}`);
+  return current === null ? [...lines, 'workers without WORKER_BUILD_ID get the work'] : lines;
+}

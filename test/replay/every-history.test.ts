@@ -1,0 +1,166 @@
+// Every committed history, whoever recorded it: today's workflows must go on from it, it is never edited, and it shows what an operator is
+// to see of each workflow. Histories of versions that are no more stay: what they began may still run.
+import { createHash } from 'node:crypto';
+import { appendFileSync, readdirSync, readFileSync } from 'node:fs';
+import { Worker } from '@temporalio/worker';
+import { describe, expect, it } from 'vitest';
+import { createActivities } from '../../activities/index.ts';
+import { SEARCH_ATTRIBUTES } from '../../src/temporal/names.ts';
+import { workflowBundle } from '../setup/workflow-bundle.ts';
+import { installRuntimeOnce } from '../workflows/delivery-engine.ts';
+import { parseHistory } from './history-file.ts';
+
+const FOLDER = new URL('./histories/', import.meta.url);
+const SUMS = new URL('SHA256SUMS', FOLDER);
+const WORKFLOWS = new URL('../../workflows/', import.meta.url);
+
+/** What of a history is looked at, as it is written. */
+type HistoryEvent = {
+  eventType: string;
+  userMetadata?: { summary?: unknown };
+  workflowExecutionStartedEventAttributes?: {
+    workflowType: { name: string };
+    searchAttributes?: { indexedFields: Record<string, unknown> };
+  };
+  upsertWorkflowSearchAttributesEventAttributes?: {
+    searchAttributes: { indexedFields: Record<string, unknown> };
+  };
+  activityTaskScheduledEventAttributes?: { activityType: { name: string } };
+};
+
+const files = readdirSync(FOLDER).filter((file) => file.endsWith('.json'));
+const texts = new Map(files.map((file) => [file, readFileSync(new URL(file, FOLDER), 'utf8')]));
+const histories = files.map((file) => {
+  const { events } = JSON.parse(texts.get(file) ?? '') as { events: HistoryEvent[] };
+  return { file, events, type: events[0]?.workflowExecutionStartedEventAttributes?.workflowType.name ?? '' };
+});
+const sources = new Map(
+  [
+    ...readFileSync(new URL('index.ts', WORKFLOWS), 'utf8').matchAll(
+      /export \{ (\w+) \} from '\.\/([\w-]+\.ts)'/g,
+    ),
+  ].map(([, type = '', file = '']) => [type, readFileSync(new URL(file, WORKFLOWS), 'utf8')]),
+);
+const types = [...sources.keys()];
+
+/** Runs that the schedule starts are of no tenant. */
+const SCHEDULED = ['retention'];
+
+const named = (events: readonly HistoryEvent[], type: string) =>
+  events.filter(({ eventType }) => eventType === `EVENT_TYPE_${type}`);
+const hasSummary = ({ userMetadata }: HistoryEvent) => userMetadata?.summary !== undefined;
+
+describe('every committed history', () => {
+  it('is replayed by the workflows of today', { timeout: 120_000 }, async () => {
+    installRuntimeOnce();
+    const options = { workflowBundle: await workflowBundle(), reuseV8Context: true };
+    const replayed: string[] = [];
+    const failed: unknown[] = [];
+    const all = [...texts].map(([file, text]) => ({ workflowId: file, history: parseHistory(text) }));
+    for await (const { workflowId, error } of Worker.runReplayHistories(options, all)) {
+      replayed.push(workflowId);
+      if (error !== undefined) failed.push([workflowId, error.message]);
+    }
+    expect(failed).toEqual([]);
+    expect(replayed.sort()).toEqual([...files].sort());
+  });
+
+  it.each(files)('%s is of the workflow that its name says', (file) => {
+    const type = histories.find((history) => history.file === file)?.type ?? '';
+    expect(types).toContain(type);
+    expect(file.split('.')[0]).toBe(type.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`));
+  });
+
+  it('is as it was when it was committed', () => {
+    const sums = new Map<string, string>();
+    for (const line of readFileSync(SUMS, 'utf8').split('\n').filter(Boolean)) {
+      const [sum = '', file = ''] = line.split('  ');
+      sums.set(file, sum);
+    }
+    const today = new Map(
+      [...texts].map(([file, text]) => [file, createHash('sha256').update(text).digest('hex')]),
+    );
+    const unlisted = [...today].filter(([file]) => !sums.has(file)).map(([file, sum]) => `${sum}  ${file}\n`);
+    if (process.env.RECORD_HISTORIES === '1') appendFileSync(SUMS, unlisted.join(''));
+    else
+      expect(unlisted, 'new: RECORD_HISTORIES=1 npx vitest run test/replay/every-history.test.ts').toEqual(
+        [],
+      );
+    for (const [file, sum] of sums)
+      expect(today.get(file), `${file} was edited or removed: record another one instead`).toBe(sum);
+  });
+});
+
+describe('every workflow type', () => {
+  it('is known to this test', async () => {
+    expect(types.sort()).toEqual(Object.keys(await import('../../workflows/index.ts')).sort());
+  });
+
+  describe.each(types)('%s', (type) => {
+    const own = histories.filter((history) => history.type === type);
+    const source = sources.get(type) ?? '';
+
+    it('has a history, and each begins with a summary', () => {
+      expect(own).not.toEqual([]);
+      for (const { file, events } of own) expect(events.slice(0, 1).map(hasSummary), file).toEqual([true]);
+    });
+
+    it('names each timer and each activity', () => {
+      for (const { file, events } of own)
+        for (const timer of named(events, 'TIMER_STARTED')) expect(hasSummary(timer), file).toBe(true);
+      const activities = new Map<string, boolean>();
+      for (const event of own.flatMap(({ events }) => named(events, 'ACTIVITY_TASK_SCHEDULED'))) {
+        const name = event.activityTaskScheduledEventAttributes?.activityType.name ?? '';
+        // A history from before an activity had a summary stays; a later one shows it.
+        activities.set(name, (activities.get(name) ?? false) || hasSummary(event));
+      }
+      expect([...activities].filter(([, summary]) => !summary)).toEqual([]);
+    });
+
+    it.skipIf(SCHEDULED.includes(type))(
+      'begins with its tenant, and shows how it stands as search attributes',
+      () => {
+        const known = Object.values(SEARCH_ATTRIBUTES).map(({ name }) => name as string);
+        for (const { file, events } of own) {
+          const begun =
+            events[0]?.workflowExecutionStartedEventAttributes?.searchAttributes?.indexedFields ?? {};
+          expect(known, file).toEqual(expect.arrayContaining(Object.keys(begun)));
+          expect(Object.keys(begun), file).toContain(SEARCH_ATTRIBUTES.tenantId.name);
+          const upserted = named(events, 'UPSERT_WORKFLOW_SEARCH_ATTRIBUTES').flatMap((event) =>
+            Object.keys(
+              event.upsertWorkflowSearchAttributesEventAttributes?.searchAttributes.indexedFields ?? {},
+            ),
+          );
+          const states = [
+            SEARCH_ATTRIBUTES.entityState.name,
+            SEARCH_ATTRIBUTES.deliveryStatus.name,
+          ] as string[];
+          expect(
+            upserted.some((name) => states.includes(name)),
+            file,
+          ).toBe(true);
+        }
+      },
+    );
+
+    it('says what it does, answers the query state, and begins its history anew', () => {
+      expect(source).toContain('setCurrentDetails(');
+      expect(source).toMatch(/defineQuery<[^>]+(>[^>]*)?>\('state'\)/);
+      expect(source).toContain('setHandler(state,');
+      expect(source).toContain(`continueAsNew<typeof ${type}>(`);
+    });
+  });
+
+  it('shows each of its activities, with a summary, in some history', () => {
+    const called = new Set(
+      histories.flatMap(({ events }) =>
+        named(events, 'ACTIVITY_TASK_SCHEDULED')
+          .filter(hasSummary)
+          .map((event) => event.activityTaskScheduledEventAttributes?.activityType.name ?? ''),
+      ),
+    );
+    // biome-ignore lint/suspicious/noExplicitAny: only the names are asked for; nothing is called.
+    const names = Object.keys(createActivities({} as any));
+    expect(names.filter((name) => !called.has(name))).toEqual([]);
+  });
+});

@@ -1,0 +1,169 @@
+// Two builds of the workers: the work goes over from one to the other, and nothing of it is lost.
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { createProgram } from '../../src/command-line.ts';
+import { TASK_QUEUES, WORKER_DEPLOYMENT } from '../../src/temporal/names.ts';
+import { ensureNamespace } from '../../src/temporal/namespace.ts';
+import { createDeliveryWorker } from '../../src/temporal/worker.ts';
+import { createWorkerVersions } from '../../src/temporal/worker-version.ts';
+import type { SecretRotationState } from '../../workflows/webhook-secret-rotation.ts';
+import { workflowBundle } from '../setup/workflow-bundle.ts';
+import { createEngine, type DeliveryEngine, eventually } from './delivery-engine.ts';
+
+let engine: DeliveryEngine;
+beforeAll(async () => {
+  engine = await createEngine();
+});
+afterAll(() => engine?.close());
+
+describe('two builds of the workers', () => {
+  const deploymentName = `countersign-${randomUUID()}`;
+  /** Which build made which attempt. */
+  const made: { build: string; deliveryId: string }[] = [];
+  const buildsOf = (delivery: string) =>
+    made.filter(({ deliveryId }) => deliveryId === delivery).map(({ build }) => build);
+
+  const startBuild = (buildId: string) =>
+    engine.startProcess({
+      version: { deploymentName, buildId },
+      wrap: (activities) => ({
+        ...activities,
+        sendDelivery: (request) => {
+          made.push({ build: buildId, deliveryId: request.deliveryId });
+          return activities.sendDelivery(request);
+        },
+      }),
+    });
+
+  const subscribeFast = async (delaysMs?: number[]) => {
+    const subscription = await engine.subscribe(delaysMs === undefined ? {} : { delaysMs });
+    await engine.database.query('UPDATE lanes SET p90_ms = 5 WHERE subscription_id = $1', [subscription.id]);
+    return subscription;
+  };
+
+  const firstAttempt = (delivery: string) =>
+    eventually(async () => (await engine.delivery(delivery)).attempt_count === 1, 'the first attempt');
+
+  it('hand deliveries and entities over, while events go on being published', {
+    timeout: 120_000,
+  }, async () => {
+    const { connection, namespace, taskQueues, context } = engine;
+    const versions = createWorkerVersions({ connection, namespace, deploymentName, taskQueues });
+    engine.startRunner();
+    const a = await startBuild('a');
+    const steady = await subscribeFast();
+    // A build that is not current gets nothing, also where its own relay starts the workflow.
+    const [early = ''] = await engine.publish(steady.id);
+    await eventually(
+      async () => (await engine.delivery(early)).started_generation === 0,
+      'the start of the workflow',
+    );
+    expect(made).toEqual([]);
+    await versions.makeCurrent('a');
+    expect(await engine.ended(early)).toMatchObject({ status: 'delivered' });
+
+    // In flight: one between two attempts, one at a closed lane, an entity that waits.
+    const failing = await subscribeFast([3_600_000]);
+    engine.receiver.answer(failing.path, (_, count) => ({ status: count === 1 ? 500 : 200 }));
+    const parking = await subscribeFast([100]);
+    engine.receiver.answer(parking.path, (_, count) => ({ status: count === 1 ? 500 : 200 }));
+    const [retried = ''] = await engine.publish(failing.id);
+    await firstAttempt(retried);
+    const [parked = ''] = await engine.publish(parking.id);
+    await firstAttempt(parked);
+    await engine.subscriptions.update(context, parking.id, { active: false });
+    await eventually(async () => (await engine.delivery(parked)).waiting_epoch !== null, 'its wait');
+    await engine.signingSecrets.rotate(context, steady.id, { overlapSeconds: 600 });
+    const rotation = engine.entity('webhookSecretRotation', steady.id);
+    await eventually(async () => {
+      const state = await rotation.query<SecretRotationState>('state').catch(() => undefined);
+      return state?.doing === 'waiting';
+    }, 'the rotation to wait');
+
+    const deliveries: string[] = [];
+    let publishing = true;
+    const publisher = (async () => {
+      for (; publishing; await sleep(50)) deliveries.push(...(await engine.publish(steady.id, 2)));
+    })();
+    const has = (build: string, count: number) =>
+      eventually(() => made.filter((attempt) => attempt.build === build).length >= count, `build ${build}`);
+    await has('a', 20);
+    await startBuild('b');
+    expect(await versions.list()).toMatchObject({ current: 'a' });
+    await versions.makeCurrent('b');
+    await has('b', 20);
+    await a.stop();
+    const atStop = made.length;
+    await has('b', made.filter(({ build }) => build === 'b').length + 20);
+    publishing = false;
+    await publisher;
+
+    for (const delivery of deliveries)
+      expect(await engine.ended(delivery)).toMatchObject({ status: 'delivered' });
+    expect(new Set(made.slice(atStop).map(({ build }) => build))).toEqual(new Set(['b']));
+    // None was lost, and none was made by both.
+    for (const delivery of deliveries) expect(buildsOf(delivery)).toHaveLength(1);
+
+    await engine.deliveries.retry(context, retried);
+    await engine.subscriptions.update(context, parking.id, { active: true });
+    for (const delivery of [retried, parked]) {
+      expect(await engine.ended(delivery)).toMatchObject({ status: 'delivered', attempt_count: 2 });
+      expect(buildsOf(delivery).at(0)).toBe('a');
+      expect(buildsOf(delivery).at(-1)).toBe('b');
+      expect(await engine.workflow(delivery).result()).toMatchObject({ status: 'delivered', attempts: 2 });
+    }
+    await engine.database.query('UPDATE subscriptions SET secret_overlap_ends_at = now() WHERE id = $1', [
+      steady.id,
+    ]);
+    await rotation.signal('changed');
+    expect(await rotation.result()).toEqual({ secrets: 'one' });
+    expect((await versions.list()).current).toBe('b');
+  });
+
+  it('are not made current before their workers run', async () => {
+    const { connection, namespace, taskQueues } = engine;
+    const versions = createWorkerVersions({ connection, namespace, deploymentName, taskQueues });
+    await expect(versions.makeCurrent('c', { patience: 500 })).rejects.toThrow('WORKER_BUILD_ID=c');
+    expect((await versions.list()).current).not.toBe('c');
+  });
+});
+
+describe('countersign worker-version', () => {
+  const namespace = `versions-${randomUUID()}`;
+
+  async function run(...words: string[]): Promise<unknown> {
+    const lines: string[] = [];
+    const env = {
+      TEMPORAL_ADDRESS: inject('temporalAddress'),
+      TEMPORAL_NAMESPACE: namespace,
+      DATA_DIR: '/none',
+    };
+    const program = createProgram({ env, print: (line) => lines.push(line), fail: () => undefined });
+    await program.parseAsync(['node', 'countersign', 'worker-version', ...words]);
+    return words.includes('--json') ? JSON.parse(lines.join('\n')) : lines;
+  }
+
+  it('lists the builds and gives the work to one, or to workers without a build id', async () => {
+    const { connection } = engine;
+    await ensureNamespace(connection, { namespace });
+    expect(await run('list', '--json')).toEqual({ current: null, versions: [] });
+    expect(await run('list')).toEqual(['workers without WORKER_BUILD_ID get the work']);
+    const worker = await createDeliveryWorker({
+      connection,
+      namespace,
+      taskQueues: TASK_QUEUES,
+      activities: { purge: () => Promise.reject(new Error('nothing is asked of it')) },
+      workflows: await workflowBundle(),
+      version: { deploymentName: WORKER_DEPLOYMENT, buildId: '2026-11-21.1' },
+    });
+    const running = worker.run();
+    const current = { current: '2026-11-21.1', versions: [{ build_id: '2026-11-21.1', status: 'current' }] };
+    expect(await run('current', '2026-11-21.1', '--json')).toEqual(current);
+    expect(await run('current', '2026-11-21.1', '--json')).toEqual(current);
+    expect(await run('list')).toEqual(['2026-11-21.1  current']);
+    expect(await run('current', '--unversioned', '--json')).toMatchObject({ current: null });
+    worker.shutdown();
+    await running;
+  });
+});
