@@ -11,6 +11,7 @@ import { createEntityWorkflowCheck, type ListExpected } from './doctor/entity-wo
 import type { Check } from './doctor/finding.ts';
 import { createFoundationCheck } from './doctor/foundation.check.ts';
 import { createStuckWorkCheck } from './doctor/stuck-work.check.ts';
+import { createRotationStore } from './keys/rotation.store.ts';
 import { reasonOf } from './logging.ts';
 import { KEPT_DAYS } from './retention/retention.ts';
 import { createLazyConnection, createTemporalClient } from './temporal/client.ts';
@@ -19,11 +20,14 @@ import { ensureNamespace, readNamespace } from './temporal/namespace.ts';
 import { ensureSchedules, findSchedule } from './temporal/schedules.ts';
 import { createWorkflowInspector } from './temporal/workflow.inspector.ts';
 import { createAccountStore } from './webhooks/accounts/account.store.ts';
+import { createRecoveryStore } from './webhooks/lanes/recovery.store.ts';
+import { createBulkRecoveryStore } from './webhooks/recoveries/recovery.store.ts';
 import { createDeliveryStarter } from './webhooks/relay/delivery.starter.ts';
 import { createDeliveryInspectionStore } from './webhooks/relay/delivery-inspection.store.ts';
 import { createRelayStore } from './webhooks/relay/relay.store.ts';
 import { createSweepService } from './webhooks/relay/sweep.service.ts';
 import { createSweepStore } from './webhooks/relay/sweep.store.ts';
+import { createSigningSecretStore } from './webhooks/subscriptions/signing-secret.store.ts';
 
 /** Wires the examination; nothing is asked before `examine`. */
 export function composeDoctor(config: Config, logger: Logger) {
@@ -42,7 +46,13 @@ export function composeDoctor(config: Config, logger: Logger) {
     onFailure: (error) => logger.warn({ reason: reasonOf(error) }, 'a part of the sweep failed'),
   });
   const accounts = createAccountStore();
-  const expected: Readonly<Partial<Record<EntityWorkflow, ListExpected>>> = {};
+  // Every type has its entry: what the doctor does not know of, nobody would miss.
+  const expected: Readonly<Record<EntityWorkflow, ListExpected>> = {
+    agentKeyRotation: createRotationStore().listExpectedWorkflows,
+    endpointRecovery: createRecoveryStore().listExpectedWorkflows,
+    bulkRecovery: createBulkRecoveryStore().listExpectedWorkflows,
+    webhookSecretRotation: createSigningSecretStore().listExpectedWorkflows,
+  };
 
   let reached: Promise<void> | undefined;
   const needing = (check: Check): Check => ({

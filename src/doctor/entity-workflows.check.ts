@@ -1,6 +1,7 @@
 // Holds the entities that should have a workflow against the workflows that run, both ways. What is on its way is no finding.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Queryable, Unit } from '../database/transaction.ts';
+import type { ExpectedPage, ExpectedWorkflow } from '../temporal/expected-workflows.ts';
 import { ENTITY_CHANGED, type EntityWorkflow, entityWorkflowId } from '../temporal/names.ts';
 import type { WorkflowInspector } from '../temporal/workflow.inspector.ts';
 import type { WorkflowCommandService } from '../temporal/workflow-command.service.ts';
@@ -9,14 +10,8 @@ import { inGroups } from './in-groups.ts';
 import { comesTrue } from './mend.waiter.ts';
 import { PACE, type Pace } from './pace.ts';
 
-/** An entity whose workflow should run now. */
-export type ExpectedWorkflow = { readonly tenantId: string; readonly entityId: string };
-
-/** Lists the entities of a type whose workflow should run now, by ascending id, behind `after`. */
-export type ListExpected = (
-  queryable: Queryable,
-  page: { after: string | undefined; limit: number },
-) => Promise<readonly ExpectedWorkflow[]>;
+/** Lists the entities of a type whose workflow should run now, by ascending id, a page at a time. */
+export type ListExpected = (queryable: Queryable, page: ExpectedPage) => Promise<readonly ExpectedWorkflow[]>;
 
 type Look = {
   readonly missing: ReadonlyMap<string, ExpectedWorkflow>;

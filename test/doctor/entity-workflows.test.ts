@@ -10,6 +10,7 @@ import { ensureNamespace } from '../../src/temporal/namespace.ts';
 import { createWorkflowInspector } from '../../src/temporal/workflow.inspector.ts';
 import { createWorkflowCommandService } from '../../src/temporal/workflow-command.service.ts';
 import { createWorkflowCommandStore } from '../../src/temporal/workflow-command.store.ts';
+import { createSigningSecretStore } from '../../src/webhooks/subscriptions/signing-secret.store.ts';
 import { createEngine, type DeliveryEngine, eventually } from '../workflows/delivery-engine.ts';
 
 const WORKFLOW = 'webhookSecretRotation';
@@ -34,14 +35,7 @@ async function examine(fix: boolean, seen = 20_000) {
   const findings: (Finding & { outcome: Outcome })[] = [];
   const check = createEntityWorkflowCheck({
     workflow: WORKFLOW,
-    listExpected: async (queryable, { after, limit }) =>
-      (
-        await queryable.query<{ tenantId: string; entityId: string }>(
-          `SELECT tenant_id AS "tenantId", id AS "entityId" FROM subscriptions
-           WHERE secret_overlap_ends_at IS NOT NULL AND ($1::uuid IS NULL OR id > $1) ORDER BY id LIMIT $2`,
-          [after ?? null, limit],
-        )
-      ).rows,
+    listExpected: createSigningSecretStore().listExpectedWorkflows,
     database: engine.database,
     inspector: createWorkflowInspector({ client: engine.client }),
     commands,
