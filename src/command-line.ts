@@ -13,6 +13,7 @@ import { createLogger } from './logging.ts';
 import { refuseForeignMasterKey } from './start-checks.ts';
 import { registerWorkerVersionCommands } from './temporal/worker-version.commands.ts';
 import { registerTenantCommands } from './tenants/tenant.commands.ts';
+import { VERSION } from './version.ts';
 
 /** What the commands need from outside; tests give their own. */
 export type Runtime = {
@@ -29,7 +30,7 @@ export type Runtime = {
 export function createProgram({ env, print, tell = () => undefined, fail }: Runtime): Command {
   const program = new Command('countersign')
     .description('Identity for autonomous agents, and durable webhook events.')
-    .version('0.1.0')
+    .version(VERSION)
     .configureHelp({ sortSubcommands: false })
     .showHelpAfterError('(run with --help for what is possible)');
 

@@ -7,6 +7,7 @@ import type { Core } from './compose.ts';
 import type { Config } from './config.ts';
 import { reasonOf } from './logging.ts';
 import { TASK_QUEUES } from './temporal/names.ts';
+import { createAttemptMetrics } from './webhooks/deliveries/attempt.metrics.ts';
 import { createAttemptMonitor } from './webhooks/deliveries/attempt.monitor.ts';
 import { createAttemptService } from './webhooks/deliveries/attempt.service.ts';
 import { createAttemptStore } from './webhooks/deliveries/attempt.store.ts';
@@ -34,10 +35,19 @@ export function composeDelivery(
     caFile: config.webhookCaFile,
     insecureReceivers: config.insecureReceivers,
   });
+  const metrics = createAttemptMetrics(core);
   const monitor = createAttemptMonitor();
   const occupancy = createLaneOccupancy();
   const store = createAttemptStore();
-  const records = createAttemptRecordService({ database, store, audit, events, lanes, subscriptions });
+  const records = createAttemptRecordService({
+    database,
+    store,
+    audit,
+    events,
+    lanes,
+    subscriptions,
+    metrics,
+  });
   const attempts = createAttemptService({
     database,
     store,
@@ -47,6 +57,7 @@ export function composeDelivery(
     monitor,
     occupancy,
     notifier,
+    metrics,
     onUnrecorded: (error) =>
       logger.warn({ err: error }, 'an attempt was made; its record waits for the database'),
   });

@@ -11,7 +11,6 @@ import { ACCOUNT_DAYS, KEPT_DAYS } from './retention/retention.ts';
 import { createClientAssertionStore } from './tokens/client-assertion.store.ts';
 import { createRefreshTokenStore } from './tokens/refresh-token.store.ts';
 import { createRevocationStore } from './tokens/revocation.store.ts';
-import { registerAccountMetrics } from './webhooks/accounts/account.metrics.ts';
 import { createAccountService } from './webhooks/accounts/account.service.ts';
 import { createAccountStore } from './webhooks/accounts/account.store.ts';
 import { createDeliveryExpiryService } from './webhooks/deliveries/delivery-expiry.service.ts';
@@ -51,7 +50,6 @@ export function composeRetention(
   });
   return {
     retention,
-    registerMetrics: () =>
-      registerAccountMetrics({ read: () => accountStore.standing(database, KEPT_DAYS + 1) }),
+    readStanding: () => accountStore.standing(database, KEPT_DAYS + 1),
   };
 }

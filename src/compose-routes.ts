@@ -11,6 +11,7 @@ import { createAuditRoutes } from './audit/audit.routes.ts';
 import { createAuditReadingService } from './audit/audit-reading.service.ts';
 import { createAuditReadingStore } from './audit/audit-reading.store.ts';
 import { createCheckpointStore } from './audit/checkpoint.store.ts';
+import { countChallenges } from './challenges/challenge.metrics.ts';
 import { createChallengeRoutes } from './challenges/challenge.routes.ts';
 import { createChallengeService } from './challenges/challenge.service.ts';
 import { createChallengeStore } from './challenges/challenge.store.ts';
@@ -32,11 +33,14 @@ import { createEventRoutes } from './events/event.routes.ts';
 import { createEventTypeRoutes } from './events/event-type.routes.ts';
 import { createFeedService } from './events/feed.service.ts';
 import { createFeedStore } from './events/feed.store.ts';
+import { countPublications } from './events/publishing.metrics.ts';
 import { createPublishingService } from './events/publishing.service.ts';
+import { countRefusals } from './http/limit.metrics.ts';
 import { createLimitCountStore } from './http/limit-counts.store.ts';
 import { createLimitCounts } from './http/limit-counts.ts';
 import { createOpenApi } from './http/openapi.ts';
 import { createRateLimiter, createRateLimits } from './http/rate-limit.ts';
+import { measureRequests } from './http/request.metrics.ts';
 import type { Route } from './http/route.ts';
 import { createIssuerRoutes } from './issuer/issuer.routes.ts';
 import { createKeyRoutes } from './keys/key.routes.ts';
@@ -45,6 +49,7 @@ import { createLogger, reasonOf } from './logging.ts';
 import { createTenantRoutes } from './tenants/tenant.routes.ts';
 import { TOKEN_EXCHANGE_GRANT } from './token-exchange/exchange-request.ts';
 import { createIntrospectionRoutes } from './tokens/introspection.routes.ts';
+import { countTokens } from './tokens/token.metrics.ts';
 import { createTokenRoutes } from './tokens/token.routes.ts';
 import { createTokenEndpointService } from './tokens/token-endpoint.service.ts';
 import { createUserinfoRoutes } from './tokens/userinfo.routes.ts';
@@ -61,7 +66,9 @@ import { createSubscriptionRoutes } from './webhooks/subscriptions/subscription.
 /** Wires the HTTP interface: the services behind it and its route table. */
 export function composeRoutes(config: Config, core: Core, logger: Logger) {
   const { database, audit, events, eventStore, issuer, tenants, applications, notifier } = core;
-  const authentication = composeTokens(config, core, logger);
+  const { registry } = core;
+  const onRefused = countRefusals({ registry });
+  const authentication = composeTokens(config, core, { logger, onRefused });
   const { tokens, dpop, introspection, failures, limitFailures, detectBruteForce } = authentication;
   const verifier = createSignatureVerifier();
   const counts = createLimitCounts({
@@ -115,7 +122,7 @@ export function composeRoutes(config: Config, core: Core, logger: Logger) {
       count: (tenantId, atMost) => eventStore.countUnfinished(database, tenantId, atMost),
       limit: config.backlogLimit,
     }),
-    limit: createRateLimiter({ name: 'publish', points: config.rateLimit.publish, counts }),
+    limit: createRateLimiter({ name: 'publish', points: config.rateLimit.publish, counts, onRefused }),
   });
   const auditLogs = createAuditReadingService({
     database,
@@ -135,16 +142,14 @@ export function composeRoutes(config: Config, core: Core, logger: Logger) {
     delegations,
     logger,
   });
-  const tokenEndpoint = createTokenEndpointService({
-    grants: new Map([...authentication.grants, [TOKEN_EXCHANGE_GRANT, exchange.grant]]),
-    dpop,
-  });
+  const grants = new Map([...authentication.grants, [TOKEN_EXCHANGE_GRANT, exchange.grant]]);
+  const tokenEndpoint = createTokenEndpointService({ grants, dpop });
   const routes: Route[] = [
     ...createIssuerRoutes({ issuer }),
-    ...createTokenRoutes({ tokenEndpoint }),
+    ...createTokenRoutes({ tokenEndpoint: countTokens(tokenEndpoint, { registry, grants: grants.keys() }) }),
     ...createIntrospectionRoutes({ introspection }),
     ...createUserinfoRoutes({ userinfo: createUserinfoService({ agents, applications }) }),
-    ...createChallengeRoutes({ challenges, dpop }),
+    ...createChallengeRoutes({ challenges: countChallenges(challenges, core), dpop }),
     ...createEnrollmentRoutes({ enrollments }),
     ...createSelfRoutes({ self: createSelfService({ agents, keys, tokens, database }) }),
     ...createTenantRoutes({ tenants }),
@@ -157,7 +162,7 @@ export function composeRoutes(config: Config, core: Core, logger: Logger) {
     ...createDelegationRoutes({ delegations }),
     ...createTrustedIssuerRoutes({ trustedIssuers }),
     ...createEventRoutes({
-      publishing,
+      publishing: countPublications(publishing, core),
       feed: createFeedService({ database, store: createFeedStore(), deliveries: core.deliveries }),
     }),
     ...createEventTypeRoutes(),
@@ -177,7 +182,8 @@ export function composeRoutes(config: Config, core: Core, logger: Logger) {
     routes,
     tokens,
     dpop,
-    rateLimits: createRateLimits(config.rateLimit, counts),
+    rateLimits: createRateLimits(config.rateLimit, counts, onRefused),
+    measure: measureRequests({ registry, routes }),
     /** To be called before the database closes: failures that were counted are written now. */
     close: async () => {
       await Promise.allSettled([

@@ -30,8 +30,15 @@ export type Authentication = ReturnType<typeof composeTokens>;
 /** The window in which wrong credentials are counted, in seconds. */
 const FAILURE_WINDOW = 60;
 
-/** Wires tokens: how clients authenticate, which grants there are, and what ends a token. */
-export function composeTokens(config: Config, core: Core, logger: Logger) {
+/**
+ * Wires tokens: how clients authenticate, which grants there are, and what ends a token.
+ * @param options.onRefused told of each failure beyond a limit
+ */
+export function composeTokens(
+  config: Config,
+  core: Core,
+  { logger, onRefused }: { logger: Logger; onRefused: (limit: string) => void },
+) {
   const { database, audit, events, issuer, applications, revocations } = core;
   const onError = (error: unknown) =>
     logger.error({ err: error }, 'a record of what happened could not be written');
@@ -115,6 +122,13 @@ export function composeTokens(config: Config, core: Core, logger: Logger) {
   }
 
   function limitFailures({ points, prefix }: { points: number; prefix: string }) {
-    return createFailureLimiter({ pool: database.pool, points, seconds: FAILURE_WINDOW, prefix, logger });
+    return createFailureLimiter({
+      pool: database.pool,
+      points,
+      seconds: FAILURE_WINDOW,
+      prefix,
+      logger,
+      onRefused,
+    });
   }
 }

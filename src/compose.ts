@@ -1,5 +1,6 @@
 // The one place where everything is wired: settings → database → stores → services (here) → routes (compose-routes.ts). It must hold no rule of its own.
 import type { Logger } from 'pino';
+import { Registry } from 'prom-client';
 import { createApplicationService } from './applications/application.service.ts';
 import { createApplicationStore } from './applications/application.store.ts';
 import { createSecretStore } from './applications/secret.store.ts';
@@ -127,6 +128,7 @@ export function composeCore(config: Config, { logger, name }: { logger: Logger; 
   });
   return {
     url,
+    registry: new Registry(),
     database,
     notifier,
     audit,

@@ -71,11 +71,15 @@ const schema = z.object({
   WORKER_PROCESSES: processes.default(1),
   WORKER_BUILD_ID: buildId.optional(),
   DELIVERY_WORKFLOWS: oneOf(['all', 'retries']).default('all'),
-  METRICS_PORT: port.default(9464),
+  METRICS_HOST: z.string().default('127.0.0.1'),
+  METRICS_PORT: port.optional(),
   BACKLOG_LIMIT: wholeNumber(1, 1_000_000_000).default(1_000_000),
   LOG_LEVEL: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
   LOG_FORMAT: oneOf(['pretty', 'json']).optional(),
 });
+
+/** So that a worker and an api of one machine do not meet; under `countersign start` the first is the workers', and the apis' follow. */
+const METRICS_PORTS = { api: 9_465, worker: 9_464 } as const;
 
 /** Requests a minute: what a deployment gets unless it says otherwise, and what a machine for development gets (load tests from one address). */
 const RATE_LIMITS = {
@@ -105,7 +109,10 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>, op
     const issue = result.error.issues[0];
     throw new ConfigError(String(issue?.path[0] ?? 'environment'), issue?.message ?? 'is wrong');
   }
-  const values = result.data;
+  const values = {
+    ...result.data,
+    METRICS_PORT: result.data.METRICS_PORT ?? defaultMetricsPort(options.role),
+  };
   const production = values.NODE_ENV === 'production';
   const local = env.COUNTERSIGN_LOCAL === '1' || options.role === 'start';
   if (local && production)
@@ -169,6 +176,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>, op
     workerProcesses: values.WORKER_PROCESSES,
     workerBuildId: values.WORKER_BUILD_ID,
     deliveryWorkflows: values.DELIVERY_WORKFLOWS,
+    metricsHost: values.METRICS_HOST,
     metricsPort: values.METRICS_PORT,
     backlogLimit: values.BACKLOG_LIMIT,
     logLevel: values.LOG_LEVEL,
@@ -181,8 +189,14 @@ export type Config = ReturnType<typeof loadConfig>;
 /** Names of all variables, for the deployment files' test and the documentation. */
 export const CONFIG_VARIABLES: readonly string[] = Object.keys(schema.shape);
 
+type Values = z.output<typeof schema> & { METRICS_PORT: number };
+
+function defaultMetricsPort(role: Role): number {
+  return role === 'api' ? METRICS_PORTS.api : METRICS_PORTS.worker;
+}
+
 /** Addresses that are printed, and stored with a tenant, must be known before anything listens. METRICS_PORT 0 means none. */
-function refuseAnyPort(values: z.infer<typeof schema>): void {
+function refuseAnyPort(values: Values): void {
   for (const variable of ['PORT', 'TEMPORAL_PORT', 'TEMPORAL_UI_PORT'] as const) {
     if (values[variable] === 0)
       throw new ConfigError(variable, 'must not be 0 under countersign start: choose a port from 1 to 65535');
@@ -214,10 +228,14 @@ function checkAuthorities(file: string): void {
 }
 
 /** Ports that one machine needs at the same time: several with a number of processes each. */
-function checkLocalPorts(values: z.output<typeof schema>): void {
+function checkLocalPorts(values: Values): void {
   const needed = [
     { variable: 'PORT', first: values.PORT, count: 1 },
-    { variable: 'METRICS_PORT', first: values.METRICS_PORT, count: values.WORKER_PROCESSES },
+    {
+      variable: 'METRICS_PORT',
+      first: values.METRICS_PORT,
+      count: values.WORKER_PROCESSES + values.API_PROCESSES,
+    },
     ...(values.TEMPORAL_ADDRESS === undefined
       ? [
           { variable: 'TEMPORAL_PORT', first: values.TEMPORAL_PORT, count: 1 },

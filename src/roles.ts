@@ -1,6 +1,7 @@
 // What each role of the service does from its start to its end. Wiring is in compose.ts; a role only opens, serves and closes in order.
 import { fileURLToPath } from 'node:url';
 import { composeCore } from './compose.ts';
+import { composeProcessMetrics, serveOperations } from './compose-metrics.ts';
 import { composeRoutes } from './compose-routes.ts';
 import { type Config, databaseMissing, loadConfig, type Role } from './config.ts';
 import { migrate, pendingMigrations } from './database/migrate.ts';
@@ -74,7 +75,7 @@ async function runApi(config: Config): Promise<void> {
   });
   // Without its database the API starts all the same, is not ready, and answers 503 until it is back.
   await checks.begin();
-  const { routes, tokens, dpop, rateLimits, close } = composeRoutes(config, core, logger);
+  const { routes, tokens, dpop, rateLimits, measure, close } = composeRoutes(config, core, logger);
   const temporal = createLazyConnection(config.temporal);
   const health = createHealth({
     ping: () => database.query('SELECT 1'),
@@ -90,16 +91,26 @@ async function runApi(config: Config): Promise<void> {
     database,
     health,
     rateLimits,
+    measure,
     config,
     logger,
   });
+  const readiness = async () => ({ ...(await health.ready()) });
+  composeProcessMetrics(core, { role: 'api', readiness });
   const http = createHttpServer(app, config);
   let listener: Listener | undefined;
+  let operations: { close(): void } | undefined;
   onStop(async () => {
     health.beginDrain();
     await Promise.all([http.drain(DRAIN), listener?.drain(DRAIN)]);
+    operations?.close();
     await Promise.allSettled([close(), temporal.close()]);
     await core.close();
+  });
+  operations = await serveOperations(config, {
+    part: 'the API',
+    readiness,
+    metrics: () => core.registry.metrics(),
   });
   revocations.start();
   listener = await listen(http.server, config).catch((error: unknown) => {

@@ -1,22 +1,22 @@
 // The worker role: workflows, attempts, the relay and the sweep of one process, from start to ordered stop.
-import { once } from 'node:events';
-import { register } from 'prom-client';
 import { createActivities } from '../activities/index.ts';
 import { composeCore } from './compose.ts';
 import { composeDelivery } from './compose-delivery.ts';
+import { composeProcessMetrics, composeStandingMetrics, serveOperations } from './compose-metrics.ts';
 import { composeRetention } from './compose-retention.ts';
 import { composeWorkflows } from './compose-workflows.ts';
 import type { Config } from './config.ts';
-import { createOperationsServer } from './http/operations-server.ts';
-import { explainListen } from './local/ports.ts';
+import { findFreePort } from './local/ports.ts';
 import { createLogger, reasonOf } from './logging.ts';
 import { announceReady, onStop } from './process/part-protocol.ts';
 import { createStartChecks, leave, refuseForeignMasterKey } from './start-checks.ts';
 import { connectNatively, createTemporalClient, probeTemporal } from './temporal/client.ts';
+import { createMergedMetrics, installWithMetrics } from './temporal/core-metrics.ts';
 import { TASK_QUEUES } from './temporal/names.ts';
 import { keepSchedules } from './temporal/schedules.ts';
-import { createDeliveryWorker, installTemporalRuntime } from './temporal/worker.ts';
+import { createDeliveryWorker, installTemporalRuntime, type LogEntry } from './temporal/worker.ts';
 import { createWorkerVersions, warnUnlessCurrent, workerVersionOf } from './temporal/worker-version.ts';
+import { createWorkflowMetrics } from './temporal/workflow.metrics.ts';
 
 /** Runs until it is told to stop, then lets attempts under way finish. */
 export async function runWorker(config: Config): Promise<void> {
@@ -37,10 +37,14 @@ export async function runWorker(config: Config): Promise<void> {
     await core.close();
   });
 
-  installTemporalRuntime(({ level, message, meta }) => {
+  const log = ({ level, message, meta }: LogEntry) => {
     // One of the two workers serves attempts only, on purpose.
     if (message.startsWith('No workflows registered')) return;
     logger[level === 'ERROR' ? 'error' : 'warn']({ temporal: meta }, message);
+  };
+  const address = await installWithMetrics({
+    install: (metrics) => installTemporalRuntime(log, 'WARN', metrics),
+    findPort: findFreePort,
   });
   const connection = await connectNatively(config.temporal, {
     signal: ending.signal,
@@ -64,13 +68,13 @@ export async function runWorker(config: Config): Promise<void> {
       logger,
     },
   );
-  const { retention, registerMetrics } = composeRetention(core, { logger });
-  registerMetrics();
+  const { retention, readStanding } = composeRetention(core, { logger });
   const worker = await createDeliveryWorker({
     connection,
     namespace,
     taskQueues: TASK_QUEUES,
     version: workerVersionOf(config),
+    sinks: createWorkflowMetrics(core),
     activities: createActivities({
       attempts,
       records,
@@ -84,30 +88,24 @@ export async function runWorker(config: Config): Promise<void> {
     }),
   });
 
-  const operations = createOperationsServer({
-    readiness: async () => {
-      const [temporal, ping] = await Promise.allSettled([
-        probeTemporal(connection, config.temporal),
-        database.query('SELECT 1'),
-      ]);
-      const connected = temporal.status === 'fulfilled' && temporal.value;
-      return {
-        ready: connected && ping.status === 'fulfilled' && !ending.signal.aborted && (await checks.passed()),
-        database: ping.status === 'fulfilled' ? 'ok' : 'unavailable',
-        temporal: connected ? 'ok' : 'unavailable',
-        // Without them workflows run all the same, and cannot be searched for.
-        search_attributes: starter.isIndexed() && entities.isIndexed() ? 'ok' : 'degraded',
-      };
-    },
-    metrics: () => register.metrics(),
-  });
-  if (config.metricsPort !== 0) {
-    const place = { host: '127.0.0.1', port: config.metricsPort };
-    operations.listen(place);
-    await once(operations, 'listening').catch((error: unknown) => {
-      throw explainListen(error, { ...place, variable: 'METRICS_PORT', part: 'the worker' });
-    });
-  }
+  const readiness = async () => {
+    const [temporal, ping] = await Promise.allSettled([
+      probeTemporal(connection, config.temporal),
+      database.query('SELECT 1'),
+    ]);
+    const connected = temporal.status === 'fulfilled' && temporal.value;
+    return {
+      ready: connected && ping.status === 'fulfilled' && !ending.signal.aborted && (await checks.passed()),
+      database: ping.status === 'fulfilled' ? 'ok' : 'unavailable',
+      temporal: connected ? 'ok' : 'unavailable',
+      // Without them workflows run all the same, and cannot be searched for.
+      search_attributes: starter.isIndexed() && entities.isIndexed() ? 'ok' : 'degraded',
+    };
+  };
+  composeProcessMetrics(core, { role: 'worker', readiness });
+  composeStandingMetrics(core, { readStanding });
+  const metrics = createMergedMetrics({ registry: core.registry, address });
+  const operations = await serveOperations(config, { part: 'the worker', readiness, metrics });
 
   const running = worker.run();
   if (config.workerBuildId !== undefined)

@@ -36,6 +36,10 @@ SELECT (
 ) IS NOT NULL AS found, h.last_xid >= pg_snapshot_xmax(pg_current_snapshot()) AS ahead
 FROM audit_head h`;
 
+const UNSEALED_SECONDS = `
+SELECT extract(epoch FROM now() - l.occurred_at)::float8 AS seconds FROM audit_log l, audit_head h
+WHERE (l.xid, l.id) > (h.last_xid, h.last_id) ORDER BY l.xid, l.id LIMIT 1`;
+
 const HEAD = `
 SELECT n, hash, last_xid, last_id, key_id, signature, (SELECT coalesce(max(n), 0) FROM audit_seals) AS last_seal
 FROM audit_head`;
@@ -101,6 +105,10 @@ export function createCheckpointStore() {
       if (rows[0].ahead) throw new Error(GONE_BACK);
       return rows[0].found;
     },
+
+    /** Seconds since the oldest row that is not sealed was written; 0 when there is none. One probe of an index. */
+    unsealedSeconds: async (queryable: Queryable): Promise<number> =>
+      (await queryable.query<{ seconds: number }>(UNSEALED_SECONDS)).rows[0]?.seconds ?? 0,
 
     /** Becomes the only one who seals, until the transaction ends. @returns null when another one is, else the database's time */
     tryLock: async (unit: Queryable): Promise<{ now: string } | null> => {

@@ -61,10 +61,11 @@ export function createDatabase({ url, pool: size, applicationName, onError, limi
   };
   const pool = new Pool({ connectionString: url, max: size, ...session });
   pool.on('error', (error) => onError?.(error));
+  const management = Math.max(2, Math.ceil(size / 2));
   const sequelize = new Sequelize(url, {
     dialect: 'postgres',
     logging: false,
-    pool: { max: Math.max(2, Math.ceil(size / 2)), min: 0, acquire: connect, idle: 30_000 },
+    pool: { max: management, min: 0, acquire: connect, idle: 30_000 },
     dialectOptions: session,
     define: { underscored: true, timestamps: false, freezeTableName: true },
   });
@@ -73,6 +74,14 @@ export function createDatabase({ url, pool: size, applicationName, onError, limi
   return {
     pool,
     sequelize,
+    /** How much of the pools is in use at this moment. */
+    pools: {
+      hot: {
+        max: size,
+        use: () => ({ size: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),
+      },
+      management: { max: management, use: () => managementUse(sequelize) },
+    },
     query: <Row extends object>(text: string, values?: readonly unknown[]) =>
       queryPool<Row>(hotPool, text, values),
     hot: <T>(work: (unit: Unit) => Promise<T>) => runHot(hotPool, work),
@@ -87,6 +96,14 @@ export function createDatabase({ url, pool: size, applicationName, onError, limi
 }
 
 export type Database = ReturnType<typeof createDatabase>;
+
+/** Sequelize's own types leave its pool out. */
+function managementUse(sequelize: Sequelize): { size: number; idle: number; waiting: number } {
+  const { pool } = sequelize.connectionManager as unknown as {
+    pool: { size: number; available: number; waiting: number };
+  };
+  return { size: pool.size, idle: pool.available, waiting: pool.waiting };
+}
 
 /** Connections besides the pools: two that notify and one that listens. */
 const OTHERS = 3;

@@ -44,6 +44,8 @@ export type AppDependencies = {
   readonly health: Health;
   readonly config: AppConfig;
   readonly logger: Logger;
+  /** Comes around everything that answers. */
+  readonly measure?: Middleware | undefined;
   /** Made from `config.rateLimit`. */
   readonly rateLimits: RateLimits;
 };
@@ -55,6 +57,7 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
   const order: Middleware[] = [
     identifyRequest(createAddressReader(config.trustedProxies)),
     logRequests(logger),
+    ...(dependencies.measure === undefined ? [] : [dependencies.measure]),
     answerProblems({ errorTypeBase: config.errorTypeBase, logger }),
     setDefaultHeaders(),
     readTarget(),

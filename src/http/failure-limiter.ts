@@ -16,6 +16,7 @@ const COMPLAIN_MILLISECONDS = 60_000;
 /**
  * @param options.points failures allowed within `seconds`; 0 turns the limiter off
  * @param options.prefix keeps limiters apart in the table rate_limits, and in the fields that tell of them
+ * @param options.onRefused told of each failure beyond those that are allowed
  * @param options.logger told (at most once a minute) that the database cannot count; this process then counts alone
  */
 export function createFailureLimiter({
@@ -24,12 +25,14 @@ export function createFailureLimiter({
   seconds,
   prefix,
   logger,
+  onRefused,
 }: {
   pool: Pool;
   points: number;
   seconds: number;
   prefix: string;
   logger: Logger;
+  onRefused?: ((limit: string) => void) | undefined;
 }) {
   const shared = new RateLimiterPostgres({
     storeClient: pool,
@@ -59,6 +62,7 @@ export function createFailureLimiter({
   const blockedFor = (milliseconds: number): FailureCount['blocked'] => {
     const remaining = Math.max(1, Math.ceil(milliseconds / 1_000));
     const limit = { name: `${prefix}-failures`, points, window: seconds };
+    onRefused?.(limit.name);
     return { retryAfterSeconds: remaining, headers: describeLimit(limit, { left: 0, seconds: remaining }) };
   };
 

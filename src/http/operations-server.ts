@@ -1,4 +1,4 @@
-// The worker's own small HTTP server for operators: liveness, readiness, metrics. It must never serve tenants.
+// A process's own small HTTP server for operators: liveness, readiness, metrics. It must never serve tenants.
 import { createServer, type Server } from 'node:http';
 
 /** What `/readyz` says: `ready` decides between 200 and 503, the rest is shown. */
@@ -22,7 +22,11 @@ export function createOperationsServer({
       const { ready, ...rest } = await readiness();
       return json(ready ? 200 : 503, { status: ready ? 'ready' : 'not_ready', ...rest });
     },
-    '/metrics': async () => ({ status: 200, type: 'text/plain; version=0.0.4', body: await metrics() }),
+    '/metrics': async () => ({
+      status: 200,
+      type: 'text/plain; version=0.0.4; charset=utf-8',
+      body: await metrics(),
+    }),
   };
   const server = createServer((request, response) => {
     const route = routes[(request.url ?? '').split('?')[0] ?? ''];

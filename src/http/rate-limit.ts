@@ -12,15 +12,18 @@ const WINDOW_SECONDS = 60;
  * @param name the policy's name in the fields that tell of it
  * @param points how many a minute; 0 turns the limit off
  * @param counts counts them, together with all other processes
+ * @param onRefused told of each request that is refused
  */
 export function createRateLimiter({
   name,
   points,
   counts,
+  onRefused,
 }: {
   name: string;
   points: number;
   counts: Pick<LimitCounts, 'open'>;
+  onRefused?: ((limit: string) => void) | undefined;
 }) {
   if (points === 0) return undefined;
   const limit = { name, points, window: WINDOW_SECONDS };
@@ -37,6 +40,7 @@ export function createRateLimiter({
       const seconds = Math.min(WINDOW_SECONDS, Math.max(1, Math.ceil(milliseconds / 1_000)));
       const headers = describeLimit(limit, { left: points - used, seconds });
       if (isAdmitted) return headers;
+      onRefused?.(name);
       throw new ServiceError('rate_limited', {
         detail:
           cost > points
@@ -58,10 +62,11 @@ export type RateLimits = { readonly tenant: RateLimiter; readonly address: RateL
 export function createRateLimits(
   limits: { tenant: number; address: number },
   counts: Pick<LimitCounts, 'open'>,
+  onRefused?: ((limit: string) => void) | undefined,
 ): RateLimits {
   return {
-    tenant: createRateLimiter({ name: 'tenant', points: limits.tenant, counts }),
-    address: createRateLimiter({ name: 'address', points: limits.address, counts }),
+    tenant: createRateLimiter({ name: 'tenant', points: limits.tenant, counts, onRefused }),
+    address: createRateLimiter({ name: 'address', points: limits.address, counts, onRefused }),
   };
 }
 

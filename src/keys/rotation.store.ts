@@ -177,6 +177,16 @@ export function createRotationStore() {
       );
     },
 
+    /** Open rotations whose deadline, or whose old key's sunset, was more than 5 minutes ago, without a sign of it. */
+    countOverdue: async (queryable: Queryable): Promise<number> => {
+      const { rows } = await queryable.query<{ count: number }>(
+        `SELECT count(*)::int AS count FROM key_rotations r JOIN agent_keys old ON old.id = r.old_key_id
+         WHERE r.ended_at IS NULL AND now() - interval '5 minutes' > CASE
+           WHEN r.state = 'overlapping' THEN old.sunset_at WHEN r.stalled_at IS NULL THEN r.deadline_at END`,
+      );
+      return rows[0]?.count ?? 0;
+    },
+
     markSwitched: async (unit: Unit, id: string, switchedAt: Date): Promise<void> => {
       await unit.query('UPDATE key_rotations SET switched_at = $2 WHERE id = $1', [id, switchedAt]);
     },

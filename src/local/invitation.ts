@@ -7,6 +7,8 @@ export type Invitation = {
   /** Path of the console, when this release has one. */
   readonly consolePath?: string | undefined;
   readonly temporalUi: string | null;
+  /** The workers' first. */
+  readonly metrics: readonly string[];
   readonly credentials: string;
   readonly dataDir: string;
 };
@@ -19,6 +21,7 @@ export function describeStack(stack: Invitation) {
     openapi_url: `${stack.publicUrl}/openapi.json`,
     console_url: stack.consolePath === undefined ? null : `${stack.publicUrl}${stack.consolePath}`,
     temporal_ui_url: stack.temporalUi,
+    metrics_urls: stack.metrics,
     credentials_file: stack.credentials,
     data_dir: stack.dataDir,
   };
@@ -33,6 +36,7 @@ export function invite(stack: Invitation): string[] {
       : [['Console', `${stack.publicUrl}${stack.consolePath}`] as const]),
     ['OpenAPI document', `${stack.publicUrl}/openapi.json`],
     ...(stack.temporalUi === null ? [] : [['Temporal UI', stack.temporalUi] as const]),
+    ...(stack.metrics.length === 0 ? [] : [['Metrics', stack.metrics.join(' ')] as const]),
     ['Credentials', `${stack.credentials} (client_id and client_secret of the tenant demo)`],
     ['Try next', 'npm run demo (in another terminal)'],
   ];

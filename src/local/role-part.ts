@@ -106,6 +106,8 @@ function failure(
   environment: NodeJS.ProcessEnv,
   { failed, code }: { failed: string; code?: string | undefined },
 ): LocalStackError {
+  // Said by the role itself, which knows for which of its ports.
+  if (/^Port \d+ is in use/.test(failed)) return new LocalStackError(failed);
   const variable = role === 'api' ? 'PORT' : 'METRICS_PORT';
   const port = Number(environment[variable]);
   if (code === 'EADDRINUSE')

@@ -13,7 +13,9 @@ export type RunState = {
     temporal: number | null;
     temporal_ui: number | null;
     postgres: number | null;
+    /** Of the first worker and of the first api; further ones count up from there. 0: nobody listens. */
     metrics: number;
+    metrics_api: number;
   };
   database_url: string;
 };

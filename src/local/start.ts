@@ -10,6 +10,7 @@ import { createKeeper, endLeftovers, type Keeper } from './keeper.ts';
 import { asDiskFull } from './local-stack-error.ts';
 import { type DataFolderLock, lockDataFolder } from './lock.ts';
 import { obtainMasterKey } from './master-key.ts';
+import { metricsPorts } from './metrics-ports.ts';
 import { requirePort } from './ports.ts';
 import { createRunFile } from './run-file.ts';
 import { createStateFiles } from './state-file.ts';
@@ -123,6 +124,9 @@ async function bringUp(
     publicUrl: config.publicUrl,
     consolePath: options.consolePath,
     temporalUi: temporalUiOf(config),
+    metrics: metricsPorts(config).flatMap(({ port }) =>
+      port === 0 ? [] : [`http://${config.metricsHost}:${port}/metrics`],
+    ),
     credentials: here(join(config.dataDir, 'demo-tenant.json')),
     dataDir: here(config.dataDir),
   };
@@ -137,16 +141,18 @@ function temporalUiOf({ temporal: { address, uiUrl, namespace, variables } }: Co
 }
 
 /** Known to be free before anything is started. */
-async function requirePorts({ host, port, metricsPort, workerProcesses, temporal }: Config): Promise<void> {
+async function requirePorts(config: Config): Promise<void> {
+  const { host, port, metricsHost, temporal } = config;
   await requirePort({ host, port, variable: 'PORT', part: 'the API' });
+  for (const { role, port: own } of metricsPorts(config))
+    if (own !== 0)
+      await requirePort({
+        host: metricsHost,
+        port: own,
+        variable: 'METRICS_PORT',
+        part: role === 'api' ? 'the API' : 'the worker',
+      });
   const host4 = '127.0.0.1';
-  for (let index = 0; metricsPort > 0 && index < workerProcesses; index += 1)
-    await requirePort({
-      host: host4,
-      port: metricsPort + index,
-      variable: 'METRICS_PORT',
-      part: 'the worker',
-    });
   if (temporal.address !== undefined) return;
   await requirePort({ host: host4, port: temporal.port, variable: 'TEMPORAL_PORT', part: 'Temporal' });
   await requirePort({

@@ -5,6 +5,7 @@ import type { ConnectionDistributor } from './connection-distributor.ts';
 import { createConnectionDistributor } from './connection-distributor.ts';
 import type { Keeper } from './keeper.ts';
 import { createKeptPart, type KeptPart } from './kept-part.ts';
+import { metricsPorts } from './metrics-ports.ts';
 import { startPostgres } from './postgres.ts';
 import { type RoleName, startRole } from './role-part.ts';
 import type { RunFile, RunState } from './run-file.ts';
@@ -35,12 +36,14 @@ export function createSupervisor(options: {
     temporal: null as number | null,
     postgres: null as number | null,
   };
+  const portOfFirst = (name: RoleName) => metricsPorts(config).find(({ role }) => role === name)?.port ?? 0;
   let ports: RunState['ports'] = {
     api: config.port,
     temporal: null,
     temporal_ui: null,
     postgres: null,
-    metrics: config.metricsPort,
+    metrics: portOfFirst('worker'),
+    metrics_api: portOfFirst('api'),
   };
   let databaseUrl: string | null = null;
   let distributor: ConnectionDistributor | undefined;
@@ -136,21 +139,13 @@ export function createSupervisor(options: {
       changed();
     },
 
-    /** Api and worker processes; each has a metrics port of its own, counted up from the configured one. */
+    /** Api and worker processes, each with a metrics port of its own. */
     async runRoles(environment: NodeJS.ProcessEnv): Promise<void> {
       if (config.apiProcesses > 1)
         distributor = await createConnectionDistributor({ host: config.host, port: config.port });
-      const roles: RoleName[] = [
-        ...Array<RoleName>(config.workerProcesses).fill('worker'),
-        ...Array<RoleName>(config.apiProcesses).fill('api'),
-      ];
-      const metrics = (position: number) => (config.metricsPort === 0 ? 0 : config.metricsPort + position);
-      const count = { api: 0, worker: 0 };
-      const started = roles.map((role, position) => {
-        const index = count[role];
-        count[role] += 1;
-        return runRole(role, index, { ...environment, METRICS_PORT: String(metrics(position)) });
-      });
+      const started = metricsPorts(config).map(({ role, index, port }) =>
+        runRole(role, index, { ...environment, METRICS_PORT: String(port) }),
+      );
       await Promise.all(started);
     },
 

@@ -1,7 +1,7 @@
 // Bundles the workflows for the sandbox, at build time and once for the tests. A prebuilt bundle keeps webpack out of a worker's start.
 import { writeFile } from 'node:fs/promises';
 import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
-import { WORKFLOWS_PATH } from './worker.ts';
+import { INTERCEPTORS_PATH, WORKFLOWS_PATH } from './worker.ts';
 
 /**
  * @param workflowsPath absolute path of the workflows' entry file
@@ -10,6 +10,7 @@ import { WORKFLOWS_PATH } from './worker.ts';
 export async function bundleWorkflows(workflowsPath: string = WORKFLOWS_PATH): Promise<{ code: string }> {
   const { code } = await bundleWorkflowCode({
     workflowsPath,
+    workflowInterceptorModules: [INTERCEPTORS_PATH],
     preloadModules: ['@temporalio/common', '@temporalio/workflow', workflowsPath],
     logger: new DefaultLogger('WARN'),
   });

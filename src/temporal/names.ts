@@ -73,6 +73,9 @@ const ENTITY_WORKFLOWS = {
 
 export type EntityWorkflow = keyof typeof ENTITY_WORKFLOWS;
 
+/** Every type of them. */
+export const ENTITY_WORKFLOW_TYPES = Object.keys(ENTITY_WORKFLOWS) as readonly EntityWorkflow[];
+
 /** What an entity's workflow is started with. `indexed`: whether the server takes the search attributes. */
 export type EntityInput = { readonly tenantId: string; readonly id: string; readonly indexed: boolean };
 

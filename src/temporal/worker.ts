@@ -3,15 +3,19 @@ import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import {
   DefaultLogger,
+  type InjectedSinks,
+  type MetricsExporterConfig,
   type NativeConnection,
   Runtime,
   Worker,
   type WorkerOptions,
   type WorkflowBundleOption,
 } from '@temporalio/worker';
+import { Registry } from 'prom-client';
 import type { Activities } from '../../activities/index.ts';
 import type { TaskQueues } from './names.ts';
 import type { WorkerVersion } from './worker-version.ts';
+import { createWorkflowMetrics, type WorkflowMetricSinks } from './workflow.metrics.ts';
 
 /** How much one worker process does at once. */
 const WORKER_LIMITS = {
@@ -29,6 +33,9 @@ export const WORKER_SHUTDOWN = { shutdownGraceTime: 20_000, shutdownForceTime: 2
 const BUNDLE = fileURLToPath(new URL('../../workflow-bundle.js', import.meta.url));
 const SOURCE = fileURLToPath(new URL(`../../workflows/index${import.meta.url.slice(-3)}`, import.meta.url));
 
+/** What comes around every workflow, next to this file's own form. */
+export const INTERCEPTORS_PATH = SOURCE.replace(/index(\.[jt]s)$/, 'metrics.interceptors$1');
+
 /** The entry file of the workflows, next to this file's own form (TypeScript, or built). */
 export const WORKFLOWS_PATH = SOURCE;
 
@@ -37,14 +44,20 @@ export type LogEntry = { level: string; message: string; meta?: Record<string, u
 /**
  * Sets up Temporal's core for this process, once and before anything connects: its log goes to ours, and it leaves signals to the
  * process, which stops its parts in order.
+ * @param metrics where the core serves its own metrics
+ * @throws when that address is taken; then nothing is installed
  */
 export function installTemporalRuntime(
   log: (entry: LogEntry) => void,
   level: 'INFO' | 'WARN' = 'WARN',
+  metrics?: MetricsExporterConfig | undefined,
 ): void {
   Runtime.install({
     logger: new DefaultLogger(level, (entry) => log(entry)),
-    telemetryOptions: { logging: { forward: {}, filter: { core: level, other: 'ERROR' } } },
+    telemetryOptions: {
+      logging: { forward: {}, filter: { core: level, other: 'ERROR' } },
+      ...(metrics === undefined ? {} : { metrics }),
+    },
     shutdownSignals: [],
   });
 }
@@ -53,6 +66,7 @@ export function installTemporalRuntime(
  * Makes the workers of one process; they poll from `run` until `shutdown`.
  * @param options.workflows a bundle; without one the prebuilt bundle, and where there is none, the sources
  * @param options.version what these workers are to Temporal: work comes to them while it is current. Without it, whatever is there does
+ * @param options.sinks hear of what workflows do; without them nobody does
  * @returns `run`, which rejects when a worker fails, and `shutdown`, which lets attempts under way finish and then lets `run` resolve
  */
 export async function createDeliveryWorker({
@@ -63,6 +77,7 @@ export async function createDeliveryWorker({
   workflows,
   limits = WORKER_LIMITS,
   version,
+  sinks = createWorkflowMetrics({ registry: new Registry() }),
 }: {
   connection: NativeConnection;
   namespace: string;
@@ -71,11 +86,13 @@ export async function createDeliveryWorker({
   workflows?: WorkflowBundleOption | undefined;
   limits?: typeof WORKER_LIMITS | undefined;
   version?: WorkerVersion | undefined;
+  sinks?: InjectedSinks<WorkflowMetricSinks> | undefined;
 }) {
   const shared = { connection, namespace, activities, ...WORKER_SHUTDOWN, ...versioning(version) };
   const main = await Worker.create({
     ...shared,
     ...workflowSource(workflows),
+    sinks,
     taskQueue: taskQueues.main,
     reuseV8Context: true,
     maxCachedWorkflows: limits.cachedWorkflows,
@@ -127,5 +144,7 @@ function versioning(version: WorkerVersion | undefined): Pick<WorkerOptions, 'wo
 
 function workflowSource(workflows: WorkflowBundleOption | undefined) {
   if (workflows !== undefined) return { workflowBundle: workflows };
-  return existsSync(BUNDLE) ? { workflowBundle: { codePath: BUNDLE } } : { workflowsPath: SOURCE };
+  return existsSync(BUNDLE)
+    ? { workflowBundle: { codePath: BUNDLE } }
+    : { workflowsPath: SOURCE, interceptors: { workflowModules: [INTERCEPTORS_PATH] } };
 }

@@ -23,6 +23,13 @@ const POSTPONE = `
 UPDATE workflow_commands SET due_at = now() + least($2, 100 * power(2, least(tries, 20))) * interval '1 millisecond'
 WHERE id = ANY($1::uuid[])`;
 
+/** Commands for one type of workflow that wait, and the age of the oldest in seconds. */
+export type WaitingCommands = {
+  readonly workflow: string;
+  readonly count: number;
+  readonly seconds: number;
+};
+
 /** SQL of `workflow_commands`; every function runs on the caller's connection. */
 export function createWorkflowCommandStore() {
   return {
@@ -66,6 +73,15 @@ export function createWorkflowCommandStore() {
       queryable: Queryable,
       { limit, lease }: { limit: number; lease: number },
     ): Promise<ClaimedCommand[]> => (await queryable.query<ClaimedCommand>(CLAIM, [limit, lease])).rows,
+
+    /** Counts what waits, by workflow. */
+    waiting: async (queryable: Queryable): Promise<WaitingCommands[]> =>
+      (
+        await queryable.query<WaitingCommands>(
+          `SELECT workflow, count(*)::float8 AS count, extract(epoch FROM now() - min(created_at))::float8 AS seconds
+           FROM workflow_commands GROUP BY workflow`,
+        )
+      ).rows,
 
     /** Deletes what was handed over. */
     remove: async (queryable: Queryable, ids: readonly string[]): Promise<void> => {

@@ -99,11 +99,11 @@ describe('the ports of one machine', () => {
     ],
     [
       { METRICS_PORT: '7230', WORKER_PROCESSES: '4' },
-      'TEMPORAL_PORT: is needed for METRICS_PORT too (which takes 4 ports from 7230): choose another port',
+      'TEMPORAL_PORT: is needed for METRICS_PORT too (which takes 5 ports from 7230): choose another port',
     ],
     [
-      { METRICS_PORT: '65535', WORKER_PROCESSES: '2' },
-      'METRICS_PORT: leaves no room for 2 ports, one a process',
+      { METRICS_PORT: '65534', WORKER_PROCESSES: '2' },
+      'METRICS_PORT: leaves no room for 3 ports, one a process',
     ],
     [{ PORT: '7233', TEMPORAL_ADDRESS: 'elsewhere:7233' }, 'accepted'],
     [{}, 'accepted'],

@@ -11,7 +11,7 @@ const STATE: RunState = {
   worker: [2, 3],
   temporal: null,
   postgres: 4,
-  ports: { api: 8080, temporal: null, temporal_ui: null, postgres: 5432, metrics: 9464 },
+  ports: { api: 8080, temporal: null, temporal_ui: null, postgres: 5432, metrics: 9464, metrics_api: 9465 },
   database_url: 'postgres://countersign:secret@127.0.0.1:5432/countersign',
 };
 

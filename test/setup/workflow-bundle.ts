@@ -3,12 +3,12 @@ import { createHash } from 'node:crypto';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { bundleWorkflows } from '../../src/temporal/bundle.ts';
-import { WORKFLOWS_PATH } from '../../src/temporal/worker.ts';
+import { INTERCEPTORS_PATH, WORKFLOWS_PATH } from '../../src/temporal/worker.ts';
 
 const FOLDER = resolve('node_modules', '.cache', 'countersign');
 
 export async function workflowBundle(): Promise<{ code: string }> {
-  const file = join(FOLDER, `workflows-${await hashSources(WORKFLOWS_PATH)}.js`);
+  const file = join(FOLDER, `workflows-${await hashSources([WORKFLOWS_PATH, INTERCEPTORS_PATH])}.js`);
   try {
     return { code: await readFile(file, 'utf8') };
   } catch {
@@ -20,8 +20,8 @@ export async function workflowBundle(): Promise<{ code: string }> {
   }
 }
 
-/** Over everything that the bundle is made of: the files that the entry reaches, and the installed packages. */
-async function hashSources(entry: string): Promise<string> {
+/** Over everything that the bundle is made of: the files that the entries reach, and the installed packages. */
+async function hashSources(entries: readonly string[]): Promise<string> {
   const hash = createHash('sha256').update(await readFile('package-lock.json'));
   const seen = new Set<string>();
   const visit = async (file: string): Promise<void> => {
@@ -33,6 +33,6 @@ async function hashSources(entry: string): Promise<string> {
       await visit(join(dirname(file), target ?? ''));
     }
   };
-  await visit(entry);
+  for (const entry of entries) await visit(entry);
   return hash.digest('hex').slice(0, 16);
 }

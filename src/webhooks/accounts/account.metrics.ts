@@ -1,8 +1,7 @@
 // The accounts of deliveries as metrics of a worker: sums without tenants, whose number has no bound; the log names them.
-import { Gauge, type Registry, register } from 'prom-client';
+import type { Registry } from 'prom-client';
+import { createGauges } from '../../metrics/gauges.ts';
 import type { Standing } from './account.store.ts';
-
-type Values = readonly (readonly [labels: Record<string, string>, value: number | null])[];
 
 /**
  * Registers the gauges. They are read when they are asked for, so that each worker tells the same; while the database is away they are
@@ -10,47 +9,36 @@ type Values = readonly (readonly [labels: Record<string, string>, value: number 
  * @param options.read the standing of all accounts
  */
 export function registerAccountMetrics({
+  registry,
   read,
-  registry = register,
 }: {
-  read: () => Promise<Standing>;
-  registry?: Registry | undefined;
+  registry: Registry;
+  read: () => Promise<Standing | undefined>;
 }): void {
-  // Gauges are read all at once: one question for all of them.
-  let asking: Promise<Standing | undefined> | undefined;
-  const ask = (): Promise<Standing | undefined> => {
-    asking ??= read()
-      .catch(() => undefined)
-      .finally(() => {
-        asking = undefined;
-      });
-    return asking;
-  };
-  const define = (name: string, help: string, values: (standing: Standing) => Values): Gauge =>
-    new Gauge({
-      name: `countersign_delivery_account${name}`,
-      help,
-      labelNames: ['cause'],
-      registers: [registry],
-      async collect() {
-        const standing = await ask();
-        this.reset();
-        if (standing === undefined) return;
-        for (const [labels, value] of values(standing)) if (value !== null) this.set(labels, value);
-      },
-    });
+  const define = createGauges({ registry, read });
   define(
-    '_difference',
-    'Deliveries of the last days that were accepted and are not accounted for.',
+    {
+      name: 'countersign_delivery_account_difference',
+      help: 'Deliveries of the last days that were accepted and are not accounted for.',
+      labelNames: ['cause'],
+    },
     ({ lost, stranded }) => [
       [{ cause: 'lost' }, lost],
       [{ cause: 'stranded' }, stranded],
     ],
   );
-  define('_tenants', 'Tenants with an account of the last days that does not add up.', ({ tenants }) => [
-    [{}, tenants],
-  ]);
-  define('s_age_seconds', 'Seconds since a day of the accounts was counted last.', ({ ageSeconds }) => [
-    [{}, ageSeconds],
-  ]);
+  define(
+    {
+      name: 'countersign_delivery_account_tenants',
+      help: 'Tenants with an account of the last days that does not add up.',
+    },
+    ({ tenants }) => [[{}, tenants]],
+  );
+  define(
+    {
+      name: 'countersign_delivery_accounts_age_seconds',
+      help: 'Seconds since a day of the accounts was counted last.',
+    },
+    ({ ageSeconds }) => [[{}, ageSeconds]],
+  );
 }

@@ -8,6 +8,7 @@ import { newId } from '../../database/ids.ts';
 import type { Unit } from '../../database/transaction.ts';
 import type { EmittedEvent } from '../../events/event.ts';
 import type { LaneService } from '../lanes/lane.service.ts';
+import type { AttemptMetrics } from './attempt.metrics.ts';
 import {
   type AttemptStore,
   type DeliveredRecord,
@@ -34,7 +35,10 @@ export type SubscriptionDeactivation = {
   deactivateGone(unit: Unit, subscription: { tenantId: string; subscriptionId: string }): Promise<unknown>;
 };
 
-type Owner = Pick<LoadedDelivery, 'tenant_id' | 'subscription_id' | 'test' | 'lane_failing' | 'url'>;
+type Owner = Pick<
+  LoadedDelivery,
+  'tenant_id' | 'subscription_id' | 'test' | 'lane_failing' | 'url' | 'created_at'
+>;
 type Place = { tenantId: string; subscriptionId: string };
 
 /** `workflow`: a workflow asks, and its generation is noted in the row; otherwise the row says that one is needed. */
@@ -48,6 +52,7 @@ export function createAttemptRecordService({
   events,
   lanes,
   subscriptions,
+  metrics,
   random = Math.random,
 }: {
   database: Pick<Database, 'query' | 'hot'>;
@@ -56,6 +61,7 @@ export function createAttemptRecordService({
   events: EventEmitter;
   lanes: Pick<LaneService, 'noteFailure' | 'noteSuccess'>;
   subscriptions: SubscriptionDeactivation;
+  metrics?: Pick<AttemptMetrics, 'ended'> | undefined;
   random?: (() => number) | undefined;
 }) {
   // A delivery stands in a batch once: its second POST of the same moment is recorded with the next.
@@ -79,12 +85,14 @@ export function createAttemptRecordService({
     if (report.outcome.kind !== 'delivered') {
       const failure = { place, test: owner.test, url: owner.url, workflow };
       const { step, n } = await database.hot((unit) => recordFailure(unit, report, failure));
+      if (step.kind === 'ended') metrics?.ended(step.status);
       return { step, last: { n, outcome } };
     }
     const delivered = { ...place, workflow };
     const n = owner.lane_failing
       ? await database.hot((unit) => recordRecovery(unit, report, delivered))
       : await numbered(() => successes.add({ report, ...delivered }));
+    metrics?.ended('delivered', { report: { ...report, n }, acceptedAt: owner.created_at });
     return { step: ended('delivered'), last: { n, outcome } };
   };
 

@@ -6,6 +6,7 @@ import { newId } from '../../database/ids.ts';
 import type { LaneOccupancy } from '../lanes/lane-occupancy.ts';
 import { isSlow } from '../lanes/lane-speed.ts';
 import type { SubscriptionSealing } from '../subscriptions/subscription.sealing.ts';
+import type { AttemptMetrics } from './attempt.metrics.ts';
 import type { AttemptMonitor } from './attempt.monitor.ts';
 import type { AttemptStore, LoadedDelivery } from './attempt.store.ts';
 import type { AttemptReport, AttemptRequest, SendResult, Step } from './attempt.ts';
@@ -31,6 +32,7 @@ export function createAttemptService({
   monitor,
   occupancy,
   notifier,
+  metrics,
   onUnrecorded,
 }: {
   database: Pick<Database, 'query' | 'hot'>;
@@ -42,6 +44,7 @@ export function createAttemptService({
   occupancy: Pick<LaneOccupancy, 'enter' | 'leave'>;
   /** Tells the relays of what waits in a lane that is open. */
   notifier?: { poke(): void } | undefined;
+  metrics?: Pick<AttemptMetrics, 'begun' | 'held' | 'made' | 'ended'> | undefined;
   /** Told when a POST was made and could not be recorded at once. */
   onUnrecorded?: ((error: unknown) => void) | undefined;
 }) {
@@ -67,7 +70,9 @@ export function createAttemptService({
           try {
             if (delivery.lane_rated && !isGranted(delivery, request))
               await store.spendToken(database, delivery.subscription_id);
+            metrics?.begun(delivery.late_ms);
             seen.result = await sender.send(attemptOf(delivery, request, options.signal));
+            metrics?.made(seen.result);
           } finally {
             occupancy.leave(delivery.subscription_id, deliveryId);
           }
@@ -75,6 +80,7 @@ export function createAttemptService({
         }
         const epoch = await park(delivery, request, { ...options, full: passes });
         if (epoch !== undefined) {
+          metrics?.held();
           return { kind: 'settled', step: { kind: 'held', epoch }, last: lastOf(delivery) };
         }
       }
@@ -111,6 +117,7 @@ export function createAttemptService({
 
   const end = async (deliveryId: string, status: 'canceled' | 'failed', error: string | null) => {
     await store.end(database, deliveryId, status, error);
+    metrics?.ended(status);
     return ended(status);
   };
 

@@ -19,6 +19,9 @@ export type LoadedDelivery = {
   readonly generation: number;
   readonly attempt_count: number;
   readonly due_in_ms: number | null;
+  /** Since its attempt was due; less than 0 before that. */
+  readonly late_ms: number | null;
+  readonly created_at: Date;
   readonly retry_requested: boolean;
   readonly last_outcome: string | null;
   readonly recorded: boolean;
@@ -88,11 +91,13 @@ export type FailureRecord = {
 const DUE =
   'greatest(0, ceil(extract(epoch FROM d.next_attempt_at - clock_timestamp()) * 1000))::float8 AS due_in_ms';
 
+const LATE = 'extract(epoch FROM clock_timestamp() - d.next_attempt_at)::float8 * 1000 AS late_ms';
+
 // Of several deliveries at once. OFFSET 0 makes each join one index lookup a row, in the one partition that its id names: a plan for any
 // number of rows would rather read whole partitions.
 const LOAD = `
 SELECT w.place, d.tenant_id, d.subscription_id, d.event_id, d.event_type, d.test, d.status, d.generation, d.attempt_count, ${DUE},
-  d.retry_requested_at IS NOT NULL AS retry_requested, coalesce(d.last_error, 'http:' || d.last_status_code) AS last_outcome,
+  ${LATE}, d.created_at, d.retry_requested_at IS NOT NULL AS retry_requested, coalesce(d.last_error, 'http:' || d.last_status_code) AS last_outcome,
   EXISTS (SELECT 1 FROM attempts a WHERE a.delivery_id = w.id AND a.n >= w.n AND a.generation = w.generation) AS recorded,
   now()::timestamptz(3) AS loaded_at,
   lane_is_open(l) AS lane_open, l.deleted AS lane_deleted, l.state = 'down' AS lane_down, l.permits IS NOT NULL AS lane_paced,

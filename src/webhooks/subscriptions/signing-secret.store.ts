@@ -52,6 +52,15 @@ export function createSigningSecretStore() {
     /** @returns undefined for a subscription that is deleted or somebody else's */
     find: (queryable: Queryable, name: Name): Promise<SecretRow | undefined> => read(queryable, name, ''),
 
+    /** Overlaps that ended more than 5 minutes ago and are not tidied up. */
+    countOverdue: async (queryable: Queryable): Promise<number> => {
+      const { rows } = await queryable.query<{ count: number }>(
+        `SELECT count(*)::int AS count FROM subscriptions
+         WHERE next_secret_sealed IS NOT NULL AND deleted_at IS NULL AND secret_overlap_ends_at < now() - interval '5 minutes'`,
+      );
+      return rows[0]?.count ?? 0;
+    },
+
     /** Reads the secrets and keeps everybody else from changing them until the transaction ends. */
     lock: (unit: Queryable, name: Name): Promise<SecretRow | undefined> =>
       read(unit, name, ' FOR NO KEY UPDATE'),

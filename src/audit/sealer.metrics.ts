@@ -1,0 +1,20 @@
+// How far the sealing of the audit log is behind, as a worker's metric.
+import type { Registry } from 'prom-client';
+import { createGauges } from '../metrics/gauges.ts';
+
+/** @param options.read seconds since the oldest row that is not sealed was written, 0 when there is none; undefined while nobody knows */
+export function registerSealerMetrics({
+  registry,
+  read,
+}: {
+  registry: Registry;
+  read: () => Promise<number | undefined>;
+}): void {
+  createGauges({ registry, read })(
+    {
+      name: 'countersign_audit_unsealed_seconds',
+      help: 'Age of the oldest row of the audit log that is not sealed yet; 0 when there is none.',
+    },
+    (seconds) => [[{}, seconds]],
+  );
+}

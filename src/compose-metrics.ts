@@ -1,0 +1,88 @@
+// The wiring of metrics: what each process tells, what only workers read from the database, and where it can be asked for. Like compose.ts it
+// must hold no rule of its own.
+import { once } from 'node:events';
+import { createCheckpointStore } from './audit/checkpoint.store.ts';
+import { registerSealerMetrics } from './audit/sealer.metrics.ts';
+import type { Core } from './compose.ts';
+import type { Config } from './config.ts';
+import { createOperationsServer, type Readiness } from './http/operations-server.ts';
+import { createRotationStore } from './keys/rotation.store.ts';
+import { explainListen } from './local/ports.ts';
+import { registerPoolMetrics } from './metrics/pool.metrics.ts';
+import { createReading } from './metrics/reading.ts';
+import { registerProcess, registerReadiness } from './metrics/registry.ts';
+import { ENTITY_WORKFLOW_TYPES } from './temporal/names.ts';
+import { registerWorkflowCommandMetrics } from './temporal/workflow-command.metrics.ts';
+import { createWorkflowCommandStore } from './temporal/workflow-command.store.ts';
+import { VERSION } from './version.ts';
+import { registerAccountMetrics } from './webhooks/accounts/account.metrics.ts';
+import type { Standing } from './webhooks/accounts/account.store.ts';
+import { registerBacklogMetrics } from './webhooks/relay/backlog.metrics.ts';
+import { createBacklogStore } from './webhooks/relay/backlog.store.ts';
+import { createSigningSecretStore } from './webhooks/subscriptions/signing-secret.store.ts';
+
+/** What every process tells of itself. */
+export function composeProcessMetrics(
+  { registry, database }: Core,
+  { role, readiness }: { role: string; readiness: () => Promise<Readiness> },
+): void {
+  registerProcess({ registry, role, version: VERSION });
+  registerPoolMetrics({ registry, pools: database.pools });
+  registerReadiness({ registry, readiness });
+}
+
+/** What workers read from the database at each scrape; every worker tells the same. */
+export function composeStandingMetrics(
+  { registry, database }: Core,
+  { readStanding }: { readStanding: () => Promise<Standing> },
+): void {
+  const rotations = createRotationStore();
+  const secrets = createSigningSecretStore();
+  const read = createReading({
+    backlog: () => createBacklogStore().read(database),
+    commands: () => createWorkflowCommandStore().waiting(database),
+    overdue: async () => ({
+      agentKeyRotation: await rotations.countOverdue(database),
+      webhookSecretRotation: await secrets.countOverdue(database),
+    }),
+    unsealed: () => createCheckpointStore().unsealedSeconds(database),
+    accounts: readStanding,
+  });
+  registerBacklogMetrics({ registry, read: () => read('backlog') });
+  registerWorkflowCommandMetrics({
+    registry,
+    workflows: ENTITY_WORKFLOW_TYPES,
+    read: () => read('commands'),
+    readOverdue: () => read('overdue'),
+  });
+  registerSealerMetrics({ registry, read: () => read('unsealed') });
+  registerAccountMetrics({ registry, read: () => read('accounts') });
+}
+
+/**
+ * Serves liveness, readiness and metrics for operators, where the settings say so.
+ * @param options.part whose it is, for the line that says why it cannot listen
+ * @returns how to close it
+ * @throws LocalStackError with one line when its port cannot be had
+ */
+export async function serveOperations(
+  { metricsHost: host, metricsPort: port }: Pick<Config, 'metricsHost' | 'metricsPort'>,
+  {
+    part,
+    readiness,
+    metrics,
+  }: { part: string; readiness: () => Promise<Readiness>; metrics: () => Promise<string> },
+): Promise<{ close(): void }> {
+  if (port === 0) return { close: () => undefined };
+  const server = createOperationsServer({ readiness, metrics });
+  server.listen({ host, port });
+  await once(server, 'listening').catch((error: unknown) => {
+    throw explainListen(error, { host, port, variable: 'METRICS_PORT', part });
+  });
+  return {
+    close: () => {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}

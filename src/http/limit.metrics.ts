@@ -1,0 +1,13 @@
+// Counts what a limit refused. A label is the limit's name, never whom it refused.
+import { Counter, type Registry } from 'prom-client';
+
+/** @returns a function to be called with the name of the limit for each request that it refuses */
+export function countRefusals({ registry }: { registry: Registry }): (limit: string) => void {
+  const counter = new Counter({
+    name: 'countersign_rate_limited_total',
+    help: 'Requests that a limit refused, by limit.',
+    labelNames: ['limit'],
+    registers: [registry],
+  });
+  return (limit) => counter.inc({ limit });
+}

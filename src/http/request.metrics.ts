@@ -1,0 +1,52 @@
+// Counts and times requests by route. A label is a path as the route table writes it, never one that a client sent.
+import { Histogram, type Registry } from 'prom-client';
+import type { Middleware } from './request-state.ts';
+import type { Route } from './route.ts';
+
+/** Seconds. */
+const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
+
+/** What `/metrics` shows where no route was found. */
+const NO_ROUTE = 'none';
+
+/**
+ * @param options.routes the whole table
+ * @returns a middleware around everything that answers
+ */
+export function measureRequests({
+  registry,
+  routes,
+}: {
+  registry: Registry;
+  routes: readonly Route[];
+}): Middleware {
+  const histogram = new Histogram({
+    name: 'countersign_http_request_duration_seconds',
+    help: 'Time from a request to the last of its answer being handed over, by route, method and class of status.',
+    labelNames: ['route', 'method', 'status'],
+    buckets: BUCKETS,
+    registers: [registry],
+  });
+  const paths = new Map(routes.map(({ operationId, path }) => [operationId, path]));
+  const children = new Map<string, { observe(seconds: number): void }>();
+
+  const childOf = (operation: string | undefined, sent: string, code: number) => {
+    const method = METHODS.has(sent) ? sent : 'other';
+    const status = `${Math.floor(code / 100)}xx`;
+    const key = `${operation} ${method} ${status}`;
+    const known = children.get(key);
+    if (known !== undefined) return known;
+    // System routes are called by their path; there is one for each.
+    const route = operation === undefined ? NO_ROUTE : (paths.get(operation) ?? operation);
+    const child = histogram.labels({ route, method, status });
+    children.set(key, child);
+    return child;
+  };
+
+  return async (ctx, next) => {
+    const began = performance.now();
+    await next();
+    childOf(ctx.state.operation, ctx.method, ctx.status).observe((performance.now() - began) / 1_000);
+  };
+}

@@ -1,0 +1,44 @@
+// Texts in the Prometheus exposition format, version 0.0.4: puts two of them together. A family must not stand in the result twice.
+
+/** One metric family as text: its comments and samples. */
+type Family = { readonly name: string; readonly lines: string[] };
+
+const COMMENT = /^# (?:HELP|TYPE) (\S+)/;
+const SAMPLE = /^([a-zA-Z_:][a-zA-Z0-9_:]*)/;
+const PARTS = /_(?:bucket|sum|count)$/;
+
+/**
+ * @param first comes whole
+ * @param second loses what the first one has too, and what is no family of its own
+ */
+export function mergeExpositions(first: string, second: string): string {
+  const known = new Set(familiesOf(first).map(({ name }) => name));
+  const added = new Map<string, string[]>();
+  for (const { name, lines } of familiesOf(second)) {
+    if (known.has(name)) continue;
+    const before = added.get(name);
+    // The comments of a family stand once; its samples may come in several places.
+    if (before === undefined) added.set(name, lines);
+    else before.push(...lines.filter((line) => !line.startsWith('#')));
+  }
+  const texts = [...added.values()].map((lines) => `${lines.join('\n')}\n`);
+  return [first.endsWith('\n') || first === '' ? first : `${first}\n`, ...texts].join('');
+}
+
+/** The families of a text in their order; one that stands in several places comes several times. */
+export function familiesOf(text: string): Family[] {
+  const families: { name: string; lines: string[] }[] = [];
+  for (const line of text.split('\n')) {
+    const comment = COMMENT.exec(line)?.[1];
+    const sample = comment === undefined && !line.startsWith('#') ? SAMPLE.exec(line)?.[1] : undefined;
+    const name = comment ?? sample;
+    if (name === undefined) continue;
+    const current = families.at(-1);
+    const belongs =
+      current !== undefined &&
+      (current.name === name || (sample !== undefined && current.name === name.replace(PARTS, '')));
+    if (belongs) current.lines.push(line);
+    else families.push({ name, lines: [line] });
+  }
+  return families;
+}

@@ -1,0 +1,51 @@
+// The metrics of one process, and what every process tells of itself. No label may ever hold a tenant, an id, a host or a path that a client
+// chose: what a label holds must be known when the process starts.
+import { collectDefaultMetrics, Gauge, type Registry } from 'prom-client';
+
+/**
+ * Registers what every process tells: its memory, its event loop, what it is.
+ * @param process.role `api` or `worker`
+ * @param process.version of the release
+ */
+export function registerProcess({
+  registry,
+  role,
+  version,
+}: {
+  registry: Registry;
+  role: string;
+  version: string;
+}): void {
+  collectDefaultMetrics({ register: registry });
+  new Gauge({
+    name: 'countersign_build_info',
+    help: 'Always 1; the labels say what runs.',
+    labelNames: ['role', 'version', 'node'],
+    registers: [registry],
+  }).set({ role, version, node: process.version }, 1);
+}
+
+/**
+ * A gauge that is 1 while the process is ready for its work.
+ * @param readiness as `/readyz` tells it; what it cannot say counts as not ready
+ */
+export function registerReadiness({
+  registry,
+  readiness,
+}: {
+  registry: Registry;
+  readiness: () => Promise<{ readonly ready: boolean }>;
+}): void {
+  new Gauge({
+    name: 'countersign_ready',
+    help: 'Whether this process is ready, as /readyz says it: 1 or 0.',
+    registers: [registry],
+    async collect() {
+      const ready = await readiness().then(
+        (said) => said.ready,
+        () => false,
+      );
+      this.set(ready ? 1 : 0);
+    },
+  });
+}

@@ -1,0 +1,71 @@
+// The metrics of Temporal's SDK. Its core serves them on a port of its own, which only this process asks; /metrics shows them with ours.
+import type { MetricsExporterConfig } from '@temporalio/worker';
+import { Gauge, type Registry } from 'prom-client';
+import { mergeExpositions } from '../metrics/exposition.ts';
+
+/** Milliseconds that the core may take to answer. */
+const PATIENCE = 1_000;
+const TRIES = 5;
+
+/**
+ * Finds a port for the core's metrics.
+ * @param options.install sets the core up with its exporter, and throws when its port is taken
+ * @param options.findPort gives a port of loopback that was free just now
+ * @returns the address of its metrics
+ * @throws what `install` throws the last time
+ */
+export async function installWithMetrics({
+  install,
+  findPort,
+}: {
+  install: (metrics: MetricsExporterConfig) => void;
+  findPort: () => Promise<number>;
+}): Promise<string> {
+  for (let tries = 1; ; tries += 1) {
+    const bindAddress = `127.0.0.1:${await findPort()}`;
+    try {
+      install({
+        attachServiceName: false,
+        // Names as Prometheus wants them, with their units.
+        prometheus: {
+          bindAddress,
+          countersTotalSuffix: true,
+          unitSuffix: true,
+          useSecondsForDurations: true,
+        },
+      });
+      return `http://${bindAddress}/metrics`;
+    } catch (error) {
+      if (tries === TRIES) throw error;
+    }
+  }
+}
+
+/**
+ * @param options.address of the core's metrics
+ * @returns what `/metrics` shows: ours, and the core's when it answers in time
+ */
+export function createMergedMetrics({
+  registry,
+  address,
+}: {
+  registry: Registry;
+  address: string;
+}): () => Promise<string> {
+  const up = new Gauge({
+    name: 'countersign_temporal_metrics_up',
+    help: "Whether the metrics of Temporal's SDK could be read for this answer: 1 or 0.",
+    registers: [registry],
+  });
+  return async () => {
+    const core = await readCore(address).catch(() => undefined);
+    up.set(core === undefined ? 0 : 1);
+    return mergeExpositions(await registry.metrics(), core ?? '');
+  };
+}
+
+async function readCore(address: string): Promise<string> {
+  const response = await fetch(address, { signal: AbortSignal.timeout(PATIENCE) });
+  if (!response.ok) throw new Error(`The metrics of the core: ${response.status}`);
+  return response.text();
+}

@@ -1,0 +1,50 @@
+// What waits to be told to the workflows of entities, and what of the entities themselves should have happened: a worker's metrics.
+import type { Registry } from 'prom-client';
+import { createGauges } from '../metrics/gauges.ts';
+import type { EntityWorkflow } from './names.ts';
+import type { WaitingCommands } from './workflow-command.store.ts';
+
+/** Entities whose time has come and gone, by the workflow that should have acted. */
+export type OverdueEntities = Readonly<Partial<Record<EntityWorkflow, number>>>;
+
+/** @param options.read, options.readOverdue undefined while the database says nothing: the gauges are not there then */
+export function registerWorkflowCommandMetrics({
+  registry,
+  workflows,
+  read,
+  readOverdue,
+}: {
+  registry: Registry;
+  workflows: readonly EntityWorkflow[];
+  read: () => Promise<readonly WaitingCommands[] | undefined>;
+  readOverdue: () => Promise<OverdueEntities | undefined>;
+}): void {
+  const define = createGauges({ registry, read });
+  const labelNames = ['workflow'];
+  const of = (waiting: readonly WaitingCommands[], workflow: EntityWorkflow) =>
+    waiting.find((row) => row.workflow === workflow);
+  define(
+    {
+      name: 'countersign_workflow_commands',
+      help: 'Changes that the workflow of an entity has not been told yet, by workflow.',
+      labelNames,
+    },
+    (waiting) => workflows.map((workflow) => [{ workflow }, of(waiting, workflow)?.count ?? 0]),
+  );
+  define(
+    {
+      name: 'countersign_workflow_command_age_seconds',
+      help: 'Age of the oldest of these changes; 0 when there is none.',
+      labelNames,
+    },
+    (waiting) => workflows.map((workflow) => [{ workflow }, of(waiting, workflow)?.seconds ?? 0]),
+  );
+  createGauges({ registry, read: readOverdue })(
+    {
+      name: 'countersign_entities_overdue',
+      help: 'Entities for which a workflow should have done something 5 minutes ago and has not, by workflow.',
+      labelNames,
+    },
+    (overdue) => Object.entries(overdue).map(([workflow, count]) => [{ workflow }, count]),
+  );
+}

@@ -1,0 +1,109 @@
+// What attempts and deliveries show in a worker's metrics. A label is an outcome or a class of errors, never whose attempt it was.
+import { Counter, Histogram, type Registry } from 'prom-client';
+import type { AttemptReport, FinalStatus } from './attempt.ts';
+import type { AttemptPhases, AttemptResult } from './delivery.sender.ts';
+import type { ErrorClass, Outcome } from './outcome.ts';
+
+/** Seconds: from what a busy machine does at once to the end of the retry schedule. */
+const LATENCIES = [
+  0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 15, 60, 300, 1_800, 7_200, 43_200, 259_200,
+];
+const PHASE_TIMES = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15];
+const LAGS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300];
+
+/** `held`: none was made, because the lane was closed or full. */
+type AttemptOutcome = Outcome['kind'] | 'held';
+
+const PHASES: Readonly<Record<keyof AttemptPhases, string>> = {
+  dns_ms: 'dns',
+  connect_ms: 'connect',
+  tls_ms: 'tls',
+  first_byte_ms: 'first_byte',
+  total_ms: 'total',
+};
+
+/** @returns what the attempt services tell; every call is a few increments in memory */
+export function createAttemptMetrics({ registry }: { registry: Registry }) {
+  const registers = [registry];
+  const attempts = new Counter({
+    name: 'countersign_delivery_attempts_total',
+    help: 'Attempts by outcome and class of error; "held": none was made, because the lane was closed or full.',
+    labelNames: ['outcome', 'error_class'],
+    registers,
+  });
+  const phases = new Histogram({
+    name: 'countersign_delivery_attempt_phase_seconds',
+    help: 'Time of an attempt by phase; a kept-alive connection has no dns, connect and tls.',
+    labelNames: ['phase'],
+    buckets: PHASE_TIMES,
+    registers,
+  });
+  const latencies = new Histogram({
+    name: 'countersign_delivery_latency_seconds',
+    help: 'Time from the acceptance of an event to the 2xx of its receiver, by whether the first attempt had it.',
+    labelNames: ['attempt'],
+    buckets: LATENCIES,
+    registers,
+  });
+  const lags = new Histogram({
+    name: 'countersign_delivery_timer_lag_seconds',
+    help: 'How much later than it was due an attempt after the first began.',
+    buckets: LAGS,
+    registers,
+  });
+  const ended = new Counter({
+    name: 'countersign_deliveries_ended_total',
+    help: 'Deliveries that an attempt, or the lack of one, has ended, by status.',
+    labelNames: ['status'],
+    registers,
+  });
+  const children = new Map<string, { inc(): void }>();
+  const count = (outcome: AttemptOutcome, errorClass: ErrorClass | 'none'): void => {
+    const key = `${outcome} ${errorClass}`;
+    const child = children.get(key) ?? attempts.labels(outcome, errorClass);
+    children.set(key, child);
+    child.inc();
+  };
+  const timed = Object.entries(PHASES).map(
+    ([field, phase]) => [field as keyof AttemptPhases, phases.labels(phase)] as const,
+  );
+  const first = latencies.labels('first');
+  const retried = latencies.labels('retried');
+
+  return {
+    /** An attempt begins. @param lateMs milliseconds after it was due; null when no time was set, less than 0 when it was asked for early */
+    begun: (lateMs: number | null): void => {
+      if (lateMs !== null && lateMs >= 0) lags.observe(lateMs / 1_000);
+    },
+
+    /** No attempt begins: its delivery waits for the lane. */
+    held: (): void => count('held', 'none'),
+
+    /** A POST was made. */
+    made: ({ outcome, phases: times }: Pick<AttemptResult, 'outcome' | 'phases'>): void => {
+      count(outcome.kind, outcome.kind === 'delivered' ? 'none' : outcome.errorClass);
+      for (const [field, child] of timed) {
+        const time = times[field];
+        if (time !== null) child.observe(time / 1_000);
+      }
+    },
+
+    /**
+     * A delivery has ended.
+     * @param attempt the last one and when the delivery was accepted, both by the database's clock; none when it ended without
+     */
+    ended: (
+      status: FinalStatus,
+      attempt?: { readonly report: AttemptReport; readonly acceptedAt: Date } | undefined,
+    ): void => {
+      ended.inc({ status });
+      if (status !== 'delivered' || attempt === undefined) return;
+      const { report, acceptedAt } = attempt;
+      const waited = Date.parse(report.startedAt) - acceptedAt.getTime();
+      const latency = Math.max(0, waited + report.durationMs) / 1_000;
+      (report.n === 1 ? first : retried).observe(latency);
+    },
+  };
+}
+
+export type AttemptMetrics = ReturnType<typeof createAttemptMetrics>;
