@@ -62,6 +62,7 @@ export function composeStandingMetrics(
 /**
  * Serves liveness, readiness and metrics for operators, where the settings say so.
  * @param options.part whose it is, for the line that says why it cannot listen
+ * @param options.onMissing told why nobody listens, where the process can do without; without it that is an error
  * @returns how to close it
  * @throws LocalStackError with one line when its port cannot be had
  */
@@ -71,14 +72,24 @@ export async function serveOperations(
     part,
     readiness,
     metrics,
-  }: { part: string; readiness: () => Promise<Readiness>; metrics: () => Promise<string> },
+    onMissing,
+  }: {
+    part: string;
+    readiness: () => Promise<Readiness>;
+    metrics: () => Promise<string>;
+    onMissing?: ((error: unknown) => void) | undefined;
+  },
 ): Promise<{ close(): void }> {
   if (port === 0) return { close: () => undefined };
   const server = createOperationsServer({ readiness, metrics });
   server.listen({ host, port });
-  await once(server, 'listening').catch((error: unknown) => {
-    throw explainListen(error, { host, port, variable: 'METRICS_PORT', part });
-  });
+  try {
+    await once(server, 'listening');
+  } catch (error) {
+    const explained = explainListen(error, { host, port, variable: 'METRICS_PORT', part });
+    if (onMissing === undefined) throw explained;
+    onMissing(explained);
+  }
   return {
     close: () => {
       server.close();

@@ -178,6 +178,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>, op
     deliveryWorkflows: values.DELIVERY_WORKFLOWS,
     metricsHost: values.METRICS_HOST,
     metricsPort: values.METRICS_PORT,
+    metricsPortGiven: result.data.METRICS_PORT !== undefined,
     backlogLimit: values.BACKLOG_LIMIT,
     logLevel: values.LOG_LEVEL,
     logFormat: values.LOG_FORMAT ?? (process.stdout.isTTY === true ? 'pretty' : 'json'),

@@ -13,7 +13,7 @@ import { LocalStackError } from './local/local-stack-error.ts';
 import { withMasterKey } from './local/master-key.ts';
 import { explainListen } from './local/ports.ts';
 import { runLocalStack } from './local/start.ts';
-import { createLogger } from './logging.ts';
+import { createLogger, reasonOf } from './logging.ts';
 import { type Listener, listen } from './process/part-listener.ts';
 import { announceFailure, announceReady, onStop } from './process/part-protocol.ts';
 import { createStartChecks, leave, refuseForeignMasterKey, refuseMovedTenants } from './start-checks.ts';
@@ -111,6 +111,10 @@ async function runApi(config: Config): Promise<void> {
     part: 'the API',
     readiness,
     metrics: () => core.registry.metrics(),
+    // Several apis of one machine need a port each only where somebody wants to ask them.
+    onMissing: config.metricsPortGiven
+      ? undefined
+      : (error) => logger.warn({ reason: reasonOf(error) }, 'nobody can ask this process for its metrics'),
   });
   revocations.start();
   listener = await listen(http.server, config).catch((error: unknown) => {

@@ -43,6 +43,7 @@ export async function startApis(
     DEFAULT_TENANT: 'demo',
     DATA_DIR: '/dev/null/unused',
     LOG_LEVEL: 'warn',
+    METRICS_PORT: '0',
     ...variables,
   };
   const created = JSON.parse(
