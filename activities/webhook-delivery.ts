@@ -8,6 +8,8 @@ import type {
   SendResult,
 } from '../src/webhooks/deliveries/attempt.ts';
 import type { AttemptRecordService } from '../src/webhooks/deliveries/attempt-record.service.ts';
+import type { DeliveryService, DeliveryStep } from '../src/webhooks/deliveries/delivery.service.ts';
+import { refuseForGood } from './operator-refusal.ts';
 
 /** Milliseconds; the heartbeat time-out is three of them. */
 const HEARTBEAT = 2_000;
@@ -16,9 +18,11 @@ const HEARTBEAT = 2_000;
 export function createWebhookDeliveryActivities({
   attempts,
   records,
+  deliveries,
 }: {
   attempts: Pick<AttemptService, 'send'>;
   records: Pick<AttemptRecordService, 'record'>;
+  deliveries: Pick<DeliveryService, 'operate'>;
 }) {
   return {
     /** Makes and records an attempt, or says why there is none to make. */
@@ -35,6 +39,13 @@ export function createWebhookDeliveryActivities({
     /** Records an attempt that was made while the database was away. */
     recordAttempt: (report: AttemptReport): Promise<RecordResult> =>
       records.record(report, { workflow: true }),
+
+    /** An operator retries or cancels. A refusal is final, not to be tried again. */
+    operateDelivery: (
+      name: { readonly tenantId: string; readonly id: string },
+      step: DeliveryStep,
+      reason: string | null,
+    ): Promise<void> => refuseForGood(() => deliveries.operate(name, step, reason ?? undefined)),
   };
 }
 

@@ -78,6 +78,7 @@ export async function runWorker(config: Config): Promise<void> {
     activities: createActivities({
       attempts,
       records,
+      deliveries: core.deliveries,
       rotations,
       rotationSteps,
       recovery,

@@ -6,6 +6,7 @@ import {
   continueAsNew,
   defineQuery,
   defineSignal,
+  defineUpdate,
   log,
   proxyActivities,
   proxyLocalActivities,
@@ -17,12 +18,14 @@ import {
 import type { WebhookDeliveryActivities } from '../activities/webhook-delivery.ts';
 import { ATTEMPT_PRIORITY, DELIVERY_SIGNALS, SEARCH_ATTRIBUTES } from '../src/temporal/names.ts';
 import type { FinalStatus, SendResult, Step } from '../src/webhooks/deliveries/attempt.ts';
+import type { DeliveryStep } from '../src/webhooks/deliveries/delivery.service.ts';
 import type {
   DeliveryInput,
   DeliveryResult,
   DeliveryState,
 } from '../src/webhooks/deliveries/delivery-input.ts';
 import { isSlow } from '../src/webhooks/lanes/lane-speed.ts';
+import { checkReason } from './entity.ts';
 
 /** A person wants the next attempt now. */
 const retryNow = defineSignal(DELIVERY_SIGNALS.retryNow);
@@ -31,6 +34,13 @@ const cancel = defineSignal(DELIVERY_SIGNALS.cancel);
 /** The lane is open; carries its epoch. */
 const wake = defineSignal<[number]>(DELIVERY_SIGNALS.wake);
 const state = defineQuery<DeliveryState>('state');
+/** An operator retries now, or cancels; the reason goes into the audit log. What follows is seen in the state, and in the row. */
+const OPERATOR_STEPS = {
+  retry: defineUpdate<void, [reason?: string]>('retry'),
+  cancel: defineUpdate<void, [reason?: string]>('cancel'),
+} as const;
+
+type Update = (typeof OPERATOR_STEPS)[DeliveryStep];
 
 /** A history longer than this many events is begun anew. */
 const LONGEST_HISTORY = 1_000;
@@ -74,6 +84,18 @@ export async function webhookDelivery(input: DeliveryInput): Promise<DeliveryRes
     if (typeof epoch === 'number') woken = Math.max(woken, epoch);
   });
   setHandler(state, () => ({ nextAttempt: n, doing, until, lastOutcome: last?.outcome ?? null }));
+
+  for (const [step, update] of Object.entries(OPERATOR_STEPS) as [DeliveryStep, Update][]) {
+    const operate = async (reason?: string): Promise<void> => {
+      await remote.operateDelivery.executeWithOptions({ summary: `${step} by an operator` }, [
+        { tenantId: input.tenantId, id: deliveryId },
+        step,
+        reason ?? null,
+      ]);
+      nudge();
+    };
+    setHandler(update, operate, { validator: checkReason });
+  }
 
   const wait = async (step: Step): Promise<void> => {
     if (step.kind === 'held') {

@@ -56,6 +56,22 @@ const SCENARIOS: Record<string, (engine: DeliveryEngine) => Promise<[id: string,
     await engine.deliveries.cancel(engine.context, delivery);
     return [delivery, 0];
   },
+  'retried-by-operator': async (engine) => {
+    const { id, path } = await engine.subscribe({ delaysMs: [3_600_000] });
+    engine.receiver.answer(path, (_, count) => ({ status: count < 2 ? 500 : 200 }));
+    const [delivery = ''] = await engine.publish(id);
+    await eventually(async () => (await engine.delivery(delivery)).attempt_count === 1, 'the first record');
+    await engine.workflow(delivery).executeUpdate('retry', { args: ['by a test'] });
+    return [delivery, 0];
+  },
+  'canceled-by-operator': async (engine) => {
+    const { id, path } = await engine.subscribe({ delaysMs: [3_600_000] });
+    engine.receiver.answer(path, () => ({ status: 500 }));
+    const [delivery = ''] = await engine.publish(id);
+    await eventually(async () => (await engine.delivery(delivery)).attempt_count === 1, 'the first record');
+    await engine.workflow(delivery).executeUpdate('cancel');
+    return [delivery, 0];
+  },
   'recorded-later': async (engine) => {
     const { id } = await engine.subscribe();
     refusals = 1;

@@ -171,7 +171,7 @@ export async function createEngine(
             taskQueues,
             activities: {
               ...(options.wrap ?? wrap)({
-                ...createWebhookDeliveryActivities({ attempts, records }),
+                ...createWebhookDeliveryActivities({ attempts, records, deliveries: services.deliveries }),
                 ...createEndpointRecoveryActivities({ recovery: services.recoveries }),
               }),
               ...createWebhookSecretRotationActivities(services),

@@ -1,5 +1,7 @@
 // What people do with deliveries: look, retry, cancel. It must never make an attempt: it leaves that to the relay and the workflow.
+
 import type { AuditService } from '../../audit/audit.service.ts';
+import { type AuditContext, serviceContext } from '../../audit/audit.ts';
 import type { RequestContext } from '../../context.ts';
 import type { Database } from '../../database/database.ts';
 import { newId } from '../../database/ids.ts';
@@ -9,6 +11,19 @@ import { ServiceError } from '../../errors/service-error.ts';
 import type { LaneService } from '../lanes/lane.service.ts';
 import type { DeliveryRecordStore, DeliveryScope } from './delivery.records.store.ts';
 import type { DeliveryDetails, DeliveryFilters, DeliveryRecord } from './delivery.ts';
+
+/** Whoever acts: a request, or an operator. */
+type Actor = AuditContext & { readonly transaction?: Transaction | undefined };
+
+/** The delivery that somebody steers, and why. */
+type Steered = {
+  readonly id: string;
+  readonly subscriptionId?: string | undefined;
+  readonly reason?: string | undefined;
+};
+
+/** What an operator can do with a delivery. */
+export type DeliveryStep = 'retry' | 'cancel';
 
 /** Deliveries that one statement cancels. */
 const CHUNK = 5_000;
@@ -32,7 +47,7 @@ export function createDeliveryService({
 }) {
   const scopeOf = async (
     queryable: Queryable,
-    context: RequestContext,
+    context: Actor,
     subscriptionId: string | undefined,
   ): Promise<DeliveryScope> => {
     const tenantId = context.tenant.id;
@@ -53,9 +68,8 @@ export function createDeliveryService({
 
   /** Runs a change of one delivery: audit entry, notification and the record afterwards. */
   const steer = (
-    context: RequestContext,
-    id: string,
-    subscriptionId: string | undefined,
+    context: Actor,
+    { id, subscriptionId, reason }: Steered,
     change: (transaction: Transaction, record: DeliveryRecord) => Promise<string | undefined>,
   ): Promise<DeliveryRecord> =>
     database.transaction(context, async (transaction) => {
@@ -64,10 +78,32 @@ export function createDeliveryService({
       const action = await change(transaction, before);
       if (action === undefined) return before;
       const target = { type: 'delivery', id };
-      const data = { subscription_id: before.subscriptionId, event_id: before.eventId };
+      const why = reason === undefined ? {} : { reason };
+      const data = { subscription_id: before.subscriptionId, event_id: before.eventId, ...why };
       await audit.append(transaction, context, [{ action, outcome: 'success', target, data }]);
       transaction.afterCommit(() => notifier.poke());
       return find(transaction, scope, id);
+    });
+
+  const retry = (context: Actor, delivery: Steered): Promise<DeliveryRecord> =>
+    steer(context, delivery, async (transaction, record) => {
+      // The lane before the delivery: the order in which attempts lock them too.
+      await lanes.endHold(transaction, record.subscriptionId);
+      const was = await store.retry(transaction, context.tenant.id, delivery.id, newId());
+      if (was === undefined) {
+        throw new ServiceError('conflict', { detail: 'The subscription of this delivery is deleted.' });
+      }
+      return was === 'ended' ? 'webhook.delivery.replayed' : 'webhook.delivery.retried';
+    });
+
+  const cancel = (context: Actor, delivery: Steered): Promise<DeliveryRecord> =>
+    steer(context, delivery, async (transaction, record) => {
+      const { id } = delivery;
+      if (record.status === 'canceled') return undefined;
+      if (await store.cancel(transaction, context.tenant.id, id)) return 'webhook.delivery.canceled';
+      const { status } = await find(transaction, { tenantId: context.tenant.id }, id);
+      if (status === 'canceled') return undefined;
+      throw new ServiceError('conflict', { detail: `The delivery has ended: it is ${status}.` });
     });
 
   return {
@@ -116,37 +152,25 @@ export function createDeliveryService({
      * starts again). Ends a hold of its subscription; while that is inactive the delivery waits on.
      * @throws ServiceError `not_found`, `conflict` when the subscription is deleted
      */
-    retry: (
-      context: RequestContext,
-      id: string,
-      subscriptionId?: string | undefined,
-    ): Promise<DeliveryRecord> =>
-      steer(context, id, subscriptionId, async (transaction, record) => {
-        // The lane before the delivery: the order in which attempts lock them too.
-        await lanes.endHold(transaction, record.subscriptionId);
-        const was = await store.retry(transaction, context.tenant.id, id, newId());
-        if (was === undefined) {
-          throw new ServiceError('conflict', { detail: 'The subscription of this delivery is deleted.' });
-        }
-        return was === 'ended' ? 'webhook.delivery.replayed' : 'webhook.delivery.retried';
-      }),
+    retry: (context: RequestContext, id: string, subscriptionId?: string | undefined) =>
+      retry(context, { id, subscriptionId }),
 
     /**
      * Cancels a delivery: no attempt begins after this; one under way may finish. Again: nothing happens.
      * @throws ServiceError `not_found`, `conflict` when it was delivered or has failed
      */
-    cancel: (
-      context: RequestContext,
-      id: string,
-      subscriptionId?: string | undefined,
-    ): Promise<DeliveryRecord> =>
-      steer(context, id, subscriptionId, async (transaction, record) => {
-        if (record.status === 'canceled') return undefined;
-        if (await store.cancel(transaction, context.tenant.id, id)) return 'webhook.delivery.canceled';
-        const { status } = await find(transaction, { tenantId: context.tenant.id }, id);
-        if (status === 'canceled') return undefined;
-        throw new ServiceError('conflict', { detail: `The delivery has ended: it is ${status}.` });
-      }),
+    cancel: (context: RequestContext, id: string, subscriptionId?: string | undefined) =>
+      cancel(context, { id, subscriptionId }),
+
+    /** Retries or cancels in an operator's name, who asks the delivery's workflow. @throws ServiceError as `retry` and `cancel` */
+    operate: async (
+      { tenantId, id }: { readonly tenantId: string; readonly id: string },
+      step: DeliveryStep,
+      reason?: string | undefined,
+    ): Promise<void> => {
+      const actor = { ...serviceContext({ id: tenantId }, newId()), actor: { kind: 'operator' } as const };
+      await (step === 'retry' ? retry : cancel)(actor, { id, reason });
+    },
 
     /**
      * Cancels untried deliveries of a subscription, the oldest first, as many as one statement may.

@@ -1,0 +1,80 @@
+// What an operator does with a delivery's workflow: decided in Postgres, audited in the operator's name, refused with a reason.
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createEngine, type DeliveryEngine, eventually } from './delivery-engine.ts';
+
+const HOUR = 3_600_000;
+let engine: DeliveryEngine;
+beforeAll(async () => {
+  engine = await createEngine();
+  await engine.startProcess();
+});
+afterAll(() => engine?.close());
+
+/** A delivery that failed once and waits for an hour. */
+async function waiting(answer: () => { status: number } = () => ({ status: 500 })) {
+  const { id, path } = await engine.subscribe({ delaysMs: [HOUR] });
+  let first = true;
+  engine.receiver.answer(path, () => {
+    const status = first ? 500 : answer().status;
+    first = false;
+    return { status };
+  });
+  const [delivery = ''] = await engine.publish(id);
+  await eventually(async () => (await engine.delivery(delivery)).attempt_count === 1, 'the first attempt');
+  return { delivery, path, subscription: id };
+}
+
+const auditOf = async (id: string) =>
+  (
+    await engine.database.query<{ action: string; actor_kind: string; data: { reason?: string } }>(
+      'SELECT action, actor_kind, data FROM audit_log WHERE target_id = $1 ORDER BY id',
+      [id],
+    )
+  ).rows;
+
+describe('an operator', () => {
+  it('retries a waiting delivery now', async () => {
+    const { delivery, path } = await waiting(() => ({ status: 204 }));
+    await engine.workflow(delivery).executeUpdate('retry', { args: ['the receiver is mended'] });
+    expect(await engine.ended(delivery)).toMatchObject({ status: 'delivered', attempt_count: 2 });
+    expect(engine.receiver.of(path)).toHaveLength(2);
+    expect(await auditOf(delivery)).toMatchObject([
+      {
+        action: 'webhook.delivery.retried',
+        actor_kind: 'operator',
+        data: { reason: 'the receiver is mended' },
+      },
+    ]);
+    expect(await engine.workflow(delivery).result()).toMatchObject({ status: 'delivered', attempts: 2 });
+  });
+
+  it('cancels a waiting delivery, without a reason too', async () => {
+    const { delivery, path } = await waiting();
+    await engine.workflow(delivery).executeUpdate('cancel');
+    expect(await engine.workflow(delivery).result()).toMatchObject({ status: 'canceled' });
+    expect((await engine.delivery(delivery)).status).toBe('canceled');
+    expect(engine.receiver.of(path)).toHaveLength(1);
+    const [entry] = await auditOf(delivery);
+    expect(entry).toMatchObject({ action: 'webhook.delivery.canceled', actor_kind: 'operator' });
+    expect(entry?.data).not.toHaveProperty('reason');
+  });
+
+  it('is refused a reason that is no text or too long, before anything is written', async () => {
+    const { delivery } = await waiting();
+    for (const reason of [7, 'x'.repeat(501)])
+      await expect(engine.workflow(delivery).executeUpdate('cancel', { args: [reason] })).rejects.toThrow();
+    expect((await engine.delivery(delivery)).status).toBe('retrying');
+    expect(await auditOf(delivery)).toEqual([]);
+  });
+
+  it('is told why when it cannot be: the delivery is not there any more', async () => {
+    const { delivery } = await waiting();
+    await engine.database.query('UPDATE deliveries SET id = $2 WHERE id = $1', [delivery, randomUUID()]);
+    const refusal = await engine
+      .workflow(delivery)
+      .executeUpdate('cancel')
+      .catch((error: Error) => (error.cause as Error).cause);
+    expect(String(refusal)).toMatch(/There is no delivery with this id/);
+  });
+});
