@@ -1,5 +1,6 @@
 // All activities of the worker, by the names that workflows call them.
 import { createAgentKeyRotationActivities } from './agent-key-rotation.ts';
+import { createAnchorVerificationActivities } from './anchor-verification.ts';
 import { createBulkRecoveryActivities } from './bulk-recovery.ts';
 import { createEndpointRecoveryActivities } from './endpoint-recovery.ts';
 import { createRetentionActivities } from './retention.ts';
@@ -9,6 +10,7 @@ import { createWebhookSecretRotationActivities } from './webhook-secret-rotation
 export function createActivities(
   services: Parameters<typeof createWebhookDeliveryActivities>[0] &
     Parameters<typeof createAgentKeyRotationActivities>[0] &
+    Parameters<typeof createAnchorVerificationActivities>[0] &
     Parameters<typeof createBulkRecoveryActivities>[0] &
     Parameters<typeof createWebhookSecretRotationActivities>[0] &
     Parameters<typeof createEndpointRecoveryActivities>[0] &
@@ -17,6 +19,7 @@ export function createActivities(
   return {
     ...createWebhookDeliveryActivities(services),
     ...createAgentKeyRotationActivities(services),
+    ...createAnchorVerificationActivities(services),
     ...createBulkRecoveryActivities(services),
     ...createWebhookSecretRotationActivities(services),
     ...createEndpointRecoveryActivities(services),

@@ -4,7 +4,6 @@ import { createAgentRoutes } from './agents/agent.routes.ts';
 import { createSelfRoutes } from './agents/self.routes.ts';
 import { createSelfService } from './agents/self.service.ts';
 import { createAnchorRoutes } from './anchors/anchor.routes.ts';
-import { createAnchorService } from './anchors/anchor.service.ts';
 import { createAnchorStore } from './anchors/anchor.store.ts';
 import { createApplicationRoutes } from './applications/application.routes.ts';
 import { createAuditRoutes } from './audit/audit.routes.ts';
@@ -17,6 +16,7 @@ import { createChallengeService } from './challenges/challenge.service.ts';
 import { createChallengeStore } from './challenges/challenge.store.ts';
 import { type Core, composeCore } from './compose.ts';
 import { composeAgents } from './compose-agents.ts';
+import { composeAnchors } from './compose-anchors.ts';
 import { composeExchange } from './compose-exchange.ts';
 import { composeTokens } from './compose-tokens.ts';
 import { type Config, loadConfig } from './config.ts';
@@ -76,7 +76,6 @@ export function composeRoutes(config: Config, core: Core, logger: Logger) {
     database,
     onError: (error) => logger.warn({ reason: reasonOf(error) }, 'requests are counted in this process only'),
   });
-  const anchorStore = createAnchorStore();
   const { agents, keys, rotations } = composeAgents({
     database,
     audit,
@@ -84,10 +83,10 @@ export function composeRoutes(config: Config, core: Core, logger: Logger) {
     tenants,
     tokens,
     verifier,
-    revokeAnchors: anchorStore.revokeAll,
+    revokeAnchors: createAnchorStore().revokeAll,
     onError: (error) => logger.warn({ reason: reasonOf(error) }, 'a key rotation waits for its workflow'),
   });
-  const anchors = createAnchorService({ store: anchorStore, database, agents, audit });
+  const anchors = composeAnchors({ ...core, agents });
   const challenges = createChallengeService({
     store: createChallengeStore(),
     database,

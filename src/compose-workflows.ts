@@ -5,6 +5,7 @@ import type { Logger } from 'pino';
 import { createAnchorStore } from './anchors/anchor.store.ts';
 import type { Core } from './compose.ts';
 import { composeAgents } from './compose-agents.ts';
+import { composeAnchorChecks } from './compose-anchors.ts';
 import type { Config } from './config.ts';
 import { createSignatureVerifier } from './crypto/verify-signature.node.ts';
 import { reasonOf } from './logging.ts';
@@ -34,7 +35,7 @@ export function composeWorkflows(
     refreshTokenLifetime: config.refreshTokenLifetime,
   });
   const verifier = createSignatureVerifier();
-  const { rotations, rotationSteps } = composeAgents({
+  const { agents, rotations, rotationSteps } = composeAgents({
     database,
     audit,
     events,
@@ -44,6 +45,7 @@ export function composeWorkflows(
     revokeAnchors: createAnchorStore().revokeAll,
     onError: onFailure,
   });
+  const { anchorChecks, ...anchors } = composeAnchorChecks(config, { ...core, agents });
   const entities = createEntityStarter({ client, taskQueue: TASK_QUEUES.main });
   const recovery = createRecoveryService({
     store: createRecoveryStore(),
@@ -61,6 +63,10 @@ export function composeWorkflows(
     starter: entities,
     describe: {
       agentKeyRotation: ({ tenantId, id }) => rotationSteps.describe({ tenantId, keyId: id }),
+      anchorVerification: async ({ tenantId, id }) => {
+        const shown = await anchorChecks.describe({ tenantId, id });
+        return shown && { ...shown, slowQueue: TASK_QUEUES.slow };
+      },
       bulkRecovery: ({ tenantId, id }) => core.bulkRecoveries.describe({ tenantId, id }),
       webhookSecretRotation: ({ tenantId, id }) =>
         core.signingSecrets.describe({ tenantId, subscriptionId: id }),
@@ -68,5 +74,13 @@ export function composeWorkflows(
     },
     onFailure,
   });
-  return { rotations, rotationSteps, recovery, entities, commands, close: () => verifier.close() };
+  return {
+    rotations,
+    rotationSteps,
+    anchorChecks,
+    recovery,
+    entities,
+    commands,
+    close: () => Promise.all([verifier.close(), anchors.close()]),
+  };
 }

@@ -82,6 +82,24 @@ export const networks = list.superRefine((blocks, issue) => {
   }
 });
 
+/** IP addresses of DNS servers, with their port where it is not 53, separated by commas or spaces. */
+export const dnsServers = list.superRefine((servers, issue) => {
+  for (const server of servers) {
+    if (!isAddressWithPort(server))
+      reject(
+        issue,
+        `"${server}" is not an IP address such as 192.0.2.53, 192.0.2.53:5353 or [2001:db8::53]:5353`,
+      );
+  }
+});
+
+function isAddressWithPort(text: string): boolean {
+  if (ipaddr.IPv4.isValidFourPartDecimal(text) || ipaddr.IPv6.isValid(text)) return true;
+  const [, v6, v4, number] = /^(?:\[([^\]]+)\]|([0-9.]+)):(\d{1,5})$/.exec(text) ?? [];
+  const isAddress = v6 === undefined ? ipaddr.IPv4.isValidFourPartDecimal(v4 ?? '') : ipaddr.IPv6.isValid(v6);
+  return isAddress && Number(number) >= 1 && Number(number) <= 65_535;
+}
+
 /** 32 bytes in base64 each, separated by commas or spaces; the first seals, all open. */
 export const masterKeys = list.transform((encoded, issue): MasterKey[] => {
   if (encoded.length === 0) return reject(issue, 'must hold a key of 32 bytes in base64');

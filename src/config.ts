@@ -6,6 +6,7 @@ import { z } from 'zod';
 import {
   buildId,
   databaseUrl,
+  dnsServers,
   grpcAddress,
   masterKeys,
   networks,
@@ -58,6 +59,8 @@ const schema = z.object({
   MASTER_KEY: masterKeys.optional(),
   WEBHOOK_ALLOWED_NETWORKS: networks.optional(),
   WEBHOOK_CA_FILE: z.string().optional(),
+  ANCHOR_DNS_SERVERS: dnsServers.default([]),
+  ANCHOR_HTTPS_PORT: wholeNumber(1, 65_535).default(443),
   CHALLENGE_LIFETIME: wholeNumber(10, 3600).default(300),
   ACCESS_TOKEN_LIFETIME: wholeNumber(10, 86_400).default(300),
   REFRESH_TOKEN_LIFETIME: wholeNumber(60, 31_536_000).default(2_592_000),
@@ -126,6 +129,8 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>, op
     throw new ConfigError('MASTER_KEY', production ? 'is required when NODE_ENV=production' : 'is required');
   if (values.WEBHOOK_CA_FILE !== undefined && ['start', 'api', 'worker'].includes(options.role))
     checkAuthorities(values.WEBHOOK_CA_FILE);
+  if (production && values.ANCHOR_HTTPS_PORT !== 443)
+    throw new ConfigError('ANCHOR_HTTPS_PORT', 'must be 443 when NODE_ENV=production');
   if (options.role === 'start') checkLocalPorts(values);
   if (options.role === 'start') refuseAnyPort(values);
   const publicUrl = values.PUBLIC_URL ?? `http://localhost:${values.PORT}`;
@@ -161,6 +166,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>, op
     webhookAllowedNetworks: values.WEBHOOK_ALLOWED_NETWORKS ?? (local ? ['127.0.0.0/8', '::1/128'] : []),
     webhookCaFile: values.WEBHOOK_CA_FILE,
     insecureReceivers: local,
+    anchors: Object.freeze({ dnsServers: values.ANCHOR_DNS_SERVERS, httpsPort: values.ANCHOR_HTTPS_PORT }),
     challengeLifetime: values.CHALLENGE_LIFETIME,
     accessTokenLifetime: values.ACCESS_TOKEN_LIFETIME,
     refreshTokenLifetime: values.REFRESH_TOKEN_LIFETIME,

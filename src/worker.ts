@@ -60,14 +60,11 @@ export async function runWorker(config: Config): Promise<void> {
     client,
     logger,
   });
-  const { rotations, rotationSteps, recovery, entities, commands, ...workflows } = composeWorkflows(
-    config,
-    core,
-    {
+  const { rotations, rotationSteps, anchorChecks, recovery, entities, commands, ...workflows } =
+    composeWorkflows(config, core, {
       client,
       logger,
-    },
-  );
+    });
   const { retention, readStanding } = composeRetention(core, { logger });
   const worker = await createDeliveryWorker({
     connection,
@@ -81,6 +78,7 @@ export async function runWorker(config: Config): Promise<void> {
       deliveries: core.deliveries,
       rotations,
       rotationSteps,
+      anchorChecks,
       recovery,
       bulkRecoveries: core.bulkRecoveries,
       bulkRecoverySteps: core.bulkRecoverySteps,

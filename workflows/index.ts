@@ -1,5 +1,6 @@
 // Every export is a workflow type, and its name is the wire name for ever.
 export { agentKeyRotation } from './agent-key-rotation.ts';
+export { anchorVerification } from './anchor-verification.ts';
 export { bulkRecovery } from './bulk-recovery.ts';
 export { endpointRecovery } from './endpoint-recovery.ts';
 export { retention } from './retention.ts';

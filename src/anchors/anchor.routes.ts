@@ -6,6 +6,7 @@ import {
   anchorListSchema,
   anchorParams,
   anchorSchema,
+  checkAnchorBody,
   createAnchorBody,
   presentAnchor,
   revokeAnchorBody,
@@ -40,7 +41,7 @@ export function createAnchorRoutes({ anchors }: { anchors: AnchorService }): Rou
       operationId: 'createAnchor',
       summary: 'Anchor an agent to a domain',
       description:
-        "Publish the answer's `proof` there within seven days. Nothing looks for proofs yet: the anchor stays `pending`, and fails in the end.",
+        "Publish the answer's `proof` there within seven days. It is looked for every few seconds at first, and hourly in the end; once found, once a day.",
       tag: TAG,
       scope: 'agents:write',
       idempotent: true,
@@ -78,6 +79,26 @@ export function createAnchorRoutes({ anchors }: { anchors: AnchorService }): Rou
       handler: async ({ context, params }) => ({
         status: 200,
         body: presentAnchor(await anchors.get(context, params.agent_id, params.anchor_id)),
+      }),
+    }),
+    defineRoute({
+      method: 'POST',
+      path: `${ROOT}/:anchor_id/check`,
+      operationId: 'checkAnchor',
+      summary: "Have a pending or verified anchor's proof looked for now",
+      description:
+        'The look follows within seconds, a few seconds after the one before at the earliest: read the anchor until `last_checked_at` has changed. 409 for an anchor that has failed or is revoked.',
+      tag: TAG,
+      scope: 'agents:write',
+      request: { params: anchorParams, body: checkAnchorBody },
+      exists: (context, params) => anchors.exists(context, params.agent_id, params.anchor_id),
+      responses: {
+        202: { description: 'The anchor, with the look in `next_check_at`', schema: anchorSchema },
+      },
+      errors: ['not_found', 'conflict'],
+      handler: async ({ context, params }) => ({
+        status: 202,
+        body: presentAnchor(await anchors.requestCheck(context, params.agent_id, params.anchor_id)),
       }),
     }),
     defineRoute({

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { pageParameters } from '../http/field-schemas.ts';
 import { ANCHOR_STATUSES, ANCHOR_TYPES, type Anchor, normalizeDomain } from './anchor.ts';
+import { errorOf, isLive } from './anchor-check.ts';
 
 const type = z.enum(ANCHOR_TYPES).meta({
   description:
@@ -20,7 +21,7 @@ export const anchorSchema = z
       .meta({ description: 'The domain name: lower case, A-labels, without a dot at its end.' }),
     status: z.enum(ANCHOR_STATUSES).meta({
       description:
-        'An anchor begins `pending`. It is `verified` once its proof was found, and `failed` when that did not happen before `expires_at`. A pending or verified one can be revoked.',
+        'An anchor begins `pending`. It is `verified` once its proof was found, and `failed` when that did not happen before `expires_at`. It is `revoked` by request, with its agent, and when the proof of a verified one is gone for three days.',
     }),
     proof: z.string().meta({
       description:
@@ -30,6 +31,25 @@ export const anchorSchema = z
     verified_at: timestamp.nullable(),
     revoked_at: timestamp.nullable(),
     created_at: timestamp,
+    last_checked_at: timestamp
+      .nullable()
+      .meta({ description: 'When the proof was looked for the last time.' }),
+    last_error: z
+      .string()
+      .nullable()
+      .meta({
+        description:
+          'What the latest look met instead of the proof, null when it found it: `mismatch` (another text), `http:<status>` (redirects are not followed), `dns:<code>`, `connect:<code>`, `tls:<code>`, `timeout:<phase>`, `blocked_address:<network>`, `too_large`, `encoded`, and others of this form.',
+        examples: ['http:404'],
+      }),
+    missing_since: timestamp.nullable().meta({
+      description: 'Since when the proof of a verified anchor is not found. It is revoked three days later.',
+    }),
+    next_check_at: timestamp
+      .nullable()
+      .meta({
+        description: 'When the proof is looked for next; null when the anchor has failed or is revoked.',
+      }),
   })
   .meta({ id: 'Anchor' });
 
@@ -64,6 +84,9 @@ const value = z
 
 export const createAnchorBody = z.strictObject({ type, value }).meta({ id: 'NewAnchor' });
 
+/** Nothing is to be said. */
+export const checkAnchorBody = z.strictObject({});
+
 export const revokeAnchorBody = z.strictObject({
   reason: z.string().min(1).max(500).optional().meta({ description: 'For the audit log.' }),
 });
@@ -81,5 +104,9 @@ export function presentAnchor(anchor: Anchor): z.input<typeof anchorSchema> {
     verified_at: anchor.verifiedAt?.toISOString() ?? null,
     revoked_at: anchor.revokedAt?.toISOString() ?? null,
     created_at: anchor.createdAt.toISOString(),
+    last_checked_at: anchor.lastCheckedAt?.toISOString() ?? null,
+    last_error: errorOf(anchor),
+    missing_since: anchor.missingSince?.toISOString() ?? null,
+    next_check_at: isLive(anchor) ? anchor.nextCheckAt.toISOString() : null,
   };
 }

@@ -1,6 +1,5 @@
-// The life of agents' anchors as their tenant manages it. What looks for proofs is not here, and nothing here may call one found.
+// The life of agents' anchors as their tenant manages it. What looks for proofs is in anchor-check.service.ts; nothing here may call one found.
 import type { AgentService } from '../agents/agent.service.ts';
-import type { AuditEntry, AuditService } from '../audit/audit.service.ts';
 import type { RequestContext } from '../context.ts';
 import { newSecret } from '../crypto/opaque-secret.node.ts';
 import type { Database } from '../database/database.ts';
@@ -9,25 +8,28 @@ import type { Page, PageRequest } from '../database/page.ts';
 import { ServiceError } from '../errors/service-error.ts';
 import type { AnchorFilters, AnchorName, AnchorStore } from './anchor.store.ts';
 import { type Anchor, type AnchorType, PROOF_PREFIX } from './anchor.ts';
+import type { AnchorCheckStore } from './anchor-check.store.ts';
+import { errorOf } from './anchor-check.ts';
+import type { AnchorProgressService } from './anchor-progress.service.ts';
 
 export type { Anchor } from './anchor.ts';
 
 /** `value` is a domain name as `normalizeDomain` gives it. */
 export type NewAnchor = { readonly type: AnchorType; readonly value: string };
 
-type Verb = 'created' | 'failed' | 'revoked';
-
 /** Anchors of a tenant's agents. Source: Specification, "Anchor", "Anchor and delegation". */
 export function createAnchorService({
   store,
+  checks,
   database,
   agents,
-  audit,
+  progress,
 }: {
   store: AnchorStore;
+  checks: Pick<AnchorCheckStore, 'request'>;
   database: Pick<Database, 'transaction' | 'query'>;
   agents: Pick<AgentService, 'exists' | 'get' | 'hold'>;
-  audit: Pick<AuditService, 'append'>;
+  progress: AnchorProgressService;
 }) {
   const nameOf = (context: RequestContext, agentId: string, id: string): AnchorName => ({
     tenantId: context.tenant.id,
@@ -64,10 +66,10 @@ export function createAnchorService({
           throw new ServiceError('conflict', {
             detail: `The agent has a pending or verified anchor ${type} for ${value} already.`,
           });
-        await audit.append(transaction, context, [
-          ...failed.map((id) => describeChange('failed', { ...row, id })),
-          describeChange('created', row),
-        ]);
+        for (const { id, lastOutcome } of failed)
+          await progress.tell(transaction, context, 'failed', { ...row, id }, { last_error: lastOutcome });
+        await progress.tell(transaction, context, 'created', row);
+        await progress.wake(transaction, row);
         return read({ ...context, transaction }, owner, row.id);
       }),
 
@@ -93,8 +95,28 @@ export function createAnchorService({
     },
 
     /**
-     * Revokes a pending or verified anchor. One that has failed or is revoked stays as it is: there is nothing left to take back.
-     * @param reason for the audit log
+     * Has the proof of a pending or verified anchor looked for now, or a few seconds after the latest look.
+     * @throws ServiceError `not_found`, `conflict` when the anchor has failed or is revoked
+     */
+    requestCheck: (context: RequestContext, agentId: string, id: string): Promise<Anchor> =>
+      database.transaction(context, async (transaction) => {
+        const joined = { ...context, transaction };
+        await agents.hold(transaction, context, agentId);
+        const name = nameOf(context, agentId, id);
+        const anchor = await read(joined, agentId, id);
+        if (!(await checks.request(transaction, name, { agentId })))
+          throw new ServiceError('conflict', {
+            detail: `The anchor is ${anchor.status}: create another one.`,
+          });
+        await progress.tell(transaction, context, 'check_requested', anchor);
+        await progress.wake(transaction, name);
+        return read(joined, agentId, id);
+      }),
+
+    /**
+     * Revokes a pending or verified anchor. One that has failed or is revoked stays as it is: there is nothing left to take back. Emits
+     * `admin.agent.anchor.revoked`.
+     * @param reason for the audit log and the event
      * @throws ServiceError `not_found`
      */
     revoke: (
@@ -110,28 +132,16 @@ export function createAnchorService({
         const anchor = await read(joined, agentId, id);
         if (anchor.status === 'revoked' || anchor.status === 'failed') return anchor;
         await store.revoke(transaction, id);
-        await audit.append(transaction, context, [
-          describeChange('revoked', anchor, {
-            was: anchor.status,
-            ...(reason === undefined ? {} : { reason }),
-          }),
-        ]);
+        await progress.tell(transaction, context, 'revoked', anchor, {
+          was: anchor.status,
+          reason: reason ?? null,
+          missing_since: anchor.missingSince?.toISOString() ?? null,
+          last_error: errorOf(anchor),
+        });
+        await progress.wake(transaction, anchor);
         return read(joined, agentId, id);
       }),
   };
 }
 
 export type AnchorService = ReturnType<typeof createAnchorService>;
-
-function describeChange(
-  verb: Verb,
-  { id, agentId, type, value }: Pick<Anchor, 'id' | 'agentId' | 'type' | 'value'>,
-  data: Readonly<Record<string, unknown>> = {},
-): AuditEntry {
-  return {
-    action: `agent.anchor.${verb}`,
-    outcome: 'success',
-    target: { type: 'anchor', id },
-    data: { agent_id: agentId, type, value, ...data },
-  };
-}

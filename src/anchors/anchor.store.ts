@@ -25,13 +25,26 @@ type Row = {
   verified_at: Date | null;
   revoked_at: Date | null;
   created_at: Date;
+  next_check_at: Date;
+  last_checked_at: Date | null;
+  last_outcome: string | null;
+  missing_since: Date | null;
 };
 
 const INSERT = `
-INSERT INTO anchors (id, tenant_id, agent_id, type, value, proof, expires_at)
-VALUES ($1, $2, $3, $4, $5, $6, now() + $7 * interval '1 day')
+INSERT INTO anchors (id, tenant_id, agent_id, type, value, proof, created_at, expires_at, next_check_at)
+VALUES ($1, $2, $3, $4, $5, $6, now(), now() + $7 * interval '1 day', now() + interval '2 seconds')
 ON CONFLICT (agent_id, type, value) WHERE status IN ('pending', 'verified') DO NOTHING
 RETURNING id`;
+
+/** The workflows of those that end hear of it. */
+const REVOKE_ALL = `
+WITH ended AS (
+  UPDATE anchors SET status = 'revoked', revoked_at = now()
+  WHERE agent_id = $1 AND (status = 'verified' OR status = 'pending' AND expires_at > now())
+  RETURNING tenant_id, id
+)
+INSERT INTO workflow_commands (tenant_id, workflow, entity_id) SELECT tenant_id, 'anchorVerification', id FROM ended`;
 
 const LIST = `
 SELECT * FROM anchor_records
@@ -52,18 +65,19 @@ export function createAnchorStore() {
 
     /**
      * Writes down that the proof of a like anchor was not found in time, so that it does not stand in the way of a new one.
-     * @returns the ids of what has failed
+     * @returns what has failed, with the outcome of its latest look
      */
     failOverdue: async (
       unit: Unit,
       { agentId, type, value }: Pick<Anchor, 'agentId' | 'type' | 'value'>,
-    ): Promise<string[]> => {
-      const { rows } = await unit.query<{ id: string }>(
+    ): Promise<{ id: string; lastOutcome: string | null }[]> => {
+      const { rows } = await unit.query<{ id: string; lastOutcome: string | null }>(
         `UPDATE anchors SET status = 'failed'
-         WHERE agent_id = $1 AND type = $2 AND value = $3 AND status = 'pending' AND expires_at <= now() RETURNING id`,
+         WHERE agent_id = $1 AND type = $2 AND value = $3 AND status = 'pending' AND expires_at <= now()
+         RETURNING id, last_outcome AS "lastOutcome"`,
         [agentId, type, value],
       );
-      return rows.map(({ id }) => id);
+      return rows;
     },
 
     find: async (
@@ -111,13 +125,9 @@ export function createAnchorStore() {
       await unit.query(`UPDATE anchors SET status = 'revoked', revoked_at = now() WHERE id = $1`, [id]);
     },
 
-    /** Revokes what is pending or verified of an agent that is deleted in this transaction. */
+    /** Revokes what is pending or verified of an agent that is deleted in this transaction, and tells the workflows. */
     revokeAll: async (unit: Unit, agentId: string): Promise<void> => {
-      await unit.query(
-        `UPDATE anchors SET status = 'revoked', revoked_at = now()
-         WHERE agent_id = $1 AND (status = 'verified' OR status = 'pending' AND expires_at > now())`,
-        [agentId],
-      );
+      await unit.query(REVOKE_ALL, [agentId]);
     },
   };
 }
@@ -137,5 +147,9 @@ function readAnchor(row: Row): Anchor {
     verifiedAt: row.verified_at,
     revokedAt: row.revoked_at,
     createdAt: row.created_at,
+    nextCheckAt: row.next_check_at,
+    lastCheckedAt: row.last_checked_at,
+    lastOutcome: row.last_outcome,
+    missingSince: row.missing_since,
   };
 }

@@ -22,6 +22,13 @@ export type Anchor = {
   readonly verifiedAt: Date | null;
   readonly revokedAt: Date | null;
   readonly createdAt: Date;
+  /** When the proof is looked for next, of a pending or verified one. */
+  readonly nextCheckAt: Date;
+  readonly lastCheckedAt: Date | null;
+  /** `found`, or the code of what the latest look met. */
+  readonly lastOutcome: string | null;
+  /** The first of the looks in a row that did not find the proof of a verified anchor. */
+  readonly missingSince: Date | null;
 };
 
 /** Days from an anchor's creation until a proof that was not found is not looked for any more. */

@@ -20,6 +20,7 @@ import { endpointRecovery } from './migrations/0014-endpoint-recovery.ts';
 import { webhookControl } from './migrations/0015-webhook-control.ts';
 import { retention } from './migrations/0016-retention.ts';
 import { expectedWorkflows } from './migrations/0017-expected-workflows.ts';
+import { anchorChecks } from './migrations/0018-anchor-checks.ts';
 import { ensurePartitions } from './partitions.ts';
 
 /** In order, for ever: an entry is never edited once it was released. */
@@ -41,6 +42,7 @@ const MIGRATIONS = [
   { name: '0015-webhook-control', sql: webhookControl },
   { name: '0016-retention', sql: retention },
   { name: '0017-expected-workflows', sql: expectedWorkflows },
+  { name: '0018-anchor-checks', sql: anchorChecks },
 ] as const;
 
 /** Any constant: the advisory lock that lets one migration run at a time. */

@@ -22,6 +22,8 @@ export type EntityRequest = {
   readonly subscriptionId?: string | undefined;
   /** Of the receiver: a URL's path may carry a secret. */
   readonly host?: string | undefined;
+  /** For activities that wait for others. */
+  readonly slowQueue?: string | undefined;
 };
 
 /**
@@ -38,8 +40,13 @@ export function createEntityStarter({
   const indexing = createIndexing();
 
   const tell = async (request: EntityRequest, indexed: boolean): Promise<void> => {
-    const { tenantId, workflow, entityId, summary, agentId, subscriptionId, host } = request;
-    const input: EntityInput = { tenantId, id: entityId, indexed };
+    const { tenantId, workflow, entityId, summary, agentId, subscriptionId, host, slowQueue } = request;
+    const input: EntityInput = {
+      tenantId,
+      id: entityId,
+      indexed,
+      ...(slowQueue === undefined ? {} : { slowQueue }),
+    };
     const attributes = [
       { key: SEARCH_ATTRIBUTES.tenantId, value: tenantId },
       ...attribute(SEARCH_ATTRIBUTES.agentId, agentId),

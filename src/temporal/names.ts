@@ -69,6 +69,7 @@ const ENTITY_WORKFLOWS = {
   endpointRecovery: 'endpoint/',
   bulkRecovery: 'recover/',
   webhookSecretRotation: 'secret-rotation/',
+  anchorVerification: 'anchor/',
 } as const;
 
 export type EntityWorkflow = keyof typeof ENTITY_WORKFLOWS;
@@ -76,8 +77,16 @@ export type EntityWorkflow = keyof typeof ENTITY_WORKFLOWS;
 /** Every type of them. */
 export const ENTITY_WORKFLOW_TYPES = Object.keys(ENTITY_WORKFLOWS) as readonly EntityWorkflow[];
 
-/** What an entity's workflow is started with. `indexed`: whether the server takes the search attributes. */
-export type EntityInput = { readonly tenantId: string; readonly id: string; readonly indexed: boolean };
+/**
+ * What an entity's workflow is started with. `indexed`: whether the server takes the search attributes. `slowQueue`: where its activities
+ * go that wait for others, if it has such.
+ */
+export type EntityInput = {
+  readonly tenantId: string;
+  readonly id: string;
+  readonly indexed: boolean;
+  readonly slowQueue?: string | undefined;
+};
 
 /** The signal of entity workflows: something about the entity has changed. It says no more, so that it may come twice or late. */
 export const ENTITY_CHANGED = 'changed';

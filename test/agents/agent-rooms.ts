@@ -4,7 +4,6 @@ import { createAgentRoutes } from '../../src/agents/agent.routes.ts';
 import { createSelfRoutes } from '../../src/agents/self.routes.ts';
 import { createSelfService } from '../../src/agents/self.service.ts';
 import { createAnchorRoutes } from '../../src/anchors/anchor.routes.ts';
-import { createAnchorService } from '../../src/anchors/anchor.service.ts';
 import { createAnchorStore } from '../../src/anchors/anchor.store.ts';
 import { createBruteForceService } from '../../src/audit/brute-force.service.ts';
 import { createBruteForceStore } from '../../src/audit/brute-force.store.ts';
@@ -14,6 +13,7 @@ import { createChallengeRoutes } from '../../src/challenges/challenge.routes.ts'
 import { createChallengeService } from '../../src/challenges/challenge.service.ts';
 import { createChallengeStore } from '../../src/challenges/challenge.store.ts';
 import { composeAgents } from '../../src/compose-agents.ts';
+import { composeAnchors } from '../../src/compose-anchors.ts';
 import type { RequestContext } from '../../src/context.ts';
 import type { KeyAlgorithm } from '../../src/crypto/algorithm.ts';
 import { encodeBase64 } from '../../src/crypto/base64.ts';
@@ -30,6 +30,8 @@ import { createEventStore } from '../../src/events/event.store.ts';
 import { createFailureLimiter } from '../../src/http/failure-limiter.ts';
 import { createKeyRoutes } from '../../src/keys/key.routes.ts';
 import { createRotationRoutes } from '../../src/keys/rotation.routes.ts';
+import { createWorkflowCommandService } from '../../src/temporal/workflow-command.service.ts';
+import { createWorkflowCommandStore } from '../../src/temporal/workflow-command.store.ts';
 import { insertSubscription } from '../events/fixture.ts';
 import { createAccounts, requestTo } from '../tokens/accounts.ts';
 
@@ -49,16 +51,16 @@ export function createRooms(
   const { audit, tokens } = accounts;
   const events = createEventService({ store: createEventStore(), notifier: { poke: () => undefined } });
   const verifier = createSignatureVerifier({ schnorrThreads: 1 });
-  const anchorStore = createAnchorStore();
+  const commands = createWorkflowCommandService({ store: createWorkflowCommandStore() });
   const { agents, keys, rotations, rotationSteps } = composeAgents({
     ...accounts,
     database,
     events,
     verifier,
-    revokeAnchors: anchorStore.revokeAll,
+    revokeAnchors: createAnchorStore().revokeAll,
     onError: options.onError ?? (() => undefined),
   });
-  const anchors = createAnchorService({ store: anchorStore, database, agents, audit });
+  const anchors = composeAnchors({ database, audit, events, commands, agents });
   const limitFailures = (prefix: string) =>
     createFailureLimiter({
       pool: database.pool,

@@ -68,6 +68,10 @@ describe('an anchor over HTTP', () => {
       verified_at: null,
       revoked_at: null,
       created_at: expect.any(String),
+      last_checked_at: null,
+      last_error: null,
+      missing_since: null,
+      next_check_at: expect.any(String),
     });
     const path = `/${agentId}/anchors/${created.body.anchor_id}`;
     expect(created.headers.get('location')).toBe(`http://localhost:8080/api/v1/agents${path}`);

@@ -115,6 +115,7 @@ const BODIES: Readonly<Record<string, (party: Party, path: string) => unknown>> 
   cancelKeyRotation: () => ({ reason: 'test' }),
   createEnrollmentToken: () => ({}),
   createAnchor: newAnchorBody,
+  checkAnchor: () => ({}),
   revokeAnchor: () => ({ reason: 'test' }),
   createDelegation: async (party) => newDelegationBody(await makeAgent(party)),
   revokeDelegation: () => ({ reason: 'test' }),

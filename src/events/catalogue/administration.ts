@@ -12,6 +12,17 @@ const agent = (status: readonly [string, ...string[]]) =>
     scopes: scopes.describe('What the agent may ask for.'),
   });
 
+const anchor = z.strictObject({
+  agent_id: agentId,
+  anchor_id: id('The anchor.'),
+  type: z.enum(['domain_https', 'domain_dns']),
+  value: text('The domain name.'),
+});
+const lastError = text(
+  'What the latest look met instead of the proof, such as `http:404`; null without one.',
+).nullable();
+const missingSince = moment('The first of the looks in a row that did not find the proof.');
+
 const STATUSES = ['active', 'suspended'] as const;
 
 const key = z.strictObject({
@@ -32,6 +43,13 @@ const KEY = {
   key_id: EXAMPLE.keyId,
   key_fingerprint: EXAMPLE.fingerprint,
   algorithm: 'ed25519' as const,
+};
+
+const ANCHOR = {
+  agent_id: EXAMPLE.agentId,
+  anchor_id: EXAMPLE.anchorId,
+  type: 'domain_https' as const,
+  value: 'agents.example.com',
 };
 
 export const ADMINISTRATION = inCategory('Administration', [
@@ -99,6 +117,47 @@ export const ADMINISTRATION = inCategory('Administration', [
       old_key_id: EXAMPLE.keyId,
       new_key_id: EXAMPLE.newKeyId,
       deadline_at: EXAMPLE.moment,
+    },
+  ),
+  emitted('admin.agent.anchor.verified', "An anchor's proof was found.", anchor, ANCHOR),
+  emitted(
+    'admin.agent.anchor.failed',
+    "An anchor's proof was not found within seven days.",
+    anchor.extend({ last_error: lastError }),
+    { ...ANCHOR, last_error: 'http:404' },
+  ),
+  emitted(
+    'admin.agent.anchor.missing',
+    'The proof of a verified anchor was not found several times in a row; the anchor is still verified.',
+    anchor.extend({
+      missing_since: missingSince,
+      revokes_at: moment('When the anchor is revoked unless the proof is found again.'),
+      last_error: lastError,
+    }),
+    {
+      ...ANCHOR,
+      missing_since: EXAMPLE.moment,
+      revokes_at: '2026-05-07T09:30:00.000Z',
+      last_error: 'http:404',
+    },
+  ),
+  emitted(
+    'admin.agent.anchor.revoked',
+    'An anchor was revoked.',
+    anchor.extend({
+      was: z.enum(['pending', 'verified']).describe('Its status before.'),
+      reason: text(
+        'Why, as whoever revoked it said; `proof_missing` when its proof was gone for three days.',
+      ).nullable(),
+      missing_since: missingSince.nullable(),
+      last_error: lastError,
+    }),
+    {
+      ...ANCHOR,
+      was: 'verified',
+      reason: 'proof_missing',
+      missing_since: EXAMPLE.moment,
+      last_error: 'dns:ENOTFOUND',
     },
   ),
   emitted(

@@ -58,6 +58,7 @@ export const EXAMPLE = {
   tenantId: '0199a1b3-38f9-7a0b-86c7-829304152637',
   deliveryId: '0199a1b2-f4b5-76c7-82d3-4e5f60718293',
   rotationId: '0199a1b3-05c6-77d8-93e4-5f6071829304',
+  anchorId: '0199a1b3-490a-7b1c-97d8-940516273849',
   userId: '0199a1b3-16d7-78e9-84f5-607182930415',
   fingerprint: '3f79bb7b435b05321651daefd374cdc681dc06faa65e374e38337b88ca046dea',
   address: '203.0.113.7',

@@ -1,0 +1,34 @@
+// What the looks for anchors' proofs have found, and when the next one is due.
+
+export const anchorChecks = `
+-- checks: looks that were recorded. last_outcome: 'found', or the code of what was wrong. misses, missing_since: looks since the latest find
+-- that found nothing, and the first of them; of verified anchors. requested_at: somebody asked for a look at once.
+ALTER TABLE anchors
+  ADD COLUMN next_check_at timestamptz(3) NOT NULL DEFAULT now(),
+  ADD COLUMN requested_at timestamptz(3),
+  ADD COLUMN checks integer NOT NULL DEFAULT 0,
+  ADD COLUMN last_checked_at timestamptz(3),
+  ADD COLUMN last_outcome text,
+  ADD COLUMN last_found_at timestamptz(3),
+  ADD COLUMN misses integer NOT NULL DEFAULT 0,
+  ADD COLUMN missing_since timestamptz(3),
+  ADD CONSTRAINT anchors_missing_since CHECK ((missing_since IS NULL) = (misses = 0));
+ALTER TABLE anchors ALTER COLUMN next_check_at DROP DEFAULT;
+
+-- Those that a workflow looks after.
+CREATE INDEX anchors_live ON anchors (id) WHERE status IN ('pending', 'verified');
+
+CREATE OR REPLACE VIEW anchor_records AS
+SELECT anchor.id, anchor.tenant_id, anchor.agent_id, anchor.type, anchor.value,
+       CASE WHEN anchor.status = 'pending' AND anchor.expires_at <= now() THEN 'failed' ELSE anchor.status END AS status,
+       anchor.proof, anchor.expires_at, anchor.verified_at, anchor.revoked_at, anchor.created_at,
+       anchor.next_check_at, anchor.last_checked_at, anchor.last_outcome, anchor.missing_since
+FROM anchors anchor
+JOIN agents agent ON agent.id = anchor.agent_id
+WHERE agent.deleted_at IS NULL;
+
+INSERT INTO workflow_commands (tenant_id, workflow, entity_id)
+SELECT anchor.tenant_id, 'anchorVerification', anchor.id
+FROM anchors anchor JOIN agents agent ON agent.id = anchor.agent_id
+WHERE anchor.status IN ('pending', 'verified') AND agent.deleted_at IS NULL;
+`;
