@@ -45,11 +45,9 @@ export const anchorSchema = z
     missing_since: timestamp.nullable().meta({
       description: 'Since when the proof of a verified anchor is not found. It is revoked three days later.',
     }),
-    next_check_at: timestamp
-      .nullable()
-      .meta({
-        description: 'When the proof is looked for next; null when the anchor has failed or is revoked.',
-      }),
+    next_check_at: timestamp.nullable().meta({
+      description: 'When the proof is looked for next; null when the anchor has failed or is revoked.',
+    }),
   })
   .meta({ id: 'Anchor' });
 

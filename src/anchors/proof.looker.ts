@@ -79,6 +79,8 @@ export function createProofLooker({
     }, deadline);
     try {
       const records = await resolver.resolveTxt(`${RECORD}.${value}`);
+      // A CNAME may lead to a name without any.
+      if (records.length === 0) return codeOf(classifyFailure('dns', 'ENODATA'));
       return isProofRecord(records, proof) ? FOUND : MISMATCH;
     } catch (error) {
       return codeOf(late ? classifyTimeout('dns') : classifyFailure('dns', errorCode(error)));
