@@ -1,5 +1,6 @@
 // The wiring of `countersign doctor`: what each room expects to run, and what mends it. Like compose.ts it must hold no rule of its own.
 import type { Logger } from 'pino';
+import { createAnchorCheckStore } from './anchors/anchor-check.store.ts';
 import { composeCore } from './compose.ts';
 import type { Config } from './config.ts';
 import { newId } from './database/ids.ts';
@@ -49,6 +50,7 @@ export function composeDoctor(config: Config, logger: Logger) {
   // Every type has its entry: what the doctor does not know of, nobody would miss.
   const expected: Readonly<Record<EntityWorkflow, ListExpected>> = {
     agentKeyRotation: createRotationStore().listExpectedWorkflows,
+    anchorVerification: createAnchorCheckStore().listExpectedWorkflows,
     endpointRecovery: createRecoveryStore().listExpectedWorkflows,
     bulkRecovery: createBulkRecoveryStore().listExpectedWorkflows,
     webhookSecretRotation: createSigningSecretStore().listExpectedWorkflows,

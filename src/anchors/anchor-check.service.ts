@@ -168,7 +168,7 @@ export function createAnchorCheckService({
       });
     },
 
-    /** The anchors that a workflow should look after now, by ascending id. @param page.after the last id of the page before */
+    /** Anchors whose anchorVerification should be running, a page at a time. */
     listExpectedWorkflows: store.listExpectedWorkflows,
   };
 }

@@ -1,5 +1,6 @@
 // SQL of the looks for anchors' proofs. Every statement is bound to one tenant; every judgement of time is the database's.
 import type { Queryable, Unit } from '../database/transaction.ts';
+import { type ExpectedPage, type ExpectedWorkflow, pageValues } from '../temporal/expected-workflows.ts';
 import type { Anchor, AnchorStatus } from './anchor.ts';
 import { FOUND, LEAST_PAUSE_MS, type LookEffect } from './anchor-check.ts';
 
@@ -57,7 +58,7 @@ WHERE id = $1 AND tenant_id = $2 AND (status = 'verified' OR status = 'pending' 
 const EXPECTED = `
 SELECT anchor.tenant_id AS "tenantId", anchor.id AS "entityId"
 FROM anchors anchor JOIN agents agent ON agent.id = anchor.agent_id
-WHERE anchor.status IN ('pending', 'verified') AND agent.deleted_at IS NULL AND ($1::uuid IS NULL OR anchor.id > $1)
+WHERE anchor.status IN ('pending', 'verified') AND agent.deleted_at IS NULL AND anchor.id > $1
 ORDER BY anchor.id LIMIT $2`;
 
 /** Every function is one round trip on the caller's connection. */
@@ -101,17 +102,9 @@ export function createAnchorCheckStore() {
       return rowCount > 0;
     },
 
-    /** The anchors that a workflow should look after now, by ascending id. @param page.after the last id of the page before */
-    listExpectedWorkflows: async (
-      queryable: Queryable,
-      { after, limit }: { after?: string | undefined; limit: number },
-    ): Promise<{ tenantId: string; entityId: string }[]> => {
-      const { rows } = await queryable.query<{ tenantId: string; entityId: string }>(EXPECTED, [
-        after ?? null,
-        limit,
-      ]);
-      return rows;
-    },
+    /** Anchors whose anchorVerification should be running: pending and verified ones. */
+    listExpectedWorkflows: async (queryable: Queryable, page: ExpectedPage): Promise<ExpectedWorkflow[]> =>
+      (await queryable.query<ExpectedWorkflow>(EXPECTED, pageValues(page))).rows,
   };
 }
 

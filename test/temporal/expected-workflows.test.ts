@@ -1,6 +1,7 @@
 // Which entities each room says should have a workflow now, page by page.
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createAnchorCheckStore } from '../../src/anchors/anchor-check.store.ts';
 import type { RequestContext } from '../../src/context.ts';
 import type { Database } from '../../src/database/database.ts';
 import type { Queryable } from '../../src/database/transaction.ts';
@@ -60,6 +61,30 @@ it('agentKeyRotation: keys that are deprecated or that an open rotation is about
   await agents.remove(context, ended.agent.id);
   const expected = [waiting?.oldKey.id, switched?.oldKey.id, deprecated.key.id];
   expect(await listAll(createRotationStore().listExpectedWorkflows)).toEqual(expected.sort());
+});
+
+it('anchorVerification: anchors that are pending or verified', async () => {
+  const { agents, anchors } = rooms;
+  const [kept, deleted] = await Promise.all(
+    Array.from({ length: 2 }, () => agents.create(context, { name: 'Robot' })),
+  );
+  if (!kept || !deleted) throw new Error('agents are missing');
+  const create = async (agentId: string, value: string) =>
+    (await anchors.create(context, agentId, { type: 'domain_dns', value })).id;
+  const [pending, verified, overdue, failed, revoked] = await Promise.all(
+    ['a', 'b', 'c', 'd', 'e'].map((name) => create(kept.id, `${name}.example`)),
+  );
+  await create(deleted.id, 'f.example');
+  await agents.remove(context, deleted.id);
+  await database.query("UPDATE anchors SET status = 'verified', verified_at = now() WHERE id = $1", [
+    verified,
+  ]);
+  await database.query('UPDATE anchors SET expires_at = now() WHERE id = $1', [overdue]);
+  await database.query("UPDATE anchors SET status = 'failed' WHERE id = $1", [failed]);
+  await anchors.revoke(context, kept.id, revoked ?? '');
+  // What is overdue is still to be told as failed.
+  const expected = [pending, verified, overdue];
+  expect(await listAll(createAnchorCheckStore().listExpectedWorkflows)).toEqual(expected.sort());
 });
 
 describe('for subscriptions', () => {
