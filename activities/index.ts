@@ -2,6 +2,7 @@
 import { createAgentKeyRotationActivities } from './agent-key-rotation.ts';
 import { createAnchorVerificationActivities } from './anchor-verification.ts';
 import { createBulkRecoveryActivities } from './bulk-recovery.ts';
+import { createChallengeExpiryActivities } from './challenge-expiry.ts';
 import { createEndpointRecoveryActivities } from './endpoint-recovery.ts';
 import { createRetentionActivities } from './retention.ts';
 import { createWebhookDeliveryActivities } from './webhook-delivery.ts';
@@ -14,6 +15,7 @@ export function createActivities(
     Parameters<typeof createBulkRecoveryActivities>[0] &
     Parameters<typeof createWebhookSecretRotationActivities>[0] &
     Parameters<typeof createEndpointRecoveryActivities>[0] &
+    Parameters<typeof createChallengeExpiryActivities>[0] &
     Parameters<typeof createRetentionActivities>[0],
 ) {
   return {
@@ -23,6 +25,7 @@ export function createActivities(
     ...createBulkRecoveryActivities(services),
     ...createWebhookSecretRotationActivities(services),
     ...createEndpointRecoveryActivities(services),
+    ...createChallengeExpiryActivities(services),
     ...createRetentionActivities(services),
   };
 }

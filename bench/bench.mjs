@@ -1,5 +1,6 @@
 // `npm run bench -- tokens` (or `challenges`): authentications a second of one API process, beside a floor in the same run.
 // `npm run bench -- deliveries --mode retries`: deliveries a second, from the publish call to the receiver; --rate 50 for their latency.
+// `npm run bench -- challenge-expiry --rate 1000 --seconds 60`: what a minute of challenges costs Temporal; takes two minutes longer.
 // Figures of one machine mean nothing elsewhere: read the ratios. Bounded in time; everything stays on loopback.
 import { parseArgs } from 'node:util';
 import '../scripts/require-node.mjs';
@@ -19,7 +20,7 @@ const { positionals, values } = parseArgs({
     endpoints: { type: 'string', default: '1' },
   },
 });
-const SCENARIOS = ['tokens', 'challenges', 'deliveries'];
+const SCENARIOS = ['tokens', 'challenges', 'deliveries', 'challenge-expiry'];
 const [scenario = 'tokens'] = positionals;
 if (!SCENARIOS.includes(scenario)) {
   process.stderr.write(`Say which: ${SCENARIOS.join(' or ')}.\n`);
@@ -27,7 +28,7 @@ if (!SCENARIOS.includes(scenario)) {
 }
 const options = {
   scenario,
-  seconds: bounded(values.seconds, 1, 30),
+  seconds: bounded(values.seconds, 1, 120),
   rounds: bounded(values.rounds, 1, 10),
   connections: bounded(values.connections, 1, 256),
   subscriptions: bounded(values.subscriptions, 0, 10),
@@ -42,6 +43,11 @@ await prepare({ build: true });
 if (scenario === 'deliveries') {
   const { measureDeliveries } = await import('./deliveries.mjs');
   process.stdout.write(`${describeDeliveries(await measureDeliveries(options))}\n`);
+} else if (scenario === 'challenge-expiry') {
+  const { measureChallengeExpiry } = await import('./challenge-expiry.mjs');
+  process.stdout.write(
+    `${describeChallenges(await measureChallengeExpiry({ ...options, rate: options.rate || 1_000 }))}\n`,
+  );
 } else {
   const { compare } = await import('./compare.mjs');
   const rows = await compare(options);
@@ -83,5 +89,16 @@ function describeDeliveries({ published, publishing, received, rate, p50, p99, c
     `${published} published in ${publishing.toFixed(1)} s, ${received} received, ${rate.toFixed(0)}/s`,
     `p50 ${p50.toFixed(1)} p99 ${p99.toFixed(1)} ms from publication to arrival`,
     `CPU ms a delivery: ${all.toFixed(2)} (${parts.join(', ')})`,
+  ].join('\n');
+}
+
+function describeChallenges({ issued, used, failed, rate, p50, p99, seconds, ...rest }) {
+  const { minutes, workflows, events, marked, audited, lines } = rest;
+  return [
+    `challenge-expiry, ${options.rate || 1_000}/s asked for, ${options.connections} connections, ${options.workers} worker(s)`,
+    `${issued} challenges in ${seconds.toFixed(1)} s, ${rate.toFixed(0)}/s, p50 ${p50.toFixed(1)} p99 ${p99.toFixed(1)} ms; ${used} used, ${failed} failed`,
+    `${marked} marked as expired, ${audited} in ${lines} lines of the audit log`,
+    `${workflows.length} workflows of challengeExpiry in ${minutes} minutes (one for each, and the next), the longest with ${events} events`,
+    ...workflows,
   ].join('\n');
 }

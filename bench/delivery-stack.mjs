@@ -16,8 +16,12 @@ const MAIN = fileURLToPath(new URL('../dist/src/main.js', import.meta.url));
 const RECEIVER = fileURLToPath(new URL('./receiver.mjs', import.meta.url));
 const say = (line) => process.stderr.write(`${line}\n`);
 
-/** @returns `pids` by part, `receiver` (a child process), `port` of the API, `authorization`, `close` */
-export async function openDeliveryStack({ mode, workers, endpoints, profile }) {
+/**
+ * @param options.settings environment variables beside the usual ones
+ * @returns `pids` by part, addresses of Postgres and Temporal, `receiver` (a child process), `origin` and `port` of the API, `basic` and
+ *   `authorization` (headers of the application), `close`
+ */
+export async function openDeliveryStack({ mode, workers, endpoints, profile, settings = {} }) {
   const folder = await mkdtemp(join(tmpdir(), 'countersign-bench-'));
   await chmod(folder, 0o755);
   const children = [];
@@ -47,6 +51,7 @@ export async function openDeliveryStack({ mode, workers, endpoints, profile }) {
     ACCESS_TOKEN_LIFETIME: '3600',
     LOG_FORMAT: 'json',
     LOG_LEVEL: 'error',
+    ...settings,
   };
   await output([MAIN, 'migrate'], environment);
   const tenant = JSON.parse(await output([MAIN, 'tenant', 'create', 'bench', '--json'], environment));
@@ -66,10 +71,9 @@ export async function openDeliveryStack({ mode, workers, endpoints, profile }) {
   const receiver = fork(RECEIVER);
   children.push(receiver);
   const [{ port: receiverPort }] = await once(receiver, 'message');
+  const basic = `Basic ${Buffer.from(`${tenant.client_id}:${tenant.client_secret}`).toString('base64')}`;
   const token = await call(`${origin}/oauth/token`, {
-    headers: {
-      authorization: `Basic ${Buffer.from(`${tenant.client_id}:${tenant.client_secret}`).toString('base64')}`,
-    },
+    headers: { authorization: basic },
     body: new URLSearchParams({ grant_type: 'client_credentials', scope: 'events:write webhooks:write' }),
   });
   const authorization = `Bearer ${token.access_token}`;
@@ -84,8 +88,12 @@ export async function openDeliveryStack({ mode, workers, endpoints, profile }) {
   return {
     pids: { api: [api.pid], worker: working.map(({ pid }) => pid), temporal: [temporal.pid] },
     postgres: postgres.pid,
+    databaseUrl: postgres.url,
+    temporalAddress: temporal.address,
     receiver,
+    origin,
     port,
+    basic,
     authorization,
     close: async () => {
       await Promise.all(children.map(end));

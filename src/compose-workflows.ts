@@ -3,6 +3,9 @@
 import type { Client } from '@temporalio/client';
 import type { Logger } from 'pino';
 import { createAnchorStore } from './anchors/anchor.store.ts';
+import { createExpiryKeeper } from './challenges/expiry.keeper.ts';
+import { createExpiryService } from './challenges/expiry.service.ts';
+import { createExpiryStore } from './challenges/expiry.store.ts';
 import type { Core } from './compose.ts';
 import { composeAgents } from './compose-agents.ts';
 import { composeAnchorChecks } from './compose-anchors.ts';
@@ -74,11 +77,20 @@ export function composeWorkflows(
     },
     onFailure,
   });
+  const challengeExpiry = createExpiryService({ store: createExpiryStore(), database, audit });
+  const expiryKeeper = createExpiryKeeper({
+    client,
+    expiry: challengeExpiry,
+    onFailure: (error) =>
+      logger.warn({ reason: reasonOf(error) }, 'challenges wait for their sweep; trying again'),
+  });
   return {
     rotations,
     rotationSteps,
     anchorChecks,
     recovery,
+    challengeExpiry,
+    expiryKeeper,
     entities,
     commands,
     close: () => Promise.all([verifier.close(), anchors.close()]),

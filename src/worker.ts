@@ -60,11 +60,17 @@ export async function runWorker(config: Config): Promise<void> {
     client,
     logger,
   });
-  const { rotations, rotationSteps, anchorChecks, recovery, entities, commands, ...workflows } =
-    composeWorkflows(config, core, {
-      client,
-      logger,
-    });
+  const {
+    rotations,
+    rotationSteps,
+    anchorChecks,
+    recovery,
+    challengeExpiry,
+    expiryKeeper,
+    entities,
+    commands,
+    ...workflows
+  } = composeWorkflows(config, core, { client, logger });
   const { retention, readStanding } = composeRetention(core, { logger });
   const worker = await createDeliveryWorker({
     connection,
@@ -80,6 +86,7 @@ export async function runWorker(config: Config): Promise<void> {
       rotationSteps,
       anchorChecks,
       recovery,
+      challengeExpiry,
       bulkRecoveries: core.bulkRecoveries,
       bulkRecoverySteps: core.bulkRecoverySteps,
       retention,
@@ -113,6 +120,7 @@ export async function runWorker(config: Config): Promise<void> {
   const sweeping = sweep.start();
   const sealing = sealer.start();
   const telling = commands.start();
+  const expiring = expiryKeeper.start();
   const scheduling = keepSchedules({
     client,
     onFailure: (error) =>
@@ -123,6 +131,7 @@ export async function runWorker(config: Config): Promise<void> {
   });
   steps.push(
     () => scheduling.stop(),
+    () => expiring.stop(),
     () => relaying.stop(),
     () => sweeping.stop(),
     () => sealing.stop(),

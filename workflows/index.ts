@@ -2,6 +2,7 @@
 export { agentKeyRotation } from './agent-key-rotation.ts';
 export { anchorVerification } from './anchor-verification.ts';
 export { bulkRecovery } from './bulk-recovery.ts';
+export { challengeExpiry } from './challenge-expiry.ts';
 export { endpointRecovery } from './endpoint-recovery.ts';
 export { retention } from './retention.ts';
 export { webhookDelivery } from './webhook-delivery.ts';

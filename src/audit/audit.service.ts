@@ -30,6 +30,11 @@ export function createAuditService({ store }: { store: AuditStore }) {
     append: async (unit: Queryable, context: AuditContext, entries: readonly AuditEntry[]): Promise<void> => {
       if (entries.length > 0) await store.insert(unit, prepare(context, entries));
     },
+
+    /** Appends prepared entries, of any number of tenants, like `append`. */
+    appendPrepared: async (unit: Queryable, records: readonly AuditRecord[]): Promise<void> => {
+      if (records.length > 0) await store.insert(unit, records);
+    },
   };
 }
 

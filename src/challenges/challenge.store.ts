@@ -166,13 +166,16 @@ export function createChallengeStore() {
       });
     },
 
-    /** Deletes challenges that ended a day ago; until then each tells truly what became of it. @returns how many, at most `limit` */
+    /**
+     * Deletes challenges that ended a day ago; until then each tells truly what became of it. One that was not swept yet stays: it is
+     * to be counted first. @returns how many, at most `limit`
+     */
     purge: async (queryable: Queryable, limit: number): Promise<number> => {
       const { rowCount } = await queryable.query(
         `DELETE FROM challenges c USING (
            SELECT id FROM challenges
-           WHERE created_at < now() - interval '24 hours' AND expires_at < now() - interval '24 hours'
-           ORDER BY created_at LIMIT $1 FOR UPDATE SKIP LOCKED
+           WHERE expires_at < now() - interval '24 hours' AND expires_at < (SELECT swept_until FROM challenge_sweep)
+           ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED
          ) AS old WHERE c.id = old.id`,
         [limit],
       );

@@ -21,6 +21,7 @@ import { webhookControl } from './migrations/0015-webhook-control.ts';
 import { retention } from './migrations/0016-retention.ts';
 import { expectedWorkflows } from './migrations/0017-expected-workflows.ts';
 import { anchorChecks } from './migrations/0018-anchor-checks.ts';
+import { challengeExpiry } from './migrations/0019-challenge-expiry.ts';
 import { ensurePartitions } from './partitions.ts';
 
 /** In order, for ever: an entry is never edited once it was released. */
@@ -43,6 +44,7 @@ const MIGRATIONS = [
   { name: '0016-retention', sql: retention },
   { name: '0017-expected-workflows', sql: expectedWorkflows },
   { name: '0018-anchor-checks', sql: anchorChecks },
+  { name: '0019-challenge-expiry', sql: challengeExpiry },
 ] as const;
 
 /** Any constant: the advisory lock that lets one migration run at a time. */

@@ -101,3 +101,11 @@ export const RETENTION_SCHEDULE = 'retention';
 
 /** Name of the workflow type: the export of `workflows/index.ts`. */
 export const RETENTION_WORKFLOW = 'retention';
+
+/** Name of the workflow type: the export of `workflows/index.ts`. */
+export const CHALLENGE_EXPIRY_WORKFLOW = 'challengeExpiry';
+
+/** Id of the workflow that expires challenges at the end of one bucket of time: `challenge-expiry/2026-11-21T18:15Z`. */
+export function challengeExpiryWorkflowId(bucket: string): string {
+  return `challenge-expiry/${bucket}`;
+}

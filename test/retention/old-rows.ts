@@ -21,7 +21,8 @@ export const OLD_ROWS: Readonly<
     hours: [22, 26],
     insert: (hours, { database, context }) =>
       database.query(
-        `INSERT INTO challenges (id, tenant_id, agent_id, key_id, key_fingerprint, algorithm, nonce, audience, scopes, created_at, expires_at)
+        `WITH swept AS (UPDATE challenge_sweep SET swept_until = now())
+         INSERT INTO challenges (id, tenant_id, agent_id, key_id, key_fingerprint, algorithm, nonce, audience, scopes, created_at, expires_at)
          VALUES ($1, $2, $1, $1, '', 'ed25519', '', '', '{}', ${ago('$3')} - interval '5 minutes', ${ago('$3')})`,
         [newId(), context.tenant.id, hours],
       ),

@@ -1,0 +1,24 @@
+// The activities of challengeExpiry. Thin: each is one use case, which Postgres decides anew, so that repeating one counts nothing twice.
+import { Context } from '@temporalio/activity';
+import type { ExpiryService } from '../src/challenges/expiry.service.ts';
+import type { Bucket, OperatorRequest, SettleResult, SweepResult } from '../src/challenges/expiry.ts';
+
+export function createChallengeExpiryActivities({
+  challengeExpiry,
+}: {
+  challengeExpiry: Pick<ExpiryService, 'sweep' | 'settle'>;
+}) {
+  return {
+    /** Marks challenges that are overdue, for some seconds. */
+    sweepChallenges: (): Promise<SweepResult> => {
+      const { heartbeat, cancellationSignal } = Context.current();
+      return challengeExpiry.sweep({ beat: () => heartbeat(), signal: cancellationSignal });
+    },
+
+    /** Writes the bucket's lines of the audit log. */
+    auditExpiredChallenges: (bucket: Bucket, asked: OperatorRequest | null): Promise<SettleResult> =>
+      challengeExpiry.settle(bucket, asked ?? undefined),
+  };
+}
+
+export type ChallengeExpiryActivities = ReturnType<typeof createChallengeExpiryActivities>;

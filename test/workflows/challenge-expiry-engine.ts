@@ -1,0 +1,139 @@
+// The sweep of challenges wired for real, in a namespace of its own: its workflows are named by the time, which all share.
+import { randomUUID } from 'node:crypto';
+import { NativeConnection } from '@temporalio/worker';
+import { inject } from 'vitest';
+import { createChallengeExpiryActivities } from '../../activities/challenge-expiry.ts';
+import { createExpiryKeeper } from '../../src/challenges/expiry.keeper.ts';
+import { createExpiryService, type ExpiryService } from '../../src/challenges/expiry.service.ts';
+import { createExpiryStore } from '../../src/challenges/expiry.store.ts';
+import type { ExpiryInput } from '../../src/challenges/expiry.ts';
+import { createTemporalClient } from '../../src/temporal/client.ts';
+import { CHALLENGE_EXPIRY_WORKFLOW, challengeExpiryWorkflowId } from '../../src/temporal/names.ts';
+import { ensureNamespace } from '../../src/temporal/namespace.ts';
+import { createDeliveryWorker } from '../../src/temporal/worker.ts';
+import type { challengeExpiry } from '../../workflows/challenge-expiry.ts';
+import { createRooms, createTestTenant } from '../agents/agent-rooms.ts';
+import { insertEnded } from '../challenges/ended-challenges.ts';
+import { createTestDatabase } from '../setup/database.ts';
+import { workflowBundle } from '../setup/workflow-bundle.ts';
+import { installRuntimeOnce } from './delivery-engine.ts';
+
+export type ChallengeExpiryEngine = Awaited<ReturnType<typeof createChallengeExpiryEngine>>;
+
+/** @param options.challengeLifetime seconds */
+export async function createChallengeExpiryEngine(options: { challengeLifetime?: number } = {}) {
+  installRuntimeOnce();
+  const { database, drop } = await createTestDatabase();
+  const rooms = createRooms(database, options);
+  const context = await createTestTenant(rooms);
+  const address = inject('temporalAddress');
+  const connection = await NativeConnection.connect({ address });
+  const namespace = `challenge-expiry-${randomUUID()}`;
+  await ensureNamespace(connection, { namespace });
+  const client = createTemporalClient(connection, { namespace });
+  const queue = `test-${randomUUID()}`;
+  const failures: unknown[] = [];
+  const workers = new Set<() => Promise<void>>();
+  const connections = [connection];
+  const serviceWith = (settings?: { chunk: number; budget: number }) =>
+    createExpiryService({ store: createExpiryStore(), database, audit: rooms.audit, settings });
+
+  return {
+    rooms,
+    database,
+    context,
+    client,
+    queue,
+    failures,
+    serviceWith,
+
+    /** @returns how to stop it */
+    startWorker: async (challengeExpiry: Pick<ExpiryService, 'sweep' | 'settle'> = serviceWith()) => {
+      const worker = await createDeliveryWorker({
+        connection,
+        namespace,
+        taskQueues: { main: queue, attempts: `${queue}-attempts`, slow: `${queue}-slow` },
+        activities: createChallengeExpiryActivities({ challengeExpiry }),
+        workflows: await workflowBundle(),
+      });
+      const running = worker.run();
+      const stop = async () => {
+        workers.delete(stop);
+        worker.shutdown();
+        await running;
+      };
+      workers.add(stop);
+      return stop;
+    },
+
+    stopWorkers: async () => {
+      for (const stop of [...workers]) await stop();
+    },
+
+    /** A keeper as another process has one: with a connection and a memory of its own. */
+    createKeeper: async (bucketLength?: number) => {
+      const own = await NativeConnection.connect({ address });
+      connections.push(own);
+      return createExpiryKeeper({
+        client: createTemporalClient(own, { namespace }),
+        expiry: serviceWith(),
+        taskQueue: queue,
+        bucketLength,
+        onFailure: (error) => failures.push(error),
+      });
+    },
+
+    /** Starts the workflow of a bucket of its own, which ends in so many milliseconds. */
+    begin: async (endsIn: number, more: Partial<ExpiryInput> = {}) => {
+      const name = `test-${randomUUID()}`;
+      const input = {
+        name,
+        endsAt: new Date(Date.now() + endsIn).toISOString(),
+        indexed: true,
+        ...more,
+      };
+      return client.workflow.start<typeof challengeExpiry>(CHALLENGE_EXPIRY_WORKFLOW, {
+        workflowId: challengeExpiryWorkflowId(name),
+        taskQueue: queue,
+        args: [input],
+      });
+    },
+
+    /** Ids of the executions that can be searched for, those that began anew once each. */
+    listWorkflows: async () => {
+      const ids: string[] = [];
+      const query = `WorkflowType="${CHALLENGE_EXPIRY_WORKFLOW}"`;
+      for await (const { workflowId } of client.workflow.list({ query })) ids.push(workflowId);
+      return ids;
+    },
+
+    /** Lets the sweep begin from the first challenge again. */
+    rewind: () =>
+      database.query(`UPDATE challenge_sweep SET swept_until = '-infinity', audited_until = '-infinity'`),
+
+    /** Challenges that ended so many seconds ago. */
+    ended: (count: number, seconds: number) => insertEnded(database, context.tenant.id, { count, seconds }),
+
+    /** The tenant's lines about expired challenges: bucket and count. */
+    lines: async () => {
+      const { rows } = await database.query<{
+        bucket: string;
+        count: number;
+        actor: string;
+        reason?: string;
+      }>(
+        `SELECT target_id AS bucket, (data ->> 'count')::int AS count, actor_kind AS actor, data ->> 'reason' AS reason
+         FROM audit_log WHERE tenant_id = $1 AND action = 'auth.challenges_expired' ORDER BY id`,
+        [context.tenant.id],
+      );
+      return rows;
+    },
+
+    close: async () => {
+      for (const stop of [...workers]) await stop().catch(() => undefined);
+      await rooms.verifier.close();
+      for (const one of connections) await one.close();
+      await drop();
+    },
+  };
+}

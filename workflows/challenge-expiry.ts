@@ -1,0 +1,111 @@
+// The end of one bucket of time: what nobody used is marked, and counted. It owns the waiting only: a challenge is refused on time whether
+// or not this ever runs, and what a bucket leaves the next one does.
+import {
+  allHandlersFinished,
+  condition,
+  continueAsNew,
+  defineQuery,
+  defineUpdate,
+  proxyActivities,
+  setCurrentDetails,
+  setHandler,
+  upsertSearchAttributes,
+} from '@temporalio/workflow';
+import type { ChallengeExpiryActivities } from '../activities/challenge-expiry.ts';
+import type { ExpiryInput, OperatorRequest, SettleResult } from '../src/challenges/expiry.ts';
+import { SEARCH_ATTRIBUTES } from '../src/temporal/names.ts';
+import { checkReason, ENTITY_ACTIVITIES, isHistoryLong } from './entity.ts';
+
+/** `expired`: challenges that this bucket's sweep has marked so far; `until`: when it begins by itself. */
+export type ChallengeExpiryState = {
+  readonly bucket: string;
+  readonly doing: 'waiting' | 'sweeping' | 'auditing' | 'ended';
+  readonly until: string | null;
+  readonly expired: number;
+};
+
+/** `expired`: as above; `audited`: challenges in the bucket's lines of the audit log, of so many `tenants`. */
+export type ChallengeExpiryResult = {
+  readonly expired: number;
+  readonly audited: number;
+  readonly tenants: number;
+};
+
+/** An operator does not want to wait for the bucket's end; the reason goes into the audit log. */
+const sweepNow = defineUpdate<ChallengeExpiryState, [reason?: string]>('sweepNow');
+const state = defineQuery<ChallengeExpiryState>('state');
+
+const activities = proxyActivities<ChallengeExpiryActivities>({
+  ...ENTITY_ACTIVITIES,
+  startToCloseTimeout: '60s',
+  heartbeatTimeout: '20s',
+});
+
+/**
+ * Waits until the bucket is over, then marks every challenge that is overdue, and has them counted in the audit log. Source:
+ * Specification, "Challenge".
+ */
+export async function challengeExpiry(input: ExpiryInput): Promise<ChallengeExpiryResult> {
+  const { name, endsAt, indexed } = input;
+  let doing: ChallengeExpiryState['doing'] = input.expired === undefined ? 'waiting' : 'sweeping';
+  let asked: OperatorRequest | undefined = input.asked;
+  let expired = input.expired ?? 0;
+
+  const present = (): ChallengeExpiryState => ({
+    bucket: name,
+    doing,
+    until: doing === 'waiting' ? endsAt : null,
+    expired,
+  });
+  setHandler(state, present);
+  setHandler(
+    sweepNow,
+    (reason?: string) => {
+      asked = { reason: reason ?? null };
+      return present();
+    },
+    {
+      validator: (reason?: string) => {
+        checkReason(reason);
+        if (doing !== 'waiting' || asked !== undefined) throw new Error('The sweep has begun already.');
+      },
+    },
+  );
+
+  const show = (now: ChallengeExpiryState['doing'], details: string): void => {
+    setCurrentDetails(details);
+    if (doing === now) return;
+    doing = now;
+    if (indexed) upsertSearchAttributes([{ key: SEARCH_ATTRIBUTES.entityState, value: now }]);
+  };
+
+  setCurrentDetails(`Waits until ${endsAt}, and then marks the challenges that nobody used in time.`);
+  const delayMs = Date.parse(endsAt) - Date.now();
+  if (asked === undefined && delayMs > 0)
+    await condition(() => asked !== undefined, delayMs, { summary: 'until the bucket is over' });
+
+  for (let more = true; more; ) {
+    show('sweeping', `Under way: ${expired} challenges marked as expired so far.`);
+    const summary = expired === 0 ? 'what is overdue' : `after ${expired} challenges`;
+    const result = await activities.sweepChallenges.executeWithOptions({ summary }, []);
+    expired += result.expired;
+    more = result.more;
+    if (more && isHistoryLong()) {
+      await condition(allHandlersFinished);
+      return continueAsNew<typeof challengeExpiry>({ name, endsAt, indexed, expired, asked });
+    }
+  }
+
+  show('auditing', `${expired} challenges marked as expired; the audit log is to be told.`);
+  const settled = await activities.auditExpiredChallenges.executeWithOptions(
+    { summary: 'one line of the audit log a tenant' },
+    [{ name, endsAt }, asked ?? null],
+  );
+  show('ended', detailsOf(expired, settled));
+  await condition(allHandlersFinished);
+  return { expired, audited: settled.challenges, tenants: settled.tenants };
+}
+
+function detailsOf(expired: number, { challenges, tenants }: SettleResult): string {
+  return `Ended: ${expired} challenges marked as expired; the audit log tells ${tenants} tenants of ${challenges}.`;
+}
