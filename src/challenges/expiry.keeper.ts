@@ -78,6 +78,9 @@ export function createExpiryKeeper({
   return {
     look,
 
+    /** Starts the workflow of one bucket. @returns false when it was started before @throws when Temporal does not answer */
+    begin: (bucket: Bucket): Promise<boolean> => indexing.attempt((indexed) => start(bucket, indexed)),
+
     /** Looks three times a bucket until it is stopped. */
     start: (): { stop(): Promise<void> } => {
       const ending = new AbortController();

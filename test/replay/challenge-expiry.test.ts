@@ -25,7 +25,6 @@ const SCENARIOS: Record<string, (engine: ChallengeExpiryEngine) => Promise<Handl
     await handle.executeUpdate('sweepNow', { args: ['asked by phone'] });
     return handle;
   },
-  'begun-anew': (engine) => engine.begin(-1_000, { expired: 1_000, asked: { reason: null } }),
 };
 
 describeHistories({
@@ -37,7 +36,7 @@ describeHistories({
     return engine;
   },
   record: async (engine, scenario) => {
-    await engine.database.query(`UPDATE challenge_sweep SET swept_until = '-infinity'`);
+    await engine.rewind();
     const handle = await scenario(engine);
     await handle.result();
     return handle.fetchHistory();

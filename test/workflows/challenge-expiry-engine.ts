@@ -6,7 +6,6 @@ import { createChallengeExpiryActivities } from '../../activities/challenge-expi
 import { createExpiryKeeper } from '../../src/challenges/expiry.keeper.ts';
 import { createExpiryService, type ExpiryService } from '../../src/challenges/expiry.service.ts';
 import { createExpiryStore } from '../../src/challenges/expiry.store.ts';
-import type { ExpiryInput } from '../../src/challenges/expiry.ts';
 import { createTemporalClient } from '../../src/temporal/client.ts';
 import { CHALLENGE_EXPIRY_WORKFLOW, challengeExpiryWorkflowId } from '../../src/temporal/names.ts';
 import { ensureNamespace } from '../../src/temporal/namespace.ts';
@@ -37,6 +36,15 @@ export async function createChallengeExpiryEngine(options: { challengeLifetime?:
   const connections = [connection];
   const serviceWith = (settings?: { chunk: number; budget: number }) =>
     createExpiryService({ store: createExpiryStore(), database, audit: rooms.audit, settings });
+
+  const keeperOn = (own: NativeConnection, bucketLength?: number) =>
+    createExpiryKeeper({
+      client: createTemporalClient(own, { namespace }),
+      expiry: serviceWith(),
+      taskQueue: queue,
+      bucketLength,
+      onFailure: (error) => failures.push(error),
+    });
 
   return {
     rooms,
@@ -74,29 +82,14 @@ export async function createChallengeExpiryEngine(options: { challengeLifetime?:
     createKeeper: async (bucketLength?: number) => {
       const own = await NativeConnection.connect({ address });
       connections.push(own);
-      return createExpiryKeeper({
-        client: createTemporalClient(own, { namespace }),
-        expiry: serviceWith(),
-        taskQueue: queue,
-        bucketLength,
-        onFailure: (error) => failures.push(error),
-      });
+      return keeperOn(own, bucketLength);
     },
 
     /** Starts the workflow of a bucket of its own, which ends in so many milliseconds. */
-    begin: async (endsIn: number, more: Partial<ExpiryInput> = {}) => {
+    begin: async (endsIn: number) => {
       const name = `test-${randomUUID()}`;
-      const input = {
-        name,
-        endsAt: new Date(Date.now() + endsIn).toISOString(),
-        indexed: true,
-        ...more,
-      };
-      return client.workflow.start<typeof challengeExpiry>(CHALLENGE_EXPIRY_WORKFLOW, {
-        workflowId: challengeExpiryWorkflowId(name),
-        taskQueue: queue,
-        args: [input],
-      });
+      await keeperOn(connection).begin({ name, endsAt: new Date(Date.now() + endsIn).toISOString() });
+      return client.workflow.getHandle<typeof challengeExpiry>(challengeExpiryWorkflowId(name));
     },
 
     /** Ids of the executions that can be searched for, those that began anew once each. */

@@ -142,9 +142,10 @@ describe('the workflow of a bucket', () => {
   it('begins anew before its history is long', async () => {
     await engine.startWorker(engine.serviceWith({ chunk: 1, budget: -1 }));
     for (let seconds = 10; seconds < 260; seconds += 1) await engine.ended(1, seconds);
-    const handle = await engine.begin(0);
+    const handle = await engine.begin(1_000);
+    const { runId } = await handle.describe();
     expect(await handle.result()).toEqual({ expired: 250, audited: 250, tenants: 1 });
-    const first = engine.client.workflow.getHandle(handle.workflowId, handle.firstExecutionRunId);
+    const first = engine.client.workflow.getHandle(handle.workflowId, runId);
     const { status, historyLength } = await first.describe();
     expect(status.name).toBe('CONTINUED_AS_NEW');
     expect(historyLength).toBeLessThan(1_000);
