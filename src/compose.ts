@@ -9,6 +9,7 @@ import { createAuditStore } from './audit/audit.store.ts';
 import { createAuditVerificationService } from './audit/audit-verification.service.ts';
 import { createCheckpointStore } from './audit/checkpoint.store.ts';
 import { createVerificationStore } from './audit/verification.store.ts';
+import { composeOperators } from './compose-operators.ts';
 import { composeRecoveries } from './compose-recoveries.ts';
 import { type Config, databaseMissing } from './config.ts';
 import { createDatabase } from './database/database.ts';
@@ -165,6 +166,7 @@ export function composeManagement(config: Config, logger: Logger) {
     tenants,
     applications,
     provisioning: createProvisionService({ database, tenants, applications }),
+    ...composeOperators(core),
     auditVerification: createAuditVerificationService({
       database,
       checkpoints: createCheckpointStore(),

@@ -15,6 +15,8 @@ export type Tenant = {
   readonly baseUrl: string;
   /** `{issuer_url}` of the specification, without a slash at its end. */
   readonly issuerUrl: string;
+  /** Suspended by whoever runs the service. */
+  readonly suspended?: true;
 };
 
 /** Whoever presented a valid access token; `subject` is the token's `sub`, which is the agent unless the token is delegated. */

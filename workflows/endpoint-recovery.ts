@@ -182,7 +182,7 @@ function detailsOf({
   waiting,
   deactivatesAt,
 }: EndpointStanding): string {
-  if (state === 'open' || state === 'inactive' || state === 'deleted')
+  if (state === 'open' || state === 'inactive' || state === 'suspended' || state === 'deleted')
     return `Ended: the endpoint is ${state}.`;
   const since = failingSince === null ? '' : ` Nothing but failures since ${failingSince}`;
   const why = lastError === null ? '' : ` (last: ${lastError})`;

@@ -22,6 +22,7 @@ import { retention } from './migrations/0016-retention.ts';
 import { expectedWorkflows } from './migrations/0017-expected-workflows.ts';
 import { anchorChecks } from './migrations/0018-anchor-checks.ts';
 import { challengeExpiry } from './migrations/0019-challenge-expiry.ts';
+import { tenantSuspension } from './migrations/0020-tenant-suspension.ts';
 import { ensurePartitions } from './partitions.ts';
 
 /** In order, for ever: an entry is never edited once it was released. */
@@ -45,6 +46,7 @@ const MIGRATIONS = [
   { name: '0017-expected-workflows', sql: expectedWorkflows },
   { name: '0018-anchor-checks', sql: anchorChecks },
   { name: '0019-challenge-expiry', sql: challengeExpiry },
+  { name: '0020-tenant-suspension', sql: tenantSuspension },
 ] as const;
 
 /** Any constant: the advisory lock that lets one migration run at a time. */

@@ -20,7 +20,7 @@ const MEANINGS: Readonly<Record<ErrorCode, string>> = {
   key_not_found: 'The fingerprint is not registered.',
   key_exists: 'The key is registered in the tenant already.',
   invalid_signature: 'Signature verification failed; the challenge is not spent.',
-  policy_denied: 'A policy rejected the request: the agent is suspended.',
+  policy_denied: 'A policy rejected the request: the agent, or the whole tenant, is suspended.',
   not_found: 'There is no such address, or nothing with this id in the tenant.',
   method_not_allowed: 'The address does not take this method; `Allow` names those it takes.',
   conflict: 'The request does not suit the present state of what it is about.',

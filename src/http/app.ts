@@ -25,7 +25,7 @@ import type { Route } from './route.ts';
 import { createRouter } from './router.ts';
 import { answerSystemRoutes } from './system-routes.ts';
 import { findTarget } from './target.ts';
-import { locateTenant, resolveTenant } from './tenant.ts';
+import { locateTenant, refuseSuspended, resolveTenant } from './tenant.ts';
 import { createTenantLocator } from './tenant-locator.ts';
 
 export type AppConfig = Pick<
@@ -72,6 +72,7 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
     limitTenant(rateLimits),
     ...createRouter(routes, (route) => [
       allowAnyOrigin(route),
+      refuseSuspended(route),
       authorize(route, authenticate, dpop), // 401, 403
       findTarget(route), // 404
       guardRequest(route), // 415, 413, 400

@@ -28,6 +28,7 @@ export function errorsOf(route: Route): ErrorCode[] {
       'invalid_dpop_proof',
       'use_dpop_nonce',
     );
+  if (!route.whileSuspended) codes.push('policy_denied');
   if (body !== undefined) codes.push('payload_too_large', 'unsupported_media_type');
   if (route.idempotent) codes.push('idempotency_in_progress', 'idempotency_key_reused');
   return [...new Set([...route.errors, ...codes, ...EVERYWHERE])];

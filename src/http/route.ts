@@ -82,6 +82,8 @@ type RouteDefinition<S extends Schemas> = {
   readonly clientAuthentication?: 'required' | 'optional';
   /** Takes a DPoP proof, to which the issued tokens are bound; routes with a scope take one with a bound token. */
   readonly bindsTokens?: true;
+  /** Answers also for a tenant that is suspended; unless said, 403 `policy_denied`. */
+  readonly whileSuspended?: true;
   /** Pages of any origin may read it; unless said, only public GETs below `/.well-known/`. */
   readonly cors?: boolean;
   readonly request?: S;

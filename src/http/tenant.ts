@@ -1,7 +1,8 @@
 // Resolves the tenant that the address names, and begins the RequestContext. An address without a tenant is 404 for everybody.
 import type { Tenant } from '../context.ts';
 import { ServiceError } from '../errors/service-error.ts';
-import type { Middleware } from './request-state.ts';
+import { contextOf, type Middleware } from './request-state.ts';
+import type { Route } from './route.ts';
 import type { TenantLocation } from './tenant-locator.ts';
 
 /**
@@ -32,6 +33,15 @@ export function resolveTenant(bySlug: (slug: string) => Promise<Tenant | undefin
       address: state.address,
       userAgent: headers['user-agent'],
     };
+    return next();
+  };
+}
+
+/** Refuses everybody, whatever he presents, while the tenant is suspended; what others rely on to refuse its tokens stays. */
+export function refuseSuspended({ whileSuspended }: Route): Middleware {
+  return (ctx, next) => {
+    if (contextOf(ctx).tenant.suspended && !whileSuspended)
+      throw new ServiceError('policy_denied', { detail: 'The tenant is suspended.' });
     return next();
   };
 }

@@ -20,6 +20,7 @@ export function createIssuerRoutes({ issuer }: { issuer: IssuerService }): Route
       summary,
       tag: 'Issuer',
       scope: null,
+      whileSuspended: true,
       responses: {
         200: {
           description: 'The metadata',
@@ -43,6 +44,7 @@ export function createIssuerRoutes({ issuer }: { issuer: IssuerService }): Route
       summary: 'Public keys that verify access tokens of this issuer',
       tag: 'Issuer',
       scope: null,
+      whileSuspended: true,
       responses: {
         200: {
           description: 'The JWK set',

@@ -12,12 +12,13 @@ type Open = () => Promise<{
   close: () => Promise<void>;
 }>;
 
-const describe = ({ id, slug, name, baseUrl, issuerUrl, createdAt }: TenantRecord) => ({
+const describe = ({ id, slug, name, baseUrl, issuerUrl, suspendedAt, createdAt }: TenantRecord) => ({
   tenant_id: id,
   slug,
   name,
   base_url: baseUrl,
   issuer_url: issuerUrl,
+  suspended_at: suspendedAt?.toISOString() ?? null,
   created_at: createdAt.toISOString(),
 });
 
@@ -57,8 +58,10 @@ export function registerTenantCommands(
       try {
         const tenants = (await services.tenants.list()).map(describe);
         if (options.json) return print(JSON.stringify(tenants));
-        for (const { slug, tenant_id, base_url, name } of tenants)
-          print(`${slug.padEnd(24)} ${tenant_id}  ${base_url}  ${name}`);
+        for (const { slug, tenant_id, base_url, name, suspended_at } of tenants) {
+          const standing = suspended_at === null ? '' : `  (suspended since ${suspended_at})`;
+          print(`${slug.padEnd(24)} ${tenant_id}  ${base_url}  ${name}${standing}`);
+        }
       } finally {
         await services.close();
       }

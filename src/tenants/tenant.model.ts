@@ -2,7 +2,7 @@
 import { DataTypes, type Model, type ModelStatic, type Sequelize } from 'sequelize';
 import type { TenantRecord } from './tenant.ts';
 
-type Creation = Omit<TenantRecord, 'createdAt' | 'updatedAt'>;
+type Creation = Omit<TenantRecord, 'createdAt' | 'updatedAt' | 'suspendedAt'>;
 
 export type TenantModel = ModelStatic<Model<TenantRecord, Creation>>;
 
@@ -16,6 +16,7 @@ export function defineTenantModel(sequelize: Sequelize): TenantModel {
     signingAlgorithm: { type: DataTypes.TEXT, allowNull: false },
     baseUrl: { type: DataTypes.TEXT, allowNull: false },
     issuerUrl: { type: DataTypes.TEXT, allowNull: false },
+    suspendedAt: DataTypes.DATE(3),
     createdAt: DataTypes.DATE(3),
     updatedAt: DataTypes.DATE(3),
   });

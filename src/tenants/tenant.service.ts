@@ -81,8 +81,7 @@ export function createTenantService({
 
   async function findExisting(slug: string): Promise<TenantRecord> {
     const tenant = await store.find({ slug });
-    if (tenant === undefined)
-      throw new ServiceError('not_found', { detail: `There is no tenant "${slug}".` });
+    if (tenant === undefined) throw unknownTenant(slug);
     return tenant;
   }
 
@@ -165,7 +164,7 @@ export function createTenantService({
     update: (context: RequestContext, patch: TenantPatch): Promise<TenantRecord> =>
       database.transaction(context, async (transaction) => {
         const { id } = context.tenant;
-        const before = await store.lock(transaction, id);
+        const before = await store.lock(transaction, { id });
         if (before === undefined) throw new ServiceError('not_found');
         const change: TenantChange = findChanges(before, followAddress(before, patch));
         if (Object.keys(change).length === 0) return before;
@@ -183,6 +182,24 @@ export function createTenantService({
         transaction.afterCommit(() => forget(updated));
         return updated;
       }),
+
+    /**
+     * Notes with the caller's transaction that a tenant is suspended, or that it is not any more. Other processes serve it by what they
+     * have read at most 1 s ago.
+     * @returns the tenant afterwards, and whether anything changed @throws ServiceError `not_found`
+     */
+    setSuspended: async (
+      transaction: Transaction,
+      slug: string,
+      suspended: boolean,
+    ): Promise<{ tenant: TenantRecord; changed: boolean }> => {
+      const before = await store.lock(transaction, { slug });
+      if (before === undefined) throw unknownTenant(slug);
+      const { id } = before;
+      const changed = await store.setSuspended(transaction, id, suspended);
+      transaction.afterCommit(() => forget(before));
+      return { tenant: (await store.lock(transaction, { id })) ?? before, changed };
+    },
 
     /** The tenants whose stored address is not the one that the settings give: none may be served until they are moved. */
     checkTenantAddresses: async (): Promise<AddressMismatch[]> =>
@@ -212,4 +229,8 @@ export type TenantService = ReturnType<typeof createTenantService>;
 function followAddress(before: TenantRecord, patch: TenantPatch): TenantPatch {
   if (before.audience !== null || patch.audience !== before.baseUrl) return patch;
   return { ...patch, audience: undefined };
+}
+
+function unknownTenant(slug: string): ServiceError {
+  return new ServiceError('not_found', { detail: `There is no tenant "${slug}".` });
 }

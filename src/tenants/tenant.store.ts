@@ -1,7 +1,7 @@
 // All SQL of the tenants. A slug is never freed: there is no deletion here.
 import type { Sequelize } from 'sequelize';
 import { translateDatabaseError, violatedUnique } from '../database/errors.ts';
-import type { Transaction } from '../database/transaction.ts';
+import type { Queryable, Transaction } from '../database/transaction.ts';
 import { ServiceError } from '../errors/service-error.ts';
 import { defineTenantModel } from './tenant.model.ts';
 import type { TenantAddress, TenantRecord } from './tenant.ts';
@@ -18,6 +18,12 @@ const REFUSALS: Readonly<Record<string, string>> = {
   tenants_issuer_url_unique: 'Another tenant has this address.',
 };
 
+// Whoever makes a lane holds the tenant FOR SHARE: a lane is seen by the suspension, or sees it.
+const SUSPEND = `
+UPDATE tenants SET suspended_at = now(), updated_at = now() WHERE id = $1 AND suspended_at IS NULL RETURNING id`;
+const RESUME = `
+UPDATE tenants SET suspended_at = NULL, resumed_at = now(), updated_at = now() WHERE id = $1 AND suspended_at IS NOT NULL RETURNING id`;
+
 /** SQL of `tenants`. */
 export function createTenantStore({ sequelize }: { sequelize: Sequelize }) {
   const model = defineTenantModel(sequelize);
@@ -27,7 +33,7 @@ export function createTenantStore({ sequelize }: { sequelize: Sequelize }) {
     /** @throws ServiceError `conflict` when the slug or the address is taken */
     insert: async (
       transaction: Transaction,
-      tenant: Omit<TenantRecord, 'createdAt' | 'updatedAt'>,
+      tenant: Omit<TenantRecord, 'createdAt' | 'updatedAt' | 'suspendedAt'>,
     ): Promise<TenantRecord> => {
       const row = await model
         .create(tenant, { transaction: transaction.sequelize, returning: true })
@@ -51,16 +57,25 @@ export function createTenantStore({ sequelize }: { sequelize: Sequelize }) {
     },
 
     /** Reads a tenant and keeps everybody else from changing it until the transaction ends. */
-    lock: async (transaction: Transaction, id: string): Promise<TenantRecord | undefined> =>
+    lock: async (
+      transaction: Transaction,
+      by: { slug: string } | { id: string },
+    ): Promise<TenantRecord | undefined> =>
       read(
         await model
           .findOne({
-            where: { id },
+            where: by,
             transaction: transaction.sequelize,
             lock: transaction.sequelize.LOCK.NO_KEY_UPDATE,
           })
           .catch(refuse),
       ),
+
+    /** @returns false when it was so already */
+    setSuspended: async (unit: Queryable, id: string, suspended: boolean): Promise<boolean> => {
+      const { rowCount } = await unit.query(suspended ? SUSPEND : RESUME, [id]);
+      return rowCount > 0;
+    },
 
     /** The tenant with this slug or this id. One round trip. */
     find: async (by: { slug: string } | { id: string }): Promise<TenantRecord | undefined> =>

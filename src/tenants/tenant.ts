@@ -2,8 +2,10 @@
 import type { SigningAlgorithm, Tenant } from '../context.ts';
 
 /** A tenant as it is stored. `audience` is null when it follows `baseUrl`. */
-export type TenantRecord = Omit<Tenant, 'audience'> & {
+export type TenantRecord = Omit<Tenant, 'audience' | 'suspended'> & {
   readonly audience: string | null;
+  /** Since when an operator has it suspended; null while it is not. */
+  readonly suspendedAt: Date | null;
   readonly createdAt: Date;
   readonly updatedAt: Date;
 };
@@ -66,7 +68,16 @@ export function orderMoves(moves: readonly AddressMismatch[]): AddressMismatch[]
 /** The tenant as requests see it: its audience resolved. */
 export function toTenant(record: TenantRecord): Tenant {
   const { id, slug, name, signingAlgorithm, baseUrl, issuerUrl } = record;
-  return { id, slug, name, signingAlgorithm, baseUrl, issuerUrl, audience: record.audience ?? baseUrl };
+  const tenant = {
+    id,
+    slug,
+    name,
+    signingAlgorithm,
+    baseUrl,
+    issuerUrl,
+    audience: record.audience ?? baseUrl,
+  };
+  return record.suspendedAt === null ? tenant : { ...tenant, suspended: true };
 }
 
 /** Algorithms that a tenant can choose for its issuer keys. */

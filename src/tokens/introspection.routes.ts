@@ -22,9 +22,10 @@ export function createIntrospectionRoutes({
       operationId: 'introspectToken',
       summary: 'Tell whether a token is active, and what it says (RFC 7662)',
       description:
-        'For applications of the tenant: any of its access and refresh tokens. A token that is expired, revoked or unknown is not active, and so is one of a suspended agent.',
+        'For applications of the tenant: any of its access and refresh tokens. A token that is expired, revoked or unknown is not active, and so is one of a suspended agent or tenant.',
       tag: TAG,
       scope: null,
+      whileSuspended: true,
       clientAuthentication: 'required',
       request: {
         body: tokenParametersSchema,
@@ -53,6 +54,7 @@ export function createIntrospectionRoutes({
         'A refresh token ends with all that came from the same authentication; an access token ends alone. The answer is the same for a token that never was.',
       tag: TAG,
       scope: null,
+      whileSuspended: true,
       clientAuthentication: 'required',
       request: {
         body: tokenParametersSchema,

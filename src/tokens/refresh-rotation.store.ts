@@ -36,7 +36,7 @@ type Row = {
 
 const FIND = `
 SELECT t.id, t.tenant_id, t.family_id, t.key_id, t.client_id, t.scopes, t.audience, t.jkt, t.created_at, t.family_expires_at,
-  t.revoked_at IS NOT NULL AS is_revoked, clock_timestamp() AS now, t.used_at, t.used_request,
+  t.revoked_at IS NOT NULL OR tenant.suspended_at IS NOT NULL OR coalesce(t.created_at <= tenant.resumed_at, false) AS is_revoked, clock_timestamp() AS now, t.used_at, t.used_request,
   s.id AS successor_id, s.hash AS successor_hash, s.used_at IS NULL AND s.revoked_at IS NULL AS successor_is_fresh,
   a.id AS agent_id, a.name AS agent_name, a.capabilities AS agent_capabilities, a.status AS agent_status,
   a.deleted_at IS NOT NULL AS agent_is_deleted, a.scopes AS agent_scopes,

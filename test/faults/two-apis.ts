@@ -59,7 +59,9 @@ export async function startApis(
   };
   const authorization = `Basic ${Buffer.from(`${created.client_id}:${created.client_secret}`).toString('base64')}`;
   const { tenant_id: tenantId, client_id: clientId } = created as Record<string, string>;
-  return { apis, database, url, tenantId, clientId, authorization, close };
+  /** Runs a command of `countersign` in a process of its own. @returns what it printed */
+  const run = (...args: string[]) => output(main, args, { ...environment, DATABASE_URL: url });
+  return { apis, database, url, tenantId, clientId, authorization, run, close };
 }
 
 async function output(main: string, args: readonly string[], env: Record<string, string>): Promise<string> {

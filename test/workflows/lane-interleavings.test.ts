@@ -22,6 +22,8 @@ const STEPS = [
   'retryNow',
   'cancel',
   'changeUrl',
+  'suspendTenant',
+  'resumeTenant',
   'pause',
 ] as const;
 type Step = (typeof STEPS)[number];
@@ -34,6 +36,9 @@ describe.each(['all', 'retries'] as const)('with DELIVERY_WORKFLOWS=%s', (mode) 
     engine.startRunner();
   });
   afterAll(() => engine?.close());
+
+  const setTenantHeld = (held: boolean) =>
+    engine.database.hot((unit) => engine.lanes.setTenantHeld(unit, engine.context.tenant.id, held));
 
   const run = async (steps: readonly Step[]): Promise<void> => {
     const { id, path } = await engine.subscribe({ delaysMs: [50, 100, 200, 400, 800, 800, 800, 800] });
@@ -64,6 +69,8 @@ describe.each(['all', 'retries'] as const)('with DELIVERY_WORKFLOWS=%s', (mode) 
         orRefused(ids.length === 0 ? undefined : engine.deliveries.cancel(engine.context, any(n) ?? '')),
       changeUrl: (n) =>
         engine.subscriptions.update(engine.context, id, { url: `${engine.receiver.url}${path}?${n}` }),
+      suspendTenant: () => setTenantHeld(true),
+      resumeTenant: () => setTenantHeld(false),
       pause: () => sleep(120),
     };
     ids.push(...(await engine.publish(id, 4)));
@@ -71,6 +78,7 @@ describe.each(['all', 'retries'] as const)('with DELIVERY_WORKFLOWS=%s', (mode) 
 
     answer = { status: 204, headers: {} };
     await engine.subscriptions.update(engine.context, id, { active: true });
+    await setTenantHeld(false);
     await eventually(
       async () => {
         const { pending = 0, retrying = 0 } = await engine.counts(id);
@@ -120,6 +128,10 @@ describe.each(['all', 'retries'] as const)('with DELIVERY_WORKFLOWS=%s', (mode) 
     [
       'activation in an outage',
       ['fail', 'publishMany', 'pause', 'deactivate', 'publish', 'activate', 'pause'],
+    ],
+    [
+      'a suspension of the tenant in the middle of a release',
+      ['fail', 'publishMany', 'pause', 'work', 'release', 'suspendTenant', 'publish', 'retryNow', 'pause'],
     ],
     [
       'a retry by hand of what waits',

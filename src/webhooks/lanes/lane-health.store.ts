@@ -68,19 +68,20 @@ FROM next WHERE l.subscription_id = next.subscription_id
 RETURNING l.state, next.closes AS closed, next.tells AS tell`;
 
 // A 2xx opens a lane that is down. A hold that the receiver asked for, and that has not run out, stays. Each success of a lane that
-// comes back lets two more begin; after as many as the lane may have in flight it is not paced any longer.
+// comes back lets two more begin; after as many as the lane may have in flight it is not paced any longer. While an operator keeps it closed
+// the pace stays as it is for the time after.
 // Who watches is told of the first success, and when the lane is no longer paced.
 const RECOVER = `
 WITH lane AS (
-  SELECT *, hold_until > now() IS TRUE AS held FROM lanes
+  SELECT *, hold_until > now() IS TRUE AS held, tenant_held_until > now() IS TRUE AS kept FROM lanes
   WHERE subscription_id = $1 AND NOT deleted AND (failures_in_a_row > 0 OR permits IS NOT NULL OR state <> 'open') FOR UPDATE
 )
 UPDATE lanes l SET
   failures_in_a_row = 0, failing_since = NULL, failing_deliveries = '{}', probe_step = 0, probe_at = NULL, last_error = NULL,
   state = CASE WHEN lane.held THEN 'held' ELSE 'open' END,
   hold_until = CASE WHEN lane.held THEN l.hold_until END,
-  permits = CASE WHEN lane.held THEN l.permits WHEN l.released + 1 >= l.in_flight_cap THEN NULL ELSE l.permits + 2 END,
-  released = CASE WHEN l.permits IS NULL OR lane.held OR l.released + 1 >= l.in_flight_cap THEN 0 ELSE l.released + 1 END,
+  permits = CASE WHEN lane.held OR lane.kept THEN l.permits WHEN l.released + 1 >= l.in_flight_cap THEN NULL ELSE l.permits + 2 END,
+  released = CASE WHEN l.permits IS NULL OR lane.held OR lane.kept OR l.released + 1 >= l.in_flight_cap THEN 0 ELSE l.released + 1 END,
   permits_at = now(), updated_at = now()
 FROM lane WHERE l.subscription_id = lane.subscription_id
 RETURNING l.tenant_id AS "tenantId",

@@ -2,7 +2,7 @@
 // has an outbox row that becomes claimable when the lane opens.
 import type { Queryable, Unit } from '../../database/transaction.ts';
 import type { WorkflowCommandService } from '../../temporal/workflow-command.service.ts';
-import type { LaneRow, LaneStore, LaneTelling } from './lane.store.ts';
+import type { LaneChange, LaneRow, LaneStore, LaneTelling } from './lane.store.ts';
 import type { LaneFailure, LaneHealthStore } from './lane-health.store.ts';
 
 export type { LaneRow } from './lane.store.ts';
@@ -30,6 +30,15 @@ export function createLaneService({
   const tell = async (unit: Unit, entityId: string, change: LaneTelling | undefined): Promise<void> => {
     if (change?.tell !== true) return;
     await commands?.add(unit, [{ tenantId: change.tenantId, workflow: 'endpointRecovery', entityId }]);
+  };
+
+  const tellAll = async (unit: Unit, changes: readonly LaneChange[]): Promise<void> => {
+    const told = changes.filter((change) => change.tell);
+    const workflow = 'endpointRecovery';
+    await commands?.add(
+      unit,
+      told.map(({ tenantId, subscriptionId: entityId }) => ({ tenantId, workflow, entityId })),
+    );
   };
 
   return {
@@ -74,6 +83,18 @@ export function createLaneService({
       announce(unit, change !== undefined);
       await tell(unit, subscriptionId, change);
       return { changed: change !== undefined };
+    },
+
+    /**
+     * Closes the lanes of a suspended tenant, or opens them again: nothing else does. No attempt begins after the commit that closes
+     * them; one under way may finish. What has waited goes out paced, the oldest first.
+     * @returns how many lanes
+     */
+    setTenantHeld: async (unit: Unit, tenantId: string, held: boolean): Promise<number> => {
+      const changes = await (held ? store.holdTenant : store.releaseTenant)(unit, tenantId);
+      announce(unit, !held);
+      await tellAll(unit, changes);
+      return changes.length;
     },
 
     /** Notes a failed attempt: its receiver may want to be left alone for a time, or be down. */

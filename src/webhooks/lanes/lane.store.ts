@@ -16,6 +16,9 @@ export type LaneRow = {
 /** A change of a lane. `tell`: the workflow that watches over it must hear of it. */
 export type LaneTelling = { readonly tenantId: string; readonly tell: boolean };
 
+/** The same of one among several lanes. */
+export type LaneChange = LaneTelling & { readonly subscriptionId: string };
+
 /** What is waiting is counted up to this many: a display needs no more, and a backlog must not slow it down. */
 const MOST_WAITING = 10_000;
 
@@ -33,8 +36,26 @@ UPDATE lanes SET active = $2, ${PACED}, updated_at = now(), epoch = epoch + CASE
   probe_step = CASE WHEN $2 THEN 0 ELSE probe_step END,
   probe_at = CASE WHEN $2 AND probe_at > now() THEN now() ELSE probe_at END
 WHERE subscription_id = $1 AND NOT deleted AND active <> $2
-  AND ($3::int IS NULL OR failing_since <= now() - $3::int * interval '1 day')
+  AND ($3::int IS NULL OR failing_since IS NOT NULL
+    AND greatest(failing_since, tenant_held_until) <= now() - $3::int * interval '1 day')
 RETURNING tenant_id AS "tenantId", watched OR $2 AND (state <> 'open' OR failures_in_a_row > 0) AS tell`;
+
+// Lanes of one tenant, locked in order of their ids, as by everybody who locks several. Inactive ones too: they may be activated meanwhile.
+const OF_TENANT = `
+WITH mine AS (
+  SELECT l.subscription_id FROM subscriptions s JOIN lanes l ON l.subscription_id = s.id
+  WHERE s.tenant_id = $1 AND s.deleted_at IS NULL ORDER BY l.subscription_id FOR UPDATE OF l
+)`;
+const CHANGES = 'RETURNING l.subscription_id AS "subscriptionId", l.tenant_id AS "tenantId"';
+
+const HOLD_TENANT = `${OF_TENANT}
+UPDATE lanes l SET tenant_held_until = 'infinity', epoch = epoch + 1, ${PACED}, updated_at = now()
+FROM mine WHERE l.subscription_id = mine.subscription_id ${CHANGES}, l.watched AS tell`;
+
+const RELEASE_TENANT = `${OF_TENANT}
+UPDATE lanes l SET tenant_held_until = now(), epoch = epoch + 1, ${PACED}, updated_at = now()
+FROM mine WHERE l.subscription_id = mine.subscription_id ${CHANGES},
+  l.active AND (l.watched OR l.state <> 'open' OR l.failures_in_a_row > 0) AS tell`;
 
 const READ = `
 SELECT l.subscription_id, l.active, l.deleted, l.failing_since, l.epoch,
@@ -54,7 +75,9 @@ export function createLaneStore() {
       lane: { subscriptionId: string; tenantId: string; active: boolean; rate: number | null },
     ): Promise<void> => {
       await unit.query(
-        `INSERT INTO lanes (subscription_id, tenant_id, active, rate) VALUES ($1, $2, $3, $4)
+        `INSERT INTO lanes (subscription_id, tenant_id, active, rate, tenant_held_until)
+         SELECT $1, $2, $3, $4, CASE WHEN tenant.suspended_at IS NOT NULL THEN 'infinity'::timestamptz END
+         FROM (SELECT suspended_at FROM tenants WHERE id = $2 FOR SHARE) AS tenant
          ON CONFLICT (subscription_id) DO NOTHING`,
         [lane.subscriptionId, lane.tenantId, lane.active, lane.rate],
       );
@@ -97,6 +120,14 @@ export function createLaneStore() {
       );
       return rows[0];
     },
+
+    /** Closes all lanes of a tenant until `releaseTenant`, whatever else opens or closes them. */
+    holdTenant: async (unit: Queryable, tenantId: string): Promise<LaneChange[]> =>
+      (await unit.query<LaneChange>(HOLD_TENANT, [tenantId])).rows,
+
+    /** What waits in them goes out as from an endpoint that comes back. */
+    releaseTenant: async (unit: Queryable, tenantId: string): Promise<LaneChange[]> =>
+      (await unit.query<LaneChange>(RELEASE_TENANT, [tenantId])).rows,
 
     /** Lanes that somebody is changing are left out: the next figure will do. */
     saveSpeeds: async (

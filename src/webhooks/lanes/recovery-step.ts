@@ -16,6 +16,10 @@ export type LaneFacts = {
   readonly now: Date;
   readonly active: boolean;
   readonly deleted: boolean;
+  /** Its tenant is suspended. */
+  readonly suspended: boolean;
+  /** When an operator last stopped keeping it closed: until then it could not show that it works. */
+  readonly restedUntil: Date | null;
   readonly state: 'open' | 'held' | 'down';
   /** Attempts may begin. */
   readonly open: boolean;
@@ -53,12 +57,14 @@ export type EndpointState =
   | 'quiet'
   | 'open'
   | 'inactive'
+  | 'suspended'
   | 'deleted';
 
 /** @returns the lane's state as an operator reads it */
 export function endpointStateOf(lane: LaneFacts): EndpointState {
   if (lane.deleted) return 'deleted';
   if (!lane.active) return 'inactive';
+  if (lane.suspended) return 'suspended';
   if (!lane.open) return lane.state === 'down' && !isHeld(lane) ? 'down' : 'held';
   if (lane.state === 'down') return 'probing';
   if (lane.failingSince === null && lane.permits === null) return 'open';
@@ -67,8 +73,10 @@ export function endpointStateOf(lane: LaneFacts): EndpointState {
 }
 
 /** When the endpoint is deactivated if it does not take anything until then. */
-export function deactivatesAt({ failingSince, disableAfterDays }: LaneFacts): Date | null {
-  return failingSince === null ? null : new Date(failingSince.getTime() + disableAfterDays * DAY);
+export function deactivatesAt({ failingSince, restedUntil, disableAfterDays }: LaneFacts): Date | null {
+  if (failingSince === null) return null;
+  const since = Math.max(failingSince.getTime(), restedUntil?.getTime() ?? 0);
+  return new Date(since + disableAfterDays * DAY);
 }
 
 /** Warnings that this outage has had. */
@@ -88,7 +96,7 @@ export function warningsEarned({ failingSince, now }: LaneFacts): number {
  * @returns a due step, a wait cut at the next warning or deactivation, or the end: nothing is left to watch
  */
 export function decideRecoveryStep(lane: LaneFacts): RecoveryStep {
-  if (lane.deleted || !lane.active) return { kind: 'end' };
+  if (lane.deleted || !lane.active || lane.suspended) return { kind: 'end' };
   if (lane.warned > 0 && warningsOf(lane) === 0) return { kind: 'announceRecovery' };
   const state = endpointStateOf(lane);
   if (state === 'open' || state === 'quiet') return { kind: 'end' };

@@ -22,7 +22,8 @@ const MOST_WAITING = 10_000;
 const READ = `
 SELECT l.active, l.deleted, l.state, lane_is_open(l) AS open, l.hold_until AS "holdUntil", l.probe_at AS "probeAt", lane_permits(l) AS permits,
   l.permits_at AS "permitsAt", l.failing_since AS "failingSince", l.warned, l.warned_for AS "warnedFor", l.last_error AS "lastError",
-  l.epoch, l.failures_in_a_row AS failures, l.watched, s.host, s.disable_after_days AS "disableAfterDays", now()::timestamptz(3) AS now,
+  l.epoch, coalesce(l.tenant_held_until > now(), false) AS suspended,
+  CASE WHEN l.tenant_held_until <= now() THEN l.tenant_held_until END AS "restedUntil", l.failures_in_a_row AS failures, l.watched, s.host, s.disable_after_days AS "disableAfterDays", now()::timestamptz(3) AS now,
   (SELECT count(*)::int FROM (
      SELECT 1 FROM deliveries d
      WHERE d.subscription_id = l.subscription_id AND d.status IN ('pending', 'retrying') LIMIT ${MOST_WAITING}

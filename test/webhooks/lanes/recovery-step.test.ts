@@ -20,6 +20,8 @@ const FINE: LaneFacts = {
   now: NOW,
   active: true,
   deleted: false,
+  suspended: false,
+  restedUntil: null,
   state: 'open',
   open: true,
   holdUntil: null,
@@ -47,6 +49,7 @@ describe('what is due for an endpoint', () => {
     ['works', FINE, 'open', { kind: 'end' }],
     ['is inactive', { ...DOWN, active: false, open: false }, 'inactive', { kind: 'end' }],
     ['is deleted', { ...DOWN, deleted: true }, 'deleted', { kind: 'end' }],
+    ['is of a suspended tenant', { ...DOWN, suspended: true }, 'suspended', { kind: 'end' }],
     ['is held', HELD, 'held', { kind: 'wait', reason: 'hold', delayMs: 30_000 }],
     ['is down', DOWN, 'down', { kind: 'wait', reason: 'probe', delayMs: MINUTE }],
     [

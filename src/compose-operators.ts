@@ -1,0 +1,17 @@
+// The wiring of what operators do across tenants. Like compose.ts it must hold no rule of its own.
+import type { Core } from './compose.ts';
+import { createOperatorActService } from './operators/operator-act.service.ts';
+import { createOperatorActStore } from './operators/operator-act.store.ts';
+import { createSuspensionService } from './operators/suspension.service.ts';
+
+/** Wires the room of the operators. */
+export function composeOperators({
+  database,
+  audit,
+  tenants,
+  revocations,
+  lanes,
+}: Pick<Core, 'database' | 'audit' | 'tenants' | 'revocations' | 'lanes'>) {
+  const acts = createOperatorActService({ database, store: createOperatorActStore(), audit });
+  return { acts, suspensions: createSuspensionService({ database, tenants, revocations, lanes, acts }) };
+}
