@@ -4,6 +4,7 @@ import { createAnchorVerificationActivities } from './anchor-verification.ts';
 import { createBulkRecoveryActivities } from './bulk-recovery.ts';
 import { createChallengeExpiryActivities } from './challenge-expiry.ts';
 import { createEndpointRecoveryActivities } from './endpoint-recovery.ts';
+import { createIssuerKeyRotationActivities } from './issuer-key-rotation.ts';
 import { createRetentionActivities } from './retention.ts';
 import { createWebhookDeliveryActivities } from './webhook-delivery.ts';
 import { createWebhookSecretRotationActivities } from './webhook-secret-rotation.ts';
@@ -16,6 +17,7 @@ export function createActivities(
     Parameters<typeof createWebhookSecretRotationActivities>[0] &
     Parameters<typeof createEndpointRecoveryActivities>[0] &
     Parameters<typeof createChallengeExpiryActivities>[0] &
+    Parameters<typeof createIssuerKeyRotationActivities>[0] &
     Parameters<typeof createRetentionActivities>[0],
 ) {
   return {
@@ -26,6 +28,7 @@ export function createActivities(
     ...createWebhookSecretRotationActivities(services),
     ...createEndpointRecoveryActivities(services),
     ...createChallengeExpiryActivities(services),
+    ...createIssuerKeyRotationActivities(services),
     ...createRetentionActivities(services),
   };
 }

@@ -12,6 +12,7 @@ import { createEntityWorkflowCheck, type ListExpected } from './doctor/entity-wo
 import type { Check } from './doctor/finding.ts';
 import { createFoundationCheck } from './doctor/foundation.check.ts';
 import { createStuckWorkCheck } from './doctor/stuck-work.check.ts';
+import { createKeyScheduleStore } from './issuer/key-schedule.store.ts';
 import { createRotationStore } from './keys/rotation.store.ts';
 import { reasonOf } from './logging.ts';
 import { KEPT_DAYS } from './retention/retention.ts';
@@ -54,6 +55,7 @@ export function composeDoctor(config: Config, logger: Logger) {
     endpointRecovery: createRecoveryStore().listExpectedWorkflows,
     bulkRecovery: createBulkRecoveryStore().listExpectedWorkflows,
     webhookSecretRotation: createSigningSecretStore().listExpectedWorkflows,
+    issuerKeyRotation: createKeyScheduleStore().listExpectedWorkflows,
   };
 
   let reached: Promise<void> | undefined;

@@ -43,6 +43,7 @@ import { createRateLimiter, createRateLimits } from './http/rate-limit.ts';
 import { measureRequests } from './http/request.metrics.ts';
 import type { Route } from './http/route.ts';
 import { createIssuerRoutes } from './issuer/issuer.routes.ts';
+import { createIssuerKeyRoutes } from './issuer/issuer-key.routes.ts';
 import { createKeyRoutes } from './keys/key.routes.ts';
 import { createRotationRoutes } from './keys/rotation.routes.ts';
 import { createLogger, reasonOf } from './logging.ts';
@@ -152,6 +153,7 @@ export function composeRoutes(config: Config, core: Core, logger: Logger) {
     ...createEnrollmentRoutes({ enrollments }),
     ...createSelfRoutes({ self: createSelfService({ agents, keys, tokens, database }) }),
     ...createTenantRoutes({ tenants }),
+    ...createIssuerKeyRoutes({ issuerKeys: core.issuerKeys, workflows: config.temporal }),
     ...createApplicationRoutes({ applications }),
     ...createAgentRoutes({ agents }),
     ...createKeyRoutes({ keys }),

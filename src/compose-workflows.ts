@@ -11,6 +11,8 @@ import { composeAgents } from './compose-agents.ts';
 import { composeAnchorChecks } from './compose-anchors.ts';
 import type { Config } from './config.ts';
 import { createSignatureVerifier } from './crypto/verify-signature.node.ts';
+import { createIssuerRotationService } from './issuer/issuer-rotation.service.ts';
+import { createKeyScheduleStore } from './issuer/key-schedule.store.ts';
 import { reasonOf } from './logging.ts';
 import { createEntityStarter } from './temporal/entity.starter.ts';
 import { TASK_QUEUES } from './temporal/names.ts';
@@ -60,6 +62,12 @@ export function composeWorkflows(
     commands: core.commands,
     notifier,
   });
+  const issuerRotation = createIssuerRotationService({
+    store: createKeyScheduleStore(),
+    database,
+    tenants,
+    issuerKeys: core.issuerKeys,
+  });
   const commands = createWorkflowCommandRunner({
     database,
     store: createWorkflowCommandStore(),
@@ -74,6 +82,7 @@ export function composeWorkflows(
       webhookSecretRotation: ({ tenantId, id }) =>
         core.signingSecrets.describe({ tenantId, subscriptionId: id }),
       endpointRecovery: ({ tenantId, id }) => recovery.describe({ tenantId, subscriptionId: id }),
+      issuerKeyRotation: ({ tenantId }) => issuerRotation.describe({ tenantId }),
     },
     onFailure,
   });
@@ -89,6 +98,7 @@ export function composeWorkflows(
     rotationSteps,
     anchorChecks,
     recovery,
+    issuerRotation,
     challengeExpiry,
     expiryKeeper,
     entities,

@@ -17,6 +17,8 @@ import { createEventService } from './events/event.service.ts';
 import { createEventStore } from './events/event.store.ts';
 import { createIssuerService } from './issuer/issuer.service.ts';
 import { createIssuerStore } from './issuer/issuer.store.ts';
+import { createIssuerKeyService } from './issuer/issuer-key.service.ts';
+import { createKeyScheduleStore } from './issuer/key-schedule.store.ts';
 import { reasonOf } from './logging.ts';
 import { createWorkflowCommandService } from './temporal/workflow-command.service.ts';
 import { createWorkflowCommandStore } from './temporal/workflow-command.store.ts';
@@ -61,14 +63,6 @@ export function composeCore(config: Config, { logger, name }: { logger: Logger; 
   const audit = createAuditService({ store: createAuditStore() });
   const eventStore = createEventStore();
   const events = createEventService({ store: eventStore, notifier, checked: config.nodeEnv === 'test' });
-  const issuer = createIssuerService({ store: createIssuerStore({ database }), masterKeys });
-  const tenants = createTenantService({
-    database,
-    store: createTenantStore({ sequelize }),
-    issuer,
-    audit,
-    addresses: config,
-  });
   const revocationNotifier = createOutboxNotifier({ url, channel: REVOCATION_CHANNEL, onError });
   const revocations = createRevocationService({
     store: createRevocationStore(),
@@ -79,6 +73,26 @@ export function composeCore(config: Config, { logger, name }: { logger: Logger; 
     onError: (error) =>
       logger.warn({ reason: reasonOf(error) }, 'revocations could not be read; each check asks the database'),
   });
+  const commands = createWorkflowCommandService({ store: createWorkflowCommandStore() });
+  const issuer = createIssuerService({ store: createIssuerStore({ database }), masterKeys, revocations });
+  const issuerKeys = createIssuerKeyService({
+    store: createKeyScheduleStore(),
+    database,
+    masterKeys,
+    issuer,
+    revocations,
+    audit,
+    events,
+    commands,
+    lifetime: config.issuerKeyLifetime,
+  });
+  const tenants = createTenantService({
+    database,
+    store: createTenantStore({ sequelize }),
+    issuerKeys,
+    audit,
+    addresses: config,
+  });
   const applications = createApplicationService({
     database,
     store: createApplicationStore({ sequelize, database }),
@@ -86,7 +100,6 @@ export function composeCore(config: Config, { logger, name }: { logger: Logger; 
     audit,
     tokens: revocations,
   });
-  const commands = createWorkflowCommandService({ store: createWorkflowCommandStore() });
   const lanes = createLaneService({
     store: createLaneStore(),
     health: createLaneHealthStore(LANE_RECOVERY),
@@ -137,6 +150,7 @@ export function composeCore(config: Config, { logger, name }: { logger: Logger; 
     eventStore,
     commands,
     issuer,
+    issuerKeys,
     tenants,
     applications,
     revocations,

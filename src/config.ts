@@ -64,6 +64,7 @@ const schema = z.object({
   CHALLENGE_LIFETIME: wholeNumber(10, 3600).default(300),
   ACCESS_TOKEN_LIFETIME: wholeNumber(10, 86_400).default(300),
   REFRESH_TOKEN_LIFETIME: wholeNumber(60, 31_536_000).default(2_592_000),
+  ISSUER_KEY_LIFETIME: wholeNumber(3_600, 63_072_000).default(7_776_000),
   RATE_LIMIT_TENANT: limit.optional(),
   RATE_LIMIT_ADDRESS: limit.optional(),
   RATE_LIMIT_FINGERPRINT_FAILURES: limit.optional(),
@@ -170,6 +171,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>, op
     challengeLifetime: values.CHALLENGE_LIFETIME,
     accessTokenLifetime: values.ACCESS_TOKEN_LIFETIME,
     refreshTokenLifetime: values.REFRESH_TOKEN_LIFETIME,
+    issuerKeyLifetime: values.ISSUER_KEY_LIFETIME,
     rateLimit: Object.freeze({
       tenant: values.RATE_LIMIT_TENANT ?? limits.tenant,
       address: values.RATE_LIMIT_ADDRESS ?? limits.address,

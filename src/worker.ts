@@ -65,6 +65,7 @@ export async function runWorker(config: Config): Promise<void> {
     rotationSteps,
     anchorChecks,
     recovery,
+    issuerRotation,
     challengeExpiry,
     expiryKeeper,
     entities,
@@ -91,6 +92,7 @@ export async function runWorker(config: Config): Promise<void> {
       bulkRecoverySteps: core.bulkRecoverySteps,
       retention,
       signingSecrets: core.signingSecrets,
+      issuerRotation,
     }),
   });
 

@@ -4,6 +4,7 @@ export { anchorVerification } from './anchor-verification.ts';
 export { bulkRecovery } from './bulk-recovery.ts';
 export { challengeExpiry } from './challenge-expiry.ts';
 export { endpointRecovery } from './endpoint-recovery.ts';
+export { issuerKeyRotation } from './issuer-key-rotation.ts';
 export { retention } from './retention.ts';
 export { webhookDelivery } from './webhook-delivery.ts';
 export { webhookSecretRotation } from './webhook-secret-rotation.ts';

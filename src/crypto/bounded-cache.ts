@@ -19,6 +19,8 @@ export function createBoundedCache<Value>({ limit }: { limit: number }) {
       }
       return value;
     },
+    /** Drops the value of `key`. */
+    forget: (key: string): void => void entries.delete(key),
     /** The number of entries. */
     size: () => entries.size,
   };

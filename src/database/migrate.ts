@@ -23,6 +23,7 @@ import { expectedWorkflows } from './migrations/0017-expected-workflows.ts';
 import { anchorChecks } from './migrations/0018-anchor-checks.ts';
 import { challengeExpiry } from './migrations/0019-challenge-expiry.ts';
 import { tenantSuspension } from './migrations/0020-tenant-suspension.ts';
+import { issuerKeySchedule } from './migrations/0021-issuer-keys.ts';
 import { ensurePartitions } from './partitions.ts';
 
 /** In order, for ever: an entry is never edited once it was released. */
@@ -47,6 +48,7 @@ const MIGRATIONS = [
   { name: '0018-anchor-checks', sql: anchorChecks },
   { name: '0019-challenge-expiry', sql: challengeExpiry },
   { name: '0020-tenant-suspension', sql: tenantSuspension },
+  { name: '0021-issuer-keys', sql: issuerKeySchedule },
 ] as const;
 
 /** Any constant: the advisory lock that lets one migration run at a time. */

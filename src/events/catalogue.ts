@@ -41,7 +41,7 @@ const BY_TYPE: ReadonlyMap<string, EventType> = new Map(CATALOGUE.map((entry) =>
 export const CATEGORIES = [...new Set(CATALOGUE.map(({ category }) => category))].sort();
 
 /** Everything below these belongs to the service, names that do not exist yet included. */
-const RESERVED_PREFIXES = ['admin.agent.', 'webhook.'] as const;
+const RESERVED_PREFIXES = ['admin.agent.', 'admin.issuer.', 'webhook.'] as const;
 
 const RESERVED_TYPES = CATALOGUE.filter(({ reserved }) => reserved).map(({ type }) => type);
 

@@ -104,6 +104,7 @@ const TAGS: Readonly<Record<string, string>> = {
   'Agent authentication':
     'An agent proves that it holds its key: it asks for a challenge, signs its canonical payload, and gets tokens for the signature.',
   Tenant: 'The settings of the tenant at whose address the request is made.',
+  'Issuer keys': 'The keys that sign access tokens: when each does, rotation and revocation.',
   Applications: 'Confidential clients of the token endpoint, with up to two live secrets or with keys.',
   Agents: 'The agents of the tenant. One is correctly registered when its `registration` is complete.',
   Keys: 'The public keys with which an agent authenticates.',

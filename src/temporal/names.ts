@@ -70,6 +70,7 @@ const ENTITY_WORKFLOWS = {
   bulkRecovery: 'recover/',
   webhookSecretRotation: 'secret-rotation/',
   anchorVerification: 'anchor/',
+  issuerKeyRotation: 'issuer-keys/',
 } as const;
 
 export type EntityWorkflow = keyof typeof ENTITY_WORKFLOWS;

@@ -9,7 +9,7 @@ import { newId } from '../database/ids.ts';
 import { createShortLivedCache } from '../database/short-lived-cache.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { invalidField, ServiceError } from '../errors/service-error.ts';
-import type { IssuerService } from '../issuer/issuer.service.ts';
+import type { IssuerKeyService } from '../issuer/issuer-key.service.ts';
 import type { TenantChange, TenantStore } from './tenant.store.ts';
 import {
   type AddressMismatch,
@@ -52,13 +52,13 @@ export type TenantPatch = {
 export function createTenantService({
   database,
   store,
-  issuer,
+  issuerKeys,
   audit,
   addresses,
 }: {
   database: Pick<Database, 'transaction'>;
   store: TenantStore;
-  issuer: IssuerService;
+  issuerKeys: Pick<IssuerKeyService, 'createFirstKey' | 'changeAlgorithm'>;
   audit: AuditService;
   addresses: AddressRules;
 }) {
@@ -125,8 +125,8 @@ export function createTenantService({
       };
       return database.transaction(join, async (transaction) => {
         const created = await store.insert(transaction, record);
-        await issuer.createFirstKey(transaction, created, created.signingAlgorithm);
-        await audit.append(transaction, operatorContext(toTenant(created), newId()), [
+        const context = operatorContext(toTenant(created), newId());
+        await audit.append(transaction, context, [
           {
             action: 'tenant.created',
             outcome: 'success',
@@ -134,6 +134,7 @@ export function createTenantService({
             data: { slug: created.slug },
           },
         ]);
+        await issuerKeys.createFirstKey(transaction, context, created.signingAlgorithm);
         return created;
       });
     },
@@ -170,7 +171,7 @@ export function createTenantService({
         if (Object.keys(change).length === 0) return before;
         const updated = (await store.update(transaction, id, change)) ?? before;
         if (change.signingAlgorithm !== undefined)
-          await issuer.changeAlgorithm(transaction, updated, change.signingAlgorithm);
+          await issuerKeys.changeAlgorithm(transaction, context, change.signingAlgorithm);
         await audit.append(transaction, context, [
           {
             action: 'tenant.updated',

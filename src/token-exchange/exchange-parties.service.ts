@@ -1,7 +1,7 @@
 // Who takes part in a token exchange: reads the actor and the subject token. It must never grant anything.
 import type { RequestContext } from '../context.ts';
 import { ServiceError } from '../errors/service-error.ts';
-import { type AccessTokenClaims, scopesOf } from '../tokens/access-token.ts';
+import { type SignedClaims, scopesOf } from '../tokens/access-token.ts';
 import { parseCompactJws } from '../tokens/compact-jws.ts';
 import type { TokenService } from '../tokens/token.service.ts';
 import type { SubjectTokenService, VerifiedSubject } from '../trusted-issuers/subject-token.service.ts';
@@ -19,10 +19,10 @@ const FAULTS: Readonly<Record<string, string>> = {
 /** Whom the actor is to act for. `own` are the claims of a token of this issuer; `act` are the actors before. */
 export type ExchangedSubject = Pick<VerifiedSubject, 'issuer' | 'sub' | 'scopes' | 'exp'> & {
   readonly act: Act | undefined;
-  readonly own?: AccessTokenClaims | undefined;
+  readonly own?: SignedClaims | undefined;
 };
 
-export type ExchangeParties = { readonly actor: AccessTokenClaims; readonly subject: ExchangedSubject };
+export type ExchangeParties = { readonly actor: SignedClaims; readonly subject: ExchangedSubject };
 
 /** Verifies the tokens of an exchange (RFC 8693 §2.1). @param subjects users' tokens of trusted issuers */
 export function createExchangePartiesService({
@@ -36,7 +36,7 @@ export function createExchangePartiesService({
     { tenant }: RequestContext,
     name: 'actor' | 'subject',
     text: string,
-  ): Promise<AccessTokenClaims> {
+  ): Promise<SignedClaims> {
     try {
       return await tokens.verifyAccessToken(tenant, text);
     } catch (error) {
@@ -54,7 +54,7 @@ export function createExchangePartiesService({
     return { issuer, sub, scopes: scopesOf(own), exp: own.exp, act: own.act, own };
   }
 
-  async function readForeignSubject({ tenant }: RequestContext, text: string, actor: AccessTokenClaims) {
+  async function readForeignSubject({ tenant }: RequestContext, text: string, actor: SignedClaims) {
     const { mayAct, act, ...subject } = await subjects.verifySubjectToken(tenant, text);
     checkMayAct(mayAct, { sub: actor.sub, issuer: tenant.issuerUrl });
     return { ...subject, act: readAct(act, { issuer: subject.issuer, own: tenant.issuerUrl }) };

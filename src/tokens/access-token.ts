@@ -79,6 +79,9 @@ const claimsSchema = z.object({
 /** The claims of an access token; `exp` and `iat` are Unix seconds. Source: Specification, "Agent access token claims". */
 export type AccessTokenClaims = z.output<typeof claimsSchema>;
 
+/** The claims of a token with a good signature, and the id of the issuer key that it is by. */
+export type SignedClaims = AccessTokenClaims & { readonly signedBy: string };
+
 /**
  * Builds the claims of a token.
  * @param given.issuedAt Unix seconds @param given.lifetime seconds @param given.tokenId UUID, the `jti`

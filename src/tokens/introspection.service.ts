@@ -7,7 +7,7 @@ import type { Database } from '../database/database.ts';
 import type { Unit } from '../database/transaction.ts';
 import { invalidField, ServiceError } from '../errors/service-error.ts';
 import type { EventService, JsonObject } from '../events/event.service.ts';
-import { type AccessTokenClaims, principalOf } from './access-token.ts';
+import { principalOf, type SignedClaims } from './access-token.ts';
 import type { ClientAuthenticationService } from './client-authentication.service.ts';
 import { describeAccessToken, describeRefreshToken, INACTIVE } from './introspection.ts';
 import type { RefreshRotationStore } from './refresh-rotation.store.ts';
@@ -43,7 +43,7 @@ export function createIntrospectionService({
   async function findAccessToken(
     { tenant }: RequestContext,
     text: string,
-  ): Promise<AccessTokenClaims | undefined> {
+  ): Promise<SignedClaims | undefined> {
     try {
       return await tokens.verifyAccessToken(tenant, text);
     } catch (error) {
@@ -71,7 +71,7 @@ export function createIntrospectionService({
     ]);
   }
 
-  const revokeAccessToken = (context: RequestContext, client: Client, claims: AccessTokenClaims) =>
+  const revokeAccessToken = (context: RequestContext, client: Client, claims: SignedClaims) =>
     database.hot(async (unit) => {
       const { jti, sub, client_id } = claims;
       await revocations.endTokens(unit, context.tenant.id, [jti]);

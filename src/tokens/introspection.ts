@@ -1,12 +1,12 @@
 // What introspection tells of a living token (RFC 7662 §2.2). Of any other token it must tell nothing but that it is not active.
 import type { Tenant } from '../context.ts';
-import type { AccessTokenClaims } from './access-token.ts';
+import type { SignedClaims } from './access-token.ts';
 import type { StoredRefreshToken } from './refresh-token.ts';
 
 export const INACTIVE = { active: false } as const;
 
 /** An access token as an introspection answer: its claims, and how it is used. */
-export function describeAccessToken(claims: AccessTokenClaims) {
+export function describeAccessToken({ signedBy: _, ...claims }: SignedClaims) {
   return { active: true, token_type: claims.cnf === undefined ? 'Bearer' : 'DPoP', ...claims } as const;
 }
 

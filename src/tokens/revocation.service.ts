@@ -109,7 +109,7 @@ export function createRevocationService({
       if (tokenIds.length > 0) announce(unit, await store.insertTokens(unit, tenantId, tokenIds));
     },
 
-    /** Ends all tokens of an agent, application or delegation, also such as are being issued now, until `admitPrincipal`. */
+    /** Ends all tokens of an agent, application, delegation or issuer key, also such as are being issued now, until `admitPrincipal`. */
     endPrincipal: async (unit: Unit, tenantId: string, principal: string): Promise<void> =>
       announce(unit, await store.insertPrincipal(unit, tenantId, principal, 'ever')),
 
@@ -123,6 +123,9 @@ export function createRevocationService({
 
     /** Whether the token ended before its time. No round trip while readings succeed. @throws ServiceError `temporarily_unavailable` */
     isRevoked,
+
+    /** Whether the last good reading knew an end of the principal for ever. No round trip; never the only thing to decide by. */
+    hasEnded: book.hasEnded,
 
     /** Whether any of these tokens ended, by what is committed when the caller's transaction asks; one round trip. */
     anyRevoked,

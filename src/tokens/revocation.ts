@@ -15,19 +15,19 @@ export type Revocation = {
   readonly expiresAt: number;
 };
 
-/** What of a token's claims decides whether it was revoked. */
+/** What of a token decides whether it was revoked. `signedBy`: id of the issuer key that has signed it. */
 export type RevocableClaims = Pick<
   AccessTokenClaims,
   'jti' | 'sub' | 'client_id' | 'tenant_id' | 'iat' | 'act' | 'delegation_id' | 'derived_from'
->;
+> & { readonly signedBy?: string | undefined };
 
 /**
- * Ids of everything whose revocation ends the token: its subject, the application that got it, the tenant; of a delegated token also
- * its delegation, each actor of this issuer, and what it is derived from.
+ * Ids of everything whose revocation ends the token: its subject, the application that got it, the tenant, the key that has signed it; of a
+ * delegated token also its delegation, each actor of this issuer, and what it is derived from.
  */
 export function principalsOf(claims: RevocableClaims): string[] {
   const { sub, client_id, tenant_id, act } = claims;
-  const own = sub === client_id ? [sub, tenant_id] : [sub, client_id, tenant_id];
+  const own = [...new Set([sub, client_id, tenant_id, ...idsOf(claims.signedBy)])];
   if (act === undefined) return own;
   const actors = actorsOf(act).flatMap((actor) => (actor.iss === undefined ? [actor.sub] : []));
   return [...own, ...actors, ...idsOf(claims.delegation_id), ...(claims.derived_from ?? [])];
@@ -54,6 +54,10 @@ export function createRevocationBook() {
         if (known === undefined || known.id < revocation.id) principals.set(principal, revocation);
       }
     },
+
+    /** Whether everything of a principal is ended, also what is still to come. */
+    hasEnded: (principal: string): boolean =>
+      principals.get(principal)?.notBefore === Number.POSITIVE_INFINITY,
 
     isRevoked(claims: RevocableClaims): boolean {
       if (tokensOf(claims).some((id) => tokens.has(id))) return true;

@@ -18,6 +18,7 @@ import {
   type Presentation,
   principalOf,
   readAccessTokenClaims,
+  type SignedClaims,
 } from './access-token.ts';
 import { parseCompactJws } from './compact-jws.ts';
 import type { EndedRefreshToken, NewRefreshToken, RefreshTokenStore } from './refresh-token.store.ts';
@@ -79,7 +80,7 @@ export function createTokenService({
   now?: (() => number) | undefined;
 }) {
   // Only the fact that a text carries a good signature is kept, which cannot change; everything else is checked each time.
-  const verified = createBoundedCache<AccessTokenClaims>({ limit: VERIFIED_KEPT });
+  const verified = createBoundedCache<SignedClaims>({ limit: VERIFIED_KEPT });
 
   /** Makes the first refresh token of a new family. @returns its text (256 bits, base64url), for the client only, and what is stored */
   function prepareRefreshToken(grant: RefreshGrant): { text: string; record: NewRefreshToken } {
@@ -104,7 +105,7 @@ export function createTokenService({
   }
 
   /** The claims of a text that the tenant's issuer has signed as an access token. */
-  async function readSigned(tenant: Tenant, token: string): Promise<AccessTokenClaims> {
+  async function readSigned(tenant: Tenant, token: string): Promise<SignedClaims> {
     const jws = parseCompactJws(token);
     if (jws === null) throw invalidToken();
     const { alg, typ, kid, crit } = jws.header;
@@ -114,7 +115,7 @@ export function createTokenService({
     return verified.get(createHash('sha256').update(token).digest('base64'), () => {
       const read = verifyJws(key, jws.signed, jws.signature) ? readAccessTokenClaims(jws.payload) : undefined;
       if (read === undefined) throw invalidToken();
-      return read;
+      return { ...read, signedBy: key.id };
     });
   }
 
@@ -122,7 +123,7 @@ export function createTokenService({
    * Reads an access token of this tenant that is good somewhere, whatever its audience and key.
    * @throws ServiceError `invalid_token`, `token_expired`, `token_revoked`
    */
-  async function verifyAccessToken(tenant: Tenant, token: string): Promise<AccessTokenClaims> {
+  async function verifyAccessToken(tenant: Tenant, token: string): Promise<SignedClaims> {
     const claims = await readSigned(tenant, token);
     checkIssued(claims, tenant, now());
     await revocations.check(claims);

@@ -65,6 +65,7 @@ describe('creating an agent', () => {
     expect((await rooms.agents.list(context, { limit: 10 })).data).toEqual([]);
     expect((await readAudit(rooms.database, context.tenant.id)).map(({ action }) => action)).toEqual([
       'tenant.created',
+      'issuer.key.published',
     ]);
   });
 

@@ -239,7 +239,7 @@ describe('a failure is recorded', () => {
   it('but not for a fingerprint or a challenge that nobody knows', async () => {
     await ask(rooms, context, 'ff'.repeat(32)).catch(() => undefined);
     const audited = await readAudit(rooms.database, context.tenant.id);
-    expect(audited.map(({ action }) => action)).toEqual(['tenant.created']);
+    expect(audited.map(({ action }) => action)).toEqual(['tenant.created', 'issuer.key.published']);
     expect(await readEvents(rooms.database, context.tenant.id)).toEqual([]);
   });
 });

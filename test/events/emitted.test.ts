@@ -13,7 +13,7 @@ type Shown = { type: string; data: Record<string, unknown> };
 const DRIVEN =
   `admin.agent.registered admin.agent.updated admin.agent.suspended admin.agent.reactivated admin.agent.deleted
 admin.agent.key.registered admin.agent.key.verified admin.agent.key.deprecated admin.agent.key.revoked admin.delegation.revoked
-auth.login.success auth.login.failure auth.token.issued auth.token.revoked security.refresh_token.reuse security.suspicious_activity
+admin.issuer.key.published admin.issuer.key.revoked auth.login.success auth.login.failure auth.token.issued auth.token.revoked security.refresh_token.reuse security.suspicious_activity
 webhook.endpoint.created webhook.endpoint.updated webhook.endpoint.deactivated webhook.endpoint.activated webhook.endpoint.deleted
 webhook.endpoint.secret_rotation_started`.split(/\s+/);
 
@@ -26,6 +26,7 @@ beforeAll(async () => {
   await changeSubscription();
   const agentId = await changeAgent();
   await changeKeys(agentId);
+  await changeIssuerKeys();
   await authenticate();
   await delegate();
   await useClient();
@@ -67,6 +68,13 @@ async function changeKeys(agentId: string) {
   await call('POST', `${path}/${key_id}/revoke`, { reason: 'lost' });
   const { key_id: other } = await call('POST', path, newKeyPair().body);
   await call('POST', `${path}/${other}/revoke`, {});
+}
+
+async function changeIssuerKeys() {
+  const path = '/api/v1/tenant/issuer-keys';
+  const { data } = await call('POST', `${path}/rotate`, {});
+  const { kid } = data.find(({ state }: { state: string }) => state === 'published');
+  await call('POST', `${path}/${kid}/revoke`, { reason: 'lost' });
 }
 
 async function authenticate() {

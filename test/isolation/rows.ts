@@ -75,6 +75,14 @@ const makeEvent: Maker = async (party) => {
   throw new Error(`the feed does not show ${id}`);
 };
 
+/** The next key of the party's issuer: one that has signed nothing, so that its revocation ends no token. */
+const makeIssuerKey: Maker = async (party, path) => {
+  const { body, text } = await party.send('POST', `${path}/rotate`, {});
+  const key = body.data?.find(({ state }: { state: string }) => state === 'published');
+  if (key === undefined) throw new Error(`no key is published: ${text}`);
+  return key.kid;
+};
+
 /** By the name that the collection has in paths. */
 const MAKERS: Readonly<Record<string, Maker>> = {
   agents: (party, path) => create(party, path, newAgentBody()),
@@ -87,6 +95,7 @@ const MAKERS: Readonly<Record<string, Maker>> = {
   secrets: (party, path) => create(party, path, undefined),
   delegations: async (party, path) => create(party, path, newDelegationBody(await makeAgent(party))),
   'trusted-issuers': (party, path) => create(party, path, newTrustedIssuerBody()),
+  'issuer-keys': makeIssuerKey,
   webhooks: makeWebhook,
   deliveries: (party, path) => makeDelivery(party, /webhooks\/([^/]+)/.exec(path)?.[1]),
   events: makeEvent,
@@ -101,6 +110,8 @@ export const makeAgent = (party: Party): Promise<string> => create(party, '/api/
 /** Bodies by operationId; those that name rows name the party's. */
 const BODIES: Readonly<Record<string, (party: Party, path: string) => unknown>> = {
   updateTenant: () => ({ name: 'Renamed' }),
+  rotateIssuerKeys: () => ({ reason: `test ${next()}` }),
+  revokeIssuerKey: () => ({ reason: 'test' }),
   createApplication: async (party) => newApplicationBody(await makeAgent(party)),
   updateApplication: async (party) => ({ agent_id: await makeAgent(party) }),
   addApplicationSecret: () => ({}),

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { calculateJwkThumbprint, createLocalJWKSet, jwtVerify } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { MasterKey } from '../../src/crypto/secret-box.node.ts';
 import { createIssuerService } from '../../src/issuer/issuer.service.ts';
 import { createIssuerStore } from '../../src/issuer/issuer.store.ts';
 import { createTestDatabase } from '../setup/database.ts';
@@ -26,8 +27,12 @@ const kidOf = (token: string) =>
   JSON.parse(Buffer.from(token.split('.')[0] ?? '', 'base64url').toString()).kid as string;
 
 /** A service that has read nothing yet, as another process would be. */
-const another = (masterKeys = [{ id: 'other', key: randomBytes(32) }]) =>
-  createIssuerService({ store: createIssuerStore({ database: test.database }), masterKeys });
+const another = (masterKeys: readonly MasterKey[] = [{ id: 'other', key: randomBytes(32) }]) =>
+  createIssuerService({
+    store: createIssuerStore({ database: test.database }),
+    masterKeys,
+    revocations: accounts.revocations,
+  });
 
 describe('issuer keys', () => {
   it('are made with the tenant, sign at once, and are named by their RFC 7638 thumbprint', async () => {
@@ -94,13 +99,18 @@ describe('issuer keys', () => {
     expect((await accounts.issuer.jwks(tenant)).keys.map((key) => key.alg)).toEqual(['ES256']);
   });
 
-  it('sign no more when retired, and are not published when removed', async () => {
+  it('go on signing past their time while no other key does, and are not published when removed', async () => {
     const { tenant } = await provisionTenant(accounts, 'retired');
     const set = (column: string) =>
       test.database.query(`UPDATE issuer_keys SET ${column} = now() - interval '1 s' WHERE tenant_id = $1`, [
         tenant.id,
       ]);
     await set('retire_at');
+    expect(kidOf(await another(accounts.masterKeys).sign(tenant, {}, { typ: 'JWT' }))).toBeDefined();
+    expect((await another().jwks(tenant)).keys).toHaveLength(1);
+    await test.database.query('UPDATE issuer_keys SET private_sealed = NULL WHERE tenant_id = $1', [
+      tenant.id,
+    ]);
     await expect(another().sign(tenant, {}, { typ: 'JWT' })).rejects.toThrow('no issuer key that signs');
     expect((await another().jwks(tenant)).keys).toHaveLength(1);
     await set('remove_at');
@@ -119,13 +129,18 @@ describe('issuer keys', () => {
       },
     });
     let clock = 0;
-    const service = createIssuerService({ store, masterKeys: [], now: () => clock });
+    const service = createIssuerService({
+      store,
+      masterKeys: [],
+      revocations: accounts.revocations,
+      now: () => clock,
+    });
     await service.jwks(tenant);
     await Promise.all(Array.from({ length: 50 }, (_, index) => service.verificationKey(tenant, `k${index}`)));
     expect(reads).toBe(1);
     await test.database.query(
-      `INSERT INTO issuer_keys (kid, tenant_id, algorithm, public_jwk, private_sealed, activate_at)
-       SELECT 'new', tenant_id, algorithm, public_jwk, private_sealed, now() FROM issuer_keys WHERE tenant_id = $1`,
+      `INSERT INTO issuer_keys (id, kid, tenant_id, algorithm, public_jwk, private_sealed, activate_at)
+       SELECT gen_random_uuid(), 'new', tenant_id, algorithm, public_jwk, private_sealed, now() FROM issuer_keys WHERE tenant_id = $1`,
       [tenant.id],
     );
     clock = 499;

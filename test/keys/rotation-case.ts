@@ -41,10 +41,10 @@ export async function beginRotation(
   };
 }
 
-/** Entities whose workflows are to be told, the oldest command first. */
+/** Keys whose workflows are to be told, the oldest command first. */
 export async function readCommands({ database }: Rooms, tenantId: string): Promise<string[]> {
   const { rows } = await database.query<{ entity_id: string }>(
-    'SELECT entity_id FROM workflow_commands WHERE tenant_id = $1 ORDER BY created_at',
+    `SELECT entity_id FROM workflow_commands WHERE tenant_id = $1 AND workflow = 'agentKeyRotation' ORDER BY created_at`,
     [tenantId],
   );
   return rows.map(({ entity_id }) => entity_id);

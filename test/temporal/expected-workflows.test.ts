@@ -5,6 +5,7 @@ import { createAnchorCheckStore } from '../../src/anchors/anchor-check.store.ts'
 import type { RequestContext } from '../../src/context.ts';
 import type { Database } from '../../src/database/database.ts';
 import type { Queryable } from '../../src/database/transaction.ts';
+import { createKeyScheduleStore } from '../../src/issuer/key-schedule.store.ts';
 import { createRotationStore } from '../../src/keys/rotation.store.ts';
 import type { ExpectedPage, ExpectedWorkflow } from '../../src/temporal/expected-workflows.ts';
 import { createRecoveryStore } from '../../src/webhooks/lanes/recovery.store.ts';
@@ -85,6 +86,10 @@ it('anchorVerification: anchors that are pending or verified', async () => {
   // What is overdue is still to be told as failed.
   const expected = [pending, verified, overdue];
   expect(await listAll(createAnchorCheckStore().listExpectedWorkflows)).toEqual(expected.sort());
+});
+
+it('issuerKeyRotation: every tenant', async () => {
+  expect(await listAll(createKeyScheduleStore().listExpectedWorkflows)).toEqual([context.tenant.id]);
 });
 
 describe('for subscriptions', () => {

@@ -51,6 +51,7 @@ describe('a new tenant', () => {
     );
     expect(rows).toEqual([
       { action: 'tenant.created', actor_kind: 'operator' },
+      { action: 'issuer.key.published', actor_kind: 'operator' },
       { action: 'application.created', actor_kind: 'operator' },
     ]);
   });

@@ -67,6 +67,15 @@ export async function createWorld(
     return { issuer: ISSUER, sub, token: await provider.sign({ sub, ...claims }) };
   }
 
+  /** Ids of what has signed the tenant's tokens: a delegated one comes of the keys of those that were exchanged, too. */
+  async function issuerKeyIds(): Promise<string[]> {
+    const { rows } = await rooms.database.query<{ id: string }>(
+      'SELECT id FROM issuer_keys WHERE tenant_id = $1',
+      [context.tenant.id],
+    );
+    return rows.map(({ id }) => id);
+  }
+
   const delegate = (
     subject: { readonly issuer: string; readonly sub: string },
     agentId: string,
@@ -165,6 +174,7 @@ export async function createWorld(
     newApplication,
     newActor,
     newUser,
+    issuerKeyIds,
     delegate,
     ask,
     exchange,

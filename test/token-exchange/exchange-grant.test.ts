@@ -70,7 +70,7 @@ describe('a delegated token', () => {
       delegated_subject: { iss: ISSUER, sub: user.sub },
       act: { sub: actor.agent.id, agent: { name: 'Robot', capabilities: ['web', 'mcp'] } },
       delegation_id: user.delegation.id,
-      derived_from: [actor.tokenId],
+      derived_from: [actor.tokenId, ...(await world.issuerKeyIds())],
     });
     expect(user.delegation.id).not.toBe(sub);
     const again = await world.exchange(await provider.sign({ sub: user.sub }), actor);

@@ -181,7 +181,7 @@ describe('the token of an agent as the subject', () => {
       delegated_subject: { iss: subject.issuer, sub: subject.sub },
       act: { sub: actor.agent.id },
       delegation_id: id,
-      derived_from: [actor.tokenId, first.tokenId, first.agent.id],
+      derived_from: [actor.tokenId, ...(await world.issuerKeyIds()), first.tokenId, first.agent.id],
     });
     expect(await world.outcome(first.accessToken, actor)).toBe('400 invalid_request');
     const owner = { agentId: first.agent.id, keyId: first.key.id };

@@ -22,6 +22,11 @@ import { createEventStore } from '../../src/events/event.store.ts';
 import { createFailureLimiter } from '../../src/http/failure-limiter.ts';
 import { createIssuerService } from '../../src/issuer/issuer.service.ts';
 import { createIssuerStore } from '../../src/issuer/issuer.store.ts';
+import { createIssuerKeyService } from '../../src/issuer/issuer-key.service.ts';
+import { createIssuerRotationService } from '../../src/issuer/issuer-rotation.service.ts';
+import { createKeyScheduleStore } from '../../src/issuer/key-schedule.store.ts';
+import { createWorkflowCommandService } from '../../src/temporal/workflow-command.service.ts';
+import { createWorkflowCommandStore } from '../../src/temporal/workflow-command.store.ts';
 import { createProvisionService } from '../../src/tenants/provision.service.ts';
 import { createTenantService } from '../../src/tenants/tenant.service.ts';
 import { createTenantStore } from '../../src/tenants/tenant.store.ts';
@@ -61,22 +66,47 @@ export function createAccounts(
     clientFailures?: number;
     refreshFailures?: number;
     masterKeys?: MasterKey[];
+    /** Milliseconds, for the age of what was read. */
+    monotonic?: () => number;
+    /** Seconds. */
+    issuerKeyLifetime?: number;
+    accessTokenLifetime?: number;
   } = {},
 ) {
   const audit = createAuditService({ store: createAuditStore() });
   const masterKeys = options.masterKeys ?? [{ id: 'test', key: randomBytes(32) }];
   const revocations = createRevocationService({ store: createRevocationStore(), database });
+  const events = createEventService({
+    store: createEventStore(),
+    notifier: { poke: () => undefined },
+    checked: true,
+  });
   const issuer = createIssuerService({
     store: createIssuerStore({ database }),
     masterKeys,
+    revocations,
+    now: options.monotonic,
+  });
+  const scheduleStore = createKeyScheduleStore();
+  const issuerKeys = createIssuerKeyService({
+    store: scheduleStore,
+    database,
+    masterKeys,
+    issuer,
+    revocations,
+    audit,
+    events,
+    commands: createWorkflowCommandService({ store: createWorkflowCommandStore() }),
+    lifetime: options.issuerKeyLifetime ?? 7_776_000,
   });
   const tenants = createTenantService({
     database,
     store: createTenantStore(database),
-    issuer,
+    issuerKeys,
     audit,
     addresses: options.addresses ?? ADDRESSES,
   });
+  const issuerRotation = createIssuerRotationService({ store: scheduleStore, database, tenants, issuerKeys });
   const applications = createApplicationService({
     database,
     store: createApplicationStore({ database, sequelize: database.sequelize }),
@@ -88,11 +118,10 @@ export function createAccounts(
     issuer,
     refreshTokens: createRefreshTokenStore(),
     revocations,
-    accessTokenLifetime: 300,
+    accessTokenLifetime: options.accessTokenLifetime ?? 300,
     refreshTokenLifetime: 3_600,
     now: options.now,
   });
-  const events = createEventService({ store: createEventStore(), notifier: { poke: () => undefined } });
   const onError = (error: unknown) => {
     throw error;
   };
@@ -168,6 +197,8 @@ export function createAccounts(
     audit,
     events,
     issuer,
+    issuerKeys,
+    issuerRotation,
     tenants,
     applications,
     revocations,

@@ -1,5 +1,5 @@
 // Access tokens as others verify them, and which of them the service itself accepts.
-import { createPrivateKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
+import { createPrivateKey, generateKeyPairSync, type KeyObject, randomUUID, sign } from 'node:crypto';
 import fc from 'fast-check';
 import { createLocalJWKSet, type JWTHeaderParameters, jwtVerify, SignJWT } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -160,7 +160,7 @@ describe('an access token', () => {
     const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const service = createAccounts(test.database);
     const kid = 'test-key';
-    service.issuer.verificationKey = async () => ({ algorithm: 'ES256', key: publicKey });
+    service.issuer.verificationKey = async () => ({ id: randomUUID(), algorithm: 'ES256', key: publicKey });
     const make = (header: object) => {
       const text = [{ alg: 'ES256', typ: 'at+jwt', kid, ...header }, claims()]
         .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))

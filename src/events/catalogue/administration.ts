@@ -1,7 +1,19 @@
 // Event types of administration: agents, their keys, delegations, and users.
 import { z } from 'zod';
 import { emitted, inCategory, published } from './event-type.ts';
-import { agentId, algorithm, EXAMPLE, fingerprint, id, keyId, moment, scopes, text } from './fields.ts';
+import {
+  agentId,
+  algorithm,
+  EXAMPLE,
+  fingerprint,
+  id,
+  keyId,
+  kid,
+  moment,
+  scopes,
+  signingAlgorithm,
+  text,
+} from './fields.ts';
 
 const agent = (status: readonly [string, ...string[]]) =>
   z.strictObject({
@@ -158,6 +170,50 @@ export const ADMINISTRATION = inCategory('Administration', [
       reason: 'proof_missing',
       missing_since: EXAMPLE.moment,
       last_error: 'dns:ENOTFOUND',
+    },
+  ),
+  emitted(
+    'admin.issuer.key.published',
+    'A new issuer key is in the JWKS, and will sign.',
+    z.strictObject({
+      kid,
+      algorithm: signingAlgorithm,
+      activate_at: moment('From then on it signs; it may be brought forward.'),
+    }),
+    { kid: EXAMPLE.kid, algorithm: 'ES256', activate_at: EXAMPLE.moment },
+  ),
+  emitted(
+    'admin.issuer.key.rotated',
+    'Another issuer key signs, and what the one before has signed goes on verifying for a day.',
+    z.strictObject({
+      kid: kid.describe('The key that signs now.'),
+      algorithm: signingAlgorithm,
+      activated_at: moment('Since then it signs.'),
+      previous_kid: kid.describe('The key before.'),
+      previous_removed_at: moment('When that leaves the JWKS.').nullable(),
+    }),
+    {
+      kid: EXAMPLE.kid,
+      algorithm: 'ES256',
+      activated_at: EXAMPLE.moment,
+      previous_kid: EXAMPLE.otherKid,
+      previous_removed_at: EXAMPLE.moment,
+    },
+  ),
+  emitted(
+    'admin.issuer.key.revoked',
+    'An issuer key was revoked: whatever it has signed is refused from now on. Fetch the JWKS anew.',
+    z.strictObject({
+      kid,
+      algorithm: signingAlgorithm,
+      reason: text('Why, as whoever revoked it said.'),
+      signing_kid: kid.describe('The key that signs now.').nullable(),
+    }),
+    {
+      kid: EXAMPLE.otherKid,
+      algorithm: 'ES256',
+      reason: 'a backup was stolen',
+      signing_kid: EXAMPLE.kid,
     },
   ),
   emitted(

@@ -21,6 +21,8 @@ export const fingerprint = z
   .regex(/^[0-9a-f]{64}$/)
   .describe("SHA-256 of the key's public half, in lowercase hex.");
 export const algorithm = z.enum(['ed25519', 'es256', 'es256k', 'bip340']);
+export const kid = text('The issuer key: its RFC 7638 thumbprint.');
+export const signingAlgorithm = z.enum(['ES256', 'EdDSA']);
 export const clientId = text('The client: an application, or `service-agent`.');
 export const tokenId = id('`jti` of the access token.');
 export const scope = text('Scopes, separated by spaces.');
@@ -60,6 +62,8 @@ export const EXAMPLE = {
   rotationId: '0199a1b3-05c6-77d8-93e4-5f6071829304',
   anchorId: '0199a1b3-490a-7b1c-97d8-940516273849',
   userId: '0199a1b3-16d7-78e9-84f5-607182930415',
+  kid: 'NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs',
+  otherKid: 'cn-I_WNMClehiVp51i_0VpOENW1upEerA8sEam5hn-s',
   fingerprint: '3f79bb7b435b05321651daefd374cdc681dc06faa65e374e38337b88ca046dea',
   address: '203.0.113.7',
   moment: '2026-05-04T09:30:00.000Z',
