@@ -187,6 +187,41 @@ describe('an anchor over HTTP', () => {
   });
 });
 
+describe('a look on request', () => {
+  it('is due within seconds, told with the anchor, and audited', async () => {
+    const agentId = await newAgent();
+    const { anchor_id: id } = (await send('POST', `/${agentId}/anchors`, body)).body;
+    await database.query(
+      "UPDATE anchors SET next_check_at = now() + interval '1 hour', last_checked_at = now(), last_outcome = 'http:404' WHERE id = $1",
+      [id],
+    );
+    const answer = await send('POST', `/${agentId}/anchors/${id}/check`);
+    expect([answer.status, answer.body]).toMatchObject([202, { status: 'pending', last_error: 'http:404' }]);
+    expect(Date.parse(answer.body.next_check_at) - Date.parse(answer.body.last_checked_at)).toBe(5_000);
+    expect((await entriesOf(id)).at(-1)).toMatchObject({ action: 'agent.anchor.check_requested' });
+    const { rows } = await database.query('SELECT workflow FROM workflow_commands WHERE entity_id = $1', [
+      id,
+    ]);
+    expect(rows).toEqual([{ workflow: 'anchorVerification' }, { workflow: 'anchorVerification' }]);
+  });
+
+  it('needs a living anchor of that agent, and the scope', async () => {
+    const agentId = await newAgent();
+    const { anchor_id: id } = (await send('POST', `/${agentId}/anchors`, body)).body;
+    const path = `/${agentId}/anchors/${id}/check`;
+    expect((await send('POST', path, undefined, reader)).status).toBe(403);
+    expect((await send('POST', path, { reason: 'x' })).status).toBe(400);
+    expect((await send('POST', `/${await newAgent()}/anchors/${id}/check`)).status).toBe(404);
+    await expire(id);
+    const answer = await send('POST', path);
+    expect([answer.status, answer.body.error]).toEqual([409, 'conflict']);
+    expect((await send('GET', `/${agentId}/anchors/${id}`)).body).toMatchObject({
+      status: 'failed',
+      next_check_at: null,
+    });
+  });
+});
+
 describe('the revocation of an anchor', () => {
   it.each(['pending', 'verified'])('ends a %s one, and again nothing happens', async (status) => {
     const agentId = await newAgent();

@@ -40,6 +40,19 @@ describe('a wrong setting', () => {
     ['DATABASE_URL', 'mysql://a', 'must be a URL such as postgres://user:password@host:5432/database'],
     ['DATABASE_URL', 'postgres://[', 'must be a URL such as postgres://user:password@host:5432/database'],
     ['TRUSTED_PROXIES', '10.0.0.0', '"10.0.0.0" is not a CIDR block such as 10.0.0.0/8'],
+    ...[
+      'dns.example',
+      '192.0.2.53:0',
+      '192.0.2.53:70000',
+      '192.0.2',
+      '[192.0.2.53]:53',
+      '2001:db8::53:x',
+    ].map((server) => [
+      'ANCHOR_DNS_SERVERS',
+      server,
+      `"${server}" is not an IP address such as 192.0.2.53, 192.0.2.53:5353 or [2001:db8::53]:5353`,
+    ]),
+    ['ANCHOR_HTTPS_PORT', '0', 'must be a whole number from 1 to 65535'],
     ['MASTER_KEY', 'c2hvcnQ=', 'each key must be 32 bytes in base64'],
     ['MASTER_KEY', ',', 'must hold a key of 32 bytes in base64'],
     ['DEFAULT_TENANT', 'Not A Slug', 'must be a tenant slug (a DNS label)'],
@@ -61,6 +74,21 @@ describe('a wrong setting', () => {
     'TEMPORAL_ADDRESS=%s is none',
     (address) => expect(refusal({ TEMPORAL_ADDRESS: address })).toBe('accepted'),
   );
+});
+
+describe('where anchors are looked for', () => {
+  it('may be DNS servers by address and port', () => {
+    const servers = '192.0.2.53, 192.0.2.54:5353 2001:db8::53 [2001:db8::53]:5353';
+    expect(loadConfig({ ANCHOR_DNS_SERVERS: servers }, { role: 'migrate' }).anchors).toEqual({
+      dnsServers: ['192.0.2.53', '192.0.2.54:5353', '2001:db8::53', '[2001:db8::53]:5353'],
+      httpsPort: 443,
+    });
+  });
+
+  it('is port 443 in production', () =>
+    expect(refusal({ ANCHOR_HTTPS_PORT: '8443', NODE_ENV: 'production' }, 'migrate')).toBe(
+      'ANCHOR_HTTPS_PORT: must be 443 when NODE_ENV=production',
+    ));
 });
 
 describe('MASTER_KEY', () => {
