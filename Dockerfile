@@ -19,6 +19,6 @@ COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules node_modules
 COPY --from=build /app/dist dist
 USER node
-EXPOSE 8080
+EXPOSE 8080 9464
 ENTRYPOINT ["node", "--enable-source-maps", "/app/dist/src/main.js"]
 CMD ["api"]

@@ -17,7 +17,10 @@ export function createReading<P extends Parts>(
   {
     limits = {},
     clock = () => performance.now(),
-  }: { limits?: Partial<typeof LIMITS> | undefined; clock?: (() => number) | undefined } = {},
+  }: {
+    limits?: Partial<Record<keyof typeof LIMITS, number>> | undefined;
+    clock?: (() => number) | undefined;
+  } = {},
 ) {
   const { patience, fresh } = { ...LIMITS, ...limits };
   let asking: Promise<ReadonlyMap<string, unknown>> | undefined;

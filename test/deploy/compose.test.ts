@@ -16,6 +16,8 @@ type Service = {
   healthcheck?: { test: string[] };
   stop_grace_period?: string;
   volumes?: string[];
+  ports?: string[];
+  profiles?: string[];
 };
 
 const compose = parse(readFileSync('docker-compose.yml', 'utf8'), { merge: true }) as {
@@ -59,7 +61,7 @@ describe('docker-compose.yml', () => {
 
   it('pins every image that it does not build', () => {
     for (const [name, { image, build }] of Object.entries(compose.services)) {
-      if (build === undefined) expect(image, name).toMatch(/:\d/);
+      if (build === undefined) expect(image, name).toMatch(/:v?\d/);
     }
   });
 
@@ -93,6 +95,27 @@ describe('docker-compose.yml', () => {
     const { metricsPort, port } = loadConfig(environmentOf('worker'), { role: 'worker' });
     expect(compose.services.worker?.healthcheck?.test.join(' ')).toContain(`:${metricsPort}/readyz`);
     expect(compose.services.api?.healthcheck?.test.join(' ')).toContain(`:${port}/readyz`);
+  });
+
+  it('lets Prometheus ask every process, and nobody from outside', () => {
+    const scraped = parse(readFileSync('deploy/prometheus/prometheus.yml', 'utf8')) as {
+      scrape_configs: { dns_sd_configs: { names: string[]; port: number }[] }[];
+    };
+    const places = scraped.scrape_configs.flatMap(({ dns_sd_configs: [place] }) => place ?? []);
+    expect(places.flatMap(({ names }) => names)).toEqual(['api', 'worker']);
+    for (const { names, port } of places) {
+      const [role = ''] = names;
+      const config = loadConfig(environmentOf(role), { role: role as 'api' });
+      expect([config.metricsHost, config.metricsPort]).toEqual(['0.0.0.0', port]);
+      expect(compose.services[role]?.ports).toBeUndefined();
+    }
+  });
+
+  it('starts Prometheus and Grafana only when they are asked for, on loopback', () => {
+    for (const name of ['prometheus', 'grafana']) {
+      expect(compose.services[name]?.profiles).toEqual(['observability']);
+      for (const port of compose.services[name]?.ports ?? []) expect(port).toMatch(/^127\.0\.0\.1:/);
+    }
   });
 
   it('gives a worker more time to stop than an attempt may take', () => {

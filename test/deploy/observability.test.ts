@@ -1,0 +1,194 @@
+// Holds the dashboard, the alerts and their pages against the metrics that the processes tell. Nothing is started.
+import { existsSync, readFileSync } from 'node:fs';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { readQuery } from '../metrics/prometheus-text.ts';
+import { listMetrics, type Metric } from '../metrics/registries.ts';
+
+type Rule = {
+  record?: string;
+  alert?: string;
+  expr: string;
+  labels?: Record<string, string>;
+  annotations?: Record<string, string>;
+};
+type Panel = {
+  title: string;
+  type: string;
+  gridPos: { x: number; y: number; w: number; h: number };
+  targets?: { expr: string; legendFormat: string }[];
+};
+
+const rules = (
+  parse(readFileSync('deploy/prometheus/rules.yml', 'utf8')) as { groups: { rules: Rule[] }[] }
+).groups.flatMap((group) => group.rules);
+const alerts = rules.filter((rule) => rule.alert !== undefined);
+const dashboard = JSON.parse(readFileSync('deploy/grafana/countersign.json', 'utf8')) as {
+  uid: string;
+  panels: Panel[];
+};
+const targets = dashboard.panels.flatMap(({ title, targets: list = [] }) =>
+  list.map(({ expr, legendFormat }) => ({ title, expr, legendFormat })),
+);
+
+/** What Prometheus itself adds, by deploy/prometheus/prometheus.yml. */
+const TARGET_LABELS = ['job', 'instance', 'role'];
+/** Of prom-client and Prometheus: summaries and gauges that have no labels which a rule could want. */
+const FOREIGN = new Map<string, Metric>(
+  [
+    'up',
+    'process_cpu_seconds_total',
+    'process_resident_memory_bytes',
+    'nodejs_eventloop_lag_p99_seconds',
+  ].map((name) => [name, { type: 'gauge', labels: [] }]),
+);
+
+let known: Map<string, Metric>;
+
+beforeAll(async () => {
+  const { api, worker, sdk } = await listMetrics();
+  known = new Map([...api, ...worker, ...sdk, ...FOREIGN]);
+  for (const { record } of rules) if (record !== undefined) known.set(record, { type: 'gauge', labels: [] });
+});
+
+/** What is wrong with a query: names that nobody tells, and labels that the name does not have. */
+function faultsOf(expression: string): string[] {
+  const { metrics, grouping } = readQuery(expression);
+  const labels = new Set([...TARGET_LABELS, 'le']);
+  const faults: string[] = metrics.length === 0 ? [`no metric: ${expression}`] : [];
+  for (const { name, labels: wanted } of metrics) {
+    const metric = known.get(name) ?? histogramOf(name);
+    if (metric === undefined) {
+      faults.push(name);
+      continue;
+    }
+    for (const label of metric.labels) labels.add(label);
+    for (const label of wanted)
+      if (!TARGET_LABELS.includes(label) && !metric.labels.includes(label)) faults.push(`${name}{${label}}`);
+  }
+  return [...faults, ...grouping.filter((label) => !labels.has(label)).map((label) => `by (${label})`)];
+}
+
+function histogramOf(name: string): Metric | undefined {
+  const metric = known.get(name.replace(/_(bucket|sum|count)$/, ''));
+  return metric?.type === 'histogram' ? metric : undefined;
+}
+
+describe('a query', () => {
+  it.each([
+    ['rate(countersign_nothing_total[5m])', ['countersign_nothing_total']],
+    ['sum by (tenant) (countersign_ready)', ['by (tenant)']],
+    ['countersign_lanes{host="x"}', ['countersign_lanes{host}']],
+    ['countersign_lanes{state="x", role="worker"} and on (job) up', []],
+    ['countersign_ready_bucket', ['countersign_ready_bucket']],
+    ['histogram_quantile(0.9, sum by (le) (rate(countersign_delivery_latency_seconds_bucket[5m])))', []],
+    ['vector(1)', ['no metric: vector(1)']],
+  ])('%s is seen through', (expression, faults) => {
+    expect(faultsOf(expression)).toEqual(faults);
+  });
+});
+
+describe('the rules', () => {
+  it('ask only for what the processes tell', () => {
+    expect(rules.length).toBeGreaterThan(25);
+    expect(
+      rules.flatMap(({ alert, record, expr }) =>
+        faultsOf(expr).map((fault) => `${alert ?? record}: ${fault}`),
+      ),
+    ).toEqual([]);
+  });
+
+  it('say of each alert how urgent it is, what it is about, and which page helps', () => {
+    const names = alerts.map(({ alert }) => alert);
+    expect(new Set(names).size).toBe(names.length);
+    for (const { alert = '', labels, annotations } of alerts) {
+      expect(alert).toMatch(/^Countersign[A-Z]\w+$/);
+      expect(['page', 'ticket'], alert).toContain(labels?.severity);
+      expect(annotations?.summary, alert).toMatch(/\S/);
+      expect(annotations?.description, alert).toMatch(/\.$/);
+    }
+  });
+
+  it('name pages and headings that exist, and no heading is without its alert', () => {
+    const headings: string[] = [];
+    for (const { alert, annotations } of alerts) {
+      const [page = '', heading = ''] = (annotations?.runbook ?? '').split('#');
+      expect(page, alert).toMatch(/^docs\/operations\//);
+      expect(existsSync(page), page).toBe(true);
+      const there = [...readFileSync(page, 'utf8').matchAll(/^### (.+)$/gm)].map(([, text]) => text ?? '');
+      expect(
+        there.map((text) => text.toLowerCase()),
+        alert,
+      ).toContain(heading);
+      headings.push(...there);
+    }
+    expect([...new Set(headings)].sort()).toEqual(alerts.map(({ alert }) => alert).sort());
+  });
+
+  it('tell in their texts only labels that what they ask for has', () => {
+    for (const { alert, expr, annotations } of alerts) {
+      const used = [
+        ...Object.values(annotations ?? {})
+          .join(' ')
+          .matchAll(/\$labels\.(\w+)/g),
+      ].map(([, label]) => label);
+      const { metrics, grouping } = readQuery(expr);
+      const labels = metrics.flatMap(({ name }) => (known.get(name) ?? histogramOf(name))?.labels ?? []);
+      const told = grouping.length > 0 ? grouping : [...labels, ...TARGET_LABELS];
+      expect(
+        used.filter((label) => !told.includes(label ?? '')),
+        alert,
+      ).toEqual([]);
+    }
+  });
+
+  it('are most of them tried by the tests for promtool', () => {
+    const tried = readFileSync('deploy/prometheus/rules.test.yml', 'utf8');
+    const untried = alerts.map(({ alert = '' }) => alert).filter((alert) => !tried.includes(alert));
+    expect(untried.length).toBeLessThan(alerts.length / 2);
+  });
+});
+
+describe('the dashboard', () => {
+  it('asks only for what the processes tell, or rules record', () => {
+    expect(targets.length).toBeGreaterThan(40);
+    expect(targets.flatMap(({ title, expr }) => faultsOf(expr).map((fault) => `${title}: ${fault}`))).toEqual(
+      [],
+    );
+  });
+
+  it('names in its legends only labels that are there', () => {
+    for (const { title, expr, legendFormat } of targets) {
+      const wanted = [...legendFormat.matchAll(/\{\{(\w+)\}\}/g)].map(([, label]) => label ?? '');
+      const { grouping } = readQuery(expr);
+      const told = grouping.length > 0 ? grouping : TARGET_LABELS;
+      expect(
+        wanted.filter((label) => !told.includes(label)),
+        title,
+      ).toEqual([]);
+    }
+  });
+
+  it('has no panel over another', () => {
+    const taken = new Map<string, string>();
+    for (const { title, gridPos } of dashboard.panels)
+      for (let x = gridPos.x; x < gridPos.x + gridPos.w; x += 1)
+        for (let y = gridPos.y; y < gridPos.y + gridPos.h; y += 1) {
+          expect(taken.get(`${x},${y}`), title).toBeUndefined();
+          expect(x).toBeLessThan(24);
+          taken.set(`${x},${y}`, title);
+        }
+  });
+
+  it('shows every metric of ours that an operator should see', () => {
+    const asked = [...targets, ...rules].flatMap(({ expr }) => readQuery(expr).metrics);
+    const shown = new Set(asked.flatMap(({ name }) => [name, name.replace(/_(bucket|sum|count)$/, '')]));
+    const hidden = [...known.keys()].filter((name) => name.startsWith('countersign_') && !shown.has(name));
+    expect(hidden.sort()).toEqual([
+      'countersign_build_info',
+      'countersign_database_pool_max_connections',
+      'countersign_deliveries_overdue',
+      'countersign_delivery_account_tenants',
+    ]);
+  });
+});

@@ -1,0 +1,174 @@
+// What a worker's metrics say of the database: the numbers of rows that are really there.
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createCheckpointStore } from '../../src/audit/checkpoint.store.ts';
+import type { Database } from '../../src/database/database.ts';
+import { newId } from '../../src/database/ids.ts';
+import { createWorkflowCommandStore } from '../../src/temporal/workflow-command.store.ts';
+import { createBacklogStore } from '../../src/webhooks/relay/backlog.store.ts';
+import { createSigningSecretStore } from '../../src/webhooks/subscriptions/signing-secret.store.ts';
+import { createTenantContext } from '../events/fixture.ts';
+import { createTestDatabase } from '../setup/database.ts';
+
+let test: Awaited<ReturnType<typeof createTestDatabase>>;
+let database: Database;
+let tenantId: string;
+
+beforeAll(async () => {
+  test = await createTestDatabase();
+  database = test.database;
+  tenantId = (await createTenantContext(database)).tenant.id;
+});
+beforeEach(async () => {
+  await database.query('DELETE FROM outbox');
+  await database.query('DELETE FROM lanes');
+  await database.query('DELETE FROM deliveries');
+  await database.query('DELETE FROM subscriptions');
+});
+afterAll(async () => {
+  await test.drop();
+});
+
+/** A subscription and its lane. @param set SQL that changes the lane */
+async function createLane(set = 'active = true', secrets = ''): Promise<string> {
+  const id = newId();
+  await database.query(
+    `INSERT INTO subscriptions (id, tenant_id, url, host, event_types, filters, sink, secret_sealed)
+     VALUES ($1, $2, 'https://a.example/', 'a.example', '{}', '{}', 'standard', '\\x00')`,
+    [id, tenantId],
+  );
+  if (secrets !== '') await database.query(`UPDATE subscriptions SET ${secrets} WHERE id = $1`, [id]);
+  await database.query('INSERT INTO lanes (subscription_id, tenant_id) VALUES ($1, $2)', [id, tenantId]);
+  await database.query(`UPDATE lanes SET ${set} WHERE subscription_id = $1`, [id]);
+  return id;
+}
+
+async function queue(lane: string, kind: string, seconds: number, claimed = false): Promise<void> {
+  await database.query(
+    `INSERT INTO outbox (id, tenant_id, lane, delivery_id, kind, command, rank, created_at, claimed_by)
+     VALUES ($1, $2, $3, $4, $5, CASE WHEN $5 = 'command' THEN 'retry' END, CASE WHEN $5 = 'first' THEN 0 ELSE 1 END,
+       now() - make_interval(secs => $6), $7)`,
+    [newId(), tenantId, lane, randomUUID(), kind, seconds, claimed ? randomUUID() : null],
+  );
+}
+
+const read = () => createBacklogStore().read(database);
+
+describe('the backlog', () => {
+  it('is nothing where nothing waits', async () => {
+    const { late, latest, healthyLag, otherLag, commandLag, rows, lanes } = await read();
+    expect({ late, latest, healthyLag, otherLag, commandLag, rows, lanes }).toEqual({
+      late: 0,
+      latest: null,
+      healthyLag: null,
+      otherLag: null,
+      commandLag: null,
+      rows: [],
+      lanes: [],
+    });
+  });
+
+  it('counts rows by kind, whoever holds them, and lanes by state', async () => {
+    const open = await createLane();
+    await createLane("state = 'down', probe_at = now() + interval '1 hour'");
+    await createLane("state = 'held', hold_until = now() + interval '1 hour'");
+    await createLane('active = false');
+    await createLane('permits = 2, permits_at = now()');
+    await createLane('deleted = true');
+    await queue(open, 'first', 0);
+    await queue(open, 'first', 0, true);
+    await queue(open, 'wake', 0);
+    const { rows, lanes } = await read();
+    const named = (list: readonly { count: number }[], key: string) =>
+      Object.fromEntries(list.map((row) => [(row as unknown as Record<string, string>)[key], row.count]));
+    expect(named(rows, 'kind')).toEqual({ first: 2, wake: 1 });
+    expect(named(lanes, 'state')).toEqual({ open: 1, down: 1, held: 1, inactive: 1, recovering: 1 });
+  });
+
+  it('lags by the oldest row that a relay could take, of all ranks, and not by those of closed lanes or that one holds', async () => {
+    const healthy = await createLane();
+    await queue(healthy, 'first', 5);
+    await queue(healthy, 'wake', 60);
+    await queue(healthy, 'first', 900, true);
+    await queue(await createLane('active = false'), 'first', 5_000);
+    await queue(await createLane('p90_ms = 4000'), 'first', 300);
+    await queue(await createLane('rate = 5'), 'first', 200);
+    await queue(healthy, 'command', 30);
+    const { healthyLag, otherLag, commandLag } = await read();
+    for (const [seconds, lag] of [
+      [60, healthyLag],
+      [300, otherLag],
+      [30, commandLag],
+    ] as const) {
+      expect(lag).toBeGreaterThanOrEqual(seconds);
+      expect(lag).toBeLessThan(seconds + 60);
+    }
+  });
+
+  it('has deliveries overdue whose workflow should have begun an attempt', async () => {
+    const lane = await createLane();
+    const insert = (started: number | null, late: number, status = 'retrying') =>
+      database.query(
+        `INSERT INTO deliveries (id, tenant_id, subscription_id, event_row, event_id, event_type, status, started_generation, next_attempt_at)
+         VALUES ($1, $2, $3, $4, 'e', 't', $5, $6, now() - make_interval(secs => $7))`,
+        [newId(), tenantId, lane, newId(), status, started, late],
+      );
+    await insert(0, 100);
+    await insert(0, 20);
+    await insert(0, 2);
+    await insert(null, 500);
+    await insert(0, -60);
+    await insert(0, 900, 'delivered');
+    const { late, latest } = await read();
+    expect(late).toBe(2);
+    expect(latest).toBeGreaterThanOrEqual(100);
+    expect(latest).toBeLessThan(500);
+  });
+});
+
+describe('what else waits', () => {
+  it('is told by the workflow that is to hear of it', async () => {
+    const store = createWorkflowCommandStore();
+    const entity = (workflow: 'agentKeyRotation' | 'endpointRecovery') => ({
+      tenantId,
+      workflow,
+      entityId: randomUUID(),
+    });
+    await store.insert(database, [
+      entity('agentKeyRotation'),
+      entity('agentKeyRotation'),
+      entity('endpointRecovery'),
+    ]);
+    const waiting = await store.waiting(database);
+    expect(Object.fromEntries(waiting.map(({ workflow, count }) => [workflow, count]))).toEqual({
+      agentKeyRotation: 2,
+      endpointRecovery: 1,
+    });
+    for (const { seconds } of waiting) expect(seconds).toBeGreaterThanOrEqual(0);
+  });
+
+  it('is overdue five minutes after its time, and not before', async () => {
+    const secrets = createSigningSecretStore();
+    const ended = (minutes: number) =>
+      `next_secret_sealed = '\\x01', secret_overlap_ends_at = now() - interval '${minutes} minutes'`;
+    await createLane('active = true', ended(4));
+    expect(await secrets.countOverdue(database)).toBe(0);
+    await createLane('active = true', ended(6));
+    expect(await secrets.countOverdue(database)).toBe(1);
+  });
+
+  it('is as old as the first row of the audit log behind the last seal', async () => {
+    const store = createCheckpointStore();
+    await database.query('ALTER TABLE audit_log DISABLE TRIGGER ALL');
+    await database.query('DELETE FROM audit_log');
+    expect(await store.unsealedSeconds(database)).toBe(0);
+    for (const age of [90, 30])
+      await database.query(
+        `INSERT INTO audit_log (id, tenant_id, occurred_at, action, outcome, actor_kind)
+         VALUES ($1, $2, now() - make_interval(secs => $3), 'x', 'success', 'service')`,
+        [newId(), tenantId, age],
+      );
+    expect(await store.unsealedSeconds(database)).toBeGreaterThanOrEqual(90);
+    await database.query('ALTER TABLE audit_log ENABLE TRIGGER ALL');
+  });
+});
