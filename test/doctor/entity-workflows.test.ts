@@ -11,6 +11,7 @@ import { createWorkflowInspector } from '../../src/temporal/workflow.inspector.t
 import { createWorkflowCommandService } from '../../src/temporal/workflow-command.service.ts';
 import { createWorkflowCommandStore } from '../../src/temporal/workflow-command.store.ts';
 import { createSigningSecretStore } from '../../src/webhooks/subscriptions/signing-secret.store.ts';
+import type { SecretRotationState } from '../../workflows/webhook-secret-rotation.ts';
 import { createEngine, type DeliveryEngine, eventually } from '../workflows/delivery-engine.ts';
 
 const WORKFLOW = 'webhookSecretRotation';
@@ -53,7 +54,14 @@ async function examine(fix: boolean, seen = 20_000) {
 async function rotating(): Promise<string> {
   const { id } = await engine.subscribe();
   await engine.signingSecrets.rotate(engine.context, id, { overlapSeconds: 3_600 });
-  await eventually(() => isRunning(id), 'the workflow');
+  // Waiting, not only started: one that has yet to read its row would find by itself what a test does to it.
+  const isWaiting = () =>
+    engine
+      .entity(WORKFLOW, id)
+      .query<SecretRotationState>('state')
+      .then(({ doing }) => doing === 'waiting')
+      .catch(() => false);
+  await eventually(isWaiting, 'the workflow');
   await eventually(() => isListed(id), "the workflow in Temporal's list");
   return id;
 }
