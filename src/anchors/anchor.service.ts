@@ -14,6 +14,9 @@ import type { AnchorProgressService } from './anchor-progress.service.ts';
 
 export type { Anchor } from './anchor.ts';
 
+/** Anchors that an agent may have at once: each asks a stranger's domain for years. */
+const MOST_LIVE = 50;
+
 /** `value` is a domain name as `normalizeDomain` gives it. */
 export type NewAnchor = { readonly type: AnchorType; readonly value: string };
 
@@ -48,7 +51,7 @@ export function createAnchorService({
   return {
     /**
      * Gives an agent a pending anchor with a proof of its own, which is to be published within seven days.
-     * @throws ServiceError `not_found` (agent), `conflict` while a like anchor is pending or verified
+     * @throws ServiceError `not_found` (agent), `conflict` while a like anchor is pending or verified, or there are 50 of them
      */
     create: (context: RequestContext, agentId: string, { type, value }: NewAnchor): Promise<Anchor> =>
       database.transaction(context, async (transaction) => {
@@ -62,6 +65,10 @@ export function createAnchorService({
           proof: PROOF_PREFIX + newSecret(),
         };
         const failed = await store.failOverdue(transaction, row);
+        if ((await store.countLive(transaction, owner)) >= MOST_LIVE)
+          throw new ServiceError('conflict', {
+            detail: `The agent has ${MOST_LIVE} pending or verified anchors, as many as it may have: revoke one.`,
+          });
         if (!(await store.insert(transaction, row)))
           throw new ServiceError('conflict', {
             detail: `The agent has a pending or verified anchor ${type} for ${value} already.`,

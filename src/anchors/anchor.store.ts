@@ -80,6 +80,15 @@ export function createAnchorStore() {
       return rows;
     },
 
+    /** Pending and verified anchors of an agent. */
+    countLive: async (queryable: Queryable, agentId: string): Promise<number> => {
+      const { rows } = await queryable.query<{ count: number }>(
+        `SELECT count(*)::int AS count FROM anchors WHERE agent_id = $1 AND status IN ('pending', 'verified')`,
+        [agentId],
+      );
+      return rows[0]?.count ?? 0;
+    },
+
     find: async (
       queryable: Queryable,
       { tenantId, agentId, id }: AnchorName,

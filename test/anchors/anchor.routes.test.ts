@@ -308,4 +308,20 @@ describe('an agent with an anchor', () => {
       { id: failed, status: 'pending' },
     ]);
   });
+
+  it('is one of at most 50 that an agent has at once; one that ended makes room', async () => {
+    const agentId = await newAgent();
+    await database.query(
+      `INSERT INTO anchors (id, tenant_id, agent_id, type, value, proof, expires_at, next_check_at)
+       SELECT gen_random_uuid(), $1, $2, 'domain_dns', 'd' || n || '.example', 'countersign-anchor=' || n, now() + interval '7 days', now()
+       FROM generate_series(1, 49) AS n`,
+      [tenantId, agentId],
+    );
+    const last = await send('POST', `/${agentId}/anchors`, body);
+    expect(last.status).toBe(201);
+    const refused = await send('POST', `/${agentId}/anchors`, { ...body, value: 'more.example' });
+    expect([refused.status, refused.body.code ?? refused.body.error]).toEqual([409, 'conflict']);
+    await send('POST', `/${agentId}/anchors/${last.body.anchor_id}/revoke`, {});
+    expect((await send('POST', `/${agentId}/anchors`, { ...body, value: 'more.example' })).status).toBe(201);
+  });
 });
