@@ -51,7 +51,7 @@ export function composeDelivery(
   const attempts = createAttemptService({
     database,
     store,
-    sender: createDeliverySender({ agent }),
+    sender: createDeliverySender({ agent, tracing: core.tracing }),
     sealing,
     records,
     monitor,
@@ -80,6 +80,7 @@ export function composeDelivery(
       config.deliveryWorkflows === 'retries' ? createFirstAttemptService({ attempts, records }) : undefined,
     listen: (onWork) => createOutboxListener({ url, onWork, onError: onFailure }),
     onFailure,
+    tracing: core.tracing,
   });
   const sweep = createSweepService({
     database,

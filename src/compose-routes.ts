@@ -123,6 +123,7 @@ export function composeRoutes(config: Config, core: Core, logger: Logger) {
       limit: config.backlogLimit,
     }),
     limit: createRateLimiter({ name: 'publish', points: config.rateLimit.publish, counts, onRefused }),
+    tracing: core.tracing,
   });
   const auditLogs = createAuditReadingService({
     database,

@@ -27,6 +27,7 @@ import { createTenantService } from './tenants/tenant.service.ts';
 import { createTenantStore } from './tenants/tenant.store.ts';
 import { createRevocationService, REVOCATION_CHANNEL } from './tokens/revocation.service.ts';
 import { createRevocationStore } from './tokens/revocation.store.ts';
+import { NO_TRACING, type Tracing } from './tracing/tracing.ts';
 import { createDeliveryRecordStore } from './webhooks/deliveries/delivery.records.store.ts';
 import { createDeliveryService } from './webhooks/deliveries/delivery.service.ts';
 import { parseNetworks } from './webhooks/egress/address-rules.ts';
@@ -44,9 +45,12 @@ import { createSubscriptionStore } from './webhooks/subscriptions/subscription.s
 
 /**
  * Wires what every process needs.
- * @param name shown in pg_stat_activity
+ * @param options.name shown in pg_stat_activity
  */
-export function composeCore(config: Config, { logger, name }: { logger: Logger; name: string }) {
+export function composeCore(
+  config: Config,
+  { logger, name, tracing = NO_TRACING }: { logger: Logger; name: string; tracing?: Tracing | undefined },
+) {
   const url = requireDatabase(config);
   const onError = (error: unknown) =>
     logger.warn({ reason: reasonOf(error) }, 'a database connection broke; another will replace it');
@@ -62,7 +66,12 @@ export function composeCore(config: Config, { logger, name }: { logger: Logger; 
 
   const audit = createAuditService({ store: createAuditStore() });
   const eventStore = createEventStore();
-  const events = createEventService({ store: eventStore, notifier, checked: config.nodeEnv === 'test' });
+  const events = createEventService({
+    store: eventStore,
+    notifier,
+    checked: config.nodeEnv === 'test',
+    tracing,
+  });
   const revocationNotifier = createOutboxNotifier({ url, channel: REVOCATION_CHANNEL, onError });
   const revocations = createRevocationService({
     store: createRevocationStore(),
@@ -161,6 +170,7 @@ export function composeCore(config: Config, { logger, name }: { logger: Logger; 
     signingSecrets,
     bulkRecoveries,
     bulkRecoverySteps,
+    tracing,
     close: async () => {
       await revocations.close();
       await Promise.all([notifier.close(), revocationNotifier.close()]);

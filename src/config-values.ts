@@ -73,6 +73,26 @@ export const buildId = z
   .string()
   .regex(/^[\w.-]{1,128}$/, 'must be 1 to 128 letters, digits, dots, hyphens and underscores');
 
+/** `name=value` pairs, separated by commas, percent-encoded. Source: OpenTelemetry, "Protocol Exporter". */
+export const headerPairs = z.string().transform((text, issue): Record<string, string> => {
+  const pairs = text.split(',').filter((pair) => pair.trim() !== '');
+  const headers: Record<string, string> = {};
+  for (const pair of pairs) {
+    const [, name, written] = /^\s*([\w-]+)\s*=\s*((?:[^%]|%[0-9a-f]{2})*?)\s*$/i.exec(pair) ?? [];
+    const value = written?.replaceAll(/%(..)/g, (_, hex) => String.fromCharCode(Number.parseInt(hex, 16)));
+    if (name === undefined || value === undefined || !/^[\x20-\x7e]*$/.test(value))
+      return reject(issue, 'must be name=value pairs in ASCII, separated by commas and percent-encoded');
+    headers[name.toLowerCase()] = value;
+  }
+  return headers;
+});
+
+export const ratio = z.string().transform((text, issue) => {
+  const number = Number(text);
+  if (/^\d(\.\d+)?$/.test(text) && number <= 1) return number;
+  return reject(issue, 'must be a number from 0 to 1');
+});
+
 const list = z.string().transform((text) => text.split(/[\s,]+/).filter((part) => part !== ''));
 
 /** CIDR blocks, separated by commas or spaces. */

@@ -3,6 +3,7 @@ import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { z } from 'zod';
+import { TRACING_VARIABLES, tracingOf } from './config-tracing.ts';
 import {
   buildId,
   databaseUrl,
@@ -78,6 +79,7 @@ const schema = z.object({
   METRICS_HOST: z.string().default('127.0.0.1'),
   METRICS_PORT: port.optional(),
   BACKLOG_LIMIT: wholeNumber(1, 1_000_000_000).default(1_000_000),
+  ...TRACING_VARIABLES,
   LOG_LEVEL: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
   LOG_FORMAT: oneOf(['pretty', 'json']).optional(),
 });
@@ -188,6 +190,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>, op
     metricsPort: values.METRICS_PORT,
     metricsPortGiven: result.data.METRICS_PORT !== undefined,
     backlogLimit: values.BACKLOG_LIMIT,
+    tracing: tracingOf(values),
     logLevel: values.LOG_LEVEL,
     logFormat: values.LOG_FORMAT ?? (process.stdout.isTTY === true ? 'pretty' : 'json'),
   });

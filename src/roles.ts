@@ -20,6 +20,7 @@ import { createStartChecks, leave, refuseForeignMasterKey, refuseMovedTenants } 
 import { createLazyConnection, createTemporalClient, probeTemporal } from './temporal/client.ts';
 import { ensureNamespace } from './temporal/namespace.ts';
 import { ensureSchedules } from './temporal/schedules.ts';
+import { openTracing } from './tracing/open-tracing.ts';
 import { runWorker } from './worker.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -64,7 +65,8 @@ export async function runRole(name: keyof typeof ROLES, env: Environment, output
 
 async function runApi(config: Config): Promise<void> {
   const logger = createLogger(config).child({ role: 'api' });
-  const core = composeCore(config, { logger, name: 'api' });
+  const tracing = await openTracing(config, { role: 'api', logger });
+  const core = composeCore(config, { logger, name: 'api', tracing });
   const { database, tenants, revocations } = core;
   const checks = createStartChecks({
     check: async () => {
@@ -94,6 +96,7 @@ async function runApi(config: Config): Promise<void> {
     measure,
     config,
     logger,
+    tracing,
   });
   const readiness = async () => ({ ...(await health.ready()) });
   composeProcessMetrics(core, { role: 'api', readiness });
@@ -104,7 +107,7 @@ async function runApi(config: Config): Promise<void> {
     health.beginDrain();
     await Promise.all([http.drain(DRAIN), listener?.drain(DRAIN)]);
     operations?.close();
-    await Promise.allSettled([close(), temporal.close()]);
+    await Promise.allSettled([close(), temporal.close(), tracing.close()]);
     await core.close();
   });
   operations = await serveOperations(config, {

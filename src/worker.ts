@@ -17,11 +17,13 @@ import { keepSchedules } from './temporal/schedules.ts';
 import { createDeliveryWorker, installTemporalRuntime, type LogEntry } from './temporal/worker.ts';
 import { createWorkerVersions, warnUnlessCurrent, workerVersionOf } from './temporal/worker-version.ts';
 import { createWorkflowMetrics } from './temporal/workflow.metrics.ts';
+import { openTracing } from './tracing/open-tracing.ts';
 
 /** Runs until it is told to stop, then lets attempts under way finish. */
 export async function runWorker(config: Config): Promise<void> {
   const logger = createLogger(config).child({ role: 'worker' });
-  const core = composeCore(config, { logger, name: 'worker' });
+  const tracing = await openTracing(config, { role: 'worker', logger });
+  const core = composeCore(config, { logger, name: 'worker', tracing });
   const { database } = core;
   const checks = createStartChecks({
     check: () => refuseForeignMasterKey(core),
@@ -79,6 +81,7 @@ export async function runWorker(config: Config): Promise<void> {
     taskQueues: TASK_QUEUES,
     version: workerVersionOf(config),
     sinks: createWorkflowMetrics(core),
+    tracing,
     activities: createActivities({
       attempts,
       records,
@@ -140,7 +143,7 @@ export async function runWorker(config: Config): Promise<void> {
     () => telling.stop(),
     () => worker.shutdown(),
     () => running,
-    () => Promise.allSettled([close(), workflows.close(), connection.close()]),
+    () => Promise.allSettled([close(), workflows.close(), connection.close(), tracing.close()]),
     () => operations.close(),
   );
   logger.info('the worker is ready');

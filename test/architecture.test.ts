@@ -9,7 +9,17 @@ const ROOTS = ['src', 'workflows', 'activities'];
 const FEATURE_ROOMS =
   /^src\/(tenants|applications|agents|keys|enrollments|anchors|challenges|tokens|dpop|issuer|trusted-issuers|delegations|token-exchange|audit|events|webhooks|retention|doctor|operators|crypto)\//;
 /** The rooms that are no feature: there a bare file name may do I/O. */
-const OTHER_ROOMS = ['database', 'errors', 'http', 'local', 'metrics', 'process', 'sdk', 'temporal'];
+const OTHER_ROOMS = [
+  'database',
+  'errors',
+  'http',
+  'local',
+  'metrics',
+  'process',
+  'sdk',
+  'temporal',
+  'tracing',
+];
 const LONGEST_FILE = 400;
 
 function listFiles(folder: string): string[] {

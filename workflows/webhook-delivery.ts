@@ -59,7 +59,7 @@ const remote = proxyActivities<WebhookDeliveryActivities>({ startToCloseTimeout:
  * @returns how it ended: a receiver's refusal is a result, not a failure of the workflow
  */
 export async function webhookDelivery(input: DeliveryInput): Promise<DeliveryResult> {
-  const { deliveryId, generation } = input;
+  const { deliveryId, generation, trace } = input;
   let { n, last, waiting } = input;
   let inTask = input.local;
   let slow = input.slow === true;
@@ -115,7 +115,7 @@ export async function webhookDelivery(input: DeliveryInput): Promise<DeliveryRes
   const send = async (): Promise<SendResult> => {
     doing = 'sending';
     setCurrentDetails(`Attempt ${n} is under way.`);
-    const request = { deliveryId, generation, n, grant };
+    const request = { deliveryId, generation, n, grant, trace };
     grant = undefined;
     const summary = `attempt ${n}`;
     if (inTask) {

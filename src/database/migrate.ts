@@ -24,6 +24,7 @@ import { anchorChecks } from './migrations/0018-anchor-checks.ts';
 import { challengeExpiry } from './migrations/0019-challenge-expiry.ts';
 import { tenantSuspension } from './migrations/0020-tenant-suspension.ts';
 import { issuerKeySchedule } from './migrations/0021-issuer-keys.ts';
+import { traces } from './migrations/0022-traces.ts';
 import { ensurePartitions } from './partitions.ts';
 
 /** In order, for ever: an entry is never edited once it was released. */
@@ -49,6 +50,7 @@ const MIGRATIONS = [
   { name: '0019-challenge-expiry', sql: challengeExpiry },
   { name: '0020-tenant-suspension', sql: tenantSuspension },
   { name: '0021-issuer-keys', sql: issuerKeySchedule },
+  { name: '0022-traces', sql: traces },
 ] as const;
 
 /** Any constant: the advisory lock that lets one migration run at a time. */

@@ -2,6 +2,7 @@
 import type { Tenant } from '../context.ts';
 import { newId } from '../database/ids.ts';
 import type { Unit } from '../database/transaction.ts';
+import { NO_TRACING, type Tracing } from '../tracing/tracing.ts';
 import { findMismatch } from './catalogue.ts';
 import type { EventStore } from './event.store.ts';
 import { type EmittedEvent, type EventRecord, prepareEvent } from './event.ts';
@@ -26,11 +27,13 @@ export function createEventService({
   store,
   notifier,
   checked = true,
+  tracing = NO_TRACING,
   now = () => new Date(),
 }: {
   store: EventStore;
   notifier: Notifier;
   checked?: boolean | undefined;
+  tracing?: Pick<Tracing, 'current'> | undefined;
   now?: (() => Date) | undefined;
 }) {
   /**
@@ -47,8 +50,9 @@ export function createEventService({
       const mismatch = findMismatch(type, data);
       if (mismatch !== undefined) throw new Error(mismatch);
     }
+    const trace = tracing.current();
     return events.map((event) =>
-      prepareEvent(event, { id: newId(), tenantId: context.tenant.id, now: moment }),
+      prepareEvent(event, { id: newId(), tenantId: context.tenant.id, now: moment, trace }),
     );
   };
 

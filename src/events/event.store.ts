@@ -19,9 +19,9 @@ export type PublishedRow = {
 };
 
 const ARRAYS =
-  '$1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::timestamptz[], $6::text[], $7::text[], $8::uuid[], $9::uuid[], $10::boolean[]';
+  '$1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::timestamptz[], $6::text[], $7::text[], $8::uuid[], $9::uuid[], $10::boolean[], $11::text[]';
 const COLUMNS =
-  'id, tenant_id, event_id, type, occurred_at, body, joined, only_subscription, except_subscription, test';
+  'id, tenant_id, event_id, type, occurred_at, body, joined, only_subscription, except_subscription, test, trace';
 
 const INPUT = `
 input AS (
@@ -30,7 +30,7 @@ input AS (
 
 const ADMITTED_INPUT = `
 input AS (
-  SELECT *, string_to_array(joined, ' ') AS candidates FROM unnest(${ARRAYS}, $11::text[]) AS row (${COLUMNS}, guard)
+  SELECT *, string_to_array(joined, ' ') AS candidates FROM unnest(${ARRAYS}, $12::text[]) AS row (${COLUMNS}, guard)
   WHERE guard IN (SELECT guard FROM ${ADMITTED})
 )`;
 
@@ -62,8 +62,8 @@ new_events AS (
   ON CONFLICT DO NOTHING
   RETURNING id
 ), new_deliveries AS (
-  INSERT INTO deliveries (id, tenant_id, subscription_id, event_row, event_id, event_type, test, next_attempt_at)
-  SELECT m.delivery_id, i.tenant_id, m.subscription_id, i.id, i.event_id, i.type, i.test, now()
+  INSERT INTO deliveries (id, tenant_id, subscription_id, event_row, event_id, event_type, test, trace, next_attempt_at)
+  SELECT m.delivery_id, i.tenant_id, m.subscription_id, i.id, i.event_id, i.type, i.test, i.trace, now()
   FROM matched m JOIN new_events n ON n.id = m.id JOIN input i ON i.id = m.id
   ON CONFLICT DO NOTHING
   RETURNING id, tenant_id, subscription_id
@@ -96,7 +96,7 @@ const PUBLISH = `
 WITH ${INPUT}, ${MATCHED}, accepted AS (
   INSERT INTO published_events (tenant_id, event_id, id, digest, deliveries)
   SELECT i.tenant_id, i.event_id, i.id, decode(d.digest, 'hex'), c.deliveries
-  FROM input i JOIN counted c ON c.id = i.id JOIN unnest($1::uuid[], $11::text[]) AS d (id, digest) ON d.id = i.id
+  FROM input i JOIN counted c ON c.id = i.id JOIN unnest($1::uuid[], $12::text[]) AS d (id, digest) ON d.id = i.id
   ORDER BY i.tenant_id, i.event_id
   ON CONFLICT DO NOTHING
   RETURNING id, deliveries, NULL::text AS delivery_id
@@ -191,5 +191,6 @@ function parameters(events: readonly EventRecord[]): unknown[] {
     events.map((event) => event.onlySubscription),
     events.map((event) => event.exceptSubscription),
     events.map((event) => event.test),
+    events.map((event) => event.trace),
   ];
 }

@@ -35,6 +35,8 @@ export type EventRecord = {
   readonly onlySubscription: string | null;
   readonly exceptSubscription: string | null;
   readonly test: boolean;
+  /** The `traceparent` of what caused it, where that is traced. */
+  readonly trace: string | null;
 };
 
 /**
@@ -42,11 +44,12 @@ export type EventRecord = {
  * @param event what happened
  * @param given.id id of the new row
  * @param given.now when it happened, unless the event says so itself
+ * @param given.trace the `traceparent` of what causes it
  * @throws ServiceError `payload_too_large` when the body is over 256 KiB
  */
 export function prepareEvent(
   event: EmittedEvent,
-  given: { id: string; tenantId: string; now: Date },
+  given: { id: string; tenantId: string; now: Date; trace?: string | undefined },
 ): EventRecord {
   const eventId = event.eventId ?? given.id;
   const occurredAt = event.occurredAt ?? given.now;
@@ -73,6 +76,7 @@ export function prepareEvent(
     onlySubscription: event.onlySubscription ?? null,
     exceptSubscription: event.exceptSubscription ?? null,
     test: event.test ?? false,
+    trace: given.trace ?? null,
   };
 }
 

@@ -6,6 +6,7 @@ import type { Database } from '../database/database.ts';
 import { newId } from '../database/ids.ts';
 import type { Queryable } from '../database/transaction.ts';
 import { ServiceError } from '../errors/service-error.ts';
+import { NO_TRACING, type Tracing } from '../tracing/tracing.ts';
 import type { BacklogGauge } from './backlog.gauge.ts';
 import type { Notifier } from './event.service.ts';
 import type { EventStore, FanOut } from './event.store.ts';
@@ -24,6 +25,7 @@ export function createPublishingService({
   notifier,
   backlog,
   limit,
+  tracing = NO_TRACING,
   now = () => new Date(),
 }: {
   database: Pick<Database, 'query'>;
@@ -32,10 +34,11 @@ export function createPublishingService({
   backlog: BacklogGauge;
   /** Takes one point an event of the tenant and gives the headers that tell of the limit, or throws ServiceError `rate_limited`. */
   limit?: { take(tenantId: string, cost: number): Readonly<Record<string, string>> } | undefined;
+  tracing?: Pick<Tracing, 'current' | 'span'> | undefined;
   now?: (() => Date) | undefined;
 }) {
   const prepare = (context: RequestContext, event: Publication): Candidate | ServiceError => {
-    const given = { id: newId(), tenantId: context.tenant.id, now: now() };
+    const given = { id: newId(), tenantId: context.tenant.id, now: now(), trace: tracing.current() };
     try {
       const digest = createHash('sha256').update(contentOf(event)).digest('hex');
       return { path: event.path, record: prepareEvent(event, given), digest };
@@ -102,6 +105,30 @@ export function createPublishingService({
     else context.transaction.afterCommit(() => notifier.poke());
   };
 
+  const publish = async (
+    context: RequestContext,
+    items: readonly (Publication | ServiceError)[],
+  ): Promise<(Published | ServiceError)[]> => {
+    backlog.check(context.tenant.id);
+    const prepared = items.map((item) => (item instanceof ServiceError ? item : prepare(context, item)));
+    const first = new Map<string, Candidate>();
+    for (const item of prepared) {
+      if (!(item instanceof ServiceError) && !first.has(item.record.eventId)) {
+        first.set(item.record.eventId, item);
+      }
+    }
+    const written = first.size === 0 ? new Map() : await write(context, [...first.values()]);
+    return prepared.map((item) => {
+      if (item instanceof ServiceError) return item;
+      const { eventId } = item.record;
+      const outcome = written.get(eventId);
+      // Taken when it was written, gone when it was read: its 30 days ended in between.
+      if (outcome === undefined) return new ServiceError('temporarily_unavailable', { retryAfterSeconds: 1 });
+      if (outcome.digest !== item.digest) return eventIdConflict(item.path);
+      return { eventId, deliveries: outcome.deliveries };
+    });
+  };
+
   return {
     /**
      * Takes what so many events cost of what the tenant may publish in a minute; to be called before `publish`.
@@ -119,30 +146,15 @@ export function createPublishingService({
      * @returns an answer or an error for each item, in the order of `items`
      * @throws ServiceError `rate_limited` when the tenant's backlog is full; nothing was written then
      */
-    publish: async (
+    publish: (
       context: RequestContext,
       items: readonly (Publication | ServiceError)[],
-    ): Promise<(Published | ServiceError)[]> => {
-      backlog.check(context.tenant.id);
-      const prepared = items.map((item) => (item instanceof ServiceError ? item : prepare(context, item)));
-      const first = new Map<string, Candidate>();
-      for (const item of prepared) {
-        if (!(item instanceof ServiceError) && !first.has(item.record.eventId)) {
-          first.set(item.record.eventId, item);
-        }
-      }
-      const written = first.size === 0 ? new Map() : await write(context, [...first.values()]);
-      return prepared.map((item) => {
-        if (item instanceof ServiceError) return item;
-        const { eventId } = item.record;
-        const outcome = written.get(eventId);
-        // Taken when it was written, gone when it was read: its 30 days ended in between.
-        if (outcome === undefined)
-          return new ServiceError('temporarily_unavailable', { retryAfterSeconds: 1 });
-        if (outcome.digest !== item.digest) return eventIdConflict(item.path);
-        return { eventId, deliveries: outcome.deliveries };
-      });
-    },
+    ): Promise<(Published | ServiceError)[]> =>
+      tracing.span(
+        'publish',
+        { kind: 'producer', attributes: { 'messaging.batch.message_count': items.length } },
+        () => publish(context, items),
+      ),
   };
 }
 

@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import type { Tenant } from '../context.ts';
 import type { Database } from '../database/database.ts';
+import { NO_TRACING, type Tracing } from '../tracing/tracing.ts';
 import { logRequests } from './access-log.ts';
 import { type Authenticate, authorize, type Proofs } from './bearer.ts';
 import { createAddressReader } from './client-address.ts';
@@ -27,6 +28,7 @@ import { answerSystemRoutes } from './system-routes.ts';
 import { findTarget } from './target.ts';
 import { locateTenant, refuseSuspended, resolveTenant } from './tenant.ts';
 import { createTenantLocator } from './tenant-locator.ts';
+import { traceRequests } from './trace-requests.ts';
 
 export type AppConfig = Pick<
   Config,
@@ -48,16 +50,28 @@ export type AppDependencies = {
   readonly measure?: Middleware | undefined;
   /** Made from `config.rateLimit`. */
   readonly rateLimits: RateLimits;
+  readonly tracing?: Tracing | undefined;
 };
 
 /** @returns a Koa application; createHttpServer (server.ts) serves it */
 export function createApp(dependencies: AppDependencies): Koa<RequestState> {
-  const { routes, tenants, authenticate, dpop, health, rateLimits, config, logger } = dependencies;
+  const {
+    routes,
+    tenants,
+    authenticate,
+    dpop,
+    health,
+    rateLimits,
+    config,
+    logger,
+    tracing = NO_TRACING,
+  } = dependencies;
   const perform = createPerform(dependencies);
   const order: Middleware[] = [
     identifyRequest(createAddressReader(config.trustedProxies)),
     logRequests(logger),
     ...(dependencies.measure === undefined ? [] : [dependencies.measure]),
+    ...(tracing.on ? [traceRequests(tracing, routes)] : []),
     answerProblems({ errorTypeBase: config.errorTypeBase, logger }),
     setDefaultHeaders(),
     readTarget(),

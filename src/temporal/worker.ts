@@ -13,6 +13,8 @@ import {
 } from '@temporalio/worker';
 import { Registry } from 'prom-client';
 import type { Activities } from '../../activities/index.ts';
+import { NO_TRACING, type Tracing } from '../tracing/tracing.ts';
+import { traceActivities } from './activity-traces.ts';
 import type { TaskQueues } from './names.ts';
 import type { WorkerVersion } from './worker-version.ts';
 import { createWorkflowMetrics, type WorkflowMetricSinks } from './workflow.metrics.ts';
@@ -78,6 +80,7 @@ export async function createDeliveryWorker({
   limits = WORKER_LIMITS,
   version,
   sinks = createWorkflowMetrics({ registry: new Registry() }),
+  tracing = NO_TRACING,
 }: {
   connection: NativeConnection;
   namespace: string;
@@ -87,8 +90,16 @@ export async function createDeliveryWorker({
   limits?: typeof WORKER_LIMITS | undefined;
   version?: WorkerVersion | undefined;
   sinks?: InjectedSinks<WorkflowMetricSinks> | undefined;
+  tracing?: Tracing | undefined;
 }) {
-  const shared = { connection, namespace, activities, ...WORKER_SHUTDOWN, ...versioning(version) };
+  const shared = {
+    connection,
+    namespace,
+    activities,
+    ...WORKER_SHUTDOWN,
+    ...versioning(version),
+    ...(tracing.on ? { interceptors: { activity: [traceActivities(tracing)] } } : {}),
+  };
   const main = await Worker.create({
     ...shared,
     ...workflowSource(workflows),

@@ -11,6 +11,7 @@ import { workflowBundle } from '../setup/workflow-bundle.ts';
 
 /** Attempts until the delivery is accepted: more than fit into one history. */
 const ATTEMPTS = 180;
+const TRACE = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
 
 describe('a delivery whose history grows long', () => {
   let connection: NativeConnection;
@@ -28,9 +29,11 @@ describe('a delivery whose history grows long', () => {
     const deliveryId = randomUUID();
     const handle = client.workflow.getHandle(deliveryWorkflowId(deliveryId, 0));
     const made: number[] = [];
+    const traces = new Set<string | undefined>();
     // Every attempt waits for its lane, which opens before the workflow has heard that it is closed.
-    const sendDelivery = async ({ n }: AttemptRequest): Promise<SendResult> => {
+    const sendDelivery = async ({ n, trace }: AttemptRequest): Promise<SendResult> => {
       made.push(n);
+      traces.add(trace);
       const last = { n, outcome: 'http:500' };
       if (n === ATTEMPTS) return { kind: 'settled', step: { kind: 'ended', status: 'delivered' }, last };
       await handle.signal('wake', n);
@@ -54,9 +57,11 @@ describe('a delivery whose history grows long', () => {
       host: 'example.com',
       n: 1,
       local: false,
+      trace: TRACE,
     });
     expect(await handle.result()).toEqual({ status: 'delivered', attempts: ATTEMPTS, outcome: 'http:500' });
     expect(made).toEqual(Array.from({ length: ATTEMPTS }, (_, n) => n + 1));
+    expect([...traces]).toEqual([TRACE]);
     const { historyLength, runId } = await handle.describe();
     expect(historyLength).toBeLessThan(1_100);
     const [first] = (await handle.fetchHistory()).events ?? [];

@@ -10,6 +10,8 @@ export type AttemptRequest = {
   readonly n: number;
   /** The lane's epoch at which the relay let this attempt begin: a lane that comes back lets nothing else pass. */
   readonly grant?: number | undefined;
+  /** The `traceparent` of the workflow's start, where it is traced. */
+  readonly trace?: string | undefined;
 };
 
 /** A POST that was made. `startedAt` is ISO 8601 by the database's clock; `responseExcerpt` is left out on its way through Temporal. */

@@ -21,6 +21,8 @@ export type DeliveryInput = {
   readonly indexed: boolean;
   /** The lane's epoch at which the relay let the next attempt begin. */
   readonly grant?: number | undefined;
+  /** The `traceparent` that its attempts follow from, where it is traced. */
+  readonly trace?: string | undefined;
   // ----
   /** The receiver is known to be slow. */
   readonly slow?: boolean | undefined;

@@ -1,6 +1,7 @@
 // Makes one attempt of a delivery: signs it, posts it, and says how it went.
 // Must never follow a redirect, wait beyond its deadline, or throw for anything that a receiver does.
 
+import { NO_TRACING, type Tracing } from '../../tracing/tracing.ts';
 import { type GuardedAgent, newConnectionTrace } from '../egress/guarded.agent.ts';
 import { type ConnectionTrace, EgressError, errorCode } from '../egress/guarded.connector.ts';
 import { type Exchange, exchange, TIMED_OUT, type TracedRequest } from '../egress/guarded.exchange.ts';
@@ -64,14 +65,38 @@ export type DeliverySender = ReturnType<typeof createDeliverySender>;
  *
  * @param agent the guarded dispatcher
  * @param clock the wall clock in Unix milliseconds, for signatures and `Retry-After` dates
+ * @param tracing tells the receiver which trace the delivery belongs to, where there is one, in the header `traceparent`
  */
 export function createDeliverySender({
   agent,
   clock = Date,
+  tracing = NO_TRACING,
 }: {
   agent: Pick<GuardedAgent, 'dispatcher' | 'admittedNetworks'>;
   clock?: { now(): number };
+  tracing?: Tracing | undefined;
 }) {
+  const post = async (attempt: Attempt): Promise<AttemptResult> => {
+    attempt.signal?.throwIfAborted();
+    const startedAt = clock.now();
+    const began = performance.now();
+    const trace = newConnectionTrace();
+    const verdict = checkReceiverUrl(attempt.url, agent.admittedNetworks);
+    const end: Exchange = verdict.ok
+      ? await exchange(
+          agent.dispatcher,
+          requestOf({ attempt, url: verdict.url, now: startedAt, trace, traceparent: tracing.current() }),
+          {
+            timeoutMs: attempt.timeoutMs ?? DEFAULT_TIMEOUT_MS,
+            maxBodyBytes: MAX_RESPONSE_BYTES,
+            excerptBytes: MAX_EXCERPT_BYTES,
+            signal: attempt.signal,
+          },
+        )
+      : { failure: new EgressError('address', verdict.block ?? verdict.reason), firstByteMs: null };
+    return toResult({ end, trace, startedAt, now: clock.now(), totalMs: performance.now() - began });
+  };
+
   return {
     /**
      * Posts a delivery once. The receiver's status decides as soon as its headers are there; the body is read for the
@@ -80,26 +105,36 @@ export function createDeliverySender({
      * @throws the signal's reason when it is aborted, and when this service's own part fails (an invalid header, a closed
      *   agent); whatever the receiver, its network or its URL does is an outcome
      */
-    async send(attempt: Attempt): Promise<AttemptResult> {
-      attempt.signal?.throwIfAborted();
-      const startedAt = clock.now();
-      const began = performance.now();
-      const trace = newConnectionTrace();
-      const verdict = checkReceiverUrl(attempt.url, agent.admittedNetworks);
-      const end: Exchange = verdict.ok
-        ? await exchange(agent.dispatcher, requestOf(attempt, verdict.url, startedAt, trace), {
-            timeoutMs: attempt.timeoutMs ?? DEFAULT_TIMEOUT_MS,
-            maxBodyBytes: MAX_RESPONSE_BYTES,
-            excerptBytes: MAX_EXCERPT_BYTES,
-            signal: attempt.signal,
-          })
-        : { failure: new EgressError('address', verdict.block ?? verdict.reason), firstByteMs: null };
-      return toResult({ end, trace, startedAt, now: clock.now(), totalMs: performance.now() - began });
+    send: (attempt: Attempt): Promise<AttemptResult> => {
+      if (!tracing.on) return post(attempt);
+      const attributes = { 'http.request.method': 'POST', 'server.address': hostOf(attempt.url) };
+      return tracing.span('POST', { kind: 'client', attributes }, async (span) => {
+        const result = await post(attempt);
+        span.set({ 'http.response.status_code': result.statusCode ?? undefined });
+        if (result.outcome.kind !== 'delivered') span.fail(result.outcome.error);
+        return result;
+      });
     },
   };
 }
 
-function requestOf(attempt: Attempt, url: URL, now: number, trace: ConnectionTrace): TracedRequest {
+function hostOf(url: string): string | undefined {
+  return URL.canParse(url) ? new URL(url).hostname : undefined;
+}
+
+function requestOf({
+  attempt,
+  url,
+  now,
+  trace,
+  traceparent,
+}: {
+  attempt: Attempt;
+  url: URL;
+  now: number;
+  trace: ConnectionTrace;
+  traceparent: string | undefined;
+}): TracedRequest {
   const { headers, body, secrets, maxAge, deliveryId, eventType } = attempt;
   const timestamp = Math.floor(now / 1000);
   return {
@@ -107,6 +142,8 @@ function requestOf(attempt: Attempt, url: URL, now: number, trace: ConnectionTra
     path: url.pathname + url.search,
     method: 'POST',
     headers: {
+      // A header of the subscription's own wins.
+      ...(traceparent === undefined ? {} : { traceparent }),
       ...headers,
       'Content-Type': 'application/json',
       'User-Agent': USER_AGENT,

@@ -2,6 +2,8 @@
 // anywhere means that it is handed over again, and every hand-over is safe to repeat.
 import type { Database } from '../../database/database.ts';
 import { newId } from '../../database/ids.ts';
+import { DELIVERY_WORKFLOW, deliveryWorkflowId } from '../../temporal/names.ts';
+import { NO_TRACING, type Tracing } from '../../tracing/tracing.ts';
 import type { AttemptMonitor } from '../deliveries/attempt.monitor.ts';
 import type { LastAttempt, Step } from '../deliveries/attempt.ts';
 import type { DeliveryStarter } from './delivery.starter.ts';
@@ -44,6 +46,7 @@ export function createHandOver({
   firstAttempts,
   isAlive,
   onFailure,
+  tracing = NO_TRACING,
   now = () => performance.now(),
 }: {
   database: Pick<Database, 'query'>;
@@ -55,6 +58,7 @@ export function createHandOver({
   firstAttempts?: FirstAttemptService | undefined;
   isAlive: () => boolean;
   onFailure: (error: unknown) => void;
+  tracing?: Pick<Tracing, 'current' | 'span'> | undefined;
   now?: (() => number) | undefined;
 }) {
   const window = createStartWindow(WINDOW);
@@ -80,6 +84,23 @@ export function createHandOver({
       temporalPause.begin();
       throw error;
     }
+  };
+
+  /** Does the work inside a span that follows from the delivery's publication, where that was traced; gives it the `traceparent` to hand on. */
+  const traced = <T>(
+    { trace, delivery_id, generation, tenant_id }: Work,
+    name: string,
+    call: (trace: string | undefined) => Promise<T>,
+  ): Promise<T> => {
+    if (!trace) return call(undefined);
+    const attributes = {
+      'countersign.delivery_id': delivery_id,
+      'countersign.tenant_id': tenant_id,
+      temporalWorkflowId: deliveryWorkflowId(delivery_id, generation),
+    };
+    return tracing.span(name, { kind: 'producer', parent: trace, attributes }, () =>
+      call(tracing.current() ?? trace),
+    );
   };
 
   /** Resolves when the attempt has begun in this process, or is not going to. */
@@ -121,7 +142,9 @@ export function createHandOver({
         waiting: made?.waiting,
         grant: made === undefined ? work.epoch : undefined,
       };
-      const outcome = await viaTemporal(() => starter.start(request));
+      const outcome = await viaTemporal(() =>
+        traced(work, `StartWorkflow:${DELIVERY_WORKFLOW}`, (trace) => starter.start({ ...request, trace })),
+      );
       settlement.done(work, true);
       if (outcome === 'exists') slots.remove(work.delivery_id);
       if (outcome === 'eager' && local) await attempt.promise;
@@ -133,7 +156,7 @@ export function createHandOver({
 
   const attempt = async (work: Work, makes: FirstAttemptService): Promise<void> => {
     if (isPaused() || !isAlive()) return giveBack(work);
-    const first = await makes.make(work);
+    const first = await traced(work, 'first attempt', () => makes.make(work));
     slots.remove(work.delivery_id);
     if (first.kind === 'release') return giveBack(work);
     if (first.kind === 'done') return settlement.done(work, false);

@@ -3,6 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../../database/database.ts';
 import { newId } from '../../database/ids.ts';
+import type { Tracing } from '../../tracing/tracing.ts';
 import type { AttemptMonitor } from '../deliveries/attempt.monitor.ts';
 import type { LaneService } from '../lanes/lane.service.ts';
 import type { LaneOccupancy } from '../lanes/lane-occupancy.ts';
@@ -69,6 +70,7 @@ export function createRelayService({
   firstAttempts,
   listen,
   onFailure,
+  tracing,
   settings = RELAY_SETTINGS,
   instance = newId(),
 }: {
@@ -81,6 +83,7 @@ export function createRelayService({
   firstAttempts?: FirstAttemptService | undefined;
   listen: (onWork: () => void) => { close(): Promise<void> };
   onFailure: (error: unknown) => void;
+  tracing?: Pick<Tracing, 'current' | 'span'> | undefined;
   settings?: RelaySettings | undefined;
   instance?: string | undefined;
 }) {
@@ -103,6 +106,7 @@ export function createRelayService({
     firstAttempts,
     isAlive: () => performance.now() - lastBeat < LEASE,
     onFailure,
+    tracing,
   });
   let identity: RelayIdentity = { instance, epoch: 0 };
   let rotation = START_OF_ROTATION;

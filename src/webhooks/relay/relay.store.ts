@@ -37,6 +37,8 @@ export type Work = {
   readonly attempt_count: number;
   readonly event_type: string;
   readonly host: string;
+  /** The `traceparent` of what published it, where that was traced. */
+  readonly trace?: string | null | undefined;
   readonly epoch: number;
   /** Its claim took one of the lane's permits. */
   readonly paced: boolean;
@@ -78,7 +80,7 @@ const ALIVE = `EXISTS (
 
 const CLAIMED = `
 SELECT c.id, c.kind, c.command, c.delivery_id, c.generation, c.tenant_id, c.lane, d.status, d.generation AS row_generation,
-  coalesce(d.attempt_count, 0) AS attempt_count, coalesce(d.event_type, '') AS event_type, s.host, l.epoch,
+  coalesce(d.attempt_count, 0) AS attempt_count, coalesce(d.event_type, '') AS event_type, d.trace, s.host, l.epoch,
   l.permits IS NOT NULL AND c.kind <> 'command' AS paced
 FROM claimed c
 JOIN subscriptions s ON s.id = c.lane JOIN lanes l ON l.subscription_id = c.lane

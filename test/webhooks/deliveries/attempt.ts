@@ -1,5 +1,7 @@
 // What the tests of the sender share: a sender into loopback, an attempt, and what must hold for every result.
+
 import { expect } from 'vitest';
+import type { Tracing } from '../../../src/tracing/tracing.ts';
 import {
   type Attempt,
   type AttemptResult,
@@ -12,9 +14,9 @@ export const BODY = new TextEncoder().encode('{"event_id":"e","data":{"text":"gr
 export const SECRETS = { current: 'whsec_current-secret-of-this-subscription' };
 
 /** A sender that may reach loopback. */
-export function startLocalSender(options: Parameters<typeof createGuardedAgent>[0] = {}) {
+export function startLocalSender(options: Parameters<typeof createGuardedAgent>[0] = {}, tracing?: Tracing) {
   const agent = createGuardedAgent({ allowedNetworks: ['127.0.0.0/8', '::1/128'], ...options });
-  return { agent, sender: createDeliverySender({ agent }), close: () => closeAgent(agent) };
+  return { agent, sender: createDeliverySender({ agent, tracing }), close: () => closeAgent(agent) };
 }
 
 async function closeAgent(agent: GuardedAgent): Promise<void> {

@@ -1,5 +1,8 @@
 // Sends to ordinary receivers on loopback and holds what goes over the wire and what comes back.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createSampler } from '../../../src/tracing/sampler.ts';
+import { formatTraceparent } from '../../../src/tracing/trace-context.ts';
+import { createTracer, type EndedSpan } from '../../../src/tracing/tracer.ts';
 import { createDeliverySender } from '../../../src/webhooks/deliveries/delivery.sender.ts';
 import {
   type LocalReceiver,
@@ -76,6 +79,38 @@ describe('a delivery', () => {
     expect(headers?.['x-service-signature-256-next']).toMatch(/^sha256=[0-9a-f]{64}$/);
     expect(headers?.['x-service-signature-256-next']).not.toBe(headers?.['x-service-signature-256']);
     expect(headers?.authorization).toBe('Bearer x');
+  });
+
+  it('names its trace where there is one, unless the subscription has such a header of its own', async () => {
+    const spans: EndedSpan[] = [];
+    const exporter = { add: (span: EndedSpan) => void spans.push(span), close: async () => undefined };
+    const tracing = createTracer({ sampler: createSampler('always_on', 1), exporter });
+    const traced = startLocalSender({}, tracing);
+    answer = { status: 503 };
+    received.length = 0;
+    const own = `00-${'1'.repeat(32)}-${'2'.repeat(16)}-01`;
+    await tracing.span('attempt', { root: true }, async () => {
+      await traced.sender.send(attemptTo(urlOf('/secret-path')));
+      await traced.sender.send(attemptTo(urlOf(), { headers: { traceparent: own } }));
+    });
+    await traced.sender.send(attemptTo(urlOf()));
+    await traced.close();
+    const [post] = spans;
+    const sent = received.map(({ headers }) => headers.traceparent);
+    expect(sent).toEqual([post && formatTraceparent(post.context), own, undefined]);
+    expect(post).toMatchObject({
+      name: 'POST',
+      kind: 'client',
+      failed: true,
+      parentSpanId: spans.at(-1)?.context.spanId,
+      attributes: {
+        'server.address': '127.0.0.1',
+        'http.response.status_code': 503,
+        'error.type': 'http:503',
+      },
+    });
+    expect(JSON.stringify(spans)).not.toContain('secret-path');
+    expect(spans).toHaveLength(3);
   });
 
   it('measures its phases, and has none for a connection that was kept alive', async () => {

@@ -1,0 +1,31 @@
+// The span of each request. It must never show a path as it was sent, a query string, a token or a body.
+import type { Tracing } from '../tracing/tracing.ts';
+import type { Middleware } from './request-state.ts';
+import type { Route } from './route.ts';
+
+/** What load balancers and monitors ask for all the time. */
+const UNTRACED = new Set(['/healthz', '/readyz', '/openapi.json']);
+
+/** Traces what a request causes, as part of the caller's trace where it names one (`traceparent`, W3C Trace Context). */
+export function traceRequests(tracing: Tracing, routes: readonly Route[]): Middleware {
+  const paths = new Map(routes.map(({ operationId, path }) => [operationId, path]));
+  return (ctx, next) => {
+    if (UNTRACED.has(ctx.path)) return next();
+    const sent = ctx.req.headers.traceparent;
+    const parent = typeof sent === 'string' ? sent : undefined;
+    const attributes = { 'http.request.method': ctx.method };
+    return tracing.span(ctx.method, { kind: 'server', parent, root: true, attributes }, async (span) => {
+      await next();
+      const { operation, context, requestId } = ctx.state;
+      const route = operation === undefined ? undefined : paths.get(operation);
+      if (route !== undefined) span.rename(`${ctx.method} ${route}`);
+      span.set({
+        'http.route': route,
+        'http.response.status_code': ctx.status,
+        'countersign.request_id': requestId,
+        'countersign.tenant_id': context?.tenant.id,
+      });
+      if (ctx.status >= 500) span.fail(String(ctx.status));
+    });
+  };
+}

@@ -1,0 +1,50 @@
+// What the service says of its work to whoever traces it: spans, which belong together from publishing to receipt. Attributes are ids,
+// hosts and outcomes; never a token, a URL's path, a body or an error's text. Where tracing is off, nothing here does anything.
+
+export type Attributes = Readonly<Record<string, string | number | boolean | undefined>>;
+
+/** Who called whom. Source: OpenTelemetry, "SpanKind". */
+export type SpanKind = 'internal' | 'server' | 'client' | 'producer';
+
+export type SpanOptions = {
+  readonly kind?: SpanKind | undefined;
+  /** The `traceparent` of the span that this one follows from; without it, the span under way. */
+  readonly parent?: string | undefined;
+  /** Begin a trace where there is no parent; otherwise such work has no span. */
+  readonly root?: boolean | undefined;
+  readonly attributes?: Attributes | undefined;
+};
+
+/** The span of the work under way. */
+export type Span = {
+  /** Adds attributes; undefined ones are left out. */
+  set(attributes: Attributes): void;
+  rename(name: string): void;
+  /** Marks the work as failed. @param type a code, never a text */
+  fail(type: string): void;
+};
+
+export type Tracing = {
+  readonly on: boolean;
+  /** The `traceparent` (W3C Trace Context) of the span under way; undefined where there is none, or it is not recorded. */
+  current(): string | undefined;
+  /** Does the work inside a span, which ends with it, and fails when it throws. */
+  span<T>(name: string, options: SpanOptions, work: (span: Span) => Promise<T>): Promise<T>;
+  /** Sends what was recorded, and waits for that a few seconds at most. */
+  close(): Promise<void>;
+};
+
+/** The span of work that is not recorded. */
+export const NO_SPAN: Span = {
+  set: () => undefined,
+  rename: () => undefined,
+  fail: () => undefined,
+};
+
+/** Where nobody traces. */
+export const NO_TRACING: Tracing = {
+  on: false,
+  current: () => undefined,
+  span: (_name, _options, work) => work(NO_SPAN),
+  close: async () => undefined,
+};
