@@ -98,11 +98,13 @@ export async function createDeliveryWorker({
     activities,
     ...WORKER_SHUTDOWN,
     ...versioning(version),
-    ...(tracing.on ? { interceptors: { activity: [traceActivities(tracing)] } } : {}),
+    interceptors: tracing.on ? { activity: [traceActivities(tracing)] } : {},
   };
+  const { interceptors, ...source } = workflowSource(workflows);
   const main = await Worker.create({
     ...shared,
-    ...workflowSource(workflows),
+    ...source,
+    interceptors: { ...shared.interceptors, ...interceptors },
     sinks,
     taskQueue: taskQueues.main,
     reuseV8Context: true,
@@ -153,7 +155,9 @@ function versioning(version: WorkerVersion | undefined): Pick<WorkerOptions, 'wo
   };
 }
 
-function workflowSource(workflows: WorkflowBundleOption | undefined) {
+function workflowSource(
+  workflows: WorkflowBundleOption | undefined,
+): Pick<WorkerOptions, 'workflowBundle' | 'workflowsPath' | 'interceptors'> {
   if (workflows !== undefined) return { workflowBundle: workflows };
   return existsSync(BUNDLE)
     ? { workflowBundle: { codePath: BUNDLE } }
