@@ -1,11 +1,14 @@
 // The wiring of metrics: what each process tells, what only workers read from the database, and where it can be asked for. Like compose.ts it
 // must hold no rule of its own.
 import { once } from 'node:events';
+import { createAnchorCheckStore } from './anchors/anchor-check.store.ts';
 import { createCheckpointStore } from './audit/checkpoint.store.ts';
 import { registerSealerMetrics } from './audit/sealer.metrics.ts';
+import { createExpiryStore } from './challenges/expiry.store.ts';
 import type { Core } from './compose.ts';
 import type { Config } from './config.ts';
 import { createOperationsServer, type Readiness } from './http/operations-server.ts';
+import { createKeyScheduleStore } from './issuer/key-schedule.store.ts';
 import { createRotationStore } from './keys/rotation.store.ts';
 import { explainListen } from './local/ports.ts';
 import { registerPoolMetrics } from './metrics/pool.metrics.ts';
@@ -20,6 +23,9 @@ import type { Standing } from './webhooks/accounts/account.store.ts';
 import { registerBacklogMetrics } from './webhooks/relay/backlog.metrics.ts';
 import { createBacklogStore } from './webhooks/relay/backlog.store.ts';
 import { createSigningSecretStore } from './webhooks/subscriptions/signing-secret.store.ts';
+
+/** Seconds after which what nobody has done counts as overdue. */
+const LATE = 300;
 
 /** What every process tells of itself. */
 export function composeProcessMetrics(
@@ -36,14 +42,15 @@ export function composeStandingMetrics(
   { registry, database }: Core,
   { readStanding }: { readStanding: () => Promise<Standing> },
 ): void {
-  const rotations = createRotationStore();
-  const secrets = createSigningSecretStore();
   const read = createReading({
     backlog: () => createBacklogStore().read(database),
     commands: () => createWorkflowCommandStore().waiting(database),
     overdue: async () => ({
-      agentKeyRotation: await rotations.countOverdue(database),
-      webhookSecretRotation: await secrets.countOverdue(database),
+      agentKeyRotation: await createRotationStore().countOverdue(database),
+      anchorVerification: await createAnchorCheckStore().countOverdue(database),
+      challengeExpiry: (await createExpiryStore().findOldestUnswept(database, LATE)) === null ? 0 : 1,
+      issuerKeyRotation: await createKeyScheduleStore().countOverdue(database),
+      webhookSecretRotation: await createSigningSecretStore().countOverdue(database),
     }),
     unsealed: () => createCheckpointStore().unsealedSeconds(database),
     accounts: readStanding,

@@ -61,6 +61,11 @@ FROM anchors anchor JOIN agents agent ON agent.id = anchor.agent_id
 WHERE anchor.status IN ('pending', 'verified') AND agent.deleted_at IS NULL AND anchor.id > $1
 ORDER BY anchor.id LIMIT $2`;
 
+const OVERDUE = `
+SELECT count(*)::int AS count FROM anchors anchor JOIN agents agent ON agent.id = anchor.agent_id
+WHERE anchor.status IN ('pending', 'verified') AND agent.deleted_at IS NULL
+  AND least(anchor.next_check_at, CASE anchor.status WHEN 'pending' THEN anchor.expires_at END) < now() - interval '5 minutes'`;
+
 /** Every function is one round trip on the caller's connection. */
 export function createAnchorCheckStore() {
   return {
@@ -101,6 +106,10 @@ export function createAnchorCheckStore() {
       const { rowCount } = await unit.query(REQUEST, [id, tenantId, agentId ?? null, pause]);
       return rowCount > 0;
     },
+
+    /** Anchors whose look, or whose end, was due more than 5 minutes ago. */
+    countOverdue: async (queryable: Queryable): Promise<number> =>
+      (await queryable.query<{ count: number }>(OVERDUE)).rows[0]?.count ?? 0,
 
     /** Anchors whose anchorVerification should be running: pending and verified ones. */
     listExpectedWorkflows: async (queryable: Queryable, page: ExpectedPage): Promise<ExpectedWorkflow[]> =>

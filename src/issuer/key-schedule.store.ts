@@ -32,6 +32,15 @@ SELECT date_trunc('milliseconds', clock_timestamp()) AS now, t.signing_algorithm
 FROM tenants t LEFT JOIN issuer_keys k ON k.tenant_id = t.id
 WHERE t.id = $1 ORDER BY k.activate_at, k.kid DESC`;
 
+// The newest key signs although none is to follow it, a key is still there, or its private half, although its time is over.
+const OVERDUE = `
+SELECT count(*)::int AS count FROM (
+  SELECT tenant_id FROM issuer_keys GROUP BY tenant_id
+  HAVING coalesce(max(activate_at) FILTER (WHERE revoked_at IS NULL), '-infinity') < now() - interval '5 minutes'
+    OR bool_or(remove_at < now() - interval '5 minutes')
+    OR bool_or(private_sealed IS NOT NULL AND retire_at < now() - interval '6 minutes')
+) AS overdue`;
+
 /** Every function is one round trip on the caller's connection. */
 export function createKeyScheduleStore() {
   return {
@@ -111,6 +120,10 @@ export function createKeyScheduleStore() {
     remove: async (unit: Queryable, tenantId: string, kids: readonly string[]): Promise<void> => {
       await unit.query('DELETE FROM issuer_keys WHERE tenant_id = $1 AND kid = ANY ($2)', [tenantId, kids]);
     },
+
+    /** Tenants for whose keys something should have been done 5 minutes ago: published, destroyed or removed. */
+    countOverdue: async (queryable: Queryable): Promise<number> =>
+      (await queryable.query<{ count: number }>(OVERDUE)).rows[0]?.count ?? 0,
 
     /** Tenants, whose keys have a workflow for ever, by ascending id. One round trip on an index. */
     listExpectedWorkflows: async (queryable: Queryable, page: ExpectedPage): Promise<ExpectedWorkflow[]> => {

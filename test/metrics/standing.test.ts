@@ -1,9 +1,12 @@
 // What a worker's metrics say of the database: the numbers of rows that are really there.
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createAnchorCheckStore } from '../../src/anchors/anchor-check.store.ts';
 import { createCheckpointStore } from '../../src/audit/checkpoint.store.ts';
 import type { Database } from '../../src/database/database.ts';
 import { newId } from '../../src/database/ids.ts';
+import { createKeyScheduleStore } from '../../src/issuer/key-schedule.store.ts';
+import { createRotationStore } from '../../src/keys/rotation.store.ts';
 import { createWorkflowCommandStore } from '../../src/temporal/workflow-command.store.ts';
 import { createBacklogStore } from '../../src/webhooks/relay/backlog.store.ts';
 import { createSigningSecretStore } from '../../src/webhooks/subscriptions/signing-secret.store.ts';
@@ -155,6 +158,74 @@ describe('what else waits', () => {
     expect(await secrets.countOverdue(database)).toBe(0);
     await createLane('active = true', ended(6));
     expect(await secrets.countOverdue(database)).toBe(1);
+  });
+
+  it('is a tenant whose issuer key has no successor, or that has keys whose time is over', async () => {
+    const schedule = createKeyScheduleStore();
+    const overdue = () => schedule.countOverdue(database);
+    const insert = (activate: string, { retire = 'NULL', remove = 'NULL', sealed = 'NULL' } = {}) =>
+      database.query(
+        `INSERT INTO issuer_keys (id, kid, tenant_id, algorithm, public_jwk, private_sealed, activate_at, retire_at, remove_at)
+         VALUES ($1::uuid, $1::text, $2, 'ES256', '{}', ${sealed}, now() + interval '${activate}', ${retire}, ${remove})`,
+        [newId(), tenantId],
+      );
+    const ago = (minutes: number) => `now() - interval '${minutes} minutes'`;
+    await database.query('DELETE FROM issuer_keys');
+    expect(await overdue()).toBe(0);
+    await insert('-4 minutes', { sealed: "'\\x01'" });
+    expect(await overdue()).toBe(0);
+    await database.query("UPDATE issuer_keys SET activate_at = now() - interval '6 minutes'");
+    expect(await overdue()).toBe(1);
+    await insert('90 days', { sealed: "'\\x01'" });
+    expect(await overdue()).toBe(0);
+    await insert('-2 days', { retire: ago(1_500), remove: ago(4) });
+    expect(await overdue()).toBe(0);
+    await insert('-3 days', { retire: ago(1_500), remove: ago(6) });
+    expect(await overdue()).toBe(1);
+    await database.query('DELETE FROM issuer_keys WHERE remove_at IS NOT NULL');
+    await insert('-2 days', { retire: ago(7), remove: "now() + interval '1 day'", sealed: "'\\x01'" });
+    expect(await overdue()).toBe(1);
+  });
+
+  it('is a rotation without its warning or its end, and an anchor that nobody looks at', async () => {
+    const rotations = createRotationStore();
+    const anchors = createAnchorCheckStore();
+    const [agent, oldKey, newKey] = [newId(), newId(), newId()];
+    await database.query(`INSERT INTO agents (id, tenant_id, name, scopes) VALUES ($1, $2, 'a', '{}')`, [
+      agent,
+      tenantId,
+    ]);
+    for (const key of [oldKey, newKey])
+      await database.query(
+        `INSERT INTO agent_keys (id, tenant_id, agent_id, algorithm, public_key, fingerprint, jwk_thumbprint, state)
+         VALUES ($1::uuid, $2, $3, 'ed25519', '\\x00', encode(sha256($1::text::bytea), 'hex'), $1::text, 'active')`,
+        [key, tenantId, agent],
+      );
+    await database.query(
+      `INSERT INTO key_rotations (id, tenant_id, agent_id, old_key_id, new_key_id, state, overlap_seconds, deadline_at)
+       VALUES ($1, $2, $3, $4, $5, 'waiting_for_switch', 60, now() - interval '4 minutes')`,
+      [newId(), tenantId, agent, oldKey, newKey],
+    );
+    expect(await rotations.countOverdue(database)).toBe(0);
+    await database.query("UPDATE key_rotations SET deadline_at = now() - interval '6 minutes'");
+    expect(await rotations.countOverdue(database)).toBe(1);
+    await database.query('UPDATE key_rotations SET stalled_at = now()');
+    expect(await rotations.countOverdue(database)).toBe(0);
+    await database.query("UPDATE key_rotations SET state = 'overlapping', switched_at = now()");
+    await database.query("UPDATE agent_keys SET sunset_at = now() - interval '6 minutes' WHERE id = $1", [
+      oldKey,
+    ]);
+    expect(await rotations.countOverdue(database)).toBe(1);
+    await database.query(
+      `INSERT INTO anchors (id, tenant_id, agent_id, type, value, proof, expires_at, next_check_at)
+       VALUES ($1, $2, $3, 'domain_dns', 'a.example', 'p', now() + interval '1 day', now() - interval '4 minutes')`,
+      [newId(), tenantId, agent],
+    );
+    expect(await anchors.countOverdue(database)).toBe(0);
+    await database.query("UPDATE anchors SET next_check_at = now() - interval '6 minutes'");
+    expect(await anchors.countOverdue(database)).toBe(1);
+    await database.query("UPDATE anchors SET status = 'failed'");
+    expect(await anchors.countOverdue(database)).toBe(0);
   });
 
   it('is as old as the first row of the audit log behind the last seal', async () => {
