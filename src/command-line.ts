@@ -10,6 +10,7 @@ import { LocalStackError } from './local/local-stack-error.ts';
 import { withMasterKey } from './local/master-key.ts';
 import { findRunningStack } from './local/running-stack.ts';
 import { createLogger } from './logging.ts';
+import { registerHostCommands } from './operators/host.commands.ts';
 import { registerOperatorCommands } from './operators/operator.commands.ts';
 import { refuseForeignMasterKey } from './start-checks.ts';
 import { registerWorkerVersionCommands } from './temporal/worker-version.commands.ts';
@@ -95,7 +96,8 @@ export function createProgram({ env, print, tell = () => undefined, fail }: Runt
       return { versions, close: () => connection.close() };
     },
   });
-  registerOperatorCommands(program, { open, print });
+  const operator = registerOperatorCommands(program, { open, print });
+  registerHostCommands(operator, { open, print });
   return program;
 }
 

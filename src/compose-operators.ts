@@ -1,5 +1,6 @@
 // The wiring of what operators do across tenants. Like compose.ts it must hold no rule of its own.
 import type { Core } from './compose.ts';
+import { createHostService } from './operators/host.service.ts';
 import { createOperatorActService } from './operators/operator-act.service.ts';
 import { createOperatorActStore } from './operators/operator-act.store.ts';
 import { createSuspensionService } from './operators/suspension.service.ts';
@@ -11,7 +12,12 @@ export function composeOperators({
   tenants,
   revocations,
   lanes,
-}: Pick<Core, 'database' | 'audit' | 'tenants' | 'revocations' | 'lanes'>) {
+  hostHolds,
+}: Pick<Core, 'database' | 'audit' | 'tenants' | 'revocations' | 'lanes' | 'hostHolds'>) {
   const acts = createOperatorActService({ database, store: createOperatorActStore(), audit });
-  return { acts, suspensions: createSuspensionService({ database, tenants, revocations, lanes, acts }) };
+  return {
+    acts,
+    suspensions: createSuspensionService({ database, tenants, revocations, lanes, acts }),
+    hosts: createHostService({ database, hosts: hostHolds, acts }),
+  };
 }

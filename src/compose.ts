@@ -31,6 +31,8 @@ import { NO_TRACING, type Tracing } from './tracing/tracing.ts';
 import { createDeliveryRecordStore } from './webhooks/deliveries/delivery.records.store.ts';
 import { createDeliveryService } from './webhooks/deliveries/delivery.service.ts';
 import { parseNetworks } from './webhooks/egress/address-rules.ts';
+import { createHostHoldService } from './webhooks/lanes/host-hold.service.ts';
+import { createHostHoldStore } from './webhooks/lanes/host-hold.store.ts';
 import { createLaneService } from './webhooks/lanes/lane.service.ts';
 import { createLaneStore } from './webhooks/lanes/lane.store.ts';
 import { createLaneHealthStore } from './webhooks/lanes/lane-health.store.ts';
@@ -115,6 +117,7 @@ export function composeCore(
     notifier,
     commands,
   });
+  const hostHolds = createHostHoldService({ store: createHostHoldStore(), notifier, commands });
   const sealing = createSubscriptionSealing({ masterKeys });
   const deliveries = createDeliveryService({
     store: createDeliveryRecordStore(),
@@ -127,6 +130,7 @@ export function composeCore(
     store: createSubscriptionStore({ sequelize }),
     database,
     lanes,
+    hostHolds,
     sealing,
     deliveries,
     audit,
@@ -164,6 +168,7 @@ export function composeCore(
     applications,
     revocations,
     lanes,
+    hostHolds,
     sealing,
     deliveries,
     subscriptions,

@@ -89,6 +89,8 @@ export async function endpointRecovery(input: EntityInput): Promise<EndpointReco
     return presentOf(standing);
   };
   const refuseUnlessClosed = () => {
+    if (standing?.heldBy === 'operator')
+      throw new Error('An operator holds the host for all tenants: it has to be released first.');
     if (standing !== undefined && standing.opensAt === null)
       throw new Error('Only an endpoint that is held or down can be opened.');
   };
@@ -179,6 +181,7 @@ function detailsOf({
   failingSince,
   lastError,
   opensAt,
+  heldBy,
   waiting,
   deactivatesAt,
 }: EndpointStanding): string {
@@ -186,8 +189,9 @@ function detailsOf({
     return `Ended: the endpoint is ${state}.`;
   const since = failingSince === null ? '' : ` Nothing but failures since ${failingSince}`;
   const why = lastError === null ? '' : ` (last: ${lastError})`;
+  const who = heldBy === 'operator' ? ' An operator holds its host, for all tenants.' : '';
   const next = opensAt === null ? '' : ` The next delivery may go out at ${opensAt}.`;
   const end =
     deactivatesAt === null ? '' : ` Deactivated at ${deactivatesAt} unless it takes something before.`;
-  return `The endpoint is ${state}.${since}${why}${since === '' ? '' : '.'}${next} Deliveries that wait: ${waiting}.${end}`;
+  return `The endpoint is ${state}.${who}${since}${why}${since === '' ? '' : '.'}${next} Deliveries that wait: ${waiting}.${end}`;
 }

@@ -25,6 +25,7 @@ import { challengeExpiry } from './migrations/0019-challenge-expiry.ts';
 import { tenantSuspension } from './migrations/0020-tenant-suspension.ts';
 import { issuerKeySchedule } from './migrations/0021-issuer-keys.ts';
 import { traces } from './migrations/0022-traces.ts';
+import { hostHolds } from './migrations/0023-host-holds.ts';
 import { ensurePartitions } from './partitions.ts';
 
 /** In order, for ever: an entry is never edited once it was released. */
@@ -51,6 +52,7 @@ const MIGRATIONS = [
   { name: '0020-tenant-suspension', sql: tenantSuspension },
   { name: '0021-issuer-keys', sql: issuerKeySchedule },
   { name: '0022-traces', sql: traces },
+  { name: '0023-host-holds', sql: hostHolds },
 ] as const;
 
 /** Any constant: the advisory lock that lets one migration run at a time. */

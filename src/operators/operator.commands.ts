@@ -4,6 +4,7 @@ import type { Command } from 'commander';
 import { parseInput } from '../command-input.ts';
 import { ServiceError } from '../errors/service-error.ts';
 import type { TenantRecord } from '../tenants/tenant.service.ts';
+import type { HostService } from './host.service.ts';
 import { intentSchema, logSchema } from './operator.schemas.ts';
 import type { OperatorActService } from './operator-act.service.ts';
 import type { OperatorAct, OperatorIntent } from './operator-act.ts';
@@ -13,6 +14,7 @@ import type { SuspensionService } from './suspension.service.ts';
 export type OperatorServices = {
   readonly acts: Pick<OperatorActService, 'list'>;
   readonly suspensions: SuspensionService;
+  readonly hosts: HostService;
   readonly close: () => Promise<void>;
 };
 

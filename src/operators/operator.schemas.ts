@@ -12,7 +12,43 @@ export const intentSchema = z.object({
     .refine((text) => !/\p{Cc}/u.test(text), 'must be one line of text'),
 });
 
+const SECONDS = { s: 1, m: 60, h: 3_600, d: 86_400 } as const;
+const DURATION = /^([1-9]\d{0,8})([smhd])$/;
+
+/** How long a hold lasts: until a time, or for so many seconds; without either until it is released. */
+export const lengthSchema = z
+  .object({
+    until: z.iso
+      .datetime({ offset: true, error: 'must be a time such as 2026-03-01T12:00:00Z' })
+      .transform((text) => new Date(text))
+      .refine((time) => time.getTime() > Date.now(), 'must be in the future')
+      .optional(),
+    for: z
+      .string()
+      .regex(DURATION, 'must be a duration such as 90s, 30m, 12h or 7d')
+      .transform(secondsOf)
+      .optional(),
+  })
+  .refine(({ until, for: seconds }) => until === undefined || seconds === undefined, {
+    path: ['for'],
+    error: 'cannot stand beside --until',
+  });
+
+const limit = z.coerce.number('must be a whole number').int('must be a whole number').min(1).max(1_000);
+
 /** How many acts are listed, the newest first. */
-export const logSchema = z.object({
-  limit: z.coerce.number('must be a whole number').int('must be a whole number').min(1).max(1_000),
+export const logSchema = z.object({ limit });
+
+/** Which failing hosts are listed. */
+export const failingSchema = z.object({
+  limit,
+  errorClass: z
+    .string()
+    .regex(/^[a-z_]{1,40}$/, 'must be what stands before the colon of a code, such as tls')
+    .optional(),
 });
+
+function secondsOf(text: string): number {
+  const [, count = '0', unit = 's'] = DURATION.exec(text) ?? [];
+  return Number(count) * SECONDS[unit as keyof typeof SECONDS];
+}

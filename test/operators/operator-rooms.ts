@@ -2,10 +2,13 @@
 import { Command } from 'commander';
 import { composeOperators } from '../../src/compose-operators.ts';
 import type { Database } from '../../src/database/database.ts';
+import { registerHostCommands } from '../../src/operators/host.commands.ts';
 import { registerOperatorCommands } from '../../src/operators/operator.commands.ts';
 import { createWorkflowCommandService } from '../../src/temporal/workflow-command.service.ts';
 import { createWorkflowCommandStore } from '../../src/temporal/workflow-command.store.ts';
 import { registerTenantCommands } from '../../src/tenants/tenant.commands.ts';
+import { createHostHoldService } from '../../src/webhooks/lanes/host-hold.service.ts';
+import { createHostHoldStore } from '../../src/webhooks/lanes/host-hold.store.ts';
 import { createLaneService } from '../../src/webhooks/lanes/lane.service.ts';
 import { createLaneStore } from '../../src/webhooks/lanes/lane.store.ts';
 import { createLaneHealthStore } from '../../src/webhooks/lanes/lane-health.store.ts';
@@ -24,7 +27,8 @@ export function createOperatorRooms(
   const commands = createWorkflowCommandService({ store: createWorkflowCommandStore() });
   const health = createLaneHealthStore(LANE_RECOVERY);
   const lanes = createLaneService({ store: createLaneStore(), health, notifier, commands });
-  const operators = composeOperators({ database, audit, tenants, revocations, lanes });
+  const hostHolds = createHostHoldService({ store: createHostHoldStore(), notifier, commands });
+  const operators = composeOperators({ database, audit, tenants, revocations, lanes, hostHolds });
 
   return {
     ...accounts,
@@ -40,7 +44,7 @@ export function createOperatorRooms(
         print: (line: string) => lines.push(line),
       };
       registerTenantCommands(program, runtime);
-      registerOperatorCommands(program, runtime);
+      registerHostCommands(registerOperatorCommands(program, runtime), runtime);
       await program.parseAsync(args, { from: 'user' });
       return lines;
     },

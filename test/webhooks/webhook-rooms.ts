@@ -22,6 +22,8 @@ import { createDeliveryRecordStore } from '../../src/webhooks/deliveries/deliver
 import { createDeliveryRoutes } from '../../src/webhooks/deliveries/delivery.routes.ts';
 import { createDeliveryService } from '../../src/webhooks/deliveries/delivery.service.ts';
 import { parseNetworks } from '../../src/webhooks/egress/address-rules.ts';
+import { createHostHoldService } from '../../src/webhooks/lanes/host-hold.service.ts';
+import { createHostHoldStore } from '../../src/webhooks/lanes/host-hold.store.ts';
 import { createLaneService } from '../../src/webhooks/lanes/lane.service.ts';
 import { createLaneStore } from '../../src/webhooks/lanes/lane.store.ts';
 import { createLaneHealthStore } from '../../src/webhooks/lanes/lane-health.store.ts';
@@ -119,6 +121,7 @@ function wire(database: Database, allowedNetworks: readonly string[]) {
     notifier,
     backlog: createBacklogGauge({ count: async () => 0, limit: 1_000_000 }),
   });
+  const hostHolds = createHostHoldService({ store: createHostHoldStore() });
   const lanes = createLaneService({
     store: createLaneStore(),
     health: createLaneHealthStore(LANE_RECOVERY),
@@ -135,6 +138,7 @@ function wire(database: Database, allowedNetworks: readonly string[]) {
     store: createSubscriptionStore(database),
     database,
     lanes,
+    hostHolds,
     sealing,
     deliveries,
     audit,

@@ -12,6 +12,8 @@ import { createWorkflowCommandStore } from '../../src/temporal/workflow-command.
 import { createDeliveryRecordStore } from '../../src/webhooks/deliveries/delivery.records.store.ts';
 import { createDeliveryService } from '../../src/webhooks/deliveries/delivery.service.ts';
 import { parseNetworks } from '../../src/webhooks/egress/address-rules.ts';
+import { createHostHoldService } from '../../src/webhooks/lanes/host-hold.service.ts';
+import { createHostHoldStore } from '../../src/webhooks/lanes/host-hold.store.ts';
 import { createLaneService } from '../../src/webhooks/lanes/lane.service.ts';
 import { createLaneStore } from '../../src/webhooks/lanes/lane.store.ts';
 import { createLaneHealthStore } from '../../src/webhooks/lanes/lane-health.store.ts';
@@ -45,6 +47,7 @@ export function wireServices({
     notifier,
     commands,
   });
+  const hostHolds = createHostHoldService({ store: createHostHoldStore(), notifier, commands });
   const sealing = createSubscriptionSealing({ masterKeys: [{ id: 'test', key: new Uint8Array(32) }] });
   const deliveries = createDeliveryService({
     store: createDeliveryRecordStore(),
@@ -57,6 +60,7 @@ export function wireServices({
     store: createSubscriptionStore(database),
     database,
     lanes,
+    hostHolds,
     sealing,
     deliveries,
     audit,
@@ -90,5 +94,16 @@ export function wireServices({
     notifier,
     pace: { chunk: 5, waiting: 10 },
   });
-  return { audit, events, lanes, sealing, deliveries, subscriptions, signingSecrets, recoveries, ...bulk };
+  return {
+    audit,
+    events,
+    lanes,
+    hostHolds,
+    sealing,
+    deliveries,
+    subscriptions,
+    signingSecrets,
+    recoveries,
+    ...bulk,
+  };
 }

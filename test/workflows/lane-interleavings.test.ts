@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ServiceError } from '../../src/errors/service-error.ts';
+import type { HoldLength } from '../../src/webhooks/lanes/host-hold.ts';
 import { eventually } from './delivery-engine.ts';
 import { createEndpointEngine, type EndpointEngine } from './endpoint-engine.ts';
 
@@ -24,6 +25,9 @@ const STEPS = [
   'changeUrl',
   'suspendTenant',
   'resumeTenant',
+  'holdHost',
+  'holdHostBriefly',
+  'releaseHost',
   'pause',
 ] as const;
 type Step = (typeof STEPS)[number];
@@ -39,6 +43,13 @@ describe.each(['all', 'retries'] as const)('with DELIVERY_WORKFLOWS=%s', (mode) 
 
   const setTenantHeld = (held: boolean) =>
     engine.database.hot((unit) => engine.lanes.setTenantHeld(unit, engine.context.tenant.id, held));
+
+  const holdHost = (length: HoldLength) =>
+    engine.database.hot((unit) =>
+      engine.hostHolds.hold(unit, engine.receiver.host, { length, reason: 'test', operator: 'jo' }),
+    );
+  const releaseHost = () =>
+    engine.database.hot((unit) => engine.hostHolds.release(unit, engine.receiver.host));
 
   const run = async (steps: readonly Step[]): Promise<void> => {
     const { id, path } = await engine.subscribe({ delaysMs: [50, 100, 200, 400, 800, 800, 800, 800] });
@@ -71,6 +82,9 @@ describe.each(['all', 'retries'] as const)('with DELIVERY_WORKFLOWS=%s', (mode) 
         engine.subscriptions.update(engine.context, id, { url: `${engine.receiver.url}${path}?${n}` }),
       suspendTenant: () => setTenantHeld(true),
       resumeTenant: () => setTenantHeld(false),
+      holdHost: () => holdHost('released'),
+      holdHostBriefly: () => holdHost({ seconds: 1 }),
+      releaseHost: () => releaseHost(),
       pause: () => sleep(120),
     };
     ids.push(...(await engine.publish(id, 4)));
@@ -79,6 +93,7 @@ describe.each(['all', 'retries'] as const)('with DELIVERY_WORKFLOWS=%s', (mode) 
     answer = { status: 204, headers: {} };
     await engine.subscriptions.update(engine.context, id, { active: true });
     await setTenantHeld(false);
+    await releaseHost();
     await eventually(
       async () => {
         const { pending = 0, retrying = 0 } = await engine.counts(id);
@@ -132,6 +147,24 @@ describe.each(['all', 'retries'] as const)('with DELIVERY_WORKFLOWS=%s', (mode) 
     [
       'a suspension of the tenant in the middle of a release',
       ['fail', 'publishMany', 'pause', 'work', 'release', 'suspendTenant', 'publish', 'retryNow', 'pause'],
+    ],
+    [
+      'a held host whose hold runs out, with another URL and a retry by hand meanwhile',
+      [
+        'fail',
+        'publishMany',
+        'pause',
+        'holdHostBriefly',
+        'work',
+        'changeUrl',
+        'retryNow',
+        'publish',
+        'pause',
+      ],
+    ],
+    [
+      'a host that is held at a claim, released while it is inactive, and held again',
+      ['publishMany', 'holdHost', 'deactivate', 'releaseHost', 'activate', 'holdHost', 'publish', 'cancel'],
     ],
     [
       'a retry by hand of what waits',

@@ -73,7 +73,7 @@ RETURNING l.state, next.closes AS closed, next.tells AS tell`;
 // Who watches is told of the first success, and when the lane is no longer paced.
 const RECOVER = `
 WITH lane AS (
-  SELECT *, hold_until > now() IS TRUE AS held, tenant_held_until > now() IS TRUE AS kept FROM lanes
+  SELECT *, hold_until > now() IS TRUE AS held, greatest(tenant_held_until, host_held_until) > now() IS TRUE AS kept FROM lanes
   WHERE subscription_id = $1 AND NOT deleted AND (failures_in_a_row > 0 OR permits IS NOT NULL OR state <> 'open') FOR UPDATE
 )
 UPDATE lanes l SET

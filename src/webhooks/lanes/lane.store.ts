@@ -8,6 +8,8 @@ export type LaneRow = {
   readonly deleted: boolean;
   readonly state: 'open' | 'held' | 'down';
   readonly hold_until: Date | null;
+  /** Who has it held: `operator` the operator of this service, `endpoint` the endpoint or what was decided for it alone. */
+  readonly held_by: 'operator' | 'endpoint' | null;
   readonly failing_since: Date | null;
   readonly epoch: number;
   readonly waiting: number;
@@ -37,7 +39,7 @@ UPDATE lanes SET active = $2, ${PACED}, updated_at = now(), epoch = epoch + CASE
   probe_at = CASE WHEN $2 AND probe_at > now() THEN now() ELSE probe_at END
 WHERE subscription_id = $1 AND NOT deleted AND active <> $2
   AND ($3::int IS NULL OR failing_since IS NOT NULL
-    AND greatest(failing_since, tenant_held_until) <= now() - $3::int * interval '1 day')
+    AND greatest(failing_since, tenant_held_until, host_held_until) <= now() - $3::int * interval '1 day')
 RETURNING tenant_id AS "tenantId", watched OR $2 AND (state <> 'open' OR failures_in_a_row > 0) AS tell`;
 
 // Lanes of one tenant, locked in order of their ids, as by everybody who locks several. Inactive ones too: they may be activated meanwhile.
@@ -59,8 +61,11 @@ FROM mine WHERE l.subscription_id = mine.subscription_id ${CHANGES},
 
 const READ = `
 SELECT l.subscription_id, l.active, l.deleted, l.failing_since, l.epoch,
-  CASE WHEN l.state = 'held' AND (l.hold_until IS NULL OR l.hold_until <= now()) THEN 'open' ELSE l.state END AS state,
-  greatest(CASE WHEN l.hold_until > now() THEN l.hold_until END, CASE WHEN l.probe_at > now() THEN l.probe_at END) AS hold_until,
+  CASE WHEN l.host_held_until > now() THEN 'held'
+    WHEN l.state = 'held' AND (l.hold_until IS NULL OR l.hold_until <= now()) THEN 'open' ELSE l.state END AS state,
+  CASE WHEN l.host_held_until > now() THEN 'operator' WHEN l.hold_until > now() THEN 'endpoint' END AS held_by,
+  CASE WHEN l.host_held_until = 'infinity' THEN NULL ELSE greatest(CASE WHEN l.host_held_until > now() THEN l.host_held_until END,
+    CASE WHEN l.hold_until > now() THEN l.hold_until END, CASE WHEN l.probe_at > now() THEN l.probe_at END) END AS hold_until,
   (SELECT count(*)::int FROM (
      SELECT 1 FROM deliveries d
      WHERE d.subscription_id = l.subscription_id AND d.status IN ('pending', 'retrying') LIMIT ${MOST_WAITING}

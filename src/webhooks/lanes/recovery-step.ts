@@ -18,6 +18,9 @@ export type LaneFacts = {
   readonly deleted: boolean;
   /** Its tenant is suspended. */
   readonly suspended: boolean;
+  /** An operator lets nothing be sent to its host; until when, null while nobody can say. */
+  readonly hostHeld: boolean;
+  readonly hostHeldUntil: Date | null;
   /** When an operator last stopped keeping it closed: until then it could not show that it works. */
   readonly restedUntil: Date | null;
   readonly state: 'open' | 'held' | 'down';
@@ -65,7 +68,7 @@ export function endpointStateOf(lane: LaneFacts): EndpointState {
   if (lane.deleted) return 'deleted';
   if (!lane.active) return 'inactive';
   if (lane.suspended) return 'suspended';
-  if (!lane.open) return lane.state === 'down' && !isHeld(lane) ? 'down' : 'held';
+  if (!lane.open) return lane.state === 'down' && !isHeld(lane) && !lane.hostHeld ? 'down' : 'held';
   if (lane.state === 'down') return 'probing';
   if (lane.failingSince === null && lane.permits === null) return 'open';
   if (lane.waiting === 0) return lane.failingSince === null ? 'open' : 'quiet';
@@ -100,6 +103,11 @@ export function decideRecoveryStep(lane: LaneFacts): RecoveryStep {
   if (lane.warned > 0 && warningsOf(lane) === 0) return { kind: 'announceRecovery' };
   const state = endpointStateOf(lane);
   if (state === 'open' || state === 'quiet') return { kind: 'end' };
+  // It could not show that it works.
+  if (lane.hostHeld) {
+    const left = (lane.hostHeldUntil?.getTime() ?? Number.POSITIVE_INFINITY) - lane.now.getTime();
+    return { kind: 'wait', reason: 'hold', delayMs: Math.max(1, Math.min(left, DAY)) };
+  }
   const end = deactivatesAt(lane);
   if (end !== null && end <= lane.now) return { kind: 'deactivate' };
   if (warningsEarned(lane) > warningsOf(lane)) return { kind: 'warn' };

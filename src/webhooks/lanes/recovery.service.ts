@@ -30,6 +30,8 @@ export type EndpointStanding = {
   readonly failingSince: string | null;
   readonly lastError: string | null;
   readonly opensAt: string | null;
+  /** Who has it held: `operator` all endpoints of its host, for all tenants; `endpoint` itself, or somebody for it alone. */
+  readonly heldBy: 'operator' | 'endpoint' | null;
   readonly deactivatesAt: string | null;
   /** Deliveries that have not ended, up to 10,000. */
   readonly waiting: number;
@@ -171,7 +173,7 @@ export function createRecoveryService({
       await database.transaction({}, async (transaction) => {
         if (!(await change(transaction, name, step)))
           throw new ServiceError('conflict', {
-            detail: 'The endpoint is inactive, deleted, or open already.',
+            detail: 'The endpoint is inactive, deleted, open already, or an operator holds its host.',
           });
         const target = { type: 'subscription', id: name.subscriptionId };
         const data = step.kind === 'hold' ? { seconds: step.seconds } : {};
@@ -203,13 +205,14 @@ const GONE: EndpointStanding = {
   failingSince: null,
   lastError: null,
   opensAt: null,
+  heldBy: null,
   deactivatesAt: null,
   waiting: 0,
   epoch: 0,
 };
 
 function standingOf(found: EndpointCase): EndpointStanding {
-  const opens = [found.holdUntil, found.state === 'down' ? found.probeAt : null];
+  const opens = [found.hostHeldUntil, found.holdUntil, found.state === 'down' ? found.probeAt : null];
   const opensAt = opens
     .filter((time) => time !== null && time > found.now)
     .sort((a, b) => +(b ?? 0) - +(a ?? 0));
@@ -219,7 +222,12 @@ function standingOf(found: EndpointCase): EndpointStanding {
     host: found.host,
     failingSince: iso(found.failingSince),
     lastError: found.lastError,
-    opensAt: iso(opensAt[0] ?? null),
+    opensAt: found.hostHeld && found.hostHeldUntil === null ? null : iso(opensAt[0] ?? null),
+    heldBy: found.hostHeld
+      ? 'operator'
+      : found.holdUntil !== null && found.holdUntil > found.now
+        ? 'endpoint'
+        : null,
     deactivatesAt: iso(deactivatesAt(found)),
     waiting: found.waiting,
     epoch: found.epoch,

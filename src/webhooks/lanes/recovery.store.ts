@@ -23,7 +23,10 @@ const READ = `
 SELECT l.active, l.deleted, l.state, lane_is_open(l) AS open, l.hold_until AS "holdUntil", l.probe_at AS "probeAt", lane_permits(l) AS permits,
   l.permits_at AS "permitsAt", l.failing_since AS "failingSince", l.warned, l.warned_for AS "warnedFor", l.last_error AS "lastError",
   l.epoch, coalesce(l.tenant_held_until > now(), false) AS suspended,
-  CASE WHEN l.tenant_held_until <= now() THEN l.tenant_held_until END AS "restedUntil", l.failures_in_a_row AS failures, l.watched, s.host, s.disable_after_days AS "disableAfterDays", now()::timestamptz(3) AS now,
+  greatest(CASE WHEN l.tenant_held_until <= now() THEN l.tenant_held_until END,
+    CASE WHEN l.host_held_until <= now() THEN l.host_held_until END) AS "restedUntil",
+  coalesce(l.host_held_until > now(), false) AS "hostHeld",
+  CASE WHEN l.host_held_until > now() AND isfinite(l.host_held_until) THEN l.host_held_until END AS "hostHeldUntil", l.failures_in_a_row AS failures, l.watched, s.host, s.disable_after_days AS "disableAfterDays", now()::timestamptz(3) AS now,
   (SELECT count(*)::int FROM (
      SELECT 1 FROM deliveries d
      WHERE d.subscription_id = l.subscription_id AND d.status IN ('pending', 'retrying') LIMIT ${MOST_WAITING}
@@ -36,6 +39,9 @@ SELECT tenant_id AS "tenantId", subscription_id AS "entityId" FROM lanes
 WHERE watched AND subscription_id > $1 ORDER BY subscription_id LIMIT $2`;
 
 const MINE = 'subscription_id = $1 AND tenant_id = $2 AND active AND NOT deleted';
+
+// What an operator holds for all tenants is not opened for one of them.
+const NOT_KEPT = 'coalesce(greatest(tenant_held_until, host_held_until) <= now(), true)';
 
 /** SQL of endpoints' recoveries; every function runs on the caller's connection. */
 export function createRecoveryStore() {
@@ -105,7 +111,7 @@ export function createRecoveryStore() {
       change(
         unit,
         `UPDATE lanes SET hold_until = NULL, probe_at = CASE WHEN state = 'down' THEN now() END, epoch = epoch + 1, ${PACED}, updated_at = now()
-         WHERE ${MINE} AND NOT lane_is_open(lanes)`,
+         WHERE ${MINE} AND ${NOT_KEPT} AND NOT lane_is_open(lanes)`,
         [subscriptionId, tenantId],
       ),
 
@@ -115,7 +121,7 @@ export function createRecoveryStore() {
         unit,
         `UPDATE lanes SET state = 'open', hold_until = NULL, probe_at = NULL, probe_step = 0, failures_in_a_row = 0, failing_deliveries = '{}',
            epoch = epoch + 1, ${PACED}, updated_at = now()
-         WHERE ${MINE} AND (state <> 'open' OR hold_until IS NOT NULL)`,
+         WHERE ${MINE} AND ${NOT_KEPT} AND (state <> 'open' OR hold_until IS NOT NULL)`,
         [subscriptionId, tenantId],
       ),
 

@@ -20,6 +20,7 @@ export type Subscription = Omit<
   readonly lane: {
     readonly state: LaneRow['state'];
     readonly holdUntil: Date | null;
+    readonly heldBy: LaneRow['held_by'];
     readonly failingSince: Date | null;
     readonly waiting: number;
   };
@@ -69,6 +70,7 @@ export function createSubscriptionReader({
       lane: {
         state: lane.state,
         holdUntil: lane.hold_until,
+        heldBy: lane.held_by,
         failingSince: lane.failing_since,
         waiting: lane.waiting,
       },

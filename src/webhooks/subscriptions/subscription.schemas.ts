@@ -124,6 +124,10 @@ export const subscriptionSchema = z
       .object({
         state: z.enum(['open', 'held', 'down']),
         hold_until: timestamp.nullable(),
+        held_by: z.enum(['operator', 'endpoint']).nullable().meta({
+          description:
+            'Who has it held: the endpoint by Retry-After, or the operator of this service, for all who send to this host; the latter ends with neither a retry nor another path.',
+        }),
         failing_since: timestamp.nullable(),
         waiting: z.int().min(0),
       })
@@ -205,6 +209,7 @@ export function presentSubscription(subscription: Subscription): z.input<typeof 
     lane: {
       state: lane.state,
       hold_until: lane.holdUntil?.toISOString() ?? null,
+      held_by: lane.heldBy,
       failing_since: lane.failingSince?.toISOString() ?? null,
       waiting: lane.waiting,
     },

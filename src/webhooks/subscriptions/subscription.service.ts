@@ -11,6 +11,7 @@ import { findEventType } from '../../events/catalogue.ts';
 import type { EventService, JsonObject } from '../../events/event.service.ts';
 import type { RetryPolicy } from '../deliveries/retry-schedule.ts';
 import type { Network } from '../egress/address-rules.ts';
+import type { HostHoldService } from '../lanes/host-hold.service.ts';
 import type { LaneService } from '../lanes/lane.service.ts';
 import { createSubscriptionReader, type Subscription, unknownSubscription } from './subscription.reader.ts';
 import type { SubscriptionSealing } from './subscription.sealing.ts';
@@ -67,6 +68,7 @@ export function createSubscriptionService({
   store,
   database,
   lanes,
+  hostHolds,
   sealing,
   deliveries,
   audit,
@@ -76,6 +78,7 @@ export function createSubscriptionService({
   store: SubscriptionStore;
   database: Pick<Database, 'transaction' | 'query'>;
   lanes: LaneService;
+  hostHolds: Pick<HostHoldService, 'follow'>;
   sealing: SubscriptionSealing;
   deliveries: {
     cancelUntried(
@@ -145,6 +148,8 @@ export function createSubscriptionService({
     database.transaction(context, async (transaction) => {
       const before = await lock(transaction, context, id);
       const row = await store.update(transaction, id, toChanges(before, patch));
+      // Before the lane: the order in which an operator's hold takes both.
+      if (row.host !== before.host) await hostHolds.follow(transaction, id, row.host);
       const flag =
         patch.active === undefined
           ? { changed: false }
@@ -214,6 +219,7 @@ export function createSubscriptionService({
           active: input.active ?? true,
           rate: row.rateLimit,
         });
+        await hostHolds.follow(transaction, id, host);
         await record(transaction, context, 'created', row);
         return { subscription: await reader.show({ ...context, transaction }, row), secret: generated };
       });

@@ -50,7 +50,7 @@ describe('POST /api/v1/webhooks', () => {
       disable_after_days: 14,
       disabled_reason: null,
       secret_overlap_ends_at: null,
-      lane: { state: 'open', hold_until: null, failing_since: null, waiting: 0 },
+      lane: { state: 'open', hold_until: null, held_by: null, failing_since: null, waiting: 0 },
       created_at: expect.any(String),
       updated_at: expect.any(String),
     });

@@ -1,0 +1,40 @@
+// Hosts to which an operator lets nothing be sent, whoever subscribes.
+
+export const hostHolds = `
+-- The name of a host without its port.
+CREATE FUNCTION host_name(host text) RETURNS text LANGUAGE sql IMMUTABLE AS $function$
+  SELECT regexp_replace(host, ':[0-9]+$', '')
+$function$;
+CREATE INDEX subscriptions_by_host ON subscriptions (host_name(host), id) WHERE deleted_at IS NULL;
+
+-- host: a name, for all its ports, or a name with a port. until: 'infinity' while nobody can say; a hold that is over stays, as the end of
+-- the latest. Whoever adds or changes one holds the advisory lock of the host's name, and whoever points a subscription to it shares that.
+CREATE TABLE host_holds (
+  host text PRIMARY KEY,
+  until timestamptz NOT NULL,
+  reason text NOT NULL,
+  operator text NOT NULL,
+  held_at timestamptz(3) NOT NULL DEFAULT now()
+);
+
+-- Until when nothing may be sent to this host; null when it was never held.
+CREATE FUNCTION host_hold_end(of_host text) RETURNS timestamptz LANGUAGE sql STABLE AS $function$
+  SELECT max(until) FROM host_holds WHERE host IN (of_host, host_name(of_host))
+$function$;
+
+-- host_held_until: host_hold_end of the subscription's host, kept in the lane so that whoever looks at a lane reads one row.
+ALTER TABLE lanes ADD COLUMN host_held_until timestamptz;
+
+CREATE OR REPLACE FUNCTION lane_is_open(lane lanes) RETURNS boolean LANGUAGE sql STABLE AS $function$
+  SELECT lane.active AND NOT lane.deleted
+    AND coalesce(greatest(lane.hold_until, lane.tenant_held_until, lane.host_held_until) <= now(), true)
+    AND (lane.state <> 'down' OR lane.probe_at <= now())
+$function$;
+
+-- When a closed lane opens by itself, null when it is open or nobody can say.
+CREATE OR REPLACE FUNCTION lane_opens_at(lane lanes) RETURNS timestamptz LANGUAGE sql STABLE AS $function$
+  SELECT CASE WHEN lane.active AND NOT lane.deleted AND NOT lane_is_open(lane)
+    THEN nullif(greatest(lane.hold_until, lane.tenant_held_until, lane.host_held_until,
+      CASE WHEN lane.state = 'down' THEN lane.probe_at END), 'infinity') END
+$function$;
+`;

@@ -1,0 +1,222 @@
+// A host that an operator holds: no attempt to it begins after the commit, whatever a tenant does; nothing is lost when it ends.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { HoldLength } from '../../src/webhooks/lanes/host-hold.ts';
+import { createTenantContext } from '../events/fixture.ts';
+import { createOperatorRooms, type OperatorRooms } from '../operators/operator-rooms.ts';
+import { eventually } from './delivery-engine.ts';
+import { createEndpointEngine, type EndpointEngine } from './endpoint-engine.ts';
+import { startScriptedReceiver } from './scripted-receiver.ts';
+
+const INTENT = { operator: 'jo', reason: 'asked by the receiver' };
+
+describe.each(['all', 'retries'] as const)('a held host, with DELIVERY_WORKFLOWS=%s', (mode) => {
+  let engine: EndpointEngine;
+  let rooms: OperatorRooms;
+  beforeAll(async () => {
+    engine = await createEndpointEngine(mode);
+    rooms = createOperatorRooms(engine.database, engine.notifier);
+    await engine.startProcess();
+    engine.startRunner();
+  });
+  afterAll(() => engine?.close());
+  afterEach(() => release());
+
+  const hold = (length: HoldLength = 'released', host = engine.receiver.host) =>
+    rooms.hosts.hold(INTENT, host, length);
+  const release = () => rooms.hosts.release(INTENT, engine.receiver.host);
+  const at = (path: string) => engine.receiver.received.filter((request) => request.path.startsWith(path));
+  const laneOf = async (id: string) => (await engine.subscriptions.get(engine.context, id)).lane;
+
+  it('gets nothing of any tenant, says why, and gets everything from the oldest when it is released', async () => {
+    const other = await createTenantContext(engine.database);
+    const mine = await engine.subscribe();
+    const theirs = await engine.subscribe({ tenant: other });
+    expect(await hold()).toMatchObject({ changed: true });
+    const ids = [...(await engine.publish(mine.id)), ...(await engine.publish(mine.id, 29))];
+    const [foreign = ''] = await engine.publish(theirs.id, 1, other);
+    await sleep(700);
+    expect([...at(mine.path), ...at(theirs.path)]).toEqual([]);
+    expect((await engine.deliveries.get(engine.context, ids[0] ?? '')).status).toBe('held');
+    expect(await laneOf(mine.id)).toMatchObject({ state: 'held', holdUntil: null, heldBy: 'operator' });
+    const state = await engine.waitsFor(mine.id, 'hold');
+    expect(state).toMatchObject({ state: 'held', heldBy: 'operator', opensAt: null });
+    await release();
+    for (const id of [...ids, foreign]) expect(await engine.ended(id)).toMatchObject({ status: 'delivered' });
+    expect(at(mine.path).map(({ deliveryId }) => deliveryId)).toHaveLength(30);
+    expect(at(mine.path)[0]?.deliveryId).toBe(ids[0]);
+    await eventually(async () => !(await engine.lane(mine.id)).watched, 'its actor to let go');
+  });
+
+  it('is not opened by a retry, another path, an activation, or an operator who opens the endpoint', async () => {
+    const { id, path } = await engine.subscribe({ delaysMs: [300, 300, 300] });
+    const name = { tenantId: engine.context.tenant.id, subscriptionId: id };
+    engine.receiver.answer(path, (_, count) => ({ status: count === 1 ? 500 : 200 }));
+    const [delivery = ''] = await engine.publish(id);
+    await eventually(async () => (await engine.delivery(delivery)).attempt_count === 1, 'the first record');
+    await hold();
+    await eventually(async () => (await engine.delivery(delivery)).waiting_epoch !== null, 'its wait');
+    await engine.deliveries.retry(engine.context, delivery);
+    await engine.subscriptions.update(engine.context, id, { url: `${engine.receiver.url}${path}?moved` });
+    await engine.subscriptions.update(engine.context, id, { active: false });
+    await engine.subscriptions.update(engine.context, id, { active: true });
+    await engine.subscriptions.sendTest(engine.context, id);
+    for (const kind of ['release', 'probe'] as const)
+      await expect(engine.recoveries.operate(name, { kind })).rejects.toMatchObject({ code: 'conflict' });
+    await expect(rooms.hosts.retry(INTENT, engine.receiver.host)).rejects.toMatchObject({ code: 'conflict' });
+    await sleep(1_000);
+    expect(at(path)).toHaveLength(1);
+    await release();
+    expect(await engine.ended(delivery)).toMatchObject({ status: 'delivered', attempt_count: 2 });
+    await eventually(() => at(path).length === 3, 'the test delivery');
+  });
+
+  it('opens by itself when its time has come', async () => {
+    const { id, path } = await engine.subscribe();
+    await hold({ seconds: 2 });
+    const { holdUntil, heldBy } = await laneOf(id);
+    expect(heldBy).toBe('operator');
+    const [delivery = ''] = await engine.publish(id);
+    expect(await engine.ended(delivery)).toMatchObject({ status: 'delivered' });
+    const [attempt] = await engine.attempts(delivery);
+    expect(attempt?.started_at.getTime()).toBeGreaterThanOrEqual(holdUntil?.getTime() ?? Number.NaN);
+    expect(at(path)).toHaveLength(1);
+    expect(await rooms.hosts.list()).toEqual([]);
+    expect(await laneOf(id)).toMatchObject({ state: 'open', heldBy: null });
+  });
+
+  it('lets an attempt under way finish, and its failure wait', async () => {
+    const { id, path } = await engine.subscribe({ delaysMs: [10, 10] });
+    let answer: (status: number) => void = () => undefined;
+    const answered = new Promise<number>((resolve) => {
+      answer = resolve;
+    });
+    engine.receiver.answer(path, async (_, count) => ({ status: count === 1 ? await answered : 200 }));
+    const [delivery = ''] = await engine.publish(id);
+    await eventually(() => at(path).length === 1, 'the attempt');
+    await hold();
+    answer(500);
+    await eventually(async () => (await engine.delivery(delivery)).attempt_count === 1, 'its record');
+    await sleep(500);
+    expect(at(path)).toHaveLength(1);
+    await release();
+    expect(await engine.ended(delivery)).toMatchObject({ status: 'delivered', attempt_count: 2 });
+  });
+
+  it('is held for who comes to it later, and not for who leaves it', async () => {
+    const elsewhere = await startScriptedReceiver();
+    try {
+      const leaving = await engine.subscribe();
+      const coming = await engine.subscribe({ url: `${elsewhere.url}/coming` });
+      await hold();
+      const late = await engine.subscribe();
+      await engine.subscriptions.update(engine.context, leaving.id, { url: `${elsewhere.url}/leaving` });
+      await engine.subscriptions.update(engine.context, coming.id, {
+        url: `${engine.receiver.url}/coming`,
+        active: true,
+      });
+      const [left = ''] = await engine.publish(leaving.id);
+      const [came = ''] = await engine.publish(coming.id);
+      const [made = ''] = await engine.publish(late.id);
+      expect(await engine.ended(left)).toMatchObject({ status: 'delivered' });
+      await sleep(500);
+      expect([...at('/coming'), ...at(late.path), ...elsewhere.of('/coming')]).toEqual([]);
+      await release();
+      for (const id of [came, made]) expect(await engine.ended(id)).toMatchObject({ status: 'delivered' });
+    } finally {
+      await elsewhere.close();
+    }
+  });
+
+  it('is held for who comes to it in the same moment, whichever is first', async () => {
+    const elsewhere = await startScriptedReceiver();
+    try {
+      const subscriptions = await Promise.all(
+        Array.from({ length: 8 }, () => engine.subscribe({ url: `${elsewhere.url}/crowd` })),
+      );
+      const paths = subscriptions.map((_, index) => `/crowd-${mode}-${index}`);
+      await Promise.all([
+        ...subscriptions.map(({ id }, index) =>
+          engine.subscriptions.update(engine.context, id, { url: `${engine.receiver.url}${paths[index]}` }),
+        ),
+        hold(),
+      ]);
+      const made = await Promise.all(subscriptions.map(({ id }) => engine.publish(id)));
+      await sleep(700);
+      expect(at(`/crowd-${mode}`)).toEqual([]);
+      await release();
+      for (const [id = ''] of made) expect(await engine.ended(id)).toMatchObject({ status: 'delivered' });
+    } finally {
+      await elsewhere.close();
+    }
+  });
+
+  it('drops what is canceled, and what is of a deleted subscription', async () => {
+    const kept = await engine.subscribe();
+    const gone = await engine.subscribe();
+    await hold();
+    const [first = '', second = ''] = await engine.publish(kept.id, 2);
+    const [third = ''] = await engine.publish(gone.id);
+    await engine.deliveries.cancel(engine.context, first);
+    await engine.subscriptions.remove(engine.context, gone.id);
+    await release();
+    expect(await engine.ended(second)).toMatchObject({ status: 'delivered' });
+    await sleep(300);
+    expect((await engine.delivery(first)).status).toBe('canceled');
+    expect((await engine.delivery(third)).status).toBe('canceled');
+    expect([...at(kept.path), ...at(gone.path)]).toHaveLength(1);
+  });
+
+  it('keeps what the endpoint asked for by itself', async () => {
+    const { id, path } = await engine.subscribe({ delaysMs: [60_000] });
+    engine.receiver.answer(path, () => ({ status: 503, headers: { 'retry-after': '3600' } }));
+    const [delivery = ''] = await engine.publish(id);
+    await eventually(async () => (await engine.delivery(delivery)).attempt_count === 1, 'the first record');
+    await hold();
+    await release();
+    expect(await laneOf(id)).toMatchObject({ state: 'held', heldBy: 'endpoint' });
+  });
+
+  it('is one host: by its name with all its ports, with a port only that', async () => {
+    const elsewhere = await startScriptedReceiver();
+    try {
+      const near = await engine.subscribe();
+      const far = await engine.subscribe({ url: `${elsewhere.url}/far` });
+      await hold('released', elsewhere.host);
+      expect([(await laneOf(near.id)).heldBy, (await laneOf(far.id)).heldBy]).toEqual([null, 'operator']);
+      await hold('released', '127.0.0.1');
+      expect([(await laneOf(near.id)).heldBy, (await laneOf(far.id)).heldBy]).toEqual([
+        'operator',
+        'operator',
+      ]);
+      await rooms.hosts.release(INTENT, '127.0.0.1');
+      expect([(await laneOf(near.id)).heldBy, (await laneOf(far.id)).heldBy]).toEqual([null, 'operator']);
+      await rooms.hosts.release(INTENT, elsewhere.host);
+      expect((await laneOf(far.id)).heldBy).toBe(null);
+    } finally {
+      await elsewhere.close();
+    }
+  });
+
+  it('that fails and is mended gets what waits for a time or for a probe at once, when an operator says so', async () => {
+    const down = await engine.subscribe({ delaysMs: [3_600_000] });
+    const waiting = await engine.subscribe({ delaysMs: [3_600_000] });
+    for (const { path } of [down, waiting]) engine.receiver.answer(path, () => ({ status: 500 }));
+    const ids = [...(await engine.publish(down.id, 12)), ...(await engine.publish(waiting.id, 2))];
+    await eventually(async () => (await engine.lane(down.id)).state === 'down', 'the outage');
+    for (const id of ids.slice(-2))
+      await eventually(async () => (await engine.delivery(id)).status === 'retrying', 'a first failure');
+    const failing = await rooms.hosts.listFailing({ errorClass: 'http', limit: 10 });
+    expect(failing.find(({ host }) => host === engine.receiver.host)).toMatchObject({
+      class: 'http',
+      lastError: 'http:500',
+      tenants: 1,
+    });
+    for (const { path } of [down, waiting]) engine.receiver.answer(path, () => ({ status: 200 }));
+    const { changed, deliveries } = await rooms.hosts.retry(INTENT, engine.receiver.host);
+    expect(changed).toBe(true);
+    expect(deliveries).toBeGreaterThan(0);
+    for (const id of ids) expect(await engine.ended(id)).toMatchObject({ status: 'delivered' });
+    expect((await rooms.hosts.retry(INTENT, '192.0.2.200')).changed).toBe(false);
+  });
+});
