@@ -3,6 +3,7 @@ import { createAgentKeyRotationActivities } from './agent-key-rotation.ts';
 import { createAnchorVerificationActivities } from './anchor-verification.ts';
 import { createBulkRecoveryActivities } from './bulk-recovery.ts';
 import { createChallengeExpiryActivities } from './challenge-expiry.ts';
+import { createDelegationExpiryActivities } from './delegation-expiry.ts';
 import { createEndpointRecoveryActivities } from './endpoint-recovery.ts';
 import { createIssuerKeyRotationActivities } from './issuer-key-rotation.ts';
 import { createRetentionActivities } from './retention.ts';
@@ -18,6 +19,7 @@ export function createActivities(
     Parameters<typeof createEndpointRecoveryActivities>[0] &
     Parameters<typeof createChallengeExpiryActivities>[0] &
     Parameters<typeof createIssuerKeyRotationActivities>[0] &
+    Parameters<typeof createDelegationExpiryActivities>[0] &
     Parameters<typeof createRetentionActivities>[0],
 ) {
   return {
@@ -29,6 +31,7 @@ export function createActivities(
     ...createEndpointRecoveryActivities(services),
     ...createChallengeExpiryActivities(services),
     ...createIssuerKeyRotationActivities(services),
+    ...createDelegationExpiryActivities(services),
     ...createRetentionActivities(services),
   };
 }

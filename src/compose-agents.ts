@@ -4,6 +4,7 @@ import { createAgentStore } from './agents/agent.store.ts';
 import type { AuditService } from './audit/audit.service.ts';
 import type { SignatureVerifier } from './crypto/verify-signature.node.ts';
 import type { Database } from './database/database.ts';
+import { createDelegationExpiryStore } from './delegations/delegation-expiry.store.ts';
 import type { EventService } from './events/event.service.ts';
 import { createKeyService } from './keys/key.service.ts';
 import { createKeyStore } from './keys/key.store.ts';
@@ -52,6 +53,7 @@ export function composeAgents({
     tokens,
     releaseKeys: keyStore.release,
     revokeAnchors,
+    tellDelegations: createDelegationExpiryStore().tellOfAgent,
   });
   const progress = createRotationProgressService({ store, audit, commands });
   const keys = createKeyService({

@@ -5,6 +5,7 @@ import { composeCore } from './compose.ts';
 import type { Config } from './config.ts';
 import { newId } from './database/ids.ts';
 import { pendingMigrations } from './database/migrate.ts';
+import { createDelegationExpiryStore } from './delegations/delegation-expiry.store.ts';
 import { createAccountsCheck } from './doctor/accounts.check.ts';
 import { createDeliveryWorkflowCheck } from './doctor/delivery-workflows.check.ts';
 import { createDoctorService } from './doctor/doctor.service.ts';
@@ -56,6 +57,7 @@ export function composeDoctor(config: Config, logger: Logger) {
     bulkRecovery: createBulkRecoveryStore().listExpectedWorkflows,
     webhookSecretRotation: createSigningSecretStore().listExpectedWorkflows,
     issuerKeyRotation: createKeyScheduleStore().listExpectedWorkflows,
+    delegationExpiry: createDelegationExpiryStore().listExpectedWorkflows,
   };
 
   let reached: Promise<void> | undefined;

@@ -17,13 +17,12 @@ import { createChallengeStore } from './challenges/challenge.store.ts';
 import { type Core, composeCore } from './compose.ts';
 import { composeAgents } from './compose-agents.ts';
 import { composeAnchors } from './compose-anchors.ts';
+import { composeDelegations } from './compose-delegations.ts';
 import { composeExchange } from './compose-exchange.ts';
 import { composeTokens } from './compose-tokens.ts';
 import { type Config, loadConfig } from './config.ts';
 import { createSignatureVerifier } from './crypto/verify-signature.node.ts';
 import { createDelegationRoutes } from './delegations/delegation.routes.ts';
-import { createDelegationService } from './delegations/delegation.service.ts';
-import { createDelegationStore } from './delegations/delegation.store.ts';
 import { createEnrollmentRoutes } from './enrollments/enrollment.routes.ts';
 import { createEnrollmentService } from './enrollments/enrollment.service.ts';
 import { createEnrollmentStore } from './enrollments/enrollment.store.ts';
@@ -130,14 +129,7 @@ export function composeRoutes(config: Config, core: Core, logger: Logger) {
     store: createAuditReadingStore(),
     checkpoints: createCheckpointStore(),
   });
-  const delegations = createDelegationService({
-    store: createDelegationStore(),
-    database,
-    agents,
-    audit,
-    events,
-    tokens: core.revocations,
-  });
+  const delegations = composeDelegations({ ...core, agents });
   const { exchange, trustedIssuers, ...foreignKeys } = composeExchange(config, core, {
     authentication,
     delegations,

@@ -9,6 +9,7 @@ import { createExpiryStore } from './challenges/expiry.store.ts';
 import type { Core } from './compose.ts';
 import { composeAgents } from './compose-agents.ts';
 import { composeAnchorChecks } from './compose-anchors.ts';
+import { composeDelegationExpiry } from './compose-delegations.ts';
 import type { Config } from './config.ts';
 import { createSignatureVerifier } from './crypto/verify-signature.node.ts';
 import { createIssuerRotationService } from './issuer/issuer-rotation.service.ts';
@@ -68,6 +69,7 @@ export function composeWorkflows(
     tenants,
     issuerKeys: core.issuerKeys,
   });
+  const delegationExpiry = composeDelegationExpiry({ ...core, agents });
   const commands = createWorkflowCommandRunner({
     database,
     store: createWorkflowCommandStore(),
@@ -83,6 +85,7 @@ export function composeWorkflows(
         core.signingSecrets.describe({ tenantId, subscriptionId: id }),
       endpointRecovery: ({ tenantId, id }) => recovery.describe({ tenantId, subscriptionId: id }),
       issuerKeyRotation: ({ tenantId }) => issuerRotation.describe({ tenantId }),
+      delegationExpiry: delegationExpiry.describe,
     },
     onFailure,
   });
@@ -99,6 +102,7 @@ export function composeWorkflows(
     anchorChecks,
     recovery,
     issuerRotation,
+    delegationExpiry,
     challengeExpiry,
     expiryKeeper,
     entities,

@@ -24,6 +24,9 @@ export function isHistoryLong(): boolean {
 
 /** Checks the reason that an operator gives with an update. @throws Error, which refuses the update */
 export function checkReason(reason?: unknown): void {
-  if (reason !== undefined && (typeof reason !== 'string' || reason.length > LONGEST_REASON))
-    throw new Error(`The reason must be a text of at most ${LONGEST_REASON} characters.`);
+  if (reason === undefined) return;
+  if (typeof reason !== 'string' || reason.length > LONGEST_REASON || /\p{C}/u.test(reason))
+    throw new Error(
+      `The reason must be a text of at most ${LONGEST_REASON} characters, without control characters.`,
+    );
 }

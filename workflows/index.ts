@@ -3,6 +3,7 @@ export { agentKeyRotation } from './agent-key-rotation.ts';
 export { anchorVerification } from './anchor-verification.ts';
 export { bulkRecovery } from './bulk-recovery.ts';
 export { challengeExpiry } from './challenge-expiry.ts';
+export { delegationExpiry } from './delegation-expiry.ts';
 export { endpointRecovery } from './endpoint-recovery.ts';
 export { issuerKeyRotation } from './issuer-key-rotation.ts';
 export { retention } from './retention.ts';

@@ -48,6 +48,7 @@ const AUDITED: Readonly<Record<Verb, string>> = {
  * @param tokens ends tokens, and accepts new ones again
  * @param releaseKeys removes the unrevoked keys of a deleted agent, so that their owner may register them again
  * @param revokeAnchors revokes the pending and verified anchors of a deleted agent
+ * @param tellDelegations tells the workflows of a deleted agent's delegations, which end with it
  */
 export function createAgentService({
   store,
@@ -57,6 +58,7 @@ export function createAgentService({
   tokens,
   releaseKeys,
   revokeAnchors,
+  tellDelegations,
 }: {
   store: AgentStore;
   database: Pick<Database, 'transaction' | 'query'>;
@@ -65,6 +67,7 @@ export function createAgentService({
   tokens: Pick<TokenService, 'revokeTokensOfAgent' | 'admitTokensOfAgent'>;
   releaseKeys: (transaction: Transaction, agentId: string) => Promise<void>;
   revokeAnchors: (transaction: Transaction, agentId: string) => Promise<void>;
+  tellDelegations: (transaction: Transaction, agentId: string) => Promise<void>;
 }) {
   async function assess(context: RequestContext, agents: readonly AgentRecord[]): Promise<Agent[]> {
     if (agents.length === 0) return [];
@@ -212,6 +215,7 @@ export function createAgentService({
         await store.markDeleted(transaction, id);
         await releaseKeys(transaction, id);
         await revokeAnchors(transaction, id);
+        await tellDelegations(transaction, id);
         await tokens.revokeTokensOfAgent(transaction, agent, 'agent_deleted');
         await record(transaction, context, 'deleted', agent);
       }),

@@ -26,6 +26,7 @@ import { tenantSuspension } from './migrations/0020-tenant-suspension.ts';
 import { issuerKeySchedule } from './migrations/0021-issuer-keys.ts';
 import { traces } from './migrations/0022-traces.ts';
 import { hostHolds } from './migrations/0023-host-holds.ts';
+import { delegationExpiry } from './migrations/0024-delegation-expiry.ts';
 import { ensurePartitions } from './partitions.ts';
 
 /** In order, for ever: an entry is never edited once it was released. */
@@ -53,6 +54,7 @@ const MIGRATIONS = [
   { name: '0021-issuer-keys', sql: issuerKeySchedule },
   { name: '0022-traces', sql: traces },
   { name: '0023-host-holds', sql: hostHolds },
+  { name: '0024-delegation-expiry', sql: delegationExpiry },
 ] as const;
 
 /** Any constant: the advisory lock that lets one migration run at a time. */

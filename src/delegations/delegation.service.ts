@@ -1,4 +1,4 @@
-// Delegations of users to agents. That one has expired is never written anywhere: whoever reads it sees it at that moment.
+// Delegations of users to agents. Whether one has expired is seen at the moment of reading; that it is written down afterwards changes nothing.
 import type { AgentService } from '../agents/agent.service.ts';
 import type { AuditService } from '../audit/audit.service.ts';
 import { canonicalizeScopes } from '../challenges/scope-hash.ts';
@@ -9,6 +9,7 @@ import type { Page, PageRequest } from '../database/page.ts';
 import type { Transaction, Unit } from '../database/transaction.ts';
 import { invalidField, ServiceError } from '../errors/service-error.ts';
 import type { EventService } from '../events/event.service.ts';
+import type { WorkflowCommandService } from '../temporal/workflow-command.service.ts';
 import type { RevocationService } from '../tokens/revocation.service.ts';
 import type { DelegationFilters, DelegationStore } from './delegation.store.ts';
 import {
@@ -29,6 +30,8 @@ export type NewDelegation = {
   readonly expiresAt: Date;
 };
 
+type Joined = RequestContext & { readonly transaction: Transaction };
+
 /** Delegations of a tenant. Source: Specification, "Anchor and delegation", "Token exchange"; RFC 8693. */
 export function createDelegationService({
   store,
@@ -37,6 +40,7 @@ export function createDelegationService({
   audit,
   events,
   tokens,
+  commands,
 }: {
   store: DelegationStore;
   database: Pick<Database, 'transaction' | 'query'>;
@@ -45,6 +49,7 @@ export function createDelegationService({
   events: Pick<EventService, 'emit'>;
   /** Ends tokens. */
   tokens: Pick<RevocationService, 'endPrincipal'>;
+  commands: Pick<WorkflowCommandService, 'add'>;
 }) {
   async function checkAgent(
     transaction: Transaction,
@@ -65,6 +70,48 @@ export function createDelegationService({
     if (delegation === undefined)
       throw new ServiceError('not_found', { detail: 'There is no delegation with this id.' });
     return delegation;
+  }
+
+  const tellWorkflow = (transaction: Transaction, tenantId: string, id: string): Promise<void> =>
+    commands.add(transaction, [{ tenantId, workflow: 'delegationExpiry', entityId: id }]);
+
+  const withLock = (
+    context: RequestContext,
+    id: string,
+    work: (joined: Joined, found: Delegation, lock: { isOpen: boolean }) => Promise<Delegation>,
+  ): Promise<Delegation> =>
+    database.transaction(context, async (transaction) => {
+      const joined = { ...context, transaction };
+      const lock = await store.lock(transaction, context.tenant.id, id);
+      return work(joined, await read(joined, id), { isOpen: lock?.isOpen ?? false });
+    });
+
+  async function revoke(context: Joined, found: Delegation, reason: string | undefined): Promise<void> {
+    const { tenant, transaction } = context;
+    const { id, agentId, subject, scopes } = found;
+    await store.markRevoked(transaction, id, reason ?? null);
+    await tokens.endPrincipal(transaction, tenant.id, id);
+    const data = { agent_id: agentId, subject_id: subjectId(tenant.id, subject) };
+    await audit.append(transaction, context, [
+      {
+        action: 'delegation.revoked',
+        outcome: 'success',
+        target: { type: 'delegation', id },
+        data: reason === undefined ? data : { ...data, reason },
+      },
+    ]);
+    await events.emit(transaction, context, [
+      {
+        type: 'admin.delegation.revoked',
+        data: {
+          delegation_id: id,
+          ...data,
+          subject: { ...subject },
+          scopes: [...scopes],
+          reason: reason ?? null,
+        },
+      },
+    ]);
   }
 
   return {
@@ -94,6 +141,7 @@ export function createDelegationService({
             data: { agent_id: agentId, subject_id: subjectId(tenant.id, subject), scopes, audience },
           },
         ]);
+        await tellWorkflow(transaction, tenant.id, id);
         return read({ ...context, transaction }, id);
       }),
 
@@ -114,36 +162,20 @@ export function createDelegationService({
      * Emits `admin.delegation.revoked`. @param reason for people @throws ServiceError `not_found`
      */
     revoke: (context: RequestContext, id: string, reason?: string | undefined): Promise<Delegation> =>
-      database.transaction(context, async (transaction) => {
-        const { tenant } = context;
-        const joined = { ...context, transaction };
-        await store.lock(transaction, tenant.id, id);
-        const found = await read(joined, id);
+      withLock(context, id, async (joined, found, { isOpen }) => {
         if (found.status === 'revoked') return found;
-        await store.markRevoked(transaction, id, reason ?? null);
-        await tokens.endPrincipal(transaction, tenant.id, id);
-        const { agentId, subject, scopes } = found;
-        const data = { agent_id: agentId, subject_id: subjectId(tenant.id, subject) };
-        await audit.append(transaction, context, [
-          {
-            action: 'delegation.revoked',
-            outcome: 'success',
-            target: { type: 'delegation', id },
-            data: reason === undefined ? data : { ...data, reason },
-          },
-        ]);
-        await events.emit(transaction, context, [
-          {
-            type: 'admin.delegation.revoked',
-            data: {
-              delegation_id: id,
-              ...data,
-              subject: { ...subject },
-              scopes: [...scopes],
-              reason: reason ?? null,
-            },
-          },
-        ]);
+        await revoke(joined, found, reason);
+        // The workflow of one whose end is written down has ended.
+        if (isOpen) await tellWorkflow(joined.transaction, found.tenantId, id);
+        return read(joined, id);
+      }),
+
+    /** The same for an active one only, by its workflow, which is not told again. @throws ServiceError `not_found`, `conflict` */
+    revokeActive: (context: RequestContext, id: string, reason?: string | undefined): Promise<Delegation> =>
+      withLock(context, id, async (joined, found) => {
+        if (found.status !== 'active')
+          throw new ServiceError('conflict', { detail: `The delegation is ${found.status}.` });
+        await revoke(joined, found, reason);
         return read(joined, id);
       }),
 

@@ -113,13 +113,17 @@ export function createDelegationStore() {
       return toPage(rows.map(readDelegation), limit);
     },
 
-    /** Locks a delegation until the transaction ends, exchanges under way included. @returns whether there is one */
-    lock: async (unit: Unit, tenantId: string, id: string): Promise<boolean> => {
-      const { rows } = await unit.query<{ id: string }>(
-        'SELECT id FROM delegations WHERE tenant_id = $1 AND id = $2 FOR UPDATE',
+    /**
+     * Locks a delegation until the transaction ends, exchanges under way included.
+     * @returns undefined when there is none; `isOpen`: neither revoked nor is its end written down
+     */
+    lock: async (unit: Unit, tenantId: string, id: string): Promise<{ isOpen: boolean } | undefined> => {
+      const { rows } = await unit.query<{ isOpen: boolean }>(
+        `SELECT revoked_at IS NULL AND expired_at IS NULL AS "isOpen" FROM delegations
+         WHERE tenant_id = $1 AND id = $2 FOR UPDATE`,
         [tenantId, id],
       );
-      return rows.length > 0;
+      return rows[0];
     },
 
     /** Revokes a delegation that the transaction has locked. */

@@ -69,6 +69,7 @@ const ENTITY_WORKFLOWS = {
   endpointRecovery: 'endpoint/',
   bulkRecovery: 'recover/',
   webhookSecretRotation: 'secret-rotation/',
+  delegationExpiry: 'delegation/',
   anchorVerification: 'anchor/',
   issuerKeyRotation: 'issuer-keys/',
 } as const;

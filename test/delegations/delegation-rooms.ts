@@ -1,10 +1,11 @@
 // Delegations and trusted issuers wired for real beside agents and tokens, over one database.
+import { composeDelegationExpiry, composeDelegations } from '../../src/compose-delegations.ts';
 import type { Database } from '../../src/database/database.ts';
 import { createDelegationRoutes } from '../../src/delegations/delegation.routes.ts';
-import { createDelegationService } from '../../src/delegations/delegation.service.ts';
-import { createDelegationStore } from '../../src/delegations/delegation.store.ts';
 import { createEventService } from '../../src/events/event.service.ts';
 import { createEventStore } from '../../src/events/event.store.ts';
+import { createWorkflowCommandService } from '../../src/temporal/workflow-command.service.ts';
+import { createWorkflowCommandStore } from '../../src/temporal/workflow-command.store.ts';
 import { createTrustedIssuerRoutes } from '../../src/trusted-issuers/trusted-issuer.routes.ts';
 import { createTrustedIssuerService } from '../../src/trusted-issuers/trusted-issuer.service.ts';
 import { createTrustedIssuerStore } from '../../src/trusted-issuers/trusted-issuer.store.ts';
@@ -23,14 +24,10 @@ export function createDelegationRooms(
   const rooms = createRooms(database, accounts === undefined ? {} : { accounts });
   const { audit, agents } = rooms;
   const events = createEventService({ store: createEventStore(), notifier: { poke: () => undefined } });
-  const delegations = createDelegationService({
-    store: createDelegationStore(),
-    database,
-    agents,
-    audit,
-    events,
-    tokens: rooms.revocations,
-  });
+  const commands = createWorkflowCommandService({ store: createWorkflowCommandStore() });
+  const parts = { ...rooms, database, audit, events, agents, commands };
+  const delegations = composeDelegations(parts);
+  const delegationExpiry = composeDelegationExpiry(parts);
   const issuerStore = createTrustedIssuerStore(database);
   const trustedIssuers = createTrustedIssuerService({
     store: issuerStore,
@@ -43,5 +40,5 @@ export function createDelegationRooms(
     ...createDelegationRoutes({ delegations }),
     ...createTrustedIssuerRoutes({ trustedIssuers }),
   ];
-  return { ...rooms, delegations, trustedIssuers, issuerStore, routes };
+  return { ...rooms, delegations, delegationExpiry, trustedIssuers, issuerStore, routes };
 }

@@ -5,6 +5,7 @@ import { createAnchorCheckStore } from '../../src/anchors/anchor-check.store.ts'
 import type { RequestContext } from '../../src/context.ts';
 import type { Database } from '../../src/database/database.ts';
 import type { Queryable } from '../../src/database/transaction.ts';
+import { createDelegationExpiryStore } from '../../src/delegations/delegation-expiry.store.ts';
 import { createKeyScheduleStore } from '../../src/issuer/key-schedule.store.ts';
 import { createRotationStore } from '../../src/keys/rotation.store.ts';
 import type { ExpectedPage, ExpectedWorkflow } from '../../src/temporal/expected-workflows.ts';
@@ -12,6 +13,7 @@ import { createRecoveryStore } from '../../src/webhooks/lanes/recovery.store.ts'
 import { createBulkRecoveryStore } from '../../src/webhooks/recoveries/recovery.store.ts';
 import { createSigningSecretStore } from '../../src/webhooks/subscriptions/signing-secret.store.ts';
 import { createRooms, createTestAgent, createTestTenant, type Rooms } from '../agents/agent-rooms.ts';
+import { createDelegationRooms } from '../delegations/delegation-rooms.ts';
 import { insertSubscription } from '../events/fixture.ts';
 import { beginRotation, until } from '../keys/rotation-case.ts';
 import { createTestDatabase } from '../setup/database.ts';
@@ -127,4 +129,32 @@ describe('for subscriptions', () => {
     }
     expect(await listAll(createBulkRecoveryStore().listExpectedWorkflows)).toEqual(made.sort());
   });
+});
+
+it('delegationExpiry: delegations whose end has neither come nor been written down', async () => {
+  const delegated = createDelegationRooms(database);
+  const begin = async () => {
+    const { agent } = await createTestAgent(rooms, context);
+    const { id } = await delegated.delegations.create(context, {
+      subject: { issuer: 'https://idp.example', sub: agent.id },
+      agentId: agent.id,
+      scopes: ['openid'],
+      expiresAt: new Date(Date.now() + 3_600_000),
+    });
+    return { id, agentId: agent.id };
+  };
+  const [active, overdue, expired, revoked, orphan] = [
+    await begin(),
+    await begin(),
+    await begin(),
+    await begin(),
+    await begin(),
+  ];
+  const end = (id: string) => database.query('UPDATE delegations SET expires_at = now() WHERE id = $1', [id]);
+  for (const { id } of [overdue, expired]) await end(id);
+  await delegated.delegationExpiry.expire({ tenantId: context.tenant.id, id: expired.id });
+  await delegated.delegations.revoke(context, revoked.id);
+  await rooms.agents.remove(context, orphan.agentId);
+  expect(await listAll(createDelegationExpiryStore().listExpectedWorkflows)).toEqual([active.id, overdue.id]);
+  await delegated.verifier.close();
 });
