@@ -1,6 +1,7 @@
-// A delegation of a year in a minute: when the workflow is about to wait, the database's clock, which decides, jumps by as much as that.
+// A delegation of a year in a minute: when the workflow is about to wait, the database's clock, which decides, jumps by as much as that, and
+// the workflow is told to look.
 import { afterEach, expect, it } from 'vitest';
-import type { DelegationStanding } from '../../src/delegations/delegation-expiry.service.ts';
+import type { DelegationName, DelegationStanding } from '../../src/delegations/delegation-expiry.service.ts';
 import { createDelegationEngine, type DelegationEngine } from './delegation-engine.ts';
 import { eventually } from './delivery-engine.ts';
 import { advanceClock, readClock } from './virtual-clock.ts';
@@ -15,17 +16,18 @@ afterEach(async () => {
 it('a delegation of a year is looked at daily, ends on time, and its history is begun anew in between', async () => {
   let looks = 0;
   const place: { engine?: DelegationEngine } = {};
-  const jump = async (standing: DelegationStanding): Promise<DelegationStanding> => {
+  const jump = async (standing: DelegationStanding, { id }: DelegationName): Promise<DelegationStanding> => {
     if (standing.step.kind !== 'wait' || place.engine === undefined) return standing;
     looks += 1;
     await advanceClock(place.engine.database, standing.step.delayMs);
-    return { ...standing, step: { kind: 'wait', delayMs: 1 } };
+    await place.engine.workflow(id).signal('changed');
+    return standing;
   };
   const made = await createDelegationEngine({
     virtual: true,
     wrap: (activities) => ({
       ...activities,
-      readDelegation: async (name) => jump(await activities.readDelegation(name)),
+      readDelegation: async (name) => jump(await activities.readDelegation(name), name),
     }),
   });
   engine = made;
