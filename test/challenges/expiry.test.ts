@@ -1,6 +1,7 @@
-// Buckets of time: each moment lies in one, and all processes name it alike.
+// Buckets of time: each moment lies in one, all processes name it alike, and their workflows are kept started.
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
+import { createExpiryKeeper } from '../../src/challenges/expiry.keeper.ts';
 import { BUCKET_LENGTH, bucketsAt } from '../../src/challenges/expiry.ts';
 import { challengeExpiryWorkflowId } from '../../src/temporal/names.ts';
 
@@ -33,5 +34,36 @@ describe('a bucket', () => {
         expect(bucketsAt(end)[0]).toEqual(next);
       }),
     );
+  });
+});
+
+describe('a keeper', () => {
+  it('tells of what fails, tries again, and asks Temporal once for each bucket', async () => {
+    const failures: unknown[] = [];
+    const asked: string[] = [];
+    let looks = 0;
+    const readClock = async () => {
+      looks += 1;
+      if (looks === 1) throw new Error('the database is away');
+      return new Date('2026-11-21T18:15:00Z');
+    };
+    const start = async (_: string, { workflowId }: { workflowId: string }) => {
+      asked.push(workflowId);
+      if (asked.length === 2) throw new Error('Temporal is away');
+    };
+    const client = { workflow: { start }, withDeadline: (_: number, call: () => unknown) => call() };
+    const keeper = createExpiryKeeper({
+      // Of a client it needs these two.
+      client: client as never,
+      expiry: { readClock },
+      bucketLength: 1_000,
+      onFailure: (error) => failures.push(error),
+    });
+    const { stop } = keeper.start();
+    await vi.waitFor(() => expect(looks).toBeGreaterThan(4), { timeout: 30_000 });
+    await stop();
+    expect(failures.map(String)).toEqual(['Error: the database is away', 'Error: Temporal is away']);
+    expect(asked).toHaveLength(3);
+    expect(asked[2]).toBe(asked[1]);
   });
 });

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RequestContext } from '../../src/context.ts';
 import type { Database } from '../../src/database/database.ts';
 import { newId } from '../../src/database/ids.ts';
+import { delegationExpiry } from '../../src/database/migrations/0024-delegation-expiry.ts';
 import { decideDelegationStep, statusOf } from '../../src/delegations/delegation-expiry.ts';
 import { createTestAgent, createTestTenant, readAudit } from '../agents/agent-rooms.ts';
 import { createTestDatabase } from '../setup/database.ts';
@@ -137,5 +138,26 @@ describe('its end', () => {
     });
     expect(await rooms.delegationExpiry.describe(name)).toBeUndefined();
     await expect(rooms.delegationExpiry.revokeByOperator(name)).rejects.toMatchObject({ code: 'not_found' });
+  });
+
+  it('of delegations that are older than their workflows is seen to by the migration', async () => {
+    const [active, overdue, revoked, orphan] = [
+      await create(),
+      await create(),
+      await create(),
+      await create(),
+    ];
+    await endNow(overdue.name.id);
+    await rooms.delegations.revoke(context, revoked.name.id);
+    await rooms.agents.remove(context, orphan.agentId);
+    await database.query('DELETE FROM workflow_commands');
+    await database.query('ALTER TABLE delegations DROP COLUMN expired_at');
+    await database.query(delegationExpiry);
+    expect(await commands(active.name.id)).toEqual(['delegationExpiry']);
+    for (const { name } of [overdue, revoked, orphan]) expect(await commands(name.id)).toEqual([]);
+    expect(await rooms.delegationExpiry.look(overdue.name)).toMatchObject({
+      status: 'expired',
+      step: { kind: 'end' },
+    });
   });
 });
