@@ -7,6 +7,7 @@ import { registerSealerMetrics } from './audit/sealer.metrics.ts';
 import { createExpiryStore } from './challenges/expiry.store.ts';
 import type { Core } from './compose.ts';
 import type { Config } from './config.ts';
+import { createDelegationExpiryStore } from './delegations/delegation-expiry.store.ts';
 import { createOperationsServer, type Readiness } from './http/operations-server.ts';
 import { createKeyScheduleStore } from './issuer/key-schedule.store.ts';
 import { createRotationStore } from './keys/rotation.store.ts';
@@ -49,6 +50,7 @@ export function composeStandingMetrics(
       agentKeyRotation: await createRotationStore().countOverdue(database),
       anchorVerification: await createAnchorCheckStore().countOverdue(database),
       challengeExpiry: (await createExpiryStore().findOldestUnswept(database, LATE)) === null ? 0 : 1,
+      delegationExpiry: await createDelegationExpiryStore().countOverdue(database),
       issuerKeyRotation: await createKeyScheduleStore().countOverdue(database),
       webhookSecretRotation: await createSigningSecretStore().countOverdue(database),
     }),

@@ -19,6 +19,11 @@ FROM delegations delegation JOIN agents agent ON agent.id = delegation.agent_id
 WHERE delegation.revoked_at IS NULL AND delegation.expired_at IS NULL AND agent.deleted_at IS NULL AND delegation.id > $1
 ORDER BY delegation.id LIMIT $2`;
 
+const OVERDUE = `
+SELECT count(*)::int AS count FROM delegations delegation JOIN agents agent ON agent.id = delegation.agent_id
+WHERE delegation.revoked_at IS NULL AND delegation.expired_at IS NULL AND agent.deleted_at IS NULL
+  AND delegation.expires_at < now() - interval '5 minutes'`;
+
 export function createDelegationExpiryStore() {
   return {
     read: async (
@@ -41,6 +46,10 @@ export function createDelegationExpiryStore() {
         [agentId],
       );
     },
+
+    /** Delegations whose end was more than 5 minutes ago and is not written down. */
+    countOverdue: async (queryable: Queryable): Promise<number> =>
+      (await queryable.query<{ count: number }>(OVERDUE)).rows[0]?.count ?? 0,
 
     /** Delegations whose workflow should be running: their end is neither come nor written down. */
     listExpectedWorkflows: async (queryable: Queryable, page: ExpectedPage): Promise<ExpectedWorkflow[]> =>

@@ -77,6 +77,9 @@ describe('the backlog', () => {
     await createLane("state = 'held', hold_until = now() + interval '1 hour'");
     await createLane('active = false');
     await createLane('permits = 2, permits_at = now()');
+    await createLane("state = 'down', tenant_held_until = 'infinity'");
+    await createLane("host_held_until = now() + interval '1 hour'");
+    await createLane("host_held_until = now() - interval '1 hour'");
     await createLane('deleted = true');
     await queue(open, 'first', 0);
     await queue(open, 'first', 0, true);
@@ -85,7 +88,14 @@ describe('the backlog', () => {
     const named = (list: readonly { count: number }[], key: string) =>
       Object.fromEntries(list.map((row) => [(row as unknown as Record<string, string>)[key], row.count]));
     expect(named(rows, 'kind')).toEqual({ first: 2, wake: 1 });
-    expect(named(lanes, 'state')).toEqual({ open: 1, down: 1, held: 1, inactive: 1, recovering: 1 });
+    expect(named(lanes, 'state')).toEqual({
+      open: 2,
+      down: 1,
+      held: 1,
+      stopped: 2,
+      inactive: 1,
+      recovering: 1,
+    });
   });
 
   it('lags by the oldest row that a relay could take, of all ranks, and not by those of closed lanes or that one holds', async () => {

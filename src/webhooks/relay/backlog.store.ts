@@ -5,8 +5,8 @@ import type { Queryable } from '../../database/transaction.ts';
 const MOST_LANES = 5_000;
 const MOST_LATE = 100_000;
 
-/** `inactive`: switched off by its owner. `recovering`: open, and let through one by one. */
-export const LANE_STATES = ['open', 'recovering', 'held', 'down', 'inactive'] as const;
+/** `inactive`: switched off by its owner. `stopped`: with its tenant or its host, by an operator. `recovering`: open, and let through one by one. */
+export const LANE_STATES = ['open', 'recovering', 'held', 'down', 'stopped', 'inactive'] as const;
 export const OUTBOX_KINDS = ['first', 'wake', 'start', 'command'] as const;
 
 /** Ages in seconds; null where nothing waits. */
@@ -26,7 +26,7 @@ export type Backlog = {
 
 const LANES = `
 SELECT CASE
-    WHEN NOT active THEN 'inactive' WHEN state = 'down' THEN 'down' WHEN hold_until > now() THEN 'held'
+    WHEN NOT active THEN 'inactive' WHEN greatest(tenant_held_until, host_held_until) > now() THEN 'stopped' WHEN state = 'down' THEN 'down' WHEN hold_until > now() THEN 'held'
     WHEN permits IS NOT NULL THEN 'recovering' ELSE 'open' END AS state, count(*)::float8 AS count
 FROM lanes WHERE NOT deleted GROUP BY 1`;
 
