@@ -1,0 +1,106 @@
+// Disturbs the departure of keys at every step that a worker takes for one. Which steps there are is told by departures that nobody
+// disturbs; as many as there are steps go on at once, each stops at its own, and one kill meets them all.
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { KillableStack, KillableWorker } from './killable-stack.ts';
+import { createCase, type DepartingCase, WAYS, type Way } from './killed-rotations.ts';
+
+type End = Awaited<ReturnType<Awaited<ReturnType<DepartingCase['begin']>>>>;
+
+/** How a departure goes when nobody disturbs it. */
+export type Undisturbed = { readonly way: Way; readonly steps: readonly string[]; readonly end: End };
+
+/** Milliseconds without any news after which what has not stopped yet is left for the next kill. */
+const QUIET = 8_000;
+const MOST_ROUNDS = 8;
+
+/** Lets one key go in each way, and notes each step. */
+export async function observe(stack: KillableStack): Promise<Undisturbed[]> {
+  const worker = await stack.startWorker();
+  const cases = await Promise.all(WAYS.map((way) => createCase(stack, way)));
+  const ends = await Promise.all(cases.map(async (one) => (await one.begin())()));
+  await worker.stop();
+  return cases.map(({ way, workflowId }, n) => ({
+    way,
+    steps: worker.steps.filter((taken) => taken.workflowId === workflowId).map(({ step }) => step),
+    end: ends[n] as End,
+  }));
+}
+
+type Target = { readonly way: Way; readonly step: string; one: DepartingCase; end?: End };
+
+/**
+ * @param crash kills what is to be killed and brings it back. @returns the worker that runs then; `left` is where that is to stop
+ * @returns how the departure that was met at each step has ended
+ */
+export async function crashAtEverySteps(
+  stack: KillableStack,
+  undisturbed: readonly Undisturbed[],
+  crash: (worker: KillableWorker, left: Plan) => Promise<KillableWorker>,
+): Promise<{ way: Way; step: string; end: End | undefined }[]> {
+  const targets: Target[] = [];
+  for (const { way, steps } of undisturbed)
+    for (const step of steps) targets.push({ way, step, one: await createCase(stack, way) });
+  // Who hands commands over does it for one batch at a time: what stops there keeps the others waiting, so it comes last.
+  const groups = new Map<string, Target[]>([['', []]]);
+  for (const target of targets) {
+    const { step } = target;
+    const name = step.startsWith('command') ? step.slice(-3) : '';
+    groups.set(name, [...(groups.get(name) ?? []), target]);
+  }
+  const runs: Promise<void>[] = [];
+  const begin = async (target: Target) => {
+    const { one } = target;
+    const ended = await one.begin();
+    runs.push(
+      ended().then((end) => {
+        if (target.one === one) target.end = end;
+      }),
+    );
+  };
+  let worker = await stack.startWorker();
+  for (const group of groups.values()) {
+    worker.plan(planOf(group));
+    await sleep(100);
+    for (const target of group) await begin(target);
+    let left = group;
+    for (let round = 1; left.length > 0; round += 1) {
+      if (round > MOST_ROUNDS)
+        throw new Error(`never stopped at: ${left.map(({ step }) => step).join('; ')}`);
+      await settle(worker, left);
+      const { steps } = worker;
+      left = left.filter(({ one, step }) => !hasStopped(steps, one, step));
+      // On a loaded machine one can take other steps, and end without this one.
+      const missed = left.filter(({ end }) => end !== undefined);
+      for (const target of missed) {
+        delete target.end;
+        target.one = await createCase(stack, target.way);
+      }
+      worker = await crash(worker, planOf(left));
+      for (const target of missed) await begin(target);
+    }
+  }
+  await Promise.all(runs);
+  await worker.stop();
+  return targets.map(({ way, step, end }) => ({ way, step, end }));
+}
+
+export type Plan = readonly (readonly [workflowId: string, step: string])[];
+
+function planOf(targets: readonly Target[]): Plan {
+  return targets.map(({ one, step }) => [one.workflowId, step]);
+}
+
+function hasStopped(steps: KillableWorker['steps'], { workflowId }: DepartingCase, step: string): boolean {
+  return steps.some((taken) => taken.stopped && taken.workflowId === workflowId && taken.step === step);
+}
+
+/** Waits until each has stopped or ended, or nothing new happens. */
+async function settle(worker: KillableWorker, targets: readonly Target[]): Promise<void> {
+  let count = -1;
+  for (let since = Date.now(); Date.now() - since < QUIET; await sleep(50)) {
+    const there = targets.filter(({ one, step, end }) => end || hasStopped(worker.steps, one, step)).length;
+    if (there === targets.length) return;
+    if (there > count) since = Date.now();
+    count = there;
+  }
+}
