@@ -12,7 +12,7 @@ import { announceReady, onStop } from './process/part-protocol.ts';
 import { createStartChecks, leave, refuseForeignMasterKey } from './start-checks.ts';
 import { connectNatively, createTemporalClient, probeTemporal } from './temporal/client.ts';
 import { createMergedMetrics, installWithMetrics } from './temporal/core-metrics.ts';
-import { TASK_QUEUES } from './temporal/names.ts';
+import { TASK_QUEUES, WORKFLOW_TYPES } from './temporal/names.ts';
 import { keepSchedules } from './temporal/schedules.ts';
 import { createDeliveryWorker, installTemporalRuntime, type LogEntry } from './temporal/worker.ts';
 import { createWorkerVersions, warnUnlessCurrent, workerVersionOf } from './temporal/worker-version.ts';
@@ -81,7 +81,7 @@ export async function runWorker(config: Config): Promise<void> {
     namespace,
     taskQueues: TASK_QUEUES,
     version: workerVersionOf(config),
-    sinks: createWorkflowMetrics(core),
+    sinks: createWorkflowMetrics({ registry: core.registry, types: WORKFLOW_TYPES }),
     tracing,
     activities: createActivities({
       attempts,

@@ -107,6 +107,14 @@ export const RETENTION_WORKFLOW = 'retention';
 /** Name of the workflow type: the export of `workflows/index.ts`. */
 export const CHALLENGE_EXPIRY_WORKFLOW = 'challengeExpiry';
 
+/** Every type of workflow that there is. */
+export const WORKFLOW_TYPES: readonly string[] = [
+  ...ENTITY_WORKFLOW_TYPES,
+  DELIVERY_WORKFLOW,
+  RETENTION_WORKFLOW,
+  CHALLENGE_EXPIRY_WORKFLOW,
+];
+
 /** Id of the workflow that expires challenges at the end of one bucket of time: `challenge-expiry/2026-11-21T18:15Z`. */
 export function challengeExpiryWorkflowId(bucket: string): string {
   return `challenge-expiry/${bucket}`;

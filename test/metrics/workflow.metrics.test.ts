@@ -1,5 +1,6 @@
 // What a real worker's metrics say of workflows that end in every way there is, and of their timers.
 import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Client } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
@@ -7,6 +8,7 @@ import { Registry } from 'prom-client';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { bundleWorkflows } from '../../src/temporal/bundle.ts';
 import { createTemporalClient } from '../../src/temporal/client.ts';
+import { WORKFLOW_TYPES } from '../../src/temporal/names.ts';
 import { createDeliveryWorker, installTemporalRuntime } from '../../src/temporal/worker.ts';
 import { createWorkflowMetrics } from '../../src/temporal/workflow.metrics.ts';
 import { parseExposition } from './prometheus-text.ts';
@@ -58,6 +60,19 @@ async function read(name: string, labels: Record<string, string>): Promise<numbe
 const started = (workflow_type: string) => read('countersign_workflows_started_total', { workflow_type });
 const ended = (workflow_type: string, outcome: string) =>
   read('countersign_workflows_ended_total', { workflow_type, outcome });
+
+it('every type of workflow there is has its failures told from the start', async () => {
+  const fresh = new Registry();
+  createWorkflowMetrics({ registry: fresh, types: WORKFLOW_TYPES });
+  const source = readFileSync(new URL('../../workflows/index.ts', import.meta.url), 'utf8');
+  const exported = [...source.matchAll(/^export \{ (\w+) \}/gm)].map(([, name]) => name);
+  expect([...WORKFLOW_TYPES].sort()).toEqual(exported.sort());
+  const samples =
+    parseExposition(await fresh.metrics()).get('countersign_workflows_ended_total')?.samples ?? [];
+  expect(samples.map(({ labels, value }) => [labels.workflow_type, labels.outcome, value])).toEqual(
+    WORKFLOW_TYPES.map((type) => [type, 'failed', 0]),
+  );
+});
 
 describe('a workflow', () => {
   it.each([
