@@ -1,7 +1,7 @@
 // The settings of traces: OpenTelemetry's own variables, as far as they mean something here. Read by config.ts, like all others.
 import { z } from 'zod';
 import { headerPairs, oneOf, ratio, webUrl } from './config-values.ts';
-import { SAMPLERS } from './tracing/sampler.ts';
+import { SAMPLER_NAMES } from './tracing/sampler-names.ts';
 
 /** Where collectors listen. Source: OTLP, "OTLP/HTTP Default Port" and "OTLP/HTTP Request". */
 const DEFAULT_ENDPOINT = 'http://localhost:4318';
@@ -18,7 +18,7 @@ export const TRACING_VARIABLES = {
   OTEL_EXPORTER_OTLP_PROTOCOL: oneOf(['http/json']).optional(),
   OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: oneOf(['http/json']).optional(),
   OTEL_SERVICE_NAME: z.string().default('countersign'),
-  OTEL_TRACES_SAMPLER: oneOf(SAMPLERS).default('parentbased_always_on'),
+  OTEL_TRACES_SAMPLER: oneOf(SAMPLER_NAMES).default('parentbased_always_on'),
   OTEL_TRACES_SAMPLER_ARG: ratio.default(1),
 };
 

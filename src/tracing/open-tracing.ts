@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
+import { reasonOf } from '../logging.ts';
 import { NO_TRACING, type Tracing } from './tracing.ts';
 
 /** Milliseconds between two warnings. */
@@ -13,30 +14,28 @@ export async function openTracing(
   { role, logger }: { role: string; logger: Pick<Logger, 'warn'> },
 ): Promise<Tracing> {
   if (tracing === undefined) return NO_TRACING;
-  const [{ createTracer }, { createOtlpExporter }, { createSampler }] = await Promise.all([
-    import('./tracer.ts'),
-    import('./otlp.exporter.ts'),
-    import('./sampler.ts'),
-  ]);
-  let dropped = 0;
+  const [{ createTracer }, { createOtlpProcessor }, { createSampler }, { resourceFromAttributes }] =
+    await Promise.all([
+      import('./tracer.ts'),
+      import('./otlp.exporter.ts'),
+      import('./sampler.ts'),
+      import('@opentelemetry/resources'),
+    ]);
   let warned = Number.NEGATIVE_INFINITY;
-  const exporter = createOtlpExporter({
-    settings: {
-      url: tracing.url,
-      headers: tracing.headers,
-      resource: {
-        'service.name': tracing.serviceName,
-        'service.instance.id': randomUUID(),
-        'countersign.role': role,
+  return createTracer({
+    sampler: createSampler(tracing.sampler, tracing.ratio),
+    processor: createOtlpProcessor({
+      settings: tracing,
+      onFailure: (error) => {
+        if (performance.now() - warned < WARNING_PAUSE) return;
+        warned = performance.now();
+        logger.warn({ reason: reasonOf(error) }, 'the collector of traces did not take all spans');
       },
-    },
-    onDropped: (count, reason) => {
-      dropped += count;
-      if (performance.now() - warned < WARNING_PAUSE) return;
-      logger.warn({ dropped, reason }, 'the collector of traces did not take all spans');
-      warned = performance.now();
-      dropped = 0;
-    },
+    }),
+    resource: resourceFromAttributes({
+      'service.name': tracing.serviceName,
+      'service.instance.id': randomUUID(),
+      'countersign.role': role,
+    }),
   });
-  return createTracer({ sampler: createSampler(tracing.sampler, tracing.ratio), exporter });
 }

@@ -1,88 +1,109 @@
-// Spans of this process: which one is under way follows the calls, and one that has ended goes to the exporter.
-import { AsyncLocalStorage } from 'node:async_hooks';
-import { randomBytes } from 'node:crypto';
+// Spans by OpenTelemetry's SDK: which one is under way follows the calls. Nothing here is global: each process makes one of its own.
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  type Context,
+  defaultTextMapGetter,
+  defaultTextMapSetter,
+  ROOT_CONTEXT,
+  type Span as SdkSpan,
+  SpanKind,
+  SpanStatusCode,
+  TraceFlags,
+  trace,
+} from '@opentelemetry/api';
+import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
+import { W3CTraceContextPropagator } from '@opentelemetry/core';
+import type { Resource } from '@opentelemetry/resources';
+import { type Sampler, type SpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
 import { ServiceError } from '../errors/service-error.ts';
-import type { Sampler } from './sampler.ts';
-import { formatTraceparent, parseTraceparent, type TraceContext } from './trace-context.ts';
-import { type Attributes, NO_SPAN, type Span, type SpanKind, type Tracing } from './tracing.ts';
+import type { Span, Tracing } from './tracing.ts';
+import { NO_SPAN } from './tracing.ts';
 
-/** A span that has ended; times are milliseconds since 1970, with fractions. */
-export type EndedSpan = {
-  readonly context: TraceContext;
-  readonly parentSpanId: string | undefined;
-  readonly name: string;
-  readonly kind: SpanKind;
-  readonly startedAt: number;
-  readonly endedAt: number;
-  readonly attributes: Attributes;
-  readonly failed: boolean;
-};
+/** Milliseconds that the collector gets for what is left at the end. */
+const CLOSE_TIMEOUT = 5_000;
 
-/** @param exporter takes spans without waiting */
+const KINDS = {
+  internal: SpanKind.INTERNAL,
+  server: SpanKind.SERVER,
+  client: SpanKind.CLIENT,
+  producer: SpanKind.PRODUCER,
+} as const;
+
+/**
+ * @param options.processor gets the spans that have ended
+ * @param options.resource what this process is
+ */
 export function createTracer({
   sampler,
-  exporter,
+  processor,
+  resource,
 }: {
   sampler: Sampler;
-  exporter: { add(span: EndedSpan): void; close(): Promise<void> };
+  processor: SpanProcessor;
+  resource?: Resource | undefined;
 }): Tracing {
-  const underWay = new AsyncLocalStorage<TraceContext>();
+  const provider = new TracerProvider({
+    sampler,
+    spanProcessors: [processor],
+    ...(resource === undefined ? {} : { resource }),
+  });
+  const tracer = provider.getTracer('countersign');
+  const underWay = new AsyncLocalStorageContextManager().enable();
+  const propagator = new W3CTraceContextPropagator();
 
-  const span: Tracing['span'] = async (
-    name,
-    { kind = 'internal', parent: given, root, attributes },
-    work,
-  ) => {
-    const parent = given === undefined ? underWay.getStore() : parseTraceparent(given);
-    if (parent === undefined && root !== true) return work(NO_SPAN);
-    const traceId = parent?.traceId ?? randomBytes(16).toString('hex');
-    const sampled = sampler(traceId, parent?.sampled);
-    const context = { traceId, spanId: randomBytes(8).toString('hex'), sampled };
-    if (!sampled) return underWay.run(context, () => work(NO_SPAN));
-    const kept = { name, attributes: { ...attributes } as Attributes, failed: false };
-    const startedAt = now();
-    try {
-      return await underWay.run(context, () => work(recorder(kept)));
-    } catch (error) {
-      recorder(kept).fail(typeOf(error));
-      throw error;
-    } finally {
-      exporter.add({ ...kept, context, parentSpanId: parent?.spanId, kind, startedAt, endedAt: now() });
-    }
-  };
+  const contextOf = (given: string | undefined): Context =>
+    given === undefined
+      ? underWay.active()
+      : propagator.extract(ROOT_CONTEXT, { traceparent: given }, defaultTextMapGetter);
 
   return {
     on: true,
     current: () => {
-      const context = underWay.getStore();
-      return context?.sampled ? formatTraceparent(context) : undefined;
+      const context = underWay.active();
+      const flags = trace.getSpanContext(context)?.traceFlags ?? TraceFlags.NONE;
+      if ((flags & TraceFlags.SAMPLED) === 0) return undefined;
+      const carrier: { traceparent?: string } = {};
+      propagator.inject(context, carrier, defaultTextMapSetter);
+      return carrier.traceparent;
     },
-    span,
-    close: () => exporter.close(),
+    span: async (name, { kind = 'internal', parent, root, attributes = {} }, work) => {
+      const context = contextOf(parent);
+      if (trace.getSpanContext(context) === undefined && root !== true) return work(NO_SPAN);
+      const span = tracer.startSpan(name, { kind: KINDS[kind], attributes: defined(attributes) }, context);
+      try {
+        return await underWay.with(trace.setSpan(context, span), () => work(toSpan(span)));
+      } catch (error) {
+        toSpan(span).fail(typeOf(error));
+        throw error;
+      } finally {
+        span.end();
+      }
+    },
+    close: async () => {
+      const ending = new AbortController();
+      const { signal } = ending;
+      await Promise.race([provider.shutdown(), sleep(CLOSE_TIMEOUT, undefined, { signal, ref: false })]);
+      ending.abort();
+    },
   };
 }
 
-function recorder(kept: { name: string; attributes: Attributes; failed: boolean }): Span {
+function toSpan(span: SdkSpan): Span {
   return {
-    set: (attributes) => {
-      kept.attributes = { ...kept.attributes, ...attributes };
-    },
-    rename: (name) => {
-      kept.name = name;
-    },
-    fail: (type) => {
-      kept.attributes = { ...kept.attributes, 'error.type': type };
-      kept.failed = true;
-    },
+    set: (attributes) => void span.setAttributes(defined(attributes)),
+    rename: (name) => void span.updateName(name),
+    fail: (type) => void span.setAttribute('error.type', type).setStatus({ code: SpanStatusCode.ERROR }),
   };
+}
+
+function defined(attributes: Parameters<Span['set']>[0]): Record<string, string | number | boolean> {
+  return Object.fromEntries(
+    Object.entries(attributes).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+  );
 }
 
 /** A code or a class: an error's message may say what nobody else is to read. */
 function typeOf(error: unknown): string {
   if (error instanceof ServiceError) return error.code;
   return error instanceof Error ? error.name : 'error';
-}
-
-function now(): number {
-  return performance.timeOrigin + performance.now();
 }

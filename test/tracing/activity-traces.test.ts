@@ -5,12 +5,11 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { createTemporalClient } from '../../src/temporal/client.ts';
 import { deliveryWorkflowId } from '../../src/temporal/names.ts';
 import { createDeliveryWorker } from '../../src/temporal/worker.ts';
-import { createSampler } from '../../src/tracing/sampler.ts';
-import { createTracer, type EndedSpan } from '../../src/tracing/tracer.ts';
 import type { SendResult } from '../../src/webhooks/deliveries/attempt.ts';
 import { createDeliveryStarter } from '../../src/webhooks/relay/delivery.starter.ts';
 import { workflowBundle } from '../setup/workflow-bundle.ts';
 import { installRuntimeOnce } from '../workflows/delivery-engine.ts';
+import { tracerWithSpans } from './spans.ts';
 
 const TRACE = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
 
@@ -26,9 +25,7 @@ describe('attempts of a traced delivery', () => {
     [TRACE, ['RunActivity:sendDelivery', 'RunActivity:sendDelivery']],
     [undefined, []],
   ])('with the trace %s', async (trace, names) => {
-    const spans: EndedSpan[] = [];
-    const exporter = { add: (span: EndedSpan) => void spans.push(span), close: async () => undefined };
-    const tracing = createTracer({ sampler: createSampler('always_on', 1), exporter });
+    const { tracer: tracing, spans: ended } = tracerWithSpans('always_on');
     const client = createTemporalClient(connection, { namespace: inject('temporalNamespace') });
     const queue = `test-${randomUUID()}`;
     const taskQueues = { main: queue, attempts: `${queue}-attempts`, slow: `${queue}-slow` };
@@ -64,10 +61,11 @@ describe('attempts of a traced delivery', () => {
     expect(await handle.result()).toMatchObject({ status: 'delivered', attempts: 2 });
     worker.shutdown();
     await running;
+    const spans = ended();
     expect(spans.map(({ name }) => name)).toEqual(names);
     expect(underWay.filter((current) => current !== undefined)).toHaveLength(names.length);
-    for (const { context, parentSpanId } of spans)
-      expect([context.traceId, parentSpanId]).toEqual([TRACE.slice(3, 35), TRACE.slice(36, 52)]);
+    for (const { traceId, parentSpanId } of spans)
+      expect([traceId, parentSpanId]).toEqual([TRACE.slice(3, 35), TRACE.slice(36, 52)]);
     const isLocal = spans.map(({ attributes }) => attributes['countersign.local']);
     expect(isLocal).toEqual(trace === undefined ? [] : [true, false]);
   });

@@ -1,23 +1,19 @@
+// The tracer as the service uses it: what follows from what, what is recorded, and what a collector gets of it.
 import { setTimeout as sleep } from 'node:timers/promises';
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ServiceError } from '../../src/errors/service-error.ts';
 import { openTracing } from '../../src/tracing/open-tracing.ts';
-import { createOtlpExporter } from '../../src/tracing/otlp.exporter.ts';
+import { createOtlpProcessor } from '../../src/tracing/otlp.exporter.ts';
 import { createSampler } from '../../src/tracing/sampler.ts';
-import { parseTraceparent } from '../../src/tracing/trace-context.ts';
-import { createTracer, type EndedSpan } from '../../src/tracing/tracer.ts';
+import { createTracer } from '../../src/tracing/tracer.ts';
 import { NO_TRACING } from '../../src/tracing/tracing.ts';
 import { eventually } from '../workflows/delivery-engine.ts';
 import { startCollector } from './collector.ts';
+import { partsOf, tracerWithSpans } from './spans.ts';
 
 const PARENT = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
 const UNSAMPLED = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00';
-
-function tracerWithSpans() {
-  const spans: EndedSpan[] = [];
-  const exporter = { add: (span: EndedSpan) => void spans.push(span), close: async () => undefined };
-  return { tracer: createTracer({ sampler: createSampler('parentbased_always_on', 1), exporter }), spans };
-}
 
 describe('a tracer', () => {
   it('nests what is done inside a span, also side by side', async () => {
@@ -29,14 +25,14 @@ describe('a tracer', () => {
         return tracer.current();
       });
     const [first, second] = await Promise.all([request('a'), request('b')]);
-    expect(parseTraceparent(first)?.traceId).not.toBe(parseTraceparent(second)?.traceId);
+    expect(partsOf(first)?.traceId).not.toBe(partsOf(second)?.traceId);
     for (const [name, outer] of [
       ['a', first],
       ['b', second],
     ] as const) {
-      const inside = spans.find((span) => span.name === `${name} inside`);
-      expect(inside?.parentSpanId).toBe(parseTraceparent(outer)?.spanId);
-      expect(inside?.context.traceId).toBe(parseTraceparent(outer)?.traceId);
+      const inside = spans().find((span) => span.name === `${name} inside`);
+      expect(inside?.parentSpanId).toBe(partsOf(outer)?.spanId);
+      expect(inside?.traceId).toBe(partsOf(outer)?.traceId);
     }
     expect(tracer.current()).toBeUndefined();
   });
@@ -44,14 +40,31 @@ describe('a tracer', () => {
   it('goes on with a trace that comes from elsewhere, and begins one only where it may', async () => {
     const { tracer, spans } = tracerWithSpans();
     await tracer.span('follows', { parent: PARENT }, async () => undefined);
-    expect(spans).toMatchObject([
-      { context: { traceId: PARENT.slice(3, 35) }, parentSpanId: PARENT.slice(36, 52) },
-    ]);
+    expect(spans()).toMatchObject([{ traceId: PARENT.slice(3, 35), parentSpanId: PARENT.slice(36, 52) }]);
     expect(await tracer.span('alone', {}, async () => tracer.current())).toBeUndefined();
     expect(await tracer.span('garbage', { parent: 'garbage' }, async () => tracer.current())).toBeUndefined();
-    expect(spans).toHaveLength(1);
+    expect(spans()).toHaveLength(1);
     await tracer.span('garbage', { parent: 'garbage', root: true }, async () => undefined);
-    expect(spans[1]?.parentSpanId).toBeUndefined();
+    expect(spans()[1]?.parentSpanId).toBeUndefined();
+  });
+
+  it('hands on what it was given as a parent, and nothing that a stranger sends makes it throw', async () => {
+    const { tracer } = tracerWithSpans();
+    await fc.assert(
+      fc.asyncProperty(fc.string(), async (parent) => {
+        const told = await tracer.span('work', { parent, root: true }, async () => tracer.current());
+        expect(partsOf(told)).toBeDefined();
+      }),
+    );
+    const hex = (length: number) =>
+      fc.stringMatching(new RegExp(`^[0-9a-f]{${length}}$`)).filter((text) => !/^0+$/.test(text));
+    await fc.assert(
+      fc.asyncProperty(hex(32), hex(16), async (traceId, spanId) => {
+        const parent = `00-${traceId}-${spanId}-01`;
+        const told = await tracer.span('work', { parent }, async () => tracer.current());
+        expect(partsOf(told)?.traceId).toBe(traceId);
+      }),
+    );
   });
 
   it('records nothing below what is not recorded, and tells nobody of it', async () => {
@@ -60,7 +73,7 @@ describe('a tracer', () => {
       expect(tracer.current()).toBeUndefined();
       await tracer.span('inner', { root: true }, async () => expect(tracer.current()).toBeUndefined());
     });
-    expect(spans).toEqual([]);
+    expect(spans()).toEqual([]);
   });
 
   it('says that work failed by a code, never by a text', async () => {
@@ -68,7 +81,7 @@ describe('a tracer', () => {
     const refused = new ServiceError('key_revoked', { detail: 'of somebody' });
     for (const error of [refused, new TypeError('secret')])
       await expect(tracer.span('work', { root: true }, () => Promise.reject(error))).rejects.toBe(error);
-    expect(spans.map(({ failed, attributes }) => [failed, attributes])).toEqual([
+    expect(spans().map(({ failed, attributes }) => [failed, attributes])).toEqual([
       [true, { 'error.type': 'key_revoked' }],
       [true, { 'error.type': 'TypeError' }],
     ]);
@@ -84,65 +97,93 @@ describe('a tracer', () => {
   });
 });
 
-describe('the exporter', () => {
-  const span = (name: string): EndedSpan => ({
-    context: { traceId: 'a'.repeat(32), spanId: 'b'.repeat(16), sampled: true },
-    parentSpanId: undefined,
-    name,
-    kind: 'internal',
-    startedAt: 1_795_284_690_791.25,
-    endedAt: 1_795_284_690_792,
-    attributes: { text: 'a', count: 3, share: 0.5, yes: true, none: undefined },
-    failed: false,
-  });
+describe('a sampler', () => {
+  it.each([
+    ['always_on', 0, [true, true, true]],
+    ['always_off', 1, [false, false, false]],
+    ['traceidratio', 1, [true, true, true]],
+    ['traceidratio', 0, [false, false, false]],
+    ['parentbased_always_on', 0, [true, true, false]],
+    ['parentbased_always_off', 1, [false, true, false]],
+    ['parentbased_traceidratio', 1, [true, true, false]],
+    ['parentbased_traceidratio', 0, [false, true, false]],
+  ] as const)(
+    '%s %d decides of a root, and of what follows from a recorded one and from another',
+    async (name, ratio, expected) => {
+      const { tracer, spans } = tracerWithSpans(name, ratio);
+      for (const parent of [undefined, PARENT, UNSAMPLED])
+        await tracer.span(String(parent), { parent, root: true }, async () => undefined);
+      const recorded = spans().map((span) => span.name);
+      expect([undefined, PARENT, UNSAMPLED].map((parent) => recorded.includes(String(parent)))).toEqual(
+        expected,
+      );
+    },
+  );
+});
 
+describe('what a collector gets', () => {
   async function open(statusOf: (request: number) => number, delay = 10) {
     const collector = await startCollector(statusOf);
-    const dropped: [number, string][] = [];
-    const settings = { url: `${collector.url}/v1/traces`, headers: {}, resource: {} };
-    const onDropped = (count: number, reason: string) => void dropped.push([count, reason]);
-    return { collector, dropped, exporter: createOtlpExporter({ settings, onDropped, delay }) };
+    const failures: unknown[] = [];
+    const processor = createOtlpProcessor({
+      settings: { url: `${collector.url}/v1/traces`, headers: { 'x-team': 'agents' } },
+      onFailure: (error) => failures.push(error),
+      delay,
+    });
+    const tracer = createTracer({ sampler: createSampler('always_on', 1), processor });
+    const work = (name: string) =>
+      tracer.span(
+        name,
+        {
+          root: true,
+          kind: 'server',
+          attributes: { text: 'a', count: 3, share: 0.5, yes: true, no: undefined },
+        },
+        () => sleep(2),
+      );
+    return { collector, failures, tracer, work };
   }
 
-  it('sends spans with their types and times, together', async () => {
-    const { collector, dropped, exporter } = await open(() => 200);
-    exporter.add(span('one'));
-    exporter.add(span('two'));
+  it('is each span once, with its types, its times and the headers of the settings', async () => {
+    const { collector, failures, tracer, work } = await open(() => 200);
+    await Promise.all([work('one'), work('two')]);
     await eventually(() => collector.spans.length === 2, 'the spans');
-    expect(collector.requests()).toBe(1);
-    expect(collector.spans[0]).toMatchObject({
+    const [one] = collector.spans;
+    expect(one).toMatchObject({
       name: 'one',
-      startTimeUnixNano: '1795284690791250000',
-      endTimeUnixNano: '1795284690792000000',
+      kind: 2,
+      failed: false,
       attributes: { text: 'a', count: 3, share: 0.5, yes: true },
     });
-    expect(collector.spans[0]).not.toHaveProperty('parentSpanId');
-    expect(dropped).toEqual([]);
-    await exporter.close();
+    expect(Object.keys(one?.attributes ?? {})).not.toContain('no');
+    expect(BigInt(one?.endTimeUnixNano ?? 0) - BigInt(one?.startTimeUnixNano ?? 0)).toBeGreaterThan(
+      1_000_000n,
+    );
+    expect(collector.headers[0]).toMatchObject({ 'x-team': 'agents' });
+    expect(failures).toEqual([]);
+    await tracer.close();
     await collector.close();
   });
 
-  it('tries again what the collector could not take for now, and drops what it refuses', async () => {
-    const { collector, dropped, exporter } = await open((request) => [503, 200, 400][request] ?? 200);
-    exporter.add(span('later'));
+  it('comes later where the collector could not take it for now, and what it refuses is told', async () => {
+    const { collector, failures, tracer, work } = await open((request) => [503, 200, 400][request] ?? 200);
+    await work('later');
     await eventually(() => collector.spans.length === 1, 'the second try');
-    exporter.add(span('refused'));
-    await eventually(() => dropped.length === 1, 'the refusal');
-    expect(dropped).toEqual([[1, 'status 400']]);
-    exporter.add(span('at the end'));
-    await exporter.close();
+    await work('refused');
+    await eventually(() => failures.length === 1, 'the refusal');
+    await work('at the end');
+    await tracer.close();
     expect(collector.spans.map(({ name }) => name)).toEqual(['later', 'at the end']);
     await collector.close();
   });
 
-  it('keeps a bounded number while nobody answers, and lets the process end', {
-    timeout: 60_000,
-  }, async () => {
-    const { collector, dropped, exporter } = await open(() => 503);
-    for (let n = 0; n < 3_000; n += 1) exporter.add(span(`${n}`));
-    expect(dropped.filter(([, reason]) => reason === 'too many at once')).toHaveLength(3_000 - 2_048);
-    await exporter.close();
-    expect(dropped.reduce((sum, [count]) => sum + count, 0)).toBe(3_000);
+  it('is bounded while nobody answers, and lets the process end in time', { timeout: 60_000 }, async () => {
+    const { collector, failures, tracer, work } = await open(() => 503, 60_000);
+    await Promise.all(Array.from({ length: 6_000 }, (_, n) => work(`${n}`)));
+    await eventually(() => failures.length > 0, 'word of what was given up');
+    const began = performance.now();
+    await tracer.close();
+    expect(performance.now() - began).toBeLessThan(15_000);
     await collector.close();
   });
 });

@@ -1,9 +1,8 @@
 // Sends to ordinary receivers on loopback and holds what goes over the wire and what comes back.
+import { SpanKind } from '@opentelemetry/api';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createSampler } from '../../../src/tracing/sampler.ts';
-import { formatTraceparent } from '../../../src/tracing/trace-context.ts';
-import { createTracer, type EndedSpan } from '../../../src/tracing/tracer.ts';
 import { createDeliverySender } from '../../../src/webhooks/deliveries/delivery.sender.ts';
+import { tracerWithSpans } from '../../tracing/spans.ts';
 import {
   type LocalReceiver,
   type ReceivedRequest,
@@ -82,9 +81,7 @@ describe('a delivery', () => {
   });
 
   it('names its trace where there is one, unless the subscription has such a header of its own', async () => {
-    const spans: EndedSpan[] = [];
-    const exporter = { add: (span: EndedSpan) => void spans.push(span), close: async () => undefined };
-    const tracing = createTracer({ sampler: createSampler('always_on', 1), exporter });
+    const { tracer: tracing, spans: ended } = tracerWithSpans('always_on');
     const traced = startLocalSender({}, tracing);
     answer = { status: 503 };
     received.length = 0;
@@ -95,14 +92,15 @@ describe('a delivery', () => {
     });
     await traced.sender.send(attemptTo(urlOf()));
     await traced.close();
+    const spans = ended();
     const [post] = spans;
     const sent = received.map(({ headers }) => headers.traceparent);
-    expect(sent).toEqual([post && formatTraceparent(post.context), own, undefined]);
+    expect(sent).toEqual([`00-${post?.traceId}-${post?.spanId}-01`, own, undefined]);
     expect(post).toMatchObject({
       name: 'POST',
-      kind: 'client',
+      kind: SpanKind.CLIENT,
       failed: true,
-      parentSpanId: spans.at(-1)?.context.spanId,
+      parentSpanId: spans.at(-1)?.spanId,
       attributes: {
         'server.address': '127.0.0.1',
         'http.response.status_code': 503,
