@@ -28,6 +28,13 @@ describe.each(['all', 'retries'] as const)('a held host, with DELIVERY_WORKFLOWS
   const at = (path: string) => engine.receiver.received.filter((request) => request.path.startsWith(path));
   const laneOf = async (id: string) => (await engine.subscriptions.get(engine.context, id)).lane;
 
+  /** Its workflow is parked; or, where it was not started before the lane closed, its start waits in the outbox. */
+  const waits = async (id: string) => {
+    if ((await engine.delivery(id)).waiting_epoch !== null) return true;
+    const rows = await engine.outbox();
+    return rows.some((row) => row.delivery_id === id && row.kind === 'start' && row.claimed_by === null);
+  };
+
   it('gets nothing of any tenant, says why, and gets everything from the oldest when it is released', async () => {
     const other = await createTenantContext(engine.database);
     const mine = await engine.subscribe();
@@ -55,7 +62,7 @@ describe.each(['all', 'retries'] as const)('a held host, with DELIVERY_WORKFLOWS
     const [delivery = ''] = await engine.publish(id);
     await eventually(async () => (await engine.delivery(delivery)).attempt_count === 1, 'the first record');
     await hold();
-    await eventually(async () => (await engine.delivery(delivery)).waiting_epoch !== null, 'its wait');
+    await eventually(() => waits(delivery), 'its wait');
     await engine.deliveries.retry(engine.context, delivery);
     await engine.subscriptions.update(engine.context, id, { url: `${engine.receiver.url}${path}?moved` });
     await engine.subscriptions.update(engine.context, id, { active: false });
@@ -196,6 +203,27 @@ describe.each(['all', 'retries'] as const)('a held host, with DELIVERY_WORKFLOWS
     } finally {
       await elsewhere.close();
     }
+  });
+
+  it('when it is retried, a delivery whose start is not marked yet is asked for, so that its workflow is told', async () => {
+    const { id } = await engine.subscribe({ active: false });
+    const [started = '', unmarked = ''] = await engine.publish(id, 2);
+    await engine.database.query(
+      `UPDATE deliveries SET status = 'retrying', attempt_count = 1, next_attempt_at = now() + interval '1 hour',
+         started_generation = CASE WHEN id = $1 THEN 0 END WHERE id = ANY ($2::uuid[])`,
+      [started, [started, unmarked]],
+    );
+    const page = { after: '00000000-0000-0000-0000-000000000000', limit: 10 };
+    const hastened = await engine.database.hot((unit) => engine.hostHolds.hasten(unit, [id], page));
+    expect(hastened.sort()).toEqual([started, unmarked].sort());
+    const { rows } = await engine.database.query<{ id: string; asked: boolean; due: boolean }>(
+      `SELECT id, retry_requested_at IS NOT NULL AS asked, next_attempt_at <= now() AS due FROM deliveries
+       WHERE id = ANY ($1::uuid[])`,
+      [[started, unmarked]],
+    );
+    expect(rows.find((row) => row.id === started)).toMatchObject({ asked: false, due: true });
+    expect(rows.find((row) => row.id === unmarked)).toMatchObject({ asked: true, due: true });
+    await engine.subscriptions.remove(engine.context, id);
   });
 
   it('that fails and is mended gets what waits for a time or for a probe at once, when an operator says so', async () => {

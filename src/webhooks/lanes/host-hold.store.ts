@@ -71,20 +71,24 @@ WHERE l.failures_in_a_row > 0 AND l.active AND NOT l.deleted AND l.last_error IS
   AND ($1::text IS NULL OR split_part(l.last_error, ':', 1) = $1)
 GROUP BY 1, 2 ORDER BY endpoints DESC, s.host, class LIMIT $2`;
 
-// Those that wait for nothing but a time. They are due now; their lanes let them through one after the other. In order of their ids, as by
+// Those that wait for nothing but a time. They are due now; their lanes let them through one after the other. One whose workflow is being
+// started, and is not marked as started yet, is asked for as by hand: whoever marks it tells the workflow. In order of their ids, as by
 // everybody who locks several.
 const HASTEN = `
 WITH target AS (
   SELECT d.id FROM deliveries d
   WHERE d.subscription_id = ANY ($1::uuid[]) AND d.status = 'retrying' AND d.waiting_epoch IS NULL AND d.next_attempt_at > now()
-    AND d.started_generation = d.generation AND d.id > $2
+    AND d.id > $2
   ORDER BY d.id LIMIT $3 FOR UPDATE
 ), changed AS (
-  UPDATE deliveries d SET next_attempt_at = now() FROM target t WHERE d.id = t.id
-  RETURNING d.id, d.tenant_id, d.subscription_id, d.generation
+  UPDATE deliveries d SET next_attempt_at = now(),
+    retry_requested_at = CASE WHEN d.started_generation = d.generation THEN d.retry_requested_at ELSE now() END
+  FROM target t WHERE d.id = t.id
+  RETURNING d.id, d.tenant_id, d.subscription_id, d.generation, d.started_generation
 ), told AS (
   INSERT INTO outbox (id, tenant_id, lane, delivery_id, generation, kind, command)
   SELECT gen_random_uuid(), tenant_id, subscription_id, id, generation, 'command', 'retry' FROM changed
+  WHERE started_generation = generation
 )
 SELECT id FROM changed ORDER BY id`;
 
