@@ -39,6 +39,11 @@ const OPERATOR_STEPS = {
   retry: defineUpdate<void, [reason?: string]>('retry'),
   cancel: defineUpdate<void, [reason?: string]>('cancel'),
 } as const;
+/** The same for a batch, which can send signals only. */
+const OPERATOR_SIGNALS = {
+  retry: defineSignal<[reason?: string]>('operatorRetry'),
+  cancel: defineSignal<[reason?: string]>('operatorCancel'),
+} as const;
 
 type Update = (typeof OPERATOR_STEPS)[DeliveryStep];
 
@@ -95,6 +100,15 @@ export async function webhookDelivery(input: DeliveryInput): Promise<DeliveryRes
       nudge();
     };
     setHandler(update, operate, { validator: checkReason });
+    // Of a batch nobody waits for an answer: what is refused leaves the delivery as it is.
+    setHandler(OPERATOR_SIGNALS[step], async (reason) => {
+      try {
+        checkReason(reason);
+        await operate(reason);
+      } catch (error) {
+        log.warn('what an operator asked for was refused', { step, error });
+      }
+    });
   }
 
   const wait = async (step: Step): Promise<void> => {

@@ -51,6 +51,16 @@ const SCENARIOS: Record<string, (engine: EndpointEngine) => Promise<string>> = {
     await engine.actor(id).executeUpdate('release');
     return id;
   },
+  'held-with-its-host': async (engine) => {
+    const { id } = await engine.subscribe();
+    const { host } = engine.receiver;
+    const hold = { length: 'released', reason: 'a test', operator: 'jo' } as const;
+    await engine.database.hot((unit) => engine.hostHolds.hold(unit, host, hold));
+    await engine.publish(id);
+    await engine.waitsFor(id, 'hold');
+    await engine.database.hot((unit) => engine.hostHolds.release(unit, host));
+    return id;
+  },
   'warned-then-recovered': async (engine) => {
     const { id, answers, ids } = await bringDown(engine);
     await failSince(engine, id, '1 day');

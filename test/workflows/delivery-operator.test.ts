@@ -68,6 +68,37 @@ describe('an operator', () => {
     expect(await auditOf(delivery)).toEqual([]);
   });
 
+  it('does the same by signals, as a batch sends them', async () => {
+    const retried = await waiting(() => ({ status: 204 }));
+    await engine.workflow(retried.delivery).signal('operatorRetry', 'the receiver is mended');
+    expect(await engine.ended(retried.delivery)).toMatchObject({ status: 'delivered', attempt_count: 2 });
+    const canceled = await waiting();
+    await engine.workflow(canceled.delivery).signal('operatorCancel');
+    expect(await engine.workflow(canceled.delivery).result()).toMatchObject({ status: 'canceled' });
+    expect((await auditOf(retried.delivery)).concat(await auditOf(canceled.delivery))).toMatchObject([
+      {
+        action: 'webhook.delivery.retried',
+        actor_kind: 'operator',
+        data: { reason: 'the receiver is mended' },
+      },
+      { action: 'webhook.delivery.canceled', actor_kind: 'operator' },
+    ]);
+  });
+
+  it('is not heard with a reason that is none, and the delivery goes on', async () => {
+    const { delivery } = await waiting(() => ({ status: 204 }));
+    for (const reason of [7, 'x'.repeat(501)])
+      await engine.workflow(delivery).signal('operatorCancel', reason);
+    // Handled after the signals, in the same order.
+    expect(await engine.workflow(delivery).query<{ doing: string }>('state')).toMatchObject({
+      doing: 'waiting',
+    });
+    expect((await engine.delivery(delivery)).status).toBe('retrying');
+    await engine.workflow(delivery).signal('operatorRetry');
+    expect(await engine.ended(delivery)).toMatchObject({ status: 'delivered', attempt_count: 2 });
+    expect((await auditOf(delivery)).map(({ action }) => action)).toEqual(['webhook.delivery.retried']);
+  });
+
   it('is told why when it cannot be: the delivery is not there any more', async () => {
     const { delivery } = await waiting();
     await engine.database.query('UPDATE deliveries SET id = $2 WHERE id = $1', [delivery, randomUUID()]);
