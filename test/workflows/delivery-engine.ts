@@ -156,6 +156,8 @@ export async function createEngine(
       relay?: Partial<RelaySettings> | false;
       worker?: boolean;
       mode?: 'all' | 'retries';
+      /** Instead of the workflows that there are. */
+      workflows?: { code: string };
     } = {},
   ) {
     const { monitor, occupancy, attempts, records } = createAttempts(options);
@@ -177,7 +179,7 @@ export async function createEngine(
               ...createWebhookSecretRotationActivities(services),
               ...createBulkRecoveryActivities(services),
             },
-            workflows: bundle,
+            workflows: options.workflows ?? bundle,
           });
     const running = worker?.run();
     const relay = createRelayService({
