@@ -1,12 +1,15 @@
 // The wiring of `countersign doctor`: what each room expects to run, and what mends it. Like compose.ts it must hold no rule of its own.
 import type { Logger } from 'pino';
 import { createAnchorCheckStore } from './anchors/anchor-check.store.ts';
+import { createExpiryService } from './challenges/expiry.service.ts';
+import { createExpiryStore } from './challenges/expiry.store.ts';
 import { composeCore } from './compose.ts';
 import type { Config } from './config.ts';
 import { newId } from './database/ids.ts';
 import { pendingMigrations } from './database/migrate.ts';
 import { createDelegationExpiryStore } from './delegations/delegation-expiry.store.ts';
 import { createAccountsCheck } from './doctor/accounts.check.ts';
+import { createChallengeExpiryCheck } from './doctor/challenge-expiry.check.ts';
 import { createDeliveryWorkflowCheck } from './doctor/delivery-workflows.check.ts';
 import { createDoctorService } from './doctor/doctor.service.ts';
 import { createEntityWorkflowCheck, type ListExpected } from './doctor/entity-workflows.check.ts';
@@ -49,6 +52,7 @@ export function composeDoctor(config: Config, logger: Logger) {
     onFailure: (error) => logger.warn({ reason: reasonOf(error) }, 'a part of the sweep failed'),
   });
   const accounts = createAccountStore();
+  const challengeExpiry = createExpiryService({ store: createExpiryStore(), database, audit: core.audit });
   // Every type has its entry: what the doctor does not know of, nobody would miss.
   const expected: Readonly<Record<EntityWorkflow, ListExpected>> = {
     agentKeyRotation: createRotationStore().listExpectedWorkflows,
@@ -71,6 +75,7 @@ export function composeDoctor(config: Config, logger: Logger) {
 
   const checks = [
     createStuckWorkCheck({ database, store, commands, sweep }),
+    createChallengeExpiryCheck({ findOverdue: challengeExpiry.findOverdue }),
     createAccountsCheck({ read: () => accounts.standing(database, KEPT_DAYS + 1) }),
     ...[
       createFoundationCheck({

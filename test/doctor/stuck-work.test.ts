@@ -1,6 +1,8 @@
 // Work in Postgres that nobody takes, on a real database without any worker.
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createAccountsCheck } from '../../src/doctor/accounts.check.ts';
+import { createChallengeExpiryCheck } from '../../src/doctor/challenge-expiry.check.ts';
 import { createDoctorService } from '../../src/doctor/doctor.service.ts';
 import type { Finding, Outcome } from '../../src/doctor/finding.ts';
 import { createStuckWorkCheck } from '../../src/doctor/stuck-work.check.ts';
@@ -102,5 +104,32 @@ describe('the examination of waiting work', () => {
     expect(await examine()).toMatchObject([{ code: 'delivery_not_woken', outcome: 'left' }]);
     expect(await examine(true)).toMatchObject([{ code: 'delivery_not_woken', outcome: 'mended' }]);
     expect(await engine.outbox()).toMatchObject([{ kind: 'wake', delivery_id: delivery }]);
+  });
+});
+
+describe('what only a person or a worker can change', () => {
+  const findingsOf = async (check: Parameters<typeof createDoctorService>[0]['checks'][number]) => {
+    const findings: [string, Outcome][] = [];
+    await createDoctorService({ checks: [check], reasonOf: String }).examine(
+      { fix: true },
+      { onFinding: ({ code }, outcome) => findings.push([code, outcome]) },
+    );
+    return findings;
+  };
+
+  it('is a sweep of challenges that is behind', async () => {
+    const check = (oldest: Date | null) => createChallengeExpiryCheck({ findOverdue: async () => oldest });
+    expect(await findingsOf(check(null))).toEqual([]);
+    expect(await findingsOf(check(new Date(0)))).toEqual([['sweep_behind', 'left']]);
+  });
+
+  it('is a delivery that is not accounted for', async () => {
+    const check = (lost: number, stranded: number) =>
+      createAccountsCheck({ read: async () => ({ lost, stranded }) });
+    expect(await findingsOf(check(0, 0))).toEqual([]);
+    expect(await findingsOf(check(2, 1))).toEqual([
+      ['deliveries_lost', 'left'],
+      ['deliveries_stranded', 'left'],
+    ]);
   });
 });
