@@ -7,14 +7,13 @@ import {
   defineQuery,
   defineUpdate,
   proxyActivities,
-  setCurrentDetails,
   setHandler,
   upsertSearchAttributes,
 } from '@temporalio/workflow';
 import type { AgentKeyRotationActivities } from '../activities/agent-key-rotation.ts';
 import type { DueStep, KeyStanding } from '../src/keys/rotation-steps.service.ts';
 import { type EntityInput, SEARCH_ATTRIBUTES } from '../src/temporal/names.ts';
-import { changed, checkReason, ENTITY_ACTIVITIES, isHistoryLong } from './entity.ts';
+import { changed, checkReason, ENTITY_ACTIVITIES, isHistoryLong, showDetails } from './entity.ts';
 
 /** How it stands; `until` is when the workflow looks again by itself. */
 export type KeyRotationState = Pick<
@@ -95,12 +94,12 @@ export async function agentKeyRotation(input: EntityInput): Promise<KeyRotationR
 
   const perform = (step: DueStep): Promise<KeyStanding> => {
     doing = step;
-    setCurrentDetails(`Under way: ${WORK[step].summary}.`);
+    showDetails(input, `Under way: ${WORK[step].summary}.`);
     return activities[WORK[step].activity].executeWithOptions({ summary: WORK[step].summary }, [key]);
   };
 
   const show = (now: KeyStanding): void => {
-    setCurrentDetails(detailsOf(now));
+    showDetails(input, detailsOf(now));
     const label = labelOf(now);
     if (!input.indexed || shown === label) return;
     shown = label;

@@ -6,14 +6,13 @@ import {
   defineQuery,
   defineUpdate,
   proxyActivities,
-  setCurrentDetails,
   setHandler,
   upsertSearchAttributes,
 } from '@temporalio/workflow';
 import type { AnchorVerificationActivities } from '../activities/anchor-verification.ts';
 import type { AnchorStanding } from '../src/anchors/anchor-check.service.ts';
 import { type EntityInput, SEARCH_ATTRIBUTES } from '../src/temporal/names.ts';
-import { changed, checkReason, ENTITY_ACTIVITIES, isHistoryLong } from './entity.ts';
+import { changed, checkReason, ENTITY_ACTIVITIES, isHistoryLong, showDetails } from './entity.ts';
 
 /** How it stands; `until` is when the workflow goes on by itself. */
 export type AnchorVerificationState = Omit<AnchorStanding, 'step'> & {
@@ -85,7 +84,7 @@ export async function anchorVerification(input: EntityInput): Promise<AnchorVeri
   );
 
   const show = (now: AnchorStanding): void => {
-    setCurrentDetails(detailsOf(now));
+    showDetails(input, detailsOf(now));
     if (!input.indexed) return;
     const label = now.missingSince === null || now.status !== 'verified' ? now.status : 'missing';
     if (shown.state === label && shown.outcome === now.lastOutcome) return;

@@ -6,14 +6,13 @@ import {
   defineQuery,
   defineUpdate,
   proxyActivities,
-  setCurrentDetails,
   setHandler,
   upsertSearchAttributes,
 } from '@temporalio/workflow';
 import type { BulkRecoveryActivities } from '../activities/bulk-recovery.ts';
 import { type EntityInput, SEARCH_ATTRIBUTES } from '../src/temporal/names.ts';
 import type { RecoveryStanding } from '../src/webhooks/recoveries/recovery-steps.service.ts';
-import { changed, checkReason, ENTITY_ACTIVITIES, isHistoryLong } from './entity.ts';
+import { changed, checkReason, ENTITY_ACTIVITIES, isHistoryLong, showDetails } from './entity.ts';
 
 /** How far it is; `until` is when the workflow goes on by itself. */
 export type BulkRecoveryState = Pick<RecoveryStanding, 'status' | 'matched' | 'replayed' | 'remaining'> & {
@@ -90,7 +89,7 @@ export async function bulkRecovery(input: EntityInput): Promise<BulkRecoveryResu
 
   const show = ({ status, matched, replayed, step }: RecoveryStanding): void => {
     const waiting = step === 'end' || step === 'chunk' ? '' : ` Waits ${WAITS[step].summary}.`;
-    setCurrentDetails(`${replayed} of ${matched} deliveries replayed; ${status}.${waiting}`);
+    showDetails(input, `${replayed} of ${matched} deliveries replayed; ${status}.${waiting}`);
     const label = step === 'wait_for_subscription' ? 'paused' : status;
     if (!input.indexed || shown === label) return;
     shown = label;

@@ -7,14 +7,13 @@ import {
   defineQuery,
   defineUpdate,
   proxyActivities,
-  setCurrentDetails,
   setHandler,
   upsertSearchAttributes,
 } from '@temporalio/workflow';
 import type { DelegationExpiryActivities } from '../activities/delegation-expiry.ts';
 import type { DelegationStanding } from '../src/delegations/delegation-expiry.service.ts';
 import { type EntityInput, SEARCH_ATTRIBUTES } from '../src/temporal/names.ts';
-import { changed, checkReason, ENTITY_ACTIVITIES, isHistoryLong } from './entity.ts';
+import { changed, checkReason, ENTITY_ACTIVITIES, isHistoryLong, showDetails } from './entity.ts';
 
 /** How it stands; `until` is when the workflow looks again by itself. */
 export type DelegationExpiryState = Pick<DelegationStanding, 'status' | 'expiresAt'> & {
@@ -74,7 +73,7 @@ export async function delegationExpiry(input: EntityInput): Promise<DelegationEx
   );
 
   const show = (now: DelegationStanding): void => {
-    setCurrentDetails(detailsOf(now));
+    showDetails(input, detailsOf(now));
     if (!input.indexed || shown === now.status) return;
     shown = now.status;
     upsertSearchAttributes([{ key: SEARCH_ATTRIBUTES.entityState, value: now.status }]);

@@ -7,7 +7,6 @@ import {
   defineQuery,
   defineUpdate,
   proxyActivities,
-  setCurrentDetails,
   setHandler,
   upsertSearchAttributes,
 } from '@temporalio/workflow';
@@ -15,7 +14,7 @@ import type { EndpointRecoveryActivities } from '../activities/endpoint-recovery
 import { type EntityInput, SEARCH_ATTRIBUTES } from '../src/temporal/names.ts';
 import type { EndpointStanding, OperatorStep } from '../src/webhooks/lanes/recovery.service.ts';
 import type { DueRecoveryStep, RecoveryWait } from '../src/webhooks/lanes/recovery-step.ts';
-import { changed, ENTITY_ACTIVITIES, isHistoryLong } from './entity.ts';
+import { changed, ENTITY_ACTIVITIES, isHistoryLong, showDetails } from './entity.ts';
 
 /** How it stands; `until` is when the workflow looks again by itself. */
 export type EndpointRecoveryState = Omit<EndpointStanding, 'step' | 'epoch'> & {
@@ -115,7 +114,7 @@ export async function endpointRecovery(input: EntityInput): Promise<EndpointReco
   };
 
   const show = (now: EndpointStanding): void => {
-    setCurrentDetails(detailsOf(now));
+    showDetails(input, detailsOf(now));
     const label = `${now.state} ${now.host} ${now.lastError}`;
     if (!input.indexed || shown === label) return;
     shown = label;

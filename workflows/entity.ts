@@ -1,7 +1,7 @@
 // What the workflows of entities have in common: how they are told, how long a history may get, how their activities are tried. It must
 // hold nothing that adds to a history.
-import { defineSignal, workflowInfo } from '@temporalio/workflow';
-import { ENTITY_CHANGED } from '../src/temporal/names.ts';
+import { defineSignal, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
+import { ENTITY_CHANGED, type EntityInput } from '../src/temporal/names.ts';
 
 /** Something about the entity has changed: look again. */
 export const changed = defineSignal(ENTITY_CHANGED);
@@ -20,6 +20,12 @@ const LONGEST_REASON = 500;
 export function isHistoryLong(): boolean {
   const { historyLength, continueAsNewSuggested } = workflowInfo();
   return historyLength >= LONGEST_HISTORY || continueAsNewSuggested;
+}
+
+/** Shows an operator how it stands. A history that was begun anew has no static summary any more: there that stands before the text. */
+export function showDetails({ summary }: EntityInput, text: string): void {
+  const isFirst = workflowInfo().continuedFromExecutionRunId === undefined;
+  setCurrentDetails(isFirst || summary === undefined ? text : `${summary}: ${text}`);
 }
 
 /** Checks the reason that an operator gives with an update. @throws Error, which refuses the update */

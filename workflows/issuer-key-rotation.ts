@@ -7,7 +7,6 @@ import {
   defineQuery,
   defineUpdate,
   proxyActivities,
-  setCurrentDetails,
   setHandler,
   upsertSearchAttributes,
 } from '@temporalio/workflow';
@@ -15,7 +14,7 @@ import type { IssuerKeyRotationActivities } from '../activities/issuer-key-rotat
 import type { IssuerStanding } from '../src/issuer/issuer-rotation.service.ts';
 import type { DueStep, ScheduleStep } from '../src/issuer/key-schedule.ts';
 import { type EntityInput, SEARCH_ATTRIBUTES } from '../src/temporal/names.ts';
-import { changed, checkReason, ENTITY_ACTIVITIES, isHistoryLong } from './entity.ts';
+import { changed, checkReason, ENTITY_ACTIVITIES, isHistoryLong, showDetails } from './entity.ts';
 
 type Waiting = Extract<ScheduleStep, { kind: 'wait' }>;
 
@@ -118,12 +117,12 @@ export async function issuerKeyRotation(input: EntityInput): Promise<IssuerKeysR
 
   const perform = (step: DueStep): Promise<IssuerStanding> => {
     doing = step;
-    setCurrentDetails(`Under way: ${WORK[step].summary}.`);
+    showDetails(input, `Under way: ${WORK[step].summary}.`);
     return activities[WORK[step].activity].executeWithOptions({ summary: WORK[step].summary }, [name]);
   };
 
   const show = (now: IssuerStanding): void => {
-    setCurrentDetails(detailsOf(now));
+    showDetails(input, detailsOf(now));
     if (!input.indexed || shown === now.state) return;
     shown = now.state;
     upsertSearchAttributes([{ key: SEARCH_ATTRIBUTES.entityState, value: now.state }]);

@@ -45,6 +45,7 @@ export function createEntityStarter({
       tenantId,
       id: entityId,
       indexed,
+      ...(summary === undefined ? {} : { summary }),
       ...(slowQueue === undefined ? {} : { slowQueue }),
     };
     const attributes = [

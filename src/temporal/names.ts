@@ -81,12 +81,13 @@ export const ENTITY_WORKFLOW_TYPES = Object.keys(ENTITY_WORKFLOWS) as readonly E
 
 /**
  * What an entity's workflow is started with. `indexed`: whether the server takes the search attributes. `slowQueue`: where its activities
- * go that wait for others, if it has such.
+ * go that wait for others, if it has such. `summary`: the static summary, which Temporal does not carry into a history begun anew.
  */
 export type EntityInput = {
   readonly tenantId: string;
   readonly id: string;
   readonly indexed: boolean;
+  readonly summary?: string | undefined;
   readonly slowQueue?: string | undefined;
 };
 

@@ -19,9 +19,19 @@ import { eventually, installRuntimeOnce } from './delivery-engine.ts';
 
 export type KeyRotationEngine = Awaited<ReturnType<typeof createKeyRotationEngine>>;
 
-export async function createKeyRotationEngine() {
+type Activities = ReturnType<typeof createAgentKeyRotationActivities>;
+
+/** @param options.prepare what the database needs before anybody uses it; `wrap` what the worker calls instead of the activities */
+export async function createKeyRotationEngine({
+  prepare,
+  wrap = (activities) => activities,
+}: {
+  prepare?: (url: string) => Promise<void>;
+  wrap?: (activities: Activities) => Activities;
+} = {}) {
   installRuntimeOnce();
-  const { database, drop } = await createTestDatabase();
+  const { database, url, drop } = await createTestDatabase();
+  await prepare?.(url);
   const rooms = createRooms(database);
   const context = await createTestTenant(rooms);
   const connection = await NativeConnection.connect({ address: inject('temporalAddress') });
@@ -72,7 +82,7 @@ export async function createKeyRotationEngine() {
         connection,
         namespace,
         taskQueues: { main: queue, attempts: `${queue}-attempts`, slow: `${queue}-slow` },
-        activities: createAgentKeyRotationActivities(rooms),
+        activities: wrap(createAgentKeyRotationActivities(rooms)),
         workflows: bundle,
       });
       const running = worker.run();
