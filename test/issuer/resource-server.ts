@@ -1,4 +1,4 @@
-// A resource server that does exactly what JWKS answers allow: it keeps a set for 300 s whatever it meets, and has a clock of its own.
+// A resource server that keeps a set of keys for as long as it is told, whatever it meets, and has a clock of its own.
 import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose';
 
 /** Seconds for which JWKS answers may be kept. */
@@ -6,16 +6,18 @@ export const MAX_AGE = 300;
 
 /**
  * @param fetchKeys asks the issuer for its JWKS @param now milliseconds since 1970
- * @param skew milliseconds by which its clock is ahead
+ * @param skew milliseconds by which its clock is ahead @param maxAge seconds for which it keeps a set
  */
 export function createResourceServer({
   fetchKeys,
   now,
   skew,
+  maxAge = MAX_AGE,
 }: {
   fetchKeys: () => Promise<JSONWebKeySet>;
   now: () => number;
   skew: number;
+  maxAge?: number | undefined;
 }) {
   let kept: { keys: ReturnType<typeof createLocalJWKSet>; at: number } | undefined;
 
@@ -27,7 +29,7 @@ export function createResourceServer({
 
     /** @throws JOSEError for whatever it refuses */
     accept: async (token: string): Promise<void> => {
-      if (kept === undefined || now() - kept.at >= MAX_AGE * 1000)
+      if (kept === undefined || now() - kept.at >= maxAge * 1000)
         kept = { keys: createLocalJWKSet(await fetchKeys()), at: now() };
       await jwtVerify(token, kept.keys, { typ: 'at+jwt', currentDate: new Date(now() + skew) });
     },
