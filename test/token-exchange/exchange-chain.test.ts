@@ -228,3 +228,30 @@ it('a process that has not heard of a revocation yet refuses the exchange all th
   await revocations.close();
   expect(refused).toBe('400 invalid_request');
 });
+
+describe('the revocation of an issuer key', () => {
+  it('ends what was exchanged for a token that it had signed, though another key signed that', async () => {
+    const other = await createWorld(server, provider);
+    const { rooms, tenant, context } = other;
+    const { issuerKeys, issuerRotation } = rooms;
+    const [actor, user] = [await other.newActor(), await other.newUser()];
+    await other.delegate(user, actor.agent.id);
+    await issuerRotation.perform({ tenantId: tenant.id }, 'publish');
+    await test.database.query(
+      "UPDATE issuer_keys SET created_at = created_at - interval '10 min' WHERE tenant_id = $1",
+      [tenant.id],
+    );
+    const { keys } = await issuerKeys.rotate(context);
+    const { token } = await other.exchange(user.token, actor);
+    const kid = JSON.parse(Buffer.from(token.split('.')[0] ?? '', 'base64url').toString()).kid;
+    expect(keys.map((key) => key.kid)).toEqual([expect.not.stringMatching(kid), kid]);
+    const verify = (accounts: Pick<Accounts, 'tokens'>) =>
+      codeOf(accounts.tokens.verifyAccessToken(tenant, token));
+    expect(await verify(rooms)).toBe('accepted');
+    await issuerKeys.revoke(context, keys[0]?.kid ?? '', { reason: 'stolen' });
+    expect(await verify(rooms)).toBe('token_revoked');
+    await pause(1_000);
+    expect(await verify(secondProcess)).toBe('token_revoked');
+    expect(await other.outcome(user.token, actor)).toBe('400 invalid_request');
+  });
+});
