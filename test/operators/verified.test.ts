@@ -24,11 +24,10 @@ it('an edited reason of an operator is found by the verification of the audit lo
   await rooms.run('operator', 'host', 'hold', 'example.com', ...why);
   await sealing.sealAll();
   expect(await sealing.verify()).toMatchObject({ findings: [], report: { tenants: 2, rows: 2 } });
-  const changed = await tamper(test.database, [
+  await tamper(test.database, [
     `UPDATE audit_log SET data = jsonb_set(data, '{reason}', '"another"')
      WHERE id = (SELECT id FROM audit_log WHERE action = 'webhook.host.held' ORDER BY id LIMIT 1)`,
   ]);
-  expect(changed).toBe(1);
   const { report } = await sealing.verify();
   expect(report.findings).toBeGreaterThan(0);
 });
