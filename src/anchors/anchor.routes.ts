@@ -90,6 +90,7 @@ export function createAnchorRoutes({ anchors }: { anchors: AnchorService }): Rou
         'The look follows within seconds, a few seconds after the one before at the earliest: read the anchor until `last_checked_at` has changed. 409 for an anchor that has failed or is revoked.',
       tag: TAG,
       scope: 'agents:write',
+      idempotent: true,
       request: { params: anchorParams, body: checkAnchorBody },
       exists: (context, params) => anchors.exists(context, params.agent_id, params.anchor_id),
       responses: {
