@@ -146,6 +146,26 @@ describe.each(['all', 'retries'] as const)('an endpoint that is down, with DELIV
     expect(Date.now() - opened).toBeLessThan(25_000);
   });
 
+  it('gives a permit back when what it let begin is not due yet', async () => {
+    const { id } = await engine.subscribe({ active: false });
+    const ids = await engine.publish(id, 8);
+    // Tried before, and to be started again before the others: as after Temporal was away, or has lost them.
+    await engine.database.query(
+      `UPDATE deliveries SET status = 'retrying', attempt_count = 1, next_attempt_at = now() + interval '1 hour' WHERE id = ANY($1)`,
+      [ids.slice(0, 6)],
+    );
+    await engine.database.query(`UPDATE outbox SET kind = 'start' WHERE delivery_id = ANY($1)`, [
+      ids.slice(0, 6),
+    ]);
+    await engine.startProcess();
+    const opened = Date.now();
+    await engine.subscriptions.update(engine.context, id, { active: true });
+    for (const delivery of ids.slice(6)) expect((await engine.ended(delivery)).status).toBe('delivered');
+    // Lost permits come back after 30 s each.
+    expect(Date.now() - opened).toBeLessThan(25_000);
+    expect((await engine.delivery(ids[0] ?? '')).attempt_count).toBe(1);
+  });
+
   it('is tried at once when somebody wants a retry', async () => {
     const { id, path } = await engine.subscribe({ delaysMs: [500, 500, 500] });
     let status = 500;

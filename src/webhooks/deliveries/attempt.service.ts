@@ -64,7 +64,10 @@ export function createAttemptService({
         seen.delivery = delivery;
         if (delivery === undefined) return { kind: 'settled', step: ended('canceled') };
         const step = await refuse(delivery, request);
-        if (step !== undefined) return { kind: 'settled', step, last: lastOf(delivery) };
+        if (step !== undefined) {
+          await returnPermit(delivery, request);
+          return { kind: 'settled', step, last: lastOf(delivery) };
+        }
         const passes = mayPass(delivery, request);
         if (passes && enter(delivery, request)) {
           try {
@@ -93,6 +96,12 @@ export function createAttemptService({
         failed: seen.result?.outcome.kind === 'retry',
       });
     }
+  };
+
+  /** An attempt that was let begin and is not due yet, or is over, must not hold up those behind it. */
+  const returnPermit = async (delivery: LoadedDelivery, request: AttemptRequest): Promise<void> => {
+    if (!delivery.lane_paced || !isGranted(delivery, request)) return;
+    if (await store.returnPermit(database, delivery.subscription_id, delivery.lane_epoch)) notifier?.poke();
   };
 
   /** What the relay let begin has its place already; whatever else finds none waits like what meets a closed lane. */

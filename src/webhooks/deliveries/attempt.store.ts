@@ -318,6 +318,16 @@ export function createAttemptStore() {
       );
     },
 
+    /** Gives back the permit of an attempt that was let begin at this epoch and has nothing to do. @returns whether the lane is paced */
+    returnPermit: async (queryable: Queryable, subscriptionId: string, epoch: number): Promise<boolean> => {
+      const { rowCount } = await queryable.query(
+        `UPDATE lanes SET permits = permits + 1, permits_at = now()
+         WHERE subscription_id = $1 AND epoch = $2 AND permits IS NOT NULL`,
+        [subscriptionId, epoch],
+      );
+      return rowCount > 0;
+    },
+
     /** Notes that a delivery waits for its lane, with the outbox row that will wake it. */
     park: async (
       unit: Unit,
