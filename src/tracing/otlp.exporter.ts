@@ -22,18 +22,20 @@ export function createOtlpProcessor({
   settings: { url, headers },
   onFailure,
   delay = DELAY,
+  patience = PATIENCE,
 }: {
   settings: ExporterSettings;
   onFailure: (error: unknown) => void;
   delay?: number | undefined;
+  patience?: number | undefined;
 }): SpanProcessor {
   // The only ways in which the SDK tells of what it gave up: of batches, and of spans beyond its bound.
   setGlobalErrorHandler(onFailure);
   const logger: DiagLogger = { error: silent, warn: onFailure, info: silent, debug: silent, verbose: silent };
   diag.setLogger(logger, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
   return new BatchSpanProcessor({
-    exporter: new OTLPTraceExporter({ url, headers: { ...headers }, timeoutMillis: PATIENCE }),
+    exporter: new OTLPTraceExporter({ url, headers: { ...headers }, timeoutMillis: patience }),
     scheduledDelayMillis: delay,
-    exportTimeoutMillis: PATIENCE,
+    exportTimeoutMillis: patience,
   });
 }

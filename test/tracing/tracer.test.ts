@@ -122,13 +122,14 @@ describe('a sampler', () => {
 });
 
 describe('what a collector gets', () => {
-  async function open(statusOf: (request: number) => number, delay = 10) {
+  async function open(statusOf: (request: number) => number, delay = 10, patience = 15_000) {
     const collector = await startCollector(statusOf);
     const failures: unknown[] = [];
     const processor = createOtlpProcessor({
       settings: { url: `${collector.url}/v1/traces`, headers: { 'x-team': 'agents' } },
       onFailure: (error) => failures.push(error),
       delay,
+      patience,
     });
     const tracer = createTracer({ sampler: createSampler('always_on', 1), processor });
     const work = (name: string) =>
@@ -178,7 +179,7 @@ describe('what a collector gets', () => {
   });
 
   it('is bounded while nobody answers, and lets the process end in time', { timeout: 60_000 }, async () => {
-    const { collector, failures, tracer, work } = await open(() => 503, 60_000);
+    const { collector, failures, tracer, work } = await open(() => 503, 60_000, 500);
     await Promise.all(Array.from({ length: 6_000 }, (_, n) => work(`${n}`)));
     await eventually(() => failures.length > 0, 'word of what was given up');
     const began = performance.now();
