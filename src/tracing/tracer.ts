@@ -12,7 +12,7 @@ import {
   trace,
 } from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
-import { W3CTraceContextPropagator } from '@opentelemetry/core';
+import { globalErrorHandler, W3CTraceContextPropagator } from '@opentelemetry/core';
 import type { Resource } from '@opentelemetry/resources';
 import { type Sampler, type SpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
 import { ServiceError } from '../errors/service-error.ts';
@@ -82,7 +82,8 @@ export function createTracer({
     close: async () => {
       const ending = new AbortController();
       const { signal } = ending;
-      await Promise.race([provider.shutdown(), sleep(CLOSE_TIMEOUT, undefined, { signal, ref: false })]);
+      const shutdown = provider.shutdown().catch(globalErrorHandler);
+      await Promise.race([shutdown, sleep(CLOSE_TIMEOUT, undefined, { signal, ref: false })]);
       ending.abort();
     },
   };
