@@ -8,7 +8,11 @@ import type {
   SendResult,
 } from '../src/webhooks/deliveries/attempt.ts';
 import type { AttemptRecordService } from '../src/webhooks/deliveries/attempt-record.service.ts';
-import type { DeliveryService, DeliveryStep } from '../src/webhooks/deliveries/delivery.service.ts';
+import type {
+  DeliveryService,
+  DeliveryStep,
+  OperatedDelivery,
+} from '../src/webhooks/deliveries/delivery.service.ts';
 import { refuseForGood } from './operator-refusal.ts';
 
 /** Milliseconds; the heartbeat time-out is three of them. */
@@ -41,11 +45,8 @@ export function createWebhookDeliveryActivities({
       records.record(report, { workflow: true }),
 
     /** An operator retries or cancels. A refusal is final, not to be tried again. */
-    operateDelivery: (
-      name: { readonly tenantId: string; readonly id: string },
-      step: DeliveryStep,
-      reason: string | null,
-    ): Promise<void> => refuseForGood(() => deliveries.operate(name, step, reason ?? undefined)),
+    operateDelivery: (name: OperatedDelivery, step: DeliveryStep, reason: string | null): Promise<void> =>
+      refuseForGood(() => deliveries.operate(name, step, reason ?? undefined)),
   };
 }
 

@@ -93,7 +93,7 @@ export async function webhookDelivery(input: DeliveryInput): Promise<DeliveryRes
   for (const [step, update] of Object.entries(OPERATOR_STEPS) as [DeliveryStep, Update][]) {
     const operate = async (reason?: string): Promise<void> => {
       await remote.operateDelivery.executeWithOptions({ summary: `${step} by an operator` }, [
-        { tenantId: input.tenantId, id: deliveryId },
+        { tenantId: input.tenantId, id: deliveryId, generation },
         step,
         reason ?? null,
       ]);

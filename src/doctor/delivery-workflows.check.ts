@@ -75,7 +75,9 @@ export function createDeliveryWorkflowCheck({
       if ((await inspector.isRunning(id)) || !(await isUnfinished(id))) return;
       const next = deliveryWorkflowId(delivery.id, delivery.generation + 1);
       const mend = async () => {
-        await restart(delivery);
+        const restarted = await restart(delivery);
+        // It waits in the outbox, as a delivery does whose endpoint is closed: its workflow comes with the opening.
+        if (restarted && !delivery.laneIsOpen) return 'mended' as const;
         const isBack = async () =>
           (await inspector.isRunning(next)) ||
           // It may have been delivered meanwhile.

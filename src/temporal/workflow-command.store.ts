@@ -1,6 +1,6 @@
 // SQL of the outbox of entity workflows. A row says which entity to look at, and nothing of what happened to it.
 import type { Queryable } from '../database/transaction.ts';
-import type { EntityWorkflow } from './names.ts';
+import { ENTITY_WORKFLOW_TYPES, type EntityWorkflow } from './names.ts';
 
 /** Asks that the workflow of this entity runs, and looks at the entity again. */
 export type WorkflowCommand = {
@@ -12,11 +12,14 @@ export type WorkflowCommand = {
 /** A command as one worker holds it. */
 export type ClaimedCommand = WorkflowCommand & { readonly id: string };
 
-/** A claim is a lease: whoever dies with it leaves it to the others. */
+/**
+ * A claim is a lease: whoever dies with it leaves it to the others. Only of types that this version knows: what a newer one has written is
+ * for its workers.
+ */
 const CLAIM = `
 UPDATE workflow_commands SET tries = tries + 1, due_at = now() + $2::float8 * interval '1 millisecond'
 WHERE id IN (
-  SELECT id FROM workflow_commands WHERE due_at <= now() ORDER BY due_at, id LIMIT $1 FOR UPDATE SKIP LOCKED)
+  SELECT id FROM workflow_commands WHERE due_at <= now() AND workflow = ANY($3::text[]) ORDER BY due_at, id LIMIT $1 FOR UPDATE SKIP LOCKED)
 RETURNING id, tenant_id AS "tenantId", workflow, entity_id AS "entityId"`;
 
 const POSTPONE = `
@@ -72,7 +75,8 @@ export function createWorkflowCommandStore() {
     claim: async (
       queryable: Queryable,
       { limit, lease }: { limit: number; lease: number },
-    ): Promise<ClaimedCommand[]> => (await queryable.query<ClaimedCommand>(CLAIM, [limit, lease])).rows,
+    ): Promise<ClaimedCommand[]> =>
+      (await queryable.query<ClaimedCommand>(CLAIM, [limit, lease, ENTITY_WORKFLOW_TYPES])).rows,
 
     /** Counts what waits, by workflow. */
     waiting: async (queryable: Queryable): Promise<WaitingCommands[]> =>

@@ -98,6 +98,26 @@ describe('the examination of deliveries', () => {
     expect((await examine(false)).findings).toEqual([]);
   });
 
+  it('does not wait for the workflow of a delivery whose endpoint is closed: it comes with the opening', async () => {
+    const { id: subscription, path } = await engine.subscribe({ delaysMs: [50] });
+    engine.receiver.answer(path, (_, count) => ({ status: count < 2 ? 500 : 204 }));
+    const [id = ''] = await engine.publish(subscription);
+    await eventually(async () => (await engine.delivery(id)).attempt_count === 1, 'the first attempt');
+    await engine.subscriptions.update(engine.context, subscription, { active: false });
+    await engine.workflow(id).terminate('by a test');
+    await eventually(async () => !(await listed()).includes(deliveryWorkflowId(id, 0)), "Temporal's list");
+    await engine.database.query(
+      `UPDATE deliveries SET status = 'retrying', next_attempt_at = now() + interval '1 hour', waiting_epoch = NULL, completed_at = NULL
+       WHERE id = $1`,
+      [id],
+    );
+    const { findings } = await examine(true);
+    expect(findings).toMatchObject([{ code: 'workflow_missing', outcome: 'mended' }]);
+    expect(await engine.outbox()).toMatchObject([{ kind: 'start', delivery_id: id }]);
+    expect((await examine(false)).findings).toEqual([]);
+    await engine.deliveries.cancel(engine.context, id);
+  });
+
   it('ends a workflow whose delivery has ended without it', async () => {
     const { id: subscription, path } = await engine.subscribe({ delaysMs: [HOUR] });
     engine.receiver.answer(path, () => ({ status: 500 }));

@@ -99,6 +99,36 @@ describe('an operator', () => {
     expect((await auditOf(delivery)).map(({ action }) => action)).toEqual(['webhook.delivery.retried']);
   });
 
+  it('does not send again what arrives at that moment: a batch meets many that have just ended', async () => {
+    const { id, path } = await engine.subscribe({ delaysMs: [HOUR] });
+    let signaled: Promise<unknown> = Promise.resolve();
+    engine.receiver.answer(path, async ({ deliveryId }) => {
+      signaled = engine.workflow(deliveryId).signal('operatorRetry', 'by a batch');
+      await signaled;
+      return { status: 204 };
+    });
+    const [delivery = ''] = await engine.publish(id);
+    expect(await engine.ended(delivery)).toMatchObject({ status: 'delivered' });
+    await engine.workflow(delivery).result();
+    const row = await engine.delivery(delivery);
+    expect([row.status, row.generation, engine.receiver.of(path).length]).toEqual(['delivered', 0, 1]);
+    expect((await auditOf(delivery)).map(({ action }) => action)).not.toContain('webhook.delivery.replayed');
+  });
+
+  it('is refused the retry of a delivery that has ended, and is told how it is replayed', async () => {
+    const { delivery } = await waiting();
+    await engine.database.query(
+      `UPDATE deliveries SET status = 'delivered', completed_at = now(), next_attempt_at = NULL WHERE id = $1`,
+      [delivery],
+    );
+    const refusal = await engine
+      .workflow(delivery)
+      .executeUpdate('retry')
+      .catch((error: Error) => (error.cause as Error).cause);
+    expect(String(refusal)).toMatch(/has ended: it is delivered/);
+    expect((await engine.delivery(delivery)).generation).toBe(0);
+  });
+
   it('is told why when it cannot be: the delivery is not there any more', async () => {
     const { delivery } = await waiting();
     await engine.database.query('UPDATE deliveries SET id = $2 WHERE id = $1', [delivery, randomUUID()]);

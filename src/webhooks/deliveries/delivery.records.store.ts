@@ -57,6 +57,7 @@ WITH target AS (
   SELECT d.id, d.status IN ('delivered', 'failed', 'canceled') AS ended
   FROM deliveries d JOIN lanes l ON l.subscription_id = d.subscription_id
   WHERE d.id = $1 AND d.tenant_id = $2 AND NOT l.deleted
+    AND ($4::int IS NULL OR d.generation = $4 AND d.status IN ('pending', 'retrying'))
   FOR UPDATE OF d
 ), changed AS (
   UPDATE deliveries d SET
@@ -188,15 +189,18 @@ export function createDeliveryRecordStore() {
     /**
      * Makes a waiting delivery due now, or begins an ended one anew, and hands the work over. One statement.
      * @param workId id of the outbox row
-     * @returns what it was, or undefined when its subscription is deleted
+     * @param unfinished only while this generation has not ended
+     * @returns what it was, or undefined when its subscription is deleted, or it is not as asked for
      */
     retry: async (
       unit: Queryable,
       tenantId: string,
       id: string,
       workId: string,
+      unfinished?: number | undefined,
     ): Promise<'waiting' | 'ended' | undefined> => {
-      const { rows } = await unit.query<{ ended: boolean }>(RETRY, [id, tenantId, workId]);
+      const values = [id, tenantId, workId, unfinished ?? null];
+      const { rows } = await unit.query<{ ended: boolean }>(RETRY, values);
       return rows[0] === undefined ? undefined : rows[0].ended ? 'ended' : 'waiting';
     },
 

@@ -20,6 +20,15 @@ type Steered = {
   readonly id: string;
   readonly subscriptionId?: string | undefined;
   readonly reason?: string | undefined;
+  /** Only while this generation has not ended: then nothing is begun anew. */
+  readonly generation?: number | undefined;
+};
+
+/** The delivery of a workflow. */
+export type OperatedDelivery = {
+  readonly tenantId: string;
+  readonly id: string;
+  readonly generation: number;
 };
 
 /** What an operator can do with a delivery. */
@@ -89,9 +98,15 @@ export function createDeliveryService({
     steer(context, delivery, async (transaction, record) => {
       // The lane before the delivery: the order in which attempts lock them too.
       await lanes.endHold(transaction, record.subscriptionId);
-      const was = await store.retry(transaction, context.tenant.id, delivery.id, newId());
+      const { id, generation } = delivery;
+      const was = await store.retry(transaction, context.tenant.id, id, newId(), generation);
       if (was === undefined) {
-        throw new ServiceError('conflict', { detail: 'The subscription of this delivery is deleted.' });
+        const { status } = await find(transaction, { tenantId: context.tenant.id }, id);
+        const isOver = generation !== undefined && !['pending', 'retrying', 'held'].includes(status);
+        const detail = isOver
+          ? `The delivery has ended: it is ${status}. Its route replays it.`
+          : 'The subscription of this delivery is deleted, or the delivery has begun anew.';
+        throw new ServiceError('conflict', { detail });
       }
       return was === 'ended' ? 'webhook.delivery.replayed' : 'webhook.delivery.retried';
     });
@@ -162,14 +177,18 @@ export function createDeliveryService({
     cancel: (context: RequestContext, id: string, subscriptionId?: string | undefined) =>
       cancel(context, { id, subscriptionId }),
 
-    /** Retries or cancels in an operator's name, who asks the delivery's workflow. @throws ServiceError as `retry` and `cancel` */
+    /**
+     * Retries or cancels in an operator's name, who asks the delivery's workflow. What has ended meanwhile is not begun anew: a signal
+     * of a batch must not send again what has just arrived.
+     * @throws ServiceError as `retry` and `cancel`
+     */
     operate: async (
-      { tenantId, id }: { readonly tenantId: string; readonly id: string },
+      { tenantId, id, generation }: OperatedDelivery,
       step: DeliveryStep,
       reason?: string | undefined,
     ): Promise<void> => {
       const actor = { ...serviceContext({ id: tenantId }, newId()), actor: { kind: 'operator' } as const };
-      await (step === 'retry' ? retry : cancel)(actor, { id, reason });
+      await (step === 'retry' ? retry : cancel)(actor, { id, generation, reason });
     },
 
     /**

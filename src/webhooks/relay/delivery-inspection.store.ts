@@ -7,6 +7,8 @@ export type StartedDelivery = {
   readonly tenantId: string;
   readonly generation: number;
   readonly nextAttemptAt: Date | null;
+  /** Its lane takes attempts now: what is to be started is started at once. */
+  readonly laneIsOpen: boolean;
 };
 
 /** Work that nobody has taken although it could have been: how much, and since when the oldest waits. */
@@ -14,12 +16,13 @@ export type StuckWork = { readonly count: number; readonly oldest: Date | null }
 
 const NO_ID = '00000000-0000-0000-0000-000000000000';
 const STARTED = `
-SELECT id, tenant_id AS "tenantId", generation, next_attempt_at AS "nextAttemptAt" FROM deliveries
-WHERE status IN ('pending', 'retrying') AND started_generation IS NOT NULL AND started_generation = generation`;
+SELECT d.id, d.tenant_id AS "tenantId", d.generation, d.next_attempt_at AS "nextAttemptAt", lane_is_open(l) AS "laneIsOpen"
+FROM deliveries d JOIN lanes l ON l.subscription_id = d.subscription_id
+WHERE d.status IN ('pending', 'retrying') AND d.started_generation IS NOT NULL AND d.started_generation = d.generation`;
 
 // The index of the overdue ones holds them all by their time.
-const TIMED = `${STARTED} AND (next_attempt_at, id) > ($1, $2::uuid) ORDER BY next_attempt_at, id LIMIT $3`;
-const UNTIMED = `${STARTED} AND next_attempt_at IS NULL AND id > $1::uuid ORDER BY id LIMIT $2`;
+const TIMED = `${STARTED} AND (d.next_attempt_at, d.id) > ($1, $2::uuid) ORDER BY d.next_attempt_at, d.id LIMIT $3`;
+const UNTIMED = `${STARTED} AND d.next_attempt_at IS NULL AND d.id > $1::uuid ORDER BY d.id LIMIT $2`;
 
 const STUCK_COMMANDS = `
 SELECT count(*)::int AS count, min(created_at) AS oldest FROM outbox
