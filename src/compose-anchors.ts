@@ -39,7 +39,7 @@ export function composeAnchorChecks(
     allowedNetworks: production ? [] : config.webhookAllowedNetworks,
     caFile: production ? undefined : config.webhookCaFile,
     insecureReceivers: config.insecureReceivers,
-    lookup: createAddressLookup({ resolver }),
+    lookup: createAddressLookup({ resolver, internalNames: !production }),
   });
   const anchorChecks = createAnchorCheckService({
     store: createAnchorCheckStore(),

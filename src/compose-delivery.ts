@@ -32,6 +32,7 @@ export function composeDelivery(
   const { database, audit, events, subscriptions, sealing, lanes, notifier, url } = core;
   const agent = createGuardedAgent({
     allowedNetworks: config.webhookAllowedNetworks,
+    internalNames: config.webhookInternalNames,
     caFile: config.webhookCaFile,
     insecureReceivers: config.insecureReceivers,
   });

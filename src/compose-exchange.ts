@@ -26,8 +26,10 @@ export function composeExchange(
 ) {
   const store = createTrustedIssuerStore({ sequelize: database.sequelize });
   // Other issuers are on the internet: networks inside are admitted for development only.
+  const production = config.nodeEnv === 'production';
   const agent = createGuardedAgent({
-    allowedNetworks: config.nodeEnv === 'production' ? [] : config.webhookAllowedNetworks,
+    allowedNetworks: production ? [] : config.webhookAllowedNetworks,
+    internalNames: !production,
   });
   const keySets = createKeySetCache({
     fetch: createJwksFetcher({ agent }),

@@ -167,6 +167,8 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>, op
     }),
     masterKeys: values.MASTER_KEY ?? [],
     webhookAllowedNetworks: values.WEBHOOK_ALLOWED_NETWORKS ?? (local ? ['127.0.0.0/8', '::1/128'] : []),
+    // Whether receivers may be named as only this system knows them.
+    webhookInternalNames: !production || (values.WEBHOOK_ALLOWED_NETWORKS ?? []).length > 0,
     webhookCaFile: values.WEBHOOK_CA_FILE,
     insecureReceivers: local,
     anchors: Object.freeze({ dnsServers: values.ANCHOR_DNS_SERVERS, httpsPort: values.ANCHOR_HTTPS_PORT }),

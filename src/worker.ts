@@ -137,12 +137,9 @@ export async function runWorker(config: Config): Promise<void> {
       ),
   });
   steps.push(
-    () => scheduling.stop(),
-    () => expiring.stop(),
-    () => relaying.stop(),
-    () => sweeping.stop(),
-    () => sealing.stop(),
-    () => telling.stop(),
+    // At once, so that none goes on because another waits for what does not answer.
+    () =>
+      Promise.all([relaying, scheduling, expiring, sweeping, sealing, telling].map((loop) => loop.stop())),
     () => worker.shutdown(),
     () => running,
     () => Promise.allSettled([close(), workflows.close(), connection.close(), tracing.close()]),

@@ -2,6 +2,7 @@
 // starts none for buckets that are over, as the next one does their work.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
+import { abandonOn } from '../temporal/abandon.ts';
 import { createIndexing } from '../temporal/indexing.ts';
 import {
   CHALLENGE_EXPIRY_WORKFLOW,
@@ -81,16 +82,16 @@ export function createExpiryKeeper({
     /** Starts the workflow of one bucket. @returns false when it was started before @throws when Temporal does not answer */
     begin: (bucket: Bucket): Promise<boolean> => indexing.attempt((indexed) => start(bucket, indexed)),
 
-    /** Looks three times a bucket until it is stopped. */
+    /** Looks three times a bucket until it is stopped; `stop` waits for no look. */
     start: (): { stop(): Promise<void> } => {
       const ending = new AbortController();
       const { signal } = ending;
       const loop = async (): Promise<void> => {
         while (!signal.aborted) {
-          const pause = await look().then(
+          const pause = await abandonOn(signal, look()).then(
             () => bucketLength / 3,
             (error: unknown) => {
-              onFailure(error);
+              if (!signal.aborted) onFailure(error);
               return Math.min(PATIENCE.failed, bucketLength / 3);
             },
           );

@@ -7,6 +7,7 @@ import {
   ScheduleNotFoundError,
   ScheduleOverlapPolicy,
 } from '@temporalio/client';
+import { abandonOn } from './abandon.ts';
 import { RETENTION_SCHEDULE, RETENTION_WORKFLOW, TASK_QUEUES } from './names.ts';
 
 /** Minutes between two runs of retention. */
@@ -44,7 +45,7 @@ export async function findSchedule(
 }
 
 /**
- * Keeps the schedules there for as long as a worker runs: looks at its start, and then each hour.
+ * Keeps the schedules there for as long as a worker runs: looks at its start, and then each hour. `stop` waits for no look.
  * @param options.onFailure told of each failure; it is tried again
  */
 export function keepSchedules({
@@ -58,9 +59,9 @@ export function keepSchedules({
   const { signal } = ending;
   const loop = async (): Promise<void> => {
     while (!signal.aborted) {
-      const isThere = await ensureSchedules(client).then(
+      const isThere = await abandonOn(signal, ensureSchedules(client)).then(
         () => true,
-        (error: unknown) => void onFailure(error),
+        (error: unknown) => void (signal.aborted || onFailure(error)),
       );
       await sleep(isThere ? PATIENCE.usual : PATIENCE.failed, undefined, { signal }).catch(() => undefined);
     }

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished, vi } from 'vitest';
 import { findFreePort } from '../../src/local/ports.ts';
 import { buildStack, removeBuild } from '../local/stack.ts';
 import { temporaryFolder } from '../local/temporary-folder.ts';
@@ -199,6 +199,29 @@ describe('an api whose database is away when it starts', () => {
     proxy.resume();
     expect(await api.exited).toBe(2);
     expect(api.output.stdout).toContain(`${variable}: `);
+  });
+});
+
+describe('a worker whose Temporal stops answering', () => {
+  it('takes no more deliveries from the moment it is told to stop, whatever else it waits for', async () => {
+    const proxy = await createStallingProxy(`http://${inject('temporalAddress')}`);
+    onTestFinished(proxy.close);
+    const { child, exited } = run(['worker'], { TEMPORAL_ADDRESS: new URL(proxy.url).host });
+    onTestFinished(async () => {
+      child.kill('SIGKILL');
+      await exited;
+    });
+    const countRelays = async () =>
+      (await test.database.query("SELECT 1 FROM relays WHERE seen_at > now() - interval '5 seconds'"))
+        .rowCount;
+    // Its other loops begin right after its relay: their first looks hang.
+    await vi.waitFor(async () => expect(await countRelays()).toBe(1), { timeout: 60_000, interval: 2 });
+    proxy.stall();
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    child.kill('SIGTERM');
+    await expect
+      .poll(async () => (await test.database.query('SELECT 1 FROM relays')).rowCount, { timeout: 6_000 })
+      .toBe(0);
   });
 });
 

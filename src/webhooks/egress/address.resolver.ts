@@ -14,25 +14,31 @@ const UNKNOWN_TO_DNS = new Set(['ENOTFOUND', 'ENODATA', 'ECONNREFUSED']);
  * Makes a lookup that asks DNS for IPv4 and IPv6 addresses (IPv4 first in the answer), and the system's resolver, with its
  * hosts file and search domains, for names without a dot and for names that DNS does not know.
  *
+ * @param internalNames whether the system is asked at all, except for `localhost`. False where a stranger chooses the name and is told
+ *   what came of it: the answer would tell which names the internal network has.
  * @param resolver asks DNS; the default gives each server 2.5 s, twice
  * @param lookupInSystem asks the system
  */
 export function createAddressLookup({
+  internalNames = true,
   resolver = new dns.Resolver({ timeout: 2500, tries: 2 }),
   lookupInSystem = askSystem,
 }: {
+  internalNames?: boolean | undefined;
   resolver?: { resolve4: AddressLookup; resolve6: AddressLookup };
   lookupInSystem?: AddressLookup;
 } = {}): AddressLookup {
   return async (hostname) => {
     if (canonicalAddress(hostname) !== undefined) return [hostname];
-    if (!hostname.includes('.')) return lookupInSystem(hostname);
+    if (hostname === 'localhost' || (internalNames && !hostname.includes('.')))
+      return lookupInSystem(hostname);
     const answers = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)]);
     const addresses = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
     if (addresses.length > 0) return addresses;
     const failures = answers.flatMap((answer) => (answer.status === 'rejected' ? [answer.reason] : []));
     const failure = failures.find((reason) => !UNKNOWN_TO_DNS.has(reason?.code));
     if (failure !== undefined) throw failure;
+    if (!internalNames) throw Object.assign(new Error('DNS does not know this name'), { code: 'ENOTFOUND' });
     return lookupInSystem(hostname);
   };
 }

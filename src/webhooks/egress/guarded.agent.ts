@@ -43,6 +43,7 @@ export function newConnectionTrace(): ConnectionTrace {
  * @param allowedNetworks CIDR blocks that are admitted beside public addresses, and plain `http` into them
  * @param caFile a PEM file of certificate authorities beside Node's own
  * @param insecureReceivers take any certificate inside the admitted networks; only for local development
+ * @param internalNames whether names that only this system knows are found too; false where strangers choose the names
  * @param lookup resolves host names; the default asks DNS
  * @param connectTimeoutMs the time for a TCP and TLS connection
  * @throws {Error} when a block is malformed or the file cannot be read
@@ -51,12 +52,14 @@ export function createGuardedAgent({
   allowedNetworks = [],
   caFile,
   insecureReceivers = false,
-  lookup = createAddressLookup(),
+  internalNames = true,
+  lookup = createAddressLookup({ internalNames }),
   connectTimeoutMs = 15_000,
 }: {
   allowedNetworks?: readonly string[] | undefined;
   caFile?: string | undefined;
   insecureReceivers?: boolean | undefined;
+  internalNames?: boolean | undefined;
   lookup?: AddressLookup | undefined;
   connectTimeoutMs?: number | undefined;
 } = {}) {

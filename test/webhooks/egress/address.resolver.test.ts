@@ -36,6 +36,22 @@ describe('the address lookup', () => {
     expect(await never('localhost')).toEqual(['system:localhost']);
   });
 
+  it('asks the system for localhost alone where names are not to tell what the internal network has', async () => {
+    const asked: string[] = [];
+    const unknown = createAddressLookup({
+      internalNames: false,
+      resolver: { resolve4: failWith('ENODATA'), resolve6: failWith('ENOTFOUND') },
+      lookupInSystem: async (hostname) => {
+        asked.push(hostname);
+        return ['10.2.3.4'];
+      },
+    });
+    for (const name of ['postgres.prod', 'postgres'])
+      await expect(unknown(name)).rejects.toMatchObject({ code: 'ENOTFOUND' });
+    expect(asked).toEqual([]);
+    expect(await unknown('localhost')).toEqual(['10.2.3.4']);
+  });
+
   it('does not ask the system when DNS is slow or broken', async () => {
     await expect(lookupWith(failWith('ETIMEOUT'), failWith('ENOTFOUND'))('a.example')).rejects.toMatchObject({
       code: 'ETIMEOUT',
