@@ -37,9 +37,16 @@ export function createHostHoldService({
   };
 
   return {
-    /** Has a new or changed subscription keep to the holds of the host that it points to now, and to no other's. */
-    follow: async (unit: Unit, subscriptionId: string, host: string): Promise<void> => {
-      const change = await store.follow(unit, subscriptionId, host);
+    /**
+     * Has a new or changed subscription keep to the holds of the host that it points to now, and to no other's.
+     * @param hosts.before the host that it pointed to until now
+     */
+    follow: async (
+      unit: Unit,
+      subscriptionId: string,
+      hosts: { host: string; before?: string | undefined },
+    ): Promise<void> => {
+      const change = await store.follow(unit, subscriptionId, hosts);
       if (change !== undefined) await opened(unit, [{ ...change, subscriptionId }]);
     },
 

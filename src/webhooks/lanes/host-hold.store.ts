@@ -1,5 +1,6 @@
 // SQL of hosts: their holds, and the lanes behind them. Whatever opens or closes a lane takes its row FOR UPDATE and adds one to its epoch.
-// Locks are taken in this order: the host's name, lanes in order of their ids. Nobody may hold a lane and then ask for a name.
+// Locks are taken in this order: a subscription, names of hosts, lanes in order of their ids. Nobody may hold a lane and then ask for a name;
+// what takes a name for itself alone may not lock a subscription.
 import type { Queryable } from '../../database/transaction.ts';
 import type { HoldLength } from './host-hold.ts';
 import { type LaneChange, PACED } from './lane.store.ts';
@@ -26,7 +27,13 @@ export type FailingHost = {
   readonly lastError: string;
 };
 
-const LOCK_NAME = "hashtextextended('host ' || host_name($1), 0)";
+const LOCK_NAME = "SELECT pg_advisory_xact_lock(hashtextextended('host ' || host_name($1), 0))";
+
+// In one order, as by everybody who locks several.
+const SHARE_NAMES = `
+SELECT pg_advisory_xact_lock_shared(name) FROM (
+  SELECT DISTINCT hashtextextended('host ' || host_name(host), 0) AS name FROM unnest($1::text[]) AS host ORDER BY name
+) AS names`;
 
 const OF_HOST = `
 FROM subscriptions s JOIN lanes l ON l.subscription_id = s.id
@@ -107,7 +114,7 @@ export function createHostHoldStore() {
   return {
     /** Keeps others from changing the host's holds, and subscriptions from coming to it or leaving it, until the transaction ends. */
     lock: async (unit: Queryable, host: string): Promise<void> => {
-      await unit.query(`SELECT pg_advisory_xact_lock(${LOCK_NAME})`, [host]);
+      await unit.query(LOCK_NAME, [host]);
     },
 
     /** Notes a hold, in place of an earlier one. */
@@ -146,13 +153,17 @@ export function createHostHoldStore() {
     /** Ends what keeps the host's lanes closed by themselves, and lets what waits out paced. */
     retryLanes: (unit: Queryable, host: string): Promise<LaneChange[]> => change(unit, RETRY, host),
 
-    /** Gives a lane the hold of the host that its subscription points to now. @returns undefined where nothing changes */
+    /**
+     * Gives a lane the hold of the host that its subscription points to now. An act on the host that it leaves is over then, or does not
+     * see the subscription any more.
+     * @param hosts.before the host that it leaves @returns undefined where nothing changes
+     */
     follow: async (
       unit: Queryable,
       subscriptionId: string,
-      host: string,
+      { host, before = host }: { host: string; before?: string | undefined },
     ): Promise<{ tenantId: string; tell: boolean } | undefined> => {
-      await unit.query(`SELECT pg_advisory_xact_lock_shared(${LOCK_NAME})`, [host]);
+      await unit.query(SHARE_NAMES, [[before, host]]);
       const { rows } = await unit.query<{ tenantId: string; tell: boolean }>(FOLLOW, [subscriptionId, host]);
       return rows[0];
     },

@@ -149,7 +149,8 @@ export function createSubscriptionService({
       const before = await lock(transaction, context, id);
       const row = await store.update(transaction, id, toChanges(before, patch));
       // Before the lane: the order in which an operator's hold takes both.
-      if (row.host !== before.host) await hostHolds.follow(transaction, id, row.host);
+      if (row.host !== before.host)
+        await hostHolds.follow(transaction, id, { host: row.host, before: before.host });
       const flag =
         patch.active === undefined
           ? { changed: false }
@@ -219,7 +220,7 @@ export function createSubscriptionService({
           active: input.active ?? true,
           rate: row.rateLimit,
         });
-        await hostHolds.follow(transaction, id, host);
+        await hostHolds.follow(transaction, id, { host });
         await record(transaction, context, 'created', row);
         return { subscription: await reader.show({ ...context, transaction }, row), secret: generated };
       });
