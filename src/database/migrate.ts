@@ -1,8 +1,10 @@
 // Brings a database to the newest schema. Safe to run from several processes at once, and again and again.
+import { setTimeout } from 'node:timers/promises';
 import pg from 'pg';
 import { QueryTypes, Sequelize } from 'sequelize';
 import { Umzug } from 'umzug';
 import { translateDatabaseError } from './errors.ts';
+import { type MigrationStep, takeSteps } from './migration-steps.ts';
 import { identity } from './migrations/0001-identity.ts';
 import { accounts } from './migrations/0002-accounts.ts';
 import { events } from './migrations/0003-events.ts';
@@ -29,8 +31,8 @@ import { hostHolds } from './migrations/0023-host-holds.ts';
 import { delegationExpiry } from './migrations/0024-delegation-expiry.ts';
 import { ensurePartitions } from './partitions.ts';
 
-/** In order, for ever: an entry is never edited once it was released. */
-const MIGRATIONS = [
+/** In order, for ever: an entry is never edited once it was released. `sql`: one transaction, or steps. */
+const MIGRATIONS: readonly { readonly name: string; readonly sql: string | readonly MigrationStep[] }[] = [
   { name: '0001-identity', sql: identity },
   { name: '0002-accounts', sql: accounts },
   { name: '0003-events', sql: events },
@@ -55,7 +57,7 @@ const MIGRATIONS = [
   { name: '0022-traces', sql: traces },
   { name: '0023-host-holds', sql: hostHolds },
   { name: '0024-delegation-expiry', sql: delegationExpiry },
-] as const;
+];
 
 /** Any constant: the advisory lock that lets one migration run at a time. */
 const LOCK = 7_263_511;
@@ -73,7 +75,7 @@ export async function migrate(
   const sequelize = new Sequelize(url, { dialect: 'postgres', logging: false, pool: { max: 1 } });
   try {
     await guard.connect();
-    await guard.query('SELECT pg_advisory_lock($1)', [LOCK]);
+    await takeTurn(guard);
     const done = await migrations(sequelize, log).up();
     await ensurePartitions({
       query: async <Row extends object>(text: string, values: readonly unknown[] = []) => {
@@ -89,6 +91,15 @@ export async function migrate(
   }
 }
 
+/** Asks again and again, as the building of an index waits for every statement, also for one that waits for this lock. */
+async function takeTurn(guard: pg.Client): Promise<void> {
+  for (;;) {
+    const { rows } = await guard.query<{ held: boolean }>('SELECT pg_try_advisory_lock($1) AS held', [LOCK]);
+    if (rows[0]?.held) return;
+    await setTimeout(200);
+  }
+}
+
 /** Names of migrations that this version knows and the database has not had yet. */
 export async function pendingMigrations(sequelize: Sequelize): Promise<string[]> {
   const pending = await migrations(sequelize, () => undefined).pending();
@@ -101,7 +112,7 @@ function migrations(sequelize: Sequelize, log: (message: string) => void) {
       name,
       up: async () => {
         log(name);
-        await sequelize.transaction((transaction) => sequelize.query(sql, { transaction, raw: true }));
+        await takeSteps(sequelize, name, typeof sql === 'string' ? [sql] : sql);
       },
     })),
     storage: {
@@ -110,13 +121,16 @@ function migrations(sequelize: Sequelize, log: (message: string) => void) {
           'CREATE TABLE IF NOT EXISTS schema_migrations (name text PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now())',
         );
         const rows = await sequelize.query<{ name: string }>(
-          'SELECT name FROM schema_migrations ORDER BY name',
+          "SELECT name FROM schema_migrations WHERE name NOT LIKE '%#%' ORDER BY name",
           { type: QueryTypes.SELECT },
         );
         return rows.map((row) => row.name);
       },
       logMigration: async ({ name }) => {
         await sequelize.query('INSERT INTO schema_migrations (name) VALUES ($1)', { bind: [name] });
+        await sequelize.query('DELETE FROM schema_migrations WHERE starts_with(name, $1)', {
+          bind: [`${name}#`],
+        });
       },
       unlogMigration: async () => {
         throw new Error('Migrations are never undone: write a new one.');

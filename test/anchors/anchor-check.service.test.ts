@@ -4,6 +4,7 @@ import type { AnchorCheckService } from '../../src/anchors/anchor-check.service.
 import type { RequestContext } from '../../src/context.ts';
 import type { Database } from '../../src/database/database.ts';
 import { newId } from '../../src/database/ids.ts';
+import { takeSteps } from '../../src/database/migration-steps.ts';
 import { anchors as firstAnchors } from '../../src/database/migrations/0010-anchors.ts';
 import { anchorChecks } from '../../src/database/migrations/0018-anchor-checks.ts';
 import { createTestTenant, readAudit, readEvents } from '../agents/agent-rooms.ts';
@@ -200,7 +201,7 @@ describe('the migration', () => {
           [ids[value], tenantId, owner, value, status],
         );
       }
-      await old.sequelize.query(anchorChecks);
+      await takeSteps(old.sequelize, 'once-more', anchorChecks);
       const { rows } = await old.query<{ entity_id: string }>(
         `SELECT entity_id FROM workflow_commands WHERE workflow = 'anchorVerification' AND tenant_id = $1 ORDER BY entity_id`,
         [tenantId],

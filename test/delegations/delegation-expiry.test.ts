@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RequestContext } from '../../src/context.ts';
 import type { Database } from '../../src/database/database.ts';
 import { newId } from '../../src/database/ids.ts';
+import { takeSteps } from '../../src/database/migration-steps.ts';
 import { delegationExpiry } from '../../src/database/migrations/0024-delegation-expiry.ts';
 import { decideDelegationStep, statusOf } from '../../src/delegations/delegation-expiry.ts';
 import { createTestAgent, createTestTenant, readAudit } from '../agents/agent-rooms.ts';
@@ -152,7 +153,7 @@ describe('its end', () => {
     await rooms.agents.remove(context, orphan.agentId);
     await database.query('DELETE FROM workflow_commands');
     await database.query('ALTER TABLE delegations DROP COLUMN expired_at');
-    await database.query(delegationExpiry);
+    await takeSteps(database.sequelize, 'once-more', delegationExpiry);
     expect(await commands(active.name.id)).toEqual(['delegationExpiry']);
     for (const { name } of [overdue, revoked, orphan]) expect(await commands(name.id)).toEqual([]);
     expect(await rooms.delegationExpiry.look(overdue.name)).toMatchObject({

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { loadConfig } from '../../src/config.ts';
 import { newId } from '../../src/database/ids.ts';
+import { takeSteps } from '../../src/database/migration-steps.ts';
 import { issuerKeySchedule } from '../../src/database/migrations/0021-issuer-keys.ts';
 import { PUBLISHED_AFTER_SECONDS } from '../../src/issuer/key-schedule.ts';
 import { createTestDatabase } from '../setup/database.ts';
@@ -29,7 +30,7 @@ it('go on: what was signed verifies, the last key signs, an older one ends, and 
   await database.query('ALTER TABLE issuer_keys DROP COLUMN id, DROP COLUMN revoked_at');
   await database.query('ALTER TABLE issuer_keys ALTER COLUMN private_sealed SET NOT NULL');
   await database.query('DELETE FROM workflow_commands');
-  await database.query(issuerKeySchedule);
+  await takeSteps(database.sequelize, 'once-more', issuerKeySchedule);
 
   const { rows } = await database.query<{ id: string }>(
     `SELECT entity_id AS id FROM workflow_commands WHERE workflow = 'issuerKeyRotation' AND tenant_id = entity_id`,

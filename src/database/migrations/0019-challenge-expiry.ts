@@ -1,12 +1,11 @@
 // What the sweep of overdue challenges needs: one index that neither using nor expiring a challenge writes to, and its own place and counts.
+import type { MigrationStep } from '../migration-steps.ts';
 
-export const challengeExpiry = `
--- One index instead of two, over a column that never changes. Measured on 100,000 challenges: 12 % less WAL for inserting them, 20 % less
--- for using them, as both of the columns that change are in no index any more.
-DROP INDEX challenges_open;
-DROP INDEX challenges_by_age;
-CREATE INDEX challenges_by_end ON challenges (expires_at);
-
+export const challengeExpiry: readonly MigrationStep[] = [
+  // One index instead of two, over a column that never changes. Measured on 100,000 challenges: 12 % less WAL for inserting them, 20 %
+  // less for using them, as both of the columns that change are in no index any more.
+  { index: 'challenges_by_end', on: 'challenges (expires_at)' },
+  `
 -- One row. swept_until: each challenge that ended before it is used, or marked as expired. audited_until: end of the latest bucket of
 -- time whose counts are in the audit log.
 CREATE TABLE challenge_sweep (
@@ -21,4 +20,10 @@ CREATE TABLE challenge_expiry_counts (
   tenant_id uuid PRIMARY KEY,
   expired bigint NOT NULL
 );
-`;
+
+-- Last, as this keeps everybody from challenges until the transaction ends. The purge of the version before finds old challenges without
+-- an index while it is replaced: slower, and right.
+DROP INDEX challenges_open;
+DROP INDEX challenges_by_age;
+`,
+];

@@ -1,11 +1,12 @@
 // Hosts to which an operator lets nothing be sent, whoever subscribes.
+import type { MigrationStep } from '../migration-steps.ts';
 
-export const hostHolds = `
+export const hostHolds: readonly MigrationStep[] = [
+  `
 -- The name of a host without its port.
 CREATE FUNCTION host_name(host text) RETURNS text LANGUAGE sql IMMUTABLE AS $function$
   SELECT regexp_replace(host, ':[0-9]+$', '')
 $function$;
-CREATE INDEX subscriptions_by_host ON subscriptions (host_name(host), id) WHERE deleted_at IS NULL;
 
 -- host: a name, for all its ports, or a name with a port. until: 'infinity' while nobody can say; a hold that is over stays, as the end of
 -- the latest. Whoever adds or changes one holds the advisory lock of the host's name, and whoever points a subscription to it shares that.
@@ -37,4 +38,6 @@ CREATE OR REPLACE FUNCTION lane_opens_at(lane lanes) RETURNS timestamptz LANGUAG
     THEN nullif(greatest(lane.hold_until, lane.tenant_held_until, lane.host_held_until,
       CASE WHEN lane.state = 'down' THEN lane.probe_at END), 'infinity') END
 $function$;
-`;
+`,
+  { index: 'subscriptions_by_host', on: 'subscriptions (host_name(host), id) WHERE deleted_at IS NULL' },
+];
