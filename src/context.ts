@@ -17,6 +17,8 @@ export type Tenant = {
   readonly issuerUrl: string;
   /** Suspended by whoever runs the service. */
   readonly suspended?: true;
+  /** End of its latest suspension: no credential of before it is good again. */
+  readonly resumedAt?: Date;
 };
 
 /** Whoever presented a valid access token; `subject` is the token's `sub`, which is the agent unless the token is delegated. */

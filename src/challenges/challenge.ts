@@ -61,7 +61,7 @@ export type Judgement<Granted> = { readonly refusal: Refusal } | Granted;
 type Check<Subject> = Refusal & { readonly fails: (subject: Subject) => boolean };
 
 /** Who is asked: `audience` is the one of tokens for an agent that has none of its own. */
-type Asked = { readonly tenant: { readonly audience: string } };
+type Asked = { readonly tenant: { readonly audience: string; readonly resumedAt?: Date | undefined } };
 
 /** `now` is the database's clock at the reading; `algorithm` is what the request says. */
 export type Attempt = Asked & {
@@ -87,6 +87,12 @@ const CHALLENGE_CHECKS: readonly Check<Attempt>[] = [
     code: 'challenge_expired',
     detail: 'The challenge has expired; ask for a new one.',
     fails: ({ challenge, now }) => challenge.expiresAt.getTime() <= now.getTime(),
+  },
+  {
+    code: 'challenge_expired',
+    detail: 'The challenge ended with the suspension of the tenant; ask for a new one.',
+    fails: ({ challenge, tenant }) =>
+      tenant.resumedAt !== undefined && challenge.createdAt.getTime() <= tenant.resumedAt.getTime(),
   },
   {
     code: 'invalid_grant',

@@ -21,15 +21,20 @@ type Row = {
   read_at: Date;
 };
 
-const COLUMNS =
-  'id, tenant_id, agent_id, created_at, expires_at, used_at, key_id, revoked_at, now() AS read_at';
+// A suspension of the tenant revokes what there was before its end.
+const REVOKED_AT = `coalesce(token.revoked_at, (
+  SELECT greatest(tenant.suspended_at, CASE WHEN token.created_at <= tenant.resumed_at THEN tenant.resumed_at END)
+  FROM tenants tenant WHERE tenant.id = token.tenant_id))`;
+
+const COLUMNS = `token.id, token.tenant_id, token.agent_id, token.created_at, token.expires_at, token.used_at, token.key_id,
+  ${REVOKED_AT} AS revoked_at, now() AS read_at`;
 
 const LIST = `
-SELECT ${COLUMNS} FROM enrollment_tokens
+SELECT ${COLUMNS} FROM enrollment_tokens token
 WHERE tenant_id = $1 AND agent_id = $2 AND ($3::uuid IS NULL OR id < $3) ORDER BY id DESC LIMIT $4`;
 
 const FIND_PRESENTED = `
-SELECT token.*, now() AS read_at, agent.status, agent.deleted_at IS NOT NULL AS is_deleted
+SELECT ${COLUMNS}, agent.status, agent.deleted_at IS NOT NULL AS is_deleted
 FROM enrollment_tokens token JOIN agents agent ON agent.id = token.agent_id
 WHERE token.hash = $1 AND token.tenant_id = $2`;
 
@@ -41,7 +46,7 @@ export function createEnrollmentStore() {
       token: { id: string; tenantId: string; agentId: string; hash: Uint8Array },
     ): Promise<StoredEnrollmentToken> => {
       const { rows } = await unit.query<Row>(
-        `INSERT INTO enrollment_tokens (id, tenant_id, agent_id, hash, expires_at)
+        `INSERT INTO enrollment_tokens AS token (id, tenant_id, agent_id, hash, expires_at)
          VALUES ($1, $2, $3, $4, now() + make_interval(secs => $5)) RETURNING ${COLUMNS}`,
         [token.id, token.tenantId, token.agentId, token.hash, ENROLLMENT_LIFETIME],
       );
@@ -67,7 +72,7 @@ export function createEnrollmentStore() {
       { tenantId, agentId, id }: EnrollmentName,
     ): Promise<StoredEnrollmentToken | undefined> => {
       const { rows } = await unit.query<Row>(
-        `SELECT ${COLUMNS} FROM enrollment_tokens WHERE id = $1 AND agent_id = $2 AND tenant_id = $3 FOR UPDATE`,
+        `SELECT ${COLUMNS} FROM enrollment_tokens token WHERE id = $1 AND agent_id = $2 AND tenant_id = $3 FOR UPDATE`,
         [id, agentId, tenantId],
       );
       return rows[0] === undefined ? undefined : read(rows[0]);
@@ -97,8 +102,8 @@ export function createEnrollmentStore() {
     /** Uses a token up. @returns false when it is used, revoked or expired: of concurrent uses exactly one succeeds */
     consume: async (unit: Unit, id: string): Promise<boolean> => {
       const { rows } = await unit.query(
-        `UPDATE enrollment_tokens SET used_at = now()
-         WHERE id = $1 AND used_at IS NULL AND revoked_at IS NULL AND expires_at > now() RETURNING id`,
+        `UPDATE enrollment_tokens token SET used_at = now()
+         WHERE id = $1 AND used_at IS NULL AND ${REVOKED_AT} IS NULL AND expires_at > now() RETURNING id`,
         [id],
       );
       return rows.length > 0;

@@ -2,7 +2,7 @@
 import { DataTypes, type Model, type ModelStatic, type Sequelize } from 'sequelize';
 import type { TenantRecord } from './tenant.ts';
 
-type Creation = Omit<TenantRecord, 'createdAt' | 'updatedAt' | 'suspendedAt'>;
+type Creation = Omit<TenantRecord, 'createdAt' | 'updatedAt' | 'suspendedAt' | 'resumedAt'>;
 
 export type TenantModel = ModelStatic<Model<TenantRecord, Creation>>;
 
@@ -17,6 +17,7 @@ export function defineTenantModel(sequelize: Sequelize): TenantModel {
     baseUrl: { type: DataTypes.TEXT, allowNull: false },
     issuerUrl: { type: DataTypes.TEXT, allowNull: false },
     suspendedAt: DataTypes.DATE(3),
+    resumedAt: DataTypes.DATE(3),
     createdAt: DataTypes.DATE(3),
     updatedAt: DataTypes.DATE(3),
   });

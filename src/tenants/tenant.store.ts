@@ -33,7 +33,7 @@ export function createTenantStore({ sequelize }: { sequelize: Sequelize }) {
     /** @throws ServiceError `conflict` when the slug or the address is taken */
     insert: async (
       transaction: Transaction,
-      tenant: Omit<TenantRecord, 'createdAt' | 'updatedAt' | 'suspendedAt'>,
+      tenant: Omit<TenantRecord, 'createdAt' | 'updatedAt' | 'suspendedAt' | 'resumedAt'>,
     ): Promise<TenantRecord> => {
       const row = await model
         .create(tenant, { transaction: transaction.sequelize, returning: true })

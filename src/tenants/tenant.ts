@@ -2,10 +2,12 @@
 import type { SigningAlgorithm, Tenant } from '../context.ts';
 
 /** A tenant as it is stored. `audience` is null when it follows `baseUrl`. */
-export type TenantRecord = Omit<Tenant, 'audience' | 'suspended'> & {
+export type TenantRecord = Omit<Tenant, 'audience' | 'suspended' | 'resumedAt'> & {
   readonly audience: string | null;
   /** Since when an operator has it suspended; null while it is not. */
   readonly suspendedAt: Date | null;
+  /** End of the latest suspension; null when there was none. */
+  readonly resumedAt: Date | null;
   readonly createdAt: Date;
   readonly updatedAt: Date;
 };
@@ -76,6 +78,7 @@ export function toTenant(record: TenantRecord): Tenant {
     baseUrl,
     issuerUrl,
     audience: record.audience ?? baseUrl,
+    ...(record.resumedAt === null ? {} : { resumedAt: record.resumedAt }),
   };
   return record.suspendedAt === null ? tenant : { ...tenant, suspended: true };
 }

@@ -54,7 +54,7 @@ export function createClientAssertionService({
       client: Client | undefined,
       assertion: ClientAssertion,
     ): Promise<string> => {
-      checkAssertion(assertion, context.tenant.issuerUrl, now());
+      checkAssertion(assertion, context.tenant, now());
       const { algorithm, kid, signed, signature, jti } = assertion;
       const keys = (client?.keys ?? []).filter(
         (key) => key.alg === algorithm && (kid === undefined || key.kid === undefined || key.kid === kid),

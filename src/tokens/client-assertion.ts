@@ -1,4 +1,5 @@
 // What a client assertion says, and whether it is for this issuer, now (RFC 7523 §3). It must never decide whether its signature is good.
+import type { Tenant } from '../context.ts';
 import { ServiceError } from '../errors/service-error.ts';
 import { ASSERTION_ALGORITHMS } from './client-method.ts';
 import { parseCompactJws } from './compact-jws.ts';
@@ -21,6 +22,8 @@ export type ClientAssertion = {
   readonly audience: unknown;
   readonly jti: string;
   readonly expiresAt: number;
+  /** Without `iat` the earliest time at which it can have been made. */
+  readonly issuedAt: number;
   readonly notBefore: number;
   readonly signed: string;
   readonly signature: Uint8Array;
@@ -47,6 +50,7 @@ export function parseAssertion(text: string): ClientAssertion {
     audience: aud,
     jti,
     expiresAt: exp,
+    issuedAt: iat === undefined ? exp - LONGEST_ASSERTION : seconds(iat, 'iat'),
     notBefore: Math.max(seconds(nbf, 'nbf'), seconds(iat, 'iat')),
     signed: jws.signed,
     signature: jws.signature,
@@ -54,17 +58,24 @@ export function parseAssertion(text: string): ClientAssertion {
 }
 
 /**
- * Whether the assertion is for this issuer, now. @param issuerUrl the only audience @param now milliseconds since 1970
+ * Whether the assertion is for this issuer, now. @param tenant.issuerUrl the only audience @param now milliseconds since 1970
+ * @param tenant.resumedAt end of a suspension: what was made before it ended with it
  * @throws ServiceError `invalid_client`
  */
-export function checkAssertion(assertion: ClientAssertion, issuerUrl: string, now: number): void {
-  const { audience, expiresAt, notBefore } = assertion;
+export function checkAssertion(
+  assertion: ClientAssertion,
+  { issuerUrl, resumedAt }: Pick<Tenant, 'issuerUrl' | 'resumedAt'>,
+  now: number,
+): void {
+  const { audience, expiresAt, issuedAt, notBefore } = assertion;
   const time = now / 1000;
   const names = Array.isArray(audience) ? audience : [audience];
   if (names.length !== 1 || names[0] !== issuerUrl) throw refused('must have the issuer as its only aud');
   if (expiresAt <= time) throw refused('has expired');
   if (expiresAt > time + LONGEST_ASSERTION) throw refused(`must expire within ${LONGEST_ASSERTION} seconds`);
   if (notBefore > time + CLOCK_SKEW) throw refused('is not valid yet');
+  if (resumedAt !== undefined && issuedAt * 1000 <= resumedAt.getTime())
+    throw refused('is from before the tenant was suspended, or does not say otherwise by its iat');
 }
 
 /** `invalid_client`. @param fault follows "The client assertion"; it must never repeat what was sent */

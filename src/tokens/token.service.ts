@@ -120,12 +120,14 @@ export function createTokenService({
   }
 
   /**
-   * Reads an access token of this tenant that is good somewhere, whatever its audience and key.
+   * Reads an access token of this tenant that is good somewhere, whatever its audience and key; of a suspended tenant none is.
    * @throws ServiceError `invalid_token`, `token_expired`, `token_revoked`
    */
   async function verifyAccessToken(tenant: Tenant, token: string): Promise<SignedClaims> {
     const claims = await readSigned(tenant, token);
     checkIssued(claims, tenant, now());
+    // A decision of the feed lives a day, a suspension as long as it takes.
+    if (tenant.suspended) throw new ServiceError('token_revoked', { detail: 'The tenant is suspended.' });
     await revocations.check(claims);
     return claims;
   }

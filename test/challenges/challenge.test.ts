@@ -77,6 +77,11 @@ const FAULTS: readonly [string, string, Fault][] = [
   ['the challenge was used', 'challenge_used', ofChallenge({ consumedAt: later(-1) })],
   ['the challenge has expired', 'challenge_expired', ofChallenge({ expiresAt: later(-1) })],
   [
+    'the tenant was suspended after the challenge was made',
+    'challenge_expired',
+    (subject) => ({ ...subject, tenant: { ...subject.tenant, resumedAt: subject.challenge.createdAt } }),
+  ],
+  [
     "the algorithm is not the challenge's",
     'invalid_grant',
     (subject) => ({ ...subject, algorithm: 'es256' }),

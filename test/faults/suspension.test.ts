@@ -1,6 +1,7 @@
 // A tenant that an operator suspends, by the command and in a process of its own, is refused by every API process within a second.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { proveFreshKey } from '../enrollments/enrolling.ts';
 import { createDeafProxy } from '../setup/deaf-proxy.ts';
 import { type Api, accessToken, registerAgent, startApis, tally } from './two-apis.ts';
 
@@ -114,6 +115,26 @@ describe('while the tenant is suspended', () => {
       );
       expect(body.active).toBe(true);
       expect((await api.get('/api/v1/agents', await accessToken(api, stack.authorization))).status).toBe(200);
+    }
+  });
+
+  it('an enrollment token of before registers no key, and a challenge of before answers nothing', async () => {
+    const { agent, challenge, enrollment } = before;
+    const owner = { tenantId: stack.tenantId ?? '', agentId: agent.id };
+    const enroll = (token: string, api: Api) => {
+      const { publicKey, proof } = proveFreshKey(owner);
+      const body = { token, algorithm: 'ed25519', public_key: publicKey, proof };
+      return api.json('POST', '/auth/agent/enroll', body);
+    };
+    for (const api of apis) {
+      expect(tally([await enroll(enrollment, api)])).toEqual({ '400 invalid_grant': 1 });
+      const signed = agent.sign(challenge);
+      expect(tally([await api.json('POST', '/auth/agent/verify', signed)])).toEqual({
+        '400 challenge_expired': 1,
+      });
+      const headers = { authorization: `Bearer ${await accessToken(api, stack.authorization)}` };
+      const { body } = await api.json('POST', `${agent.path}/enrollment-tokens`, {}, headers);
+      expect((await enroll(body.token, api)).status).toBe(201);
     }
   });
 });

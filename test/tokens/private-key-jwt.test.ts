@@ -104,6 +104,24 @@ describe('a client assertion', () => {
     expect(await codeOf(request(await assertion(given)))).toBe('invalid_client');
   });
 
+  it('from before a suspension of the tenant is invalid_client after it', async () => {
+    const resumed = { ...tenant, resumedAt: new Date((seconds() - 5) * 1000) };
+    const present = async (claims: Record<string, unknown>) => {
+      const parameters = {
+        grant_type: 'client_credentials',
+        client_assertion_type: TYPE,
+        client_assertion: await assertion({ claims }),
+      };
+      return codeOf(
+        accounts.tokenEndpoint.requestToken(requestTo(resumed), { authorization: undefined, parameters }),
+      );
+    };
+    expect(await present({ iat: seconds() - 10 })).toBe('invalid_client');
+    // Without iat it may have been made as early as its end allows.
+    expect(await present({})).toBe('invalid_client');
+    expect(await present({ iat: seconds() })).toBe('accepted');
+  });
+
   it('that is no JWS, or one without a signature, is invalid_client', async () => {
     const [header, payload] = (await assertion()).split('.');
     const none = Buffer.from('{"alg":"none"}').toString('base64url');
