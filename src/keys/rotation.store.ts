@@ -53,6 +53,16 @@ UNION
  WHERE r.ended_at IS NULL AND r.old_key_id > $1 AND a.deleted_at IS NULL ORDER BY r.old_key_id LIMIT $2)
 ORDER BY "entityId" LIMIT $2`;
 
+/** Keys that their workflow should have seen to: by an open rotation, or by a sunset without one. */
+const OVERDUE = `
+SELECT count(*)::int AS count FROM (
+  SELECT old.id FROM key_rotations r JOIN agent_keys old ON old.id = r.old_key_id
+  WHERE r.ended_at IS NULL AND now() - interval '5 minutes' > CASE
+    WHEN r.state = 'overlapping' THEN old.sunset_at WHEN r.stalled_at IS NULL THEN r.deadline_at END
+  UNION
+  SELECT k.id FROM agent_keys k JOIN agents a ON a.id = k.agent_id
+  WHERE k.state = 'deprecated' AND k.sunset_at < now() - interval '5 minutes' AND a.deleted_at IS NULL) AS overdue`;
+
 /** The workflow of the old key hears of the new key's first use with the commit of that use. */
 const FIRST_USE_PART = `
 switched AS (
@@ -177,13 +187,9 @@ export function createRotationStore() {
       );
     },
 
-    /** Open rotations whose deadline, or whose old key's sunset, was more than 5 minutes ago, without a sign of it. */
+    /** Keys whose sunset, or the deadline of whose rotation, was more than 5 minutes ago, without a sign of it. */
     countOverdue: async (queryable: Queryable): Promise<number> => {
-      const { rows } = await queryable.query<{ count: number }>(
-        `SELECT count(*)::int AS count FROM key_rotations r JOIN agent_keys old ON old.id = r.old_key_id
-         WHERE r.ended_at IS NULL AND now() - interval '5 minutes' > CASE
-           WHEN r.state = 'overlapping' THEN old.sunset_at WHEN r.stalled_at IS NULL THEN r.deadline_at END`,
-      );
+      const { rows } = await queryable.query<{ count: number }>(OVERDUE);
       return rows[0]?.count ?? 0;
     },
 

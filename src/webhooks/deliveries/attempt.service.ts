@@ -73,7 +73,8 @@ export function createAttemptService({
           try {
             if (delivery.lane_rated && !isGranted(delivery, request))
               await store.spendToken(database, delivery.subscription_id);
-            metrics?.begun(delivery.late_ms);
+            // No timer waits for a first attempt: how late it is, the relay lag tells.
+            if (delivery.attempt_count > 0) metrics?.begun(delivery.late_ms);
             seen.result = await sender.send(attemptOf(delivery, request, options.signal));
             metrics?.made(seen.result);
           } finally {

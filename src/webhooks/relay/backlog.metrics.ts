@@ -44,7 +44,7 @@ export function registerBacklogMetrics({
   define(
     {
       name: 'countersign_deliveries_overdue',
-      help: 'Deliveries with a workflow whose next attempt is late by more than 10 s; at most 100,000 are counted.',
+      help: 'Deliveries with a workflow whose next attempt is late by more than 60 s; at most 100,000 are counted.',
     },
     ({ late }) => [[{}, late]],
   );

@@ -17,7 +17,7 @@ export type Backlog = {
   readonly healthyLag: number | null;
   readonly otherLag: number | null;
   readonly commandLag: number | null;
-  /** Deliveries whose next attempt is late by more than 10 s, and by how much the most late one is. */
+  /** Deliveries whose next attempt is late by more than 60 s, and by how much the most late one is. */
   readonly late: number;
   readonly latest: number | null;
   /** Relays that show that they live. */
@@ -56,11 +56,12 @@ SELECT max(age) FILTER (WHERE healthy) AS "healthyLag", max(age) FILTER (WHERE N
   (SELECT count(*)::int FROM relays WHERE seen_at > now() - interval '5 seconds') AS relays
 FROM oldest`;
 
+// An attempt that is under way counts as due until it is recorded, which takes 15 s and more when its receiver does not answer.
 const LATE = `
 SELECT count(*)::int AS late, max(seconds) AS latest FROM (
   SELECT extract(epoch FROM now() - next_attempt_at)::float8 AS seconds FROM deliveries
   WHERE status IN ('pending', 'retrying') AND started_generation IS NOT NULL AND started_generation = generation
-    AND next_attempt_at < now() - interval '10 seconds'
+    AND next_attempt_at < now() - interval '60 seconds'
   ORDER BY next_attempt_at LIMIT ${MOST_LATE}) AS overdue`;
 
 /** SQL of the backlog's numbers. */
