@@ -24,6 +24,7 @@ import { createLazyConnection, createTemporalClient } from './temporal/client.ts
 import { type EntityWorkflow, TASK_QUEUES } from './temporal/names.ts';
 import { ensureNamespace, readNamespace } from './temporal/namespace.ts';
 import { ensureSchedules, findSchedule } from './temporal/schedules.ts';
+import { createWorkerVersions } from './temporal/worker-version.ts';
 import { createWorkflowInspector } from './temporal/workflow.inspector.ts';
 import { createAccountStore } from './webhooks/accounts/account.store.ts';
 import { createRecoveryStore } from './webhooks/lanes/recovery.store.ts';
@@ -42,6 +43,7 @@ export function composeDoctor(config: Config, logger: Logger) {
   const connection = createLazyConnection(config.temporal);
   const client = createTemporalClient(connection, config.temporal);
   const inspector = createWorkflowInspector({ client });
+  const versions = createWorkerVersions({ connection, namespace: config.temporal.namespace });
   const store = createDeliveryInspectionStore();
   const relays = createRelayStore();
   const sweep = createSweepService({
@@ -85,6 +87,7 @@ export function composeDoctor(config: Config, logger: Logger) {
         findSchedule: () => findSchedule(client),
         ensureSchedules: () => ensureSchedules(client),
         inspector,
+        readCurrentBuild: async () => (await versions.list()).current,
         taskQueues: TASK_QUEUES,
         keptDays: KEPT_DAYS,
       }),

@@ -1,5 +1,6 @@
 // Looks at what everything else stands on: the schema, the namespace, the schedule, workers that poll.
 import type { TaskQueues } from '../temporal/names.ts';
+import { neededPolls } from '../temporal/poller.reader.ts';
 import type { WorkflowInspector } from '../temporal/workflow.inspector.ts';
 import type { Check, Reporter } from './finding.ts';
 
@@ -8,6 +9,7 @@ export type NamespaceState = { readonly retentionDays: number | null; readonly a
 
 /**
  * @param options.pendingMigrations names of those that the database has not had
+ * @param options.readCurrentBuild which build gets the work; null: workers without a build id do
  * @param options.ensureSchedules makes what is missing @param options.ensureNamespace likewise
  */
 export function createFoundationCheck({
@@ -17,6 +19,7 @@ export function createFoundationCheck({
   findSchedule,
   ensureSchedules,
   inspector,
+  readCurrentBuild,
   taskQueues,
   keptDays,
 }: {
@@ -25,7 +28,8 @@ export function createFoundationCheck({
   ensureNamespace: () => Promise<'ok' | 'degraded'>;
   findSchedule: () => Promise<'running' | 'paused' | 'missing'>;
   ensureSchedules: () => Promise<unknown>;
-  inspector: Pick<WorkflowInspector, 'countPollers'>;
+  inspector: Pick<WorkflowInspector, 'listPollingBuilds'>;
+  readCurrentBuild: () => Promise<string | null>;
   taskQueues: TaskQueues;
   keptDays: number;
 }): Check {
@@ -64,17 +68,20 @@ export function createFoundationCheck({
   }
 
   async function checkPollers({ found, looked }: Reporter): Promise<void> {
-    const wanted = [
-      { queue: taskQueues.main, kind: 'workflow' },
-      { queue: taskQueues.main, kind: 'activity' },
-      { queue: taskQueues.attempts, kind: 'activity' },
-      { queue: taskQueues.slow, kind: 'activity' },
-    ] as const;
-    for (const { queue, kind } of wanted) {
+    const current = (await readCurrentBuild()) ?? '';
+    for (const [queue, kind] of neededPolls(taskQueues)) {
       looked(1);
-      if ((await inspector.countPollers(queue, kind)) > 0) continue;
-      const detail = `no worker has asked it for ${kind} tasks within the last minutes`;
-      await found({ code: 'no_worker', subject: `task queue ${queue}`, detail });
+      const builds = await inspector.listPollingBuilds(queue, kind);
+      if (builds.has(current)) continue;
+      const subject = `task queue ${queue}`;
+      if (builds.size === 0) {
+        const detail = `no worker has asked it for ${kind} tasks within the last minute`;
+        await found({ code: 'no_worker', subject, detail });
+        continue;
+      }
+      const seen = [...builds].map(nameBuild).sort().join(', ');
+      const detail = `its ${kind} tasks go to ${nameBuild(current)}, and who asks for them are ${seen}: countersign worker-version current`;
+      await found({ code: 'version_not_current', subject, detail });
     }
   }
 
@@ -96,3 +103,6 @@ export function createFoundationCheck({
     },
   };
 }
+
+const nameBuild = (buildId: string): string =>
+  buildId === '' ? 'workers without a build id' : `the build ${buildId}`;

@@ -8,6 +8,7 @@ import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import { ServiceError } from '../errors/service-error.ts';
 import { TASK_QUEUES, type TaskQueues, WORKER_DEPLOYMENT } from './names.ts';
+import { neededPolls, readPollingBuilds } from './poller.reader.ts';
 
 /** What one build of the workers is to Temporal. */
 export type WorkerVersion = { readonly deploymentName: string; readonly buildId: string };
@@ -49,14 +50,17 @@ export function createWorkerVersions({
 }) {
   const service = connection.workflowService;
 
-  /** Workers make themselves known when they first ask for work. */
+  /** Whether the deployment knows the build, and its workers ask for all kinds of work. What it has asked for once says nothing: it may be gone. */
   const hasWorkers = async (buildId: string): Promise<boolean> => {
-    const version = { deploymentName, buildId };
-    const found = await unlessMissing(
-      service.describeWorkerDeploymentVersion({ namespace, deploymentVersion: version }),
+    const deploymentVersion = { deploymentName, buildId };
+    const isKnown =
+      buildId === '' ||
+      (await unlessMissing(service.describeWorkerDeploymentVersion({ namespace, deploymentVersion })));
+    if (!isKnown) return false;
+    const polling = neededPolls(taskQueues).map(([taskQueue, kind]) =>
+      readPollingBuilds(service, { namespace, taskQueue, kind, deploymentName }),
     );
-    const polled = new Set(found?.versionTaskQueues.map(({ name }) => name));
-    return Object.values(taskQueues).every((queue) => polled.has(queue));
+    return (await Promise.all(polling)).every((builds) => builds.has(buildId));
   };
 
   const setCurrent = (buildId: string) =>
@@ -85,8 +89,8 @@ export function createWorkerVersions({
 
     /**
      * Gives the work to a build: new workflows, and each running one from its next task on. Safe to repeat.
-     * @param buildId of workers that run; an empty one gives it to workers without a build id
-     * @param options.patience milliseconds to wait for workers of that build
+     * @param buildId of workers that run, or ran 75 seconds ago; an empty one gives it to workers without a build id
+     * @param options.patience milliseconds to wait for such workers
      * @throws ServiceError `temporarily_unavailable` when there are none on all of the queues, or Temporal does not answer
      */
     makeCurrent: async (
@@ -95,7 +99,7 @@ export function createWorkerVersions({
     ): Promise<void> => {
       for (const deadline = Date.now() + patience; ; await sleep(PAUSE)) {
         try {
-          if (buildId === '' || (await hasWorkers(buildId))) {
+          if (await hasWorkers(buildId)) {
             await setCurrent(buildId);
             return;
           }
@@ -105,7 +109,7 @@ export function createWorkerVersions({
         }
         if (Date.now() >= deadline)
           throw unavailable(
-            `No workers with WORKER_BUILD_ID=${buildId} were seen on all of the queues ${Object.values(taskQueues).join(', ')}.`,
+            `No workers ${buildId === '' ? 'without WORKER_BUILD_ID' : `with WORKER_BUILD_ID=${buildId}`} were seen on all of the queues ${Object.values(taskQueues).join(', ')}.`,
           );
       }
     },

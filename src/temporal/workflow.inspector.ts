@@ -1,5 +1,6 @@
 // Asks Temporal which workflows run. Its list is some moments old, so that whoever finds a difference there asks for the one workflow.
 import { type Client, WorkflowNotFoundError } from '@temporalio/client';
+import { readPollingBuilds, type TaskKind } from './poller.reader.ts';
 
 /** Milliseconds that one call to Temporal may take. */
 const CALL_TIMEOUT = 10_000;
@@ -69,17 +70,11 @@ export function createWorkflowInspector({
       }
     },
 
-    /** How many workers have asked a task queue for tasks of a kind within the last minutes. */
-    countPollers: async (taskQueue: string, kind: 'workflow' | 'activity'): Promise<number> => {
-      const { pollers } = await within(() =>
-        client.workflowService.describeTaskQueue({
-          namespace: client.options.namespace,
-          taskQueue: { name: taskQueue },
-          taskQueueType: kind === 'workflow' ? 1 : 2,
-        }),
-      );
-      return pollers.length;
-    },
+    /** As `readPollingBuilds`. */
+    listPollingBuilds: (taskQueue: string, kind: TaskKind): Promise<ReadonlySet<string>> =>
+      within(() =>
+        readPollingBuilds(client.workflowService, { namespace: client.options.namespace, taskQueue, kind }),
+      ),
   };
 }
 

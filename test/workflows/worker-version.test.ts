@@ -1,7 +1,7 @@
 // Two builds of the workers: the work goes over from one to the other, and nothing of it is lost.
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished, vi } from 'vitest';
 import { createProgram } from '../../src/command-line.ts';
 import { TASK_QUEUES, WORKER_DEPLOYMENT } from '../../src/temporal/names.ts';
 import { ensureNamespace } from '../../src/temporal/namespace.ts';
@@ -132,6 +132,22 @@ describe('two builds of the workers', () => {
 describe('countersign worker-version', () => {
   const namespace = `versions-${randomUUID()}`;
 
+  async function startWorker(version?: { deploymentName: string; buildId: string }) {
+    const worker = await createDeliveryWorker({
+      connection: engine.connection,
+      namespace,
+      taskQueues: TASK_QUEUES,
+      activities: { purge: () => Promise.reject(new Error('nothing is asked of it')) },
+      workflows: await workflowBundle(),
+      version,
+    });
+    const running = worker.run();
+    return async () => {
+      worker.shutdown();
+      await running;
+    };
+  }
+
   async function run(...words: string[]): Promise<unknown> {
     const lines: string[] = [];
     const env = {
@@ -149,21 +165,30 @@ describe('countersign worker-version', () => {
     await ensureNamespace(connection, { namespace });
     expect(await run('list', '--json')).toEqual({ current: null, versions: [] });
     expect(await run('list')).toEqual(['workers without WORKER_BUILD_ID get the work']);
-    const worker = await createDeliveryWorker({
-      connection,
-      namespace,
-      taskQueues: TASK_QUEUES,
-      activities: { purge: () => Promise.reject(new Error('nothing is asked of it')) },
-      workflows: await workflowBundle(),
-      version: { deploymentName: WORKER_DEPLOYMENT, buildId: '2026-11-21.1' },
-    });
-    const running = worker.run();
+    const stop = await startWorker({ deploymentName: WORKER_DEPLOYMENT, buildId: '2026-11-21.1' });
     const current = { current: '2026-11-21.1', versions: [{ build_id: '2026-11-21.1', status: 'current' }] };
     expect(await run('current', '2026-11-21.1', '--json')).toEqual(current);
     expect(await run('current', '2026-11-21.1', '--json')).toEqual(current);
     expect(await run('list')).toEqual(['2026-11-21.1  current']);
+    const stopUnversioned = await startWorker();
     expect(await run('current', '--unversioned', '--json')).toMatchObject({ current: null });
-    worker.shutdown();
-    await running;
+    await Promise.all([stop(), stopUnversioned()]);
+  });
+
+  it('gives the work to nobody whose workers are gone', async () => {
+    await ensureNamespace(engine.connection, { namespace });
+    const versions = createWorkerVersions({ connection: engine.connection, namespace });
+    for (const buildId of ['one', 'two']) {
+      const stop = await startWorker({ deploymentName: WORKER_DEPLOYMENT, buildId });
+      await versions.makeCurrent(buildId);
+      await stop();
+    }
+    // As if they had not asked for 80 seconds.
+    const now = Date.now.bind(Date);
+    const clock = vi.spyOn(Date, 'now').mockImplementation(() => now() + 80_000);
+    onTestFinished(() => clock.mockRestore());
+    for (const gone of ['one', ''])
+      await expect(versions.makeCurrent(gone, { patience: 0 })).rejects.toThrow('WORKER_BUILD_ID');
+    expect(await versions.list()).toMatchObject({ current: 'two' });
   });
 });
