@@ -111,12 +111,14 @@ export function createRelayService({
   let identity: RelayIdentity = { instance, epoch: 0 };
   let rotation = START_OF_ROTATION;
   let after = FIRST_LANE;
+  // The latest look did not reach the last lane with work: what nobody has looked at must not wait for a rest.
+  let lanesLeft = false;
   let lastWork = Number.NEGATIVE_INFINITY;
   let poked = false;
   let wakeUp: (() => void) | undefined;
   let stopping = false;
   let lastBeat = Number.NEGATIVE_INFINITY;
-  // Milliseconds until a lane with a rate, and with work, may begin another attempt.
+  // Milliseconds until a lane with a rate, and with work, may begin another attempt; of those looked at in this round.
   let nextToken = Number.POSITIVE_INFINITY;
 
   const poke = (): void => {
@@ -143,14 +145,16 @@ export function createRelayService({
     const last = page.at(-1);
     const more = page.length >= settings.lanes && last !== undefined;
     after = more ? { tenantId: last.tenant_id, lane: last.lane } : FIRST_LANE;
+    lanesLeft = more;
     return page.filter((lane) => lane.open);
   };
 
   const claimWork = async (kinds: 'all' | 'first'): Promise<number> => {
     if (slots.isFull()) return 0;
     const permits = new Map<string, number>();
+    if (after === FIRST_LANE) nextToken = Number.POSITIVE_INFINITY;
     const open = await readLanes();
-    nextToken = Math.min(...open.map(tokenWait));
+    nextToken = Math.min(nextToken, ...open.map(tokenWait));
     const ready = open.map((lane) => {
       permits.set(lane.lane, permitsOf(lane));
       const stored = { p90Ms: lane.p90_ms, failing: lane.failing };
@@ -204,6 +208,7 @@ export function createRelayService({
     while (!stopping) {
       const begun = performance.now();
       let claimed = 0;
+      lanesLeft = false;
       try {
         const takes = handOver.takes();
         const claims = takes === 'none' ? [] : [claimWork(takes)];
@@ -217,7 +222,7 @@ export function createRelayService({
       if (claimed > 0) lastWork = now;
       await sleep(Math.max(0, begun + settings.gap - now));
       const poll = now - lastWork < 5_000 ? settings.poll : settings.idlePoll;
-      if (claimed === 0) await rest(Math.min(poll, Math.max(settings.leastWait, nextToken)));
+      if (claimed === 0 && !lanesLeft) await rest(Math.min(poll, Math.max(settings.leastWait, nextToken)));
     }
   };
 

@@ -1,0 +1,80 @@
+// Thousands of closed lanes with work in them: they cost looks, and never time in which nothing happens.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { createAttemptMonitor } from '../../../src/webhooks/deliveries/attempt.monitor.ts';
+import { createRelayService, RELAY_SETTINGS } from '../../../src/webhooks/relay/relay.service.ts';
+import { createRelayStore } from '../../../src/webhooks/relay/relay.store.ts';
+import { eventually } from '../../workflows/delivery-engine.ts';
+import { createWebhookRooms, type WebhookRooms } from '../webhook-rooms.ts';
+
+const CLOSED = 5_000;
+const PAGES = CLOSED / RELAY_SETTINGS.lanes + 1;
+/** Milliseconds, longer than any test: whatever comes after a rest never comes. */
+const NEVER = 3_600_000;
+
+// Their tenant's id is the smaller one: they come before whatever the other has.
+const CLOSED_LANES = `
+WITH s AS (
+  INSERT INTO subscriptions (id, tenant_id, url, host, event_types, filters, sink, secret_sealed)
+  SELECT gen_random_uuid(), $1, 'https://down.example/', 'down.example', '{*}', '{*}', 'audit', '\\x00' FROM generate_series(1, $2::int)
+  RETURNING id, tenant_id
+), l AS (
+  INSERT INTO lanes (subscription_id, tenant_id, active, host_held_until) SELECT id, tenant_id, true, 'infinity' FROM s
+  RETURNING subscription_id, tenant_id
+)
+INSERT INTO outbox (id, tenant_id, lane, delivery_id, generation, kind)
+SELECT gen_random_uuid(), tenant_id, subscription_id, gen_random_uuid(), 0, 'first' FROM l`;
+
+let rooms: WebhookRooms;
+beforeAll(async () => {
+  rooms = await createWebhookRooms();
+  await rooms.database.query(CLOSED_LANES, [rooms.demo.tenant.id, CLOSED]);
+});
+afterAll(() => rooms?.close());
+
+let stop: (() => Promise<void>) | undefined;
+afterEach(() => stop?.());
+
+async function startRelay() {
+  const store = createRelayStore();
+  const started: string[] = [];
+  const failures: unknown[] = [];
+  let looks = 0;
+  const start = async ({ deliveryId }: { deliveryId: string }) => {
+    started.push(deliveryId);
+    return 'started' as const;
+  };
+  const relay = createRelayService({
+    database: rooms.database,
+    store: {
+      ...store,
+      readyLanes: async (...args) => {
+        const page = await store.readyLanes(...args);
+        looks += 1;
+        return page;
+      },
+    },
+    starter: { start, signal: async () => true },
+    monitor: createAttemptMonitor(),
+    lanes: rooms.lanes,
+    listen: () => ({ close: async () => undefined }),
+    onFailure: (error) => failures.push(error),
+    settings: { ...RELAY_SETTINGS, poll: NEVER, idlePoll: NEVER },
+  });
+  ({ stop } = await relay.start());
+  return { relay, started, failures, looks: () => looks };
+}
+
+it('a lone event of another tenant goes out with the first look that could find it', async () => {
+  const quiet = await rooms.subscribe({}, '/t/acme');
+  const { relay, started, failures, looks } = await startRelay();
+  await eventually(() => looks() === PAGES, 'a look at every lane');
+  await sleep(300);
+  expect(looks()).toBe(PAGES);
+
+  const [delivery = ''] = await rooms.publish(quiet);
+  relay.poke();
+  await eventually(() => started.includes(delivery), 'the start');
+  expect(looks()).toBeLessThanOrEqual(2 * PAGES + 1);
+  expect(failures).toEqual([]);
+});
