@@ -33,6 +33,7 @@ type ChallengeRow = {
   created_at: Date;
   expires_at: Date;
   consumed_at: Date | null;
+  is_expired: boolean;
 };
 
 /** `now` is the database's clock. */
@@ -44,7 +45,7 @@ type LoadedRow = Found<ChallengeRow & { tenant_id: string } & (HolderRow | { key
 export type HolderName = { readonly tenantId: string; readonly fingerprint: string };
 export type ChallengeName = { readonly tenantId: string; readonly id: string };
 
-export type NewChallenge = Omit<Challenge, 'createdAt' | 'expiresAt' | 'consumedAt'> & {
+export type NewChallenge = Omit<Challenge, 'createdAt' | 'expiresAt' | 'consumedAt' | 'isExpired'> & {
   readonly tenantId: string;
   readonly agentId: string;
   readonly keyId: string;
@@ -83,7 +84,8 @@ ON CONFLICT (id) DO UPDATE SET id = excluded.id
 RETURNING id, created_at, expires_at`;
 
 const LOAD = `
-SELECT c.id, c.tenant_id, c.key_fingerprint, c.algorithm, c.nonce, c.audience, c.scopes, c.token_audience, c.created_at, c.expires_at, c.consumed_at, ${HOLDER}
+SELECT c.id, c.tenant_id, c.key_fingerprint, c.algorithm, c.nonce, c.audience, c.scopes, c.token_audience, c.created_at, c.expires_at, c.consumed_at,
+  c.expired_at IS NOT NULL AS is_expired, ${HOLDER}
 FROM unnest($1::uuid[], $2::uuid[]) AS asked (tenant_id, id)
 JOIN challenges c ON c.tenant_id = asked.tenant_id AND c.id = asked.id
 LEFT JOIN agent_keys k ON k.id = c.key_id AND k.tenant_id = c.tenant_id
@@ -141,7 +143,8 @@ export function createChallengeStore() {
       return challenges.map(({ tenantId, agentId, keyId, ...challenge }) => {
         const row = written.get(challenge.id);
         if (row === undefined) throw new Error('the insert of a challenge returned nothing');
-        return { ...challenge, createdAt: row.created_at, expiresAt: row.expires_at, consumedAt: null };
+        const times = { createdAt: row.created_at, expiresAt: row.expires_at, consumedAt: null };
+        return { ...challenge, ...times, isExpired: false };
       });
     },
 
@@ -228,5 +231,6 @@ function toChallenge(row: ChallengeRow): Challenge {
     createdAt: row.created_at,
     expiresAt: row.expires_at,
     consumedAt: row.consumed_at,
+    isExpired: row.is_expired,
   };
 }

@@ -13,7 +13,7 @@ export const AGENT_CLIENT_ID = 'service-agent';
 
 /**
  * `nonce` in lowercase hex; `keyFingerprint` as it was asked for, which may be an alias; times are whole seconds. `resource`: the audience
- * that was asked for, null where the agent's own counts (RFC 8707).
+ * that was asked for, null where the agent's own counts (RFC 8707). `isExpired`: it is written down that nobody used it in time.
  */
 export type Challenge = {
   readonly id: string;
@@ -26,6 +26,7 @@ export type Challenge = {
   readonly createdAt: Date;
   readonly expiresAt: Date;
   readonly consumedAt: Date | null;
+  readonly isExpired: boolean;
 };
 
 /** Whose key it is, as stored now. `isUseNoted`: whether a use within the last minute is on record; `isVerified`: any use at all. */
@@ -86,7 +87,7 @@ const CHALLENGE_CHECKS: readonly Check<Attempt>[] = [
   {
     code: 'challenge_expired',
     detail: 'The challenge has expired; ask for a new one.',
-    fails: ({ challenge, now }) => challenge.expiresAt.getTime() <= now.getTime(),
+    fails: ({ challenge, now }) => challenge.isExpired || challenge.expiresAt.getTime() <= now.getTime(),
   },
   {
     code: 'challenge_expired',

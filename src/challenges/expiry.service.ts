@@ -10,8 +10,8 @@ import type { Bucket, OperatorRequest, SettleResult, SweepResult } from './expir
 /** How a sweep tells that it lives, and is told to stop. */
 export type Pulse = { readonly beat: () => void; readonly signal: AbortSignal };
 
-/** Challenges of one transaction, and milliseconds that one call may take. */
-const SETTINGS = { chunk: 5_000, budget: 10_000 } as const;
+/** `chunk`: challenges of one transaction; `tenants`: those told to the audit log in one; `budget`: milliseconds that a sweep may take. */
+const SETTINGS = { chunk: 5_000, tenants: 5_000, budget: 10_000 } as const;
 
 /** Seconds: somebody should have swept by then, also where one bucket was missed. */
 const LATE = 300;
@@ -21,19 +21,43 @@ export function createExpiryService({
   store,
   database,
   audit,
-  settings = SETTINGS,
+  settings,
 }: {
   store: ExpiryStore;
   database: Pick<Database, 'hot' | 'query'>;
   audit: Pick<AuditService, 'prepare' | 'appendPrepared'>;
-  settings?: { readonly chunk: number; readonly budget: number } | undefined;
+  settings?: Readonly<Partial<Record<keyof typeof SETTINGS, number>>> | undefined;
 }) {
-  const { chunk, budget } = settings;
+  const { chunk, tenants, budget } = { ...SETTINGS, ...settings };
 
   const markChunk = (): Promise<SweepResult> =>
     database.hot(async (unit) => {
       await store.lock(unit);
       return store.markNext(unit, chunk);
+    });
+
+  /** Moves the counts of the next tenants into their lines, all or none. @returns undefined when nothing is left for this bucket */
+  const settleChunk = ({ name, endsAt }: Bucket, asked: OperatorRequest | undefined) =>
+    database.hot(async (unit) => {
+      await store.lock(unit);
+      const counts = await store.takeCounts(unit, endsAt, tenants);
+      if (counts === null) return undefined;
+      const requestId = newId();
+      const actor: AuditActor = { kind: asked === undefined ? 'service' : 'operator' };
+      const reason = asked?.reason ? { reason: asked.reason } : {};
+      const lines = counts.flatMap(({ tenantId, expired }) =>
+        audit.prepare(serviceContext({ id: tenantId }, requestId), [
+          {
+            action: 'auth.challenges_expired',
+            outcome: 'success',
+            actor,
+            target: { type: 'challenge_expiry', id: name },
+            data: { count: expired, ...reason },
+          },
+        ]),
+      );
+      await audit.appendPrepared(unit, lines);
+      return counts;
     });
 
   return {
@@ -53,34 +77,21 @@ export function createExpiryService({
     },
 
     /**
-     * Writes a bucket's lines of the audit log, one a tenant: the challenges that were marked and are in no earlier line. A bucket gets
-     * its lines once; what a repeated call finds is left to the next bucket.
+     * Writes a bucket's lines of the audit log, one a tenant: the challenges that were marked and are in no earlier line. Some tenants a
+     * transaction; a call that is repeated goes on behind the last one. A bucket gets its lines once; what is found when it has them is left
+     * to the next bucket.
      * @param asked by the operator who did not want to wait for the bucket's end
+     * @returns what this call has written
      */
-    settle: ({ name, endsAt }: Bucket, asked?: OperatorRequest | undefined): Promise<SettleResult> =>
-      database.hot(async (unit) => {
-        await store.lock(unit);
-        const counts = (await store.takeCounts(unit, endsAt)) ?? [];
-        const requestId = newId();
-        const actor: AuditActor = { kind: asked === undefined ? 'service' : 'operator' };
-        const reason = asked?.reason ? { reason: asked.reason } : {};
-        const lines = counts.flatMap(({ tenantId, expired }) =>
-          audit.prepare(serviceContext({ id: tenantId }, requestId), [
-            {
-              action: 'auth.challenges_expired',
-              outcome: 'success',
-              actor,
-              target: { type: 'challenge_expiry', id: name },
-              data: { count: expired, ...reason },
-            },
-          ]),
-        );
-        await audit.appendPrepared(unit, lines);
-        return {
-          tenants: counts.length,
-          challenges: counts.reduce((sum, { expired }) => sum + expired, 0),
-        };
-      }),
+    settle: async (bucket: Bucket, asked?: OperatorRequest | undefined): Promise<SettleResult> => {
+      const settled = { tenants: 0, challenges: 0 };
+      for (;;) {
+        const counts = (await settleChunk(bucket, asked)) ?? [];
+        settled.tenants += counts.length;
+        settled.challenges += counts.reduce((sum, { expired }) => sum + expired, 0);
+        if (counts.length < tenants) return settled;
+      }
+    },
 
     /** The database's clock, by which buckets are named. */
     readClock: (): Promise<Date> => store.readClock(database),

@@ -8,6 +8,7 @@ export type ExpiredCount = { readonly tenantId: string; readonly expired: number
 
 type Window = { since: string; until: string; more: boolean };
 
+// OFFSET 0 keeps the place from being looked for once for each use of its outcome.
 // Whole seconds at least, as challenges end at whole seconds, any number of them at one. Times go out as text: '-infinity' is no date.
 const NEXT_WINDOW = `
 SELECT since::text, until::text, until < horizon AS more
@@ -16,8 +17,24 @@ FROM (
     least(horizon, greatest(swept_until + interval '1 second', coalesce(
       (SELECT expires_at FROM challenges WHERE expires_at >= swept_until ORDER BY expires_at OFFSET $1 LIMIT 1), horizon))) AS until
   FROM challenge_sweep, (SELECT (now() - interval '${OVERDUE_SECONDS} seconds')::timestamptz(3) AS horizon) AS clock
+  OFFSET 0
 ) AS next
 WHERE since < until`;
+
+// In the order of tenants: one that was told in this bucket's lines is told in the next one's of what comes meanwhile.
+const TAKE_COUNTS = `
+WITH taken AS (
+  DELETE FROM challenge_expiry_counts WHERE tenant_id IN (
+    SELECT tenant_id FROM challenge_expiry_counts WHERE $2::uuid IS NULL OR tenant_id > $2 ORDER BY tenant_id LIMIT $3)
+  RETURNING tenant_id, expired
+), counted AS (
+  SELECT count(*) < $3 AS is_last, (array_agg(tenant_id ORDER BY tenant_id DESC))[1] AS place FROM taken
+), moved AS (
+  UPDATE challenge_sweep SET auditing_until = $1::timestamptz, auditing_after = coalesce(place, auditing_after),
+    audited_until = CASE WHEN is_last THEN $1::timestamptz ELSE audited_until END
+  FROM counted
+)
+SELECT tenant_id AS "tenantId", expired FROM taken ORDER BY tenant_id`;
 
 const MARK = `
 WITH expired AS (
@@ -54,19 +71,19 @@ export function createExpiryStore() {
     },
 
     /**
-     * Takes the counts that are in no bucket's line of the audit log, for the bucket that ends then.
-     * @returns null when this bucket, or a later one, has its lines already: the next one takes what has come since
+     * Takes counts that are in no bucket's line of the audit log, of the next tenants, at most `limit`, for the bucket that ends then. With
+     * fewer than that the bucket has all of its lines.
+     * @returns null when this bucket has its lines already, or a later one has or gets them: the next one takes what has come since
      */
-    takeCounts: async (unit: Unit, endsAt: string): Promise<ExpiredCount[] | null> => {
-      const { rowCount } = await unit.query(
-        'UPDATE challenge_sweep SET audited_until = $1::timestamptz WHERE audited_until < $1::timestamptz',
+    takeCounts: async (unit: Unit, endsAt: string, limit: number): Promise<ExpiredCount[] | null> => {
+      const { rows } = await unit.query<{ place: string | null }>(
+        `SELECT CASE WHEN auditing_until = $1::timestamptz THEN auditing_after END AS place FROM challenge_sweep
+         WHERE audited_until < $1::timestamptz AND auditing_until <= $1::timestamptz`,
         [endsAt],
       );
-      if (rowCount === 0) return null;
-      const { rows } = await unit.query<ExpiredCount>(
-        'DELETE FROM challenge_expiry_counts RETURNING tenant_id AS "tenantId", expired',
-      );
-      return rows;
+      const [turn] = rows;
+      if (turn === undefined) return null;
+      return (await unit.query<ExpiredCount>(TAKE_COUNTS, [endsAt, turn.place, limit])).rows;
     },
 
     /** The end of the oldest challenge that is overdue for so many seconds, neither used nor marked; null when there is none. */

@@ -19,6 +19,7 @@ export type Redemption = {
 
 // The locks make a suspension or revocation wait until this statement has ended, so that it also ends the refresh token made here;
 // one that came first is seen after the wait, and then nothing is consumed. They are taken agent first and in the order of ids.
+// What is in the audit log as expired is never used, also by the clock of a standby which took over and is behind.
 const consume = (locking: '' | 'SKIP LOCKED') => ({
   text: `
 asked AS (
@@ -27,7 +28,7 @@ asked AS (
   SELECT c.id, c.key_id
   FROM asked JOIN challenges c ON c.id = asked.id AND c.tenant_id = asked.tenant_id
     JOIN agents a ON a.id = c.agent_id JOIN agent_keys k ON k.id = c.key_id
-  WHERE c.consumed_at IS NULL AND c.expires_at > now()
+  WHERE c.consumed_at IS NULL AND c.expired_at IS NULL AND c.expires_at > now()
     AND a.deleted_at IS NULL AND a.status = 'active' AND c.scopes <@ a.scopes
     AND (c.token_audience IS NULL OR c.token_audience = ANY (a.audiences) OR c.token_audience =
       coalesce(a.audience, (SELECT coalesce(audience, base_url) FROM tenants WHERE tenants.id = c.tenant_id)))
@@ -36,7 +37,7 @@ asked AS (
   FOR KEY SHARE OF a, k ${locking} FOR NO KEY UPDATE OF c ${locking}
 ), consumed AS (
   UPDATE challenges SET consumed_at = now() FROM usable
-  WHERE challenges.id = usable.id AND consumed_at IS NULL
+  WHERE challenges.id = usable.id AND consumed_at IS NULL AND expired_at IS NULL
   RETURNING challenges.id, usable.key_id
 ), unused AS MATERIALIZED (
   SELECT id, verified_at IS NULL AS is_unverified FROM agent_keys

@@ -24,6 +24,7 @@ const challenge: Challenge = {
   createdAt: later(-10),
   expiresAt: later(290),
   consumedAt: null,
+  isExpired: false,
 };
 
 const holder: Holder = {
@@ -76,6 +77,7 @@ const ofChallenge =
 const FAULTS: readonly [string, string, Fault][] = [
   ['the challenge was used', 'challenge_used', ofChallenge({ consumedAt: later(-1) })],
   ['the challenge has expired', 'challenge_expired', ofChallenge({ expiresAt: later(-1) })],
+  ['its end is written down', 'challenge_expired', ofChallenge({ isExpired: true })],
   [
     'the tenant was suspended after the challenge was made',
     'challenge_expired',

@@ -28,7 +28,9 @@ beforeAll(async () => {
 beforeEach(async () => {
   await database.query('DELETE FROM challenges');
   await database.query('DELETE FROM challenge_expiry_counts');
-  await database.query(`UPDATE challenge_sweep SET swept_until = '-infinity', audited_until = '-infinity'`);
+  await database.query(
+    `UPDATE challenge_sweep SET swept_until = '-infinity', audited_until = '-infinity', auditing_until = '-infinity', auditing_after = NULL`,
+  );
   context = await createTestTenant(rooms);
 });
 afterAll(async () => {
@@ -37,8 +39,9 @@ afterAll(async () => {
 });
 
 const pulse = { beat: () => undefined, signal: new AbortController().signal };
-const service = (settings = { chunk: 10, budget: 60_000 }) =>
-  createExpiryService({ store: createExpiryStore(), database, audit: rooms.audit, settings });
+const service = (
+  settings: { chunk?: number; budget?: number; tenants?: number } = { chunk: 10, budget: 60_000 },
+) => createExpiryService({ store: createExpiryStore(), database, audit: rooms.audit, settings });
 const bucket = (minute: number) => ({
   name: `2026-11-21T18:${minute}Z`,
   endsAt: `2026-11-21T18:${minute + 1}:00.000Z`,
@@ -154,6 +157,65 @@ describe('the audit log', () => {
     expect(await service().settle(bucket(17))).toEqual({ tenants: 0, challenges: 0 });
   });
 
+  it('is told of many tenants in several transactions, and of each once, wherever a crash comes between', async () => {
+    const tenants = await Promise.all(Array.from({ length: 7 }, () => createTestTenant(rooms)));
+    for (const [n, tenant] of tenants.entries()) await ended(n + 1, 30, tenant);
+    await service().sweep(pulse);
+    let parts = 0;
+    const crashing = (part: number) =>
+      createExpiryService({
+        store: createExpiryStore(),
+        database,
+        settings: { tenants: 2 },
+        audit: {
+          ...rooms.audit,
+          appendPrepared: (...call) =>
+            ++parts === part ? Promise.reject(new Error('crashed')) : rooms.audit.appendPrepared(...call),
+        },
+      });
+    await expect(crashing(3).settle(bucket(15))).rejects.toThrow('crashed');
+    expect((await Promise.all(tenants.map(lines))).flat()).toHaveLength(4);
+    // Told already, and to be told again in the next minute only.
+    for (const { tenant } of tenants)
+      await database.query(
+        `INSERT INTO challenge_expiry_counts AS known (tenant_id, expired) VALUES ($1, 10)
+         ON CONFLICT (tenant_id) DO UPDATE SET expired = known.expired + 10`,
+        [tenant.id],
+      );
+    const { rows } = await database.query<{ audited: string }>(
+      'SELECT audited_until::text AS audited FROM challenge_sweep',
+    );
+    expect(rows).toEqual([{ audited: '-infinity' }]);
+    const results = await Promise.all([1, 2, 3].map(() => service({ tenants: 2 }).settle(bucket(15))));
+    expect(results.reduce((sum, part) => sum + part.tenants, 0)).toBe(3);
+    expect(await service({ tenants: 2 }).settle(bucket(14))).toEqual({ tenants: 0, challenges: 0 });
+    await service({ tenants: 2 }).settle(bucket(16));
+    const told = await Promise.all(tenants.map(lines));
+    for (const [n, rowsOfTenant] of told.entries()) {
+      expect(new Set(rowsOfTenant.map(({ target_id }) => target_id)).size).toBe(rowsOfTenant.length);
+      expect(rowsOfTenant.reduce((sum, { data }) => sum + Number((data as { count: number }).count), 0)).toBe(
+        n + 11,
+      );
+    }
+    expect(told.flat().filter(({ target_id }) => target_id === '2026-11-21T18:15Z')).toHaveLength(7);
+  });
+
+  it('has what a bucket left behind in the lines of a later one, which the earlier one does not disturb', async () => {
+    const tenants = await Promise.all(Array.from({ length: 5 }, () => createTestTenant(rooms)));
+    for (const tenant of tenants) await ended(2, 30, tenant);
+    await service().sweep(pulse);
+    const store = createExpiryStore();
+    const take = (minute: number) =>
+      database.hot(async (unit) => (await store.takeCounts(unit, bucket(minute).endsAt, 2))?.length);
+    expect([await take(15), await take(16), await take(15), await take(16), await take(16)]).toEqual([
+      2,
+      2,
+      undefined,
+      1,
+      undefined,
+    ]);
+  });
+
   it('names an operator who did not want to wait, with the reason', async () => {
     await ended(1, 30);
     await service().sweep(pulse);
@@ -193,6 +255,30 @@ describe('an agent', () => {
     expect(await createChallengeStore().purge(database, 100)).toBe(0);
   });
 
+  it('cannot use a challenge that is counted as expired, also with a clock that went back', async () => {
+    let isLate = false;
+    const expire = () => database.query('UPDATE challenges SET expired_at = now() WHERE expires_at > now()');
+    const late = createRooms({
+      ...database,
+      query: async <Row extends object>(text: string, values?: readonly unknown[]) => {
+        if (isLate && text.includes('UPDATE challenges SET consumed_at')) await expire();
+        return database.query<Row>(text, values);
+      },
+    });
+    const tenant = await createTestTenant(late);
+    const agent = await createTestAgent(late, tenant);
+    const verify = async () => {
+      const challenge = await ask(late, tenant, agent.fingerprint);
+      if (!isLate) await expire();
+      return codeOf(late.challenges.verify(tenant, answer(challenge, agent)));
+    };
+    expect(await verify()).toBe('challenge_expired');
+    isLate = true;
+    expect(await verify()).toBe('challenge_expired');
+    expect(await standing()).toEqual({ open: 0, expired: 2, used: 0 });
+    await late.verifier.close();
+  });
+
   it('whose answer arrives at the very end is either served or counted as expired, never both', async () => {
     const agents = await Promise.all(Array.from({ length: 8 }, () => createTestAgent(rooms, context)));
     const answers = await Promise.all(
@@ -226,5 +312,20 @@ describe('the hot path', () => {
     );
     expect(rows).toHaveLength(2);
     for (const { indexdef } of rows) expect(indexdef).not.toMatch(/consumed_at|expired_at/);
+  });
+});
+
+describe('the sweep', () => {
+  it('looks for its next place once a chunk', async () => {
+    await ended(20, 30);
+    let text = '';
+    const query = async (asked: string) => {
+      text = asked;
+      return { rows: [], rowCount: 0 };
+    };
+    await createExpiryStore().markNext({ query, afterCommit: () => undefined }, 10);
+    const { rows } = await database.query<{ 'QUERY PLAN': string }>(`EXPLAIN ${text.replace('$1', '10')}`);
+    const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+    expect(plan.match(/ on challenges\b/g)).toHaveLength(1);
   });
 });

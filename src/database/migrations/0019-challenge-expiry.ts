@@ -7,11 +7,14 @@ export const challengeExpiry: readonly MigrationStep[] = [
   { index: 'challenges_by_end', on: 'challenges (expires_at)' },
   `
 -- One row. swept_until: each challenge that ended before it is used, or marked as expired. audited_until: end of the latest bucket of
--- time whose counts are in the audit log.
+-- time whose counts are in the audit log. auditing_until, auditing_after: end of the bucket whose counts were told last, and the tenant that
+-- this has come to.
 CREATE TABLE challenge_sweep (
   only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
   swept_until timestamptz(3) NOT NULL DEFAULT '-infinity',
-  audited_until timestamptz(3) NOT NULL DEFAULT '-infinity'
+  audited_until timestamptz(3) NOT NULL DEFAULT '-infinity',
+  auditing_until timestamptz(3) NOT NULL DEFAULT '-infinity',
+  auditing_after uuid
 );
 INSERT INTO challenge_sweep DEFAULT VALUES;
 
