@@ -7,6 +7,7 @@ import { registerSealerMetrics } from './audit/sealer.metrics.ts';
 import { createExpiryStore } from './challenges/expiry.store.ts';
 import type { Core } from './compose.ts';
 import type { Config } from './config.ts';
+import { isAway } from './database/errors.ts';
 import { createDelegationExpiryStore } from './delegations/delegation-expiry.store.ts';
 import { createOperationsServer, type Readiness } from './http/operations-server.ts';
 import { createKeyScheduleStore } from './issuer/key-schedule.store.ts';
@@ -43,8 +44,13 @@ export function composeStandingMetrics(
   { registry, database }: Core,
   { readStanding }: { readStanding: () => Promise<Standing> },
 ): void {
-  const read = createReading({
-    backlog: () => createBacklogStore().read(database),
+  const backlog = createBacklogStore();
+  const parts = {
+    rows: () => backlog.countRows(database),
+    lanes: () => backlog.countLanes(database),
+    lag: () => backlog.readLag(database),
+    late: () => backlog.readOverdue(database),
+    relays: () => backlog.countRelays(database),
     commands: () => createWorkflowCommandStore().waiting(database),
     overdue: async () => ({
       agentKeyRotation: await createRotationStore().countOverdue(database),
@@ -56,8 +62,18 @@ export function composeStandingMetrics(
     }),
     unsealed: () => createCheckpointStore().unsealedSeconds(database),
     accounts: readStanding,
+  };
+  const read = createReading(parts, { isAway });
+  registerBacklogMetrics({
+    registry,
+    read: {
+      rows: () => read('rows'),
+      lanes: () => read('lanes'),
+      lag: () => read('lag'),
+      overdue: () => read('late'),
+      relays: () => read('relays'),
+    },
   });
-  registerBacklogMetrics({ registry, read: () => read('backlog') });
   registerWorkflowCommandMetrics({
     registry,
     workflows: ENTITY_WORKFLOW_TYPES,

@@ -46,6 +46,15 @@ export function isUnanswered(error: unknown): boolean {
   return error instanceof Error && error.message === 'Query read timeout';
 }
 
+/** Whether a failure, translated, is that no database answered at all: no connection, or nothing over it. */
+export function isAway(error: unknown): boolean {
+  return (
+    error instanceof ServiceError &&
+    error.code === 'temporarily_unavailable' &&
+    sqlState(error.cause) === undefined
+  );
+}
+
 /** SQLSTATE classes of what the statement's own values cause: data, integrity, and (54) a value too large for an index. */
 const DATA = /^(22|23|54)/;
 

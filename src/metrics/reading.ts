@@ -1,15 +1,22 @@
-// Questions to the database that gauges share. A scrape must never wait long for them, ask one twice, nor wear the database out.
+// Questions to the database that gauges share. A scrape must never wait long for them, ask one twice, nor wear the database out; and no
+// question may silence another.
 
 type Parts = Readonly<Record<string, () => Promise<unknown>>>;
 type Answer<P extends Parts, Name extends keyof P> = Awaited<ReturnType<P[Name]>>;
 
-/** Milliseconds that a scrape waits, and for which an answer counts at least. */
-const LIMITS = { patience: 4_000, fresh: 1_000 } as const;
-/** Asking takes at most this part of one connection's time: an answer that took long is used for longer. */
+/**
+ * Milliseconds: that a scrape waits; for which an answer counts at least; after which a question no longer waits for the one before it;
+ * for which one that failed is let be at most.
+ */
+const LIMITS = { patience: 4_000, fresh: 1_000, turn: 250, longestRest: 300_000 } as const;
+/** Each question takes at most this part of one connection's time: an answer that took long is used for longer. */
 const REST = 20;
 
+type Asked = { readonly answer: Promise<unknown>; usableUntil: number };
+
 /**
- * @param parts questions by name, asked one after the other
+ * @param parts questions by name, asked one after the other as long as none of them is slow
+ * @param options.isAway whether a failure came from a database that is not there: it did no work, and needs no rest
  * @returns `read`: the answer to one of them, undefined when it failed or did not come in time
  */
 export function createReading<P extends Parts>(
@@ -17,41 +24,47 @@ export function createReading<P extends Parts>(
   {
     limits = {},
     clock = () => performance.now(),
+    isAway = () => false,
   }: {
     limits?: Partial<Record<keyof typeof LIMITS, number>> | undefined;
     clock?: (() => number) | undefined;
+    isAway?: ((error: unknown) => boolean) | undefined;
   } = {},
 ) {
-  const { patience, fresh } = { ...LIMITS, ...limits };
-  let asking: Promise<ReadonlyMap<string, unknown>> | undefined;
-  let usableUntil = Number.NEGATIVE_INFINITY;
+  const { patience, fresh, turn, longestRest } = { ...LIMITS, ...limits };
+  const asked = new Map<keyof P, Asked>();
+  let last: Promise<unknown> = Promise.resolve();
 
-  const askAll = async (): Promise<ReadonlyMap<string, unknown>> => {
-    const began = clock();
-    const answers = new Map<string, unknown>();
-    for (const [name, ask] of Object.entries(parts)) {
+  const ask = (name: keyof P & string): Asked => {
+    const before = within(last, turn);
+    const answer = before.then(async () => {
+      const began = clock();
       try {
-        answers.set(name, await ask());
-      } catch {
-        // Its gauges are not there; who is to know of the failure is told by readiness.
+        const value = await parts[name]?.();
+        const now = clock();
+        question.usableUntil = now + Math.max(fresh, (now - began) * REST);
+        return value;
+      } catch (error) {
+        // Its gauges are not there; who is to know of the failure is told by readiness, and by an alert.
+        const now = clock();
+        question.usableUntil = now + (isAway(error) ? 0 : Math.min(longestRest, (now - began) * REST));
+        return undefined;
       }
-    }
-    const took = clock() - began;
-    // What failed is asked again by the next scrape.
-    const complete = answers.size === Object.keys(parts).length;
-    usableUntil = clock() + (complete ? Math.max(fresh, took * REST) : 0);
-    return answers;
+    });
+    // One that has not ended is waited for, however old: a second one would only be slower.
+    const question: Asked = { answer, usableUntil: Number.POSITIVE_INFINITY };
+    last = answer;
+    return question;
   };
 
   return async <Name extends keyof P & string>(name: Name): Promise<Answer<P, Name> | undefined> => {
-    // One that has not ended is waited for, however old: a second one would only be slower.
-    if (asking === undefined || clock() >= usableUntil) {
-      usableUntil = Number.POSITIVE_INFINITY;
-      asking = askAll();
+    let question = asked.get(name);
+    if (question === undefined || clock() >= question.usableUntil) {
+      question = ask(name);
+      asked.set(name, question);
     }
-    const answers = await within(asking, patience);
     // Each answer is what its own question gave.
-    return answers?.get(name) as Answer<P, Name> | undefined;
+    return (await within(question.answer, patience)) as Answer<P, Name> | undefined;
   };
 }
 

@@ -1,6 +1,7 @@
 // Questions that gauges share: asked once a scrape, not for ever, and not at all while nobody answers.
 import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
+import { isAway, translateDatabaseError } from '../../src/database/errors.ts';
 import { createGauges } from '../../src/metrics/gauges.ts';
 import { createReading } from '../../src/metrics/reading.ts';
 
@@ -27,7 +28,7 @@ describe('a reading', () => {
     };
     const read = createReading({ one: ask('one'), three: ask('three') });
     expect(await Promise.all([read('three'), read('one'), read('three')])).toEqual([5, 3, 5]);
-    expect(asked).toEqual(['one', 'three']);
+    expect(asked).toEqual(['three', 'one']);
   });
 
   it('answers from memory for as long as asking took twenty times, and at least a second', async () => {
@@ -69,6 +70,83 @@ describe('a reading', () => {
     expect([await read('broken'), await read('whole')]).toEqual([undefined, 'here']);
     away = false;
     expect(await read('broken')).toBe('back');
+  });
+
+  it.each([
+    ['never ends', () => new Promise<never>(() => undefined)],
+    ['fails', () => Promise.reject(new Error('canceling statement due to statement timeout'))],
+  ])('answers at each scrape what can be answered, beside a question that %s', async (_, endless) => {
+    const clock = createClock();
+    let asked = 0;
+    const read = createReading(
+      {
+        endless,
+        count: async () => {
+          asked += 1;
+          return asked;
+        },
+      },
+      { clock: clock.now, limits: { patience: 200, turn: 10 } },
+    );
+    for (let scrape = 1; scrape <= 3; scrape += 1) {
+      expect(await Promise.all([read('endless'), read('count')])).toEqual([undefined, scrape]);
+      expect(await read('count')).toBe(scrape);
+      clock.pass(1_001);
+    }
+    expect(asked).toBe(3);
+  });
+
+  it('lets a question that failed rest for as long as it took twenty times, and five minutes at most', async () => {
+    const clock = createClock();
+    const takes = { ms: 600 };
+    let asked = 0;
+    const read = createReading(
+      {
+        failing: async () => {
+          asked += 1;
+          clock.pass(takes.ms);
+          throw new Error('canceling statement due to statement timeout');
+        },
+        whole: async () => 'here',
+      },
+      { clock: clock.now },
+    );
+    const ask = async (after: number) => {
+      clock.pass(after);
+      expect([await read('failing'), await read('whole')]).toEqual([undefined, 'here']);
+      return asked;
+    };
+    expect(await ask(0)).toBe(1);
+    expect(await ask(0)).toBe(1);
+    expect(await ask(11_999)).toBe(1);
+    takes.ms = 60_000;
+    expect(await ask(1)).toBe(2);
+    expect(await ask(299_999)).toBe(2);
+    expect(await ask(1)).toBe(3);
+  });
+
+  it('asks again at once what failed because the database is away: that has cost it nothing', async () => {
+    const clock = createClock();
+    const away = translateDatabaseError(new Error('Query read timeout'));
+    const slow = translateDatabaseError(Object.assign(new Error('statement timeout'), { code: '57014' }));
+    let error = away;
+    let asked = 0;
+    const read = createReading(
+      {
+        failing: async () => {
+          asked += 1;
+          clock.pass(6_000);
+          throw error;
+        },
+      },
+      { clock: clock.now, isAway },
+    );
+    await read('failing');
+    error = slow;
+    await read('failing');
+    expect(asked).toBe(2);
+    await read('failing');
+    expect(asked).toBe(2);
   });
 
   it('does not wait for longer than it has patience, and asks no second time meanwhile', async () => {

@@ -1,5 +1,6 @@
 // What a worker's metrics say of the database: the numbers of rows that are really there.
 import { randomUUID } from 'node:crypto';
+import { Registry } from 'prom-client';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createAnchorCheckStore } from '../../src/anchors/anchor-check.store.ts';
 import { createCheckpointStore } from '../../src/audit/checkpoint.store.ts';
@@ -8,6 +9,7 @@ import { newId } from '../../src/database/ids.ts';
 import { createKeyScheduleStore } from '../../src/issuer/key-schedule.store.ts';
 import { createRotationStore } from '../../src/keys/rotation.store.ts';
 import { createWorkflowCommandStore } from '../../src/temporal/workflow-command.store.ts';
+import { registerBacklogMetrics } from '../../src/webhooks/relay/backlog.metrics.ts';
 import { createBacklogStore } from '../../src/webhooks/relay/backlog.store.ts';
 import { createSigningSecretStore } from '../../src/webhooks/subscriptions/signing-secret.store.ts';
 import { createTenantContext } from '../events/fixture.ts';
@@ -55,20 +57,21 @@ async function queue(lane: string, kind: string, seconds: number, claimed = fals
   );
 }
 
-const read = () => createBacklogStore().read(database);
+const backlog = createBacklogStore();
+const anyLag = { healthy: expect.any(Number), other: expect.any(Number), command: expect.any(Number) };
 
 describe('the backlog', () => {
   it('is nothing where nothing waits', async () => {
-    const { late, latest, healthyLag, otherLag, commandLag, rows, lanes } = await read();
-    expect({ late, latest, healthyLag, otherLag, commandLag, rows, lanes }).toEqual({
-      late: 0,
-      latest: null,
-      healthyLag: null,
-      otherLag: null,
-      commandLag: null,
-      rows: [],
-      lanes: [],
+    expect(await backlog.readOverdue(database)).toEqual({ count: 0, seconds: null });
+    expect(await backlog.readLag(database)).toEqual({
+      healthy: null,
+      other: null,
+      command: null,
+      complete: true,
     });
+    expect(await backlog.countRows(database)).toEqual([]);
+    expect(await backlog.countLanes(database)).toEqual([]);
+    expect(await backlog.countRelays(database)).toBe(0);
   });
 
   it('counts rows by kind, whoever holds them, and lanes by state', async () => {
@@ -84,7 +87,8 @@ describe('the backlog', () => {
     await queue(open, 'first', 0);
     await queue(open, 'first', 0, true);
     await queue(open, 'wake', 0);
-    const { rows, lanes } = await read();
+    const rows = await backlog.countRows(database);
+    const lanes = await backlog.countLanes(database);
     const named = (list: readonly { count: number }[], key: string) =>
       Object.fromEntries(list.map((row) => [(row as unknown as Record<string, string>)[key], row.count]));
     expect(named(rows, 'kind')).toEqual({ first: 2, wake: 1 });
@@ -107,15 +111,32 @@ describe('the backlog', () => {
     await queue(await createLane('p90_ms = 4000'), 'first', 300);
     await queue(await createLane('rate = 5'), 'first', 200);
     await queue(healthy, 'command', 30);
-    const { healthyLag, otherLag, commandLag } = await read();
-    for (const [seconds, lag] of [
-      [60, healthyLag],
-      [300, otherLag],
-      [30, commandLag],
+    const lag = await backlog.readLag(database);
+    expect(lag).toEqual({ ...anyLag, complete: true });
+    for (const [seconds, found] of [
+      [60, lag?.healthy],
+      [300, lag?.other],
+      [30, lag?.command],
     ] as const) {
-      expect(lag).toBeGreaterThanOrEqual(seconds);
-      expect(lag).toBeLessThan(seconds + 60);
+      expect(found).toBeGreaterThanOrEqual(seconds);
+      expect(found).toBeLessThan(seconds + 60);
     }
+  });
+
+  it('is not said to be without lag when there are more lanes than are looked at', async () => {
+    const store = createBacklogStore({ mostLanes: 2 });
+    for (let lane = 0; lane < 2; lane += 1) await queue(await createLane('p90_ms = 4000'), 'first', 300);
+    const registry = new Registry();
+    const nothing = async () => undefined;
+    const read = { rows: nothing, lanes: nothing, overdue: nothing, relays: nothing };
+    registerBacklogMetrics({ registry, read: { ...read, lag: () => store.readLag(database) } });
+    const told = async () =>
+      (await registry.getSingleMetric('countersign_relay_lag_seconds')?.get())?.values.map(
+        ({ labels }) => labels.lanes,
+      );
+    expect(await told()).toEqual(['other', 'command']);
+    await database.query('DELETE FROM outbox WHERE id = (SELECT id FROM outbox LIMIT 1)');
+    expect(await told()).toEqual(['healthy', 'other', 'command']);
   });
 
   it('has deliveries overdue whose workflow should have begun an attempt', async () => {
@@ -133,10 +154,10 @@ describe('the backlog', () => {
     await insert(null, 500);
     await insert(0, -60);
     await insert(0, 900, 'delivered');
-    const { late, latest } = await read();
-    expect(late).toBe(2);
-    expect(latest).toBeGreaterThanOrEqual(100);
-    expect(latest).toBeLessThan(400);
+    const { count, seconds } = (await backlog.readOverdue(database)) ?? {};
+    expect(count).toBe(2);
+    expect(seconds).toBeGreaterThanOrEqual(100);
+    expect(seconds).toBeLessThan(400);
   });
 });
 
