@@ -14,16 +14,18 @@ export type ClaimedCommand = WorkflowCommand & { readonly id: string };
 
 /**
  * A claim is a lease: whoever dies with it leaves it to the others. Only of types that this version knows: what a newer one has written is
- * for its workers.
+ * for its workers. `due_at` keeps workers of the version before from what is claimed here.
  */
 const CLAIM = `
-UPDATE workflow_commands SET tries = tries + 1, due_at = now() + $2::float8 * interval '1 millisecond'
+UPDATE workflow_commands SET tries = tries + 1, claimable_at = now() + $2::float8 * interval '1 millisecond',
+  due_at = greatest(due_at, now() + $2::float8 * interval '1 millisecond')
 WHERE id IN (
-  SELECT id FROM workflow_commands WHERE due_at <= now() AND workflow = ANY($3::text[]) ORDER BY due_at, id LIMIT $1 FOR UPDATE SKIP LOCKED)
+  SELECT id FROM workflow_commands WHERE claimable_at <= now() AND workflow = ANY($3::text[])
+  ORDER BY claimable_at, id LIMIT $1 FOR UPDATE SKIP LOCKED)
 RETURNING id, tenant_id AS "tenantId", workflow, entity_id AS "entityId"`;
 
 const POSTPONE = `
-UPDATE workflow_commands SET due_at = now() + least($2, 100 * power(2, least(tries, 20))) * interval '1 millisecond'
+UPDATE workflow_commands SET claimable_at = now() + least($2, 100 * power(2, least(tries, 20))) * interval '1 millisecond'
 WHERE id = ANY($1::uuid[])`;
 
 /** Commands for one type of workflow that wait, and the age of the oldest in seconds. */

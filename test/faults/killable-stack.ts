@@ -123,7 +123,7 @@ export async function createKillableStack() {
     },
 
     /** As if the leases of a runner that died had run out. */
-    endLeases: () => database.query('UPDATE workflow_commands SET due_at = now()'),
+    endLeases: () => database.query('UPDATE workflow_commands SET claimable_at = now()'),
 
     close: async () => {
       for (const child of workers) {

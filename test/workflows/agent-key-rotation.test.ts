@@ -219,7 +219,9 @@ describe('with a part away', () => {
         sunsetAfterSeconds: 600 + n,
       });
     // Taken by somebody who died; the lease has run out.
-    await engine.database.query("UPDATE workflow_commands SET tries = 1, due_at = now() - interval '1 s'");
+    await engine.database.query(
+      "UPDATE workflow_commands SET tries = 1, claimable_at = now() - interval '1 s'",
+    );
     let calls = 0;
     const stop = engine.startRunner(async (request) => {
       calls += 1;
