@@ -24,6 +24,13 @@ WHERE id IN (
   ORDER BY claimable_at, id LIMIT $1 FOR UPDATE SKIP LOCKED)
 RETURNING id, tenant_id AS "tenantId", workflow, entity_id AS "entityId"`;
 
+// Half of what a runner takes at once is due now, the others 100 a second: fewer than one runner hands over. Their age counts from then on.
+const INSERT = `
+INSERT INTO workflow_commands (tenant_id, workflow, entity_id, due_at, created_at)
+SELECT tenant_id, workflow, entity_id, due, due
+FROM unnest($1::uuid[], $2::text[], $3::uuid[]) WITH ORDINALITY AS w (tenant_id, workflow, entity_id, n)
+CROSS JOIN LATERAL (SELECT now() + greatest(0, n - 32) * interval '10 milliseconds' AS due) AS paced`;
+
 const POSTPONE = `
 UPDATE workflow_commands SET claimable_at = now() + least($2, 100 * power(2, least(tries, 20))) * interval '1 millisecond'
 WHERE id = ANY($1::uuid[])`;
@@ -38,17 +45,13 @@ export type WaitingCommands = {
 /** SQL of `workflow_commands`; every function runs on the caller's connection. */
 export function createWorkflowCommandStore() {
   return {
-    /** Inserts commands in one statement. */
+    /** Inserts commands in one statement. Of many the last ones are due later, so that what others ask for meanwhile is not behind them. */
     insert: async (unit: Queryable, commands: readonly WorkflowCommand[]): Promise<void> => {
-      await unit.query(
-        `INSERT INTO workflow_commands (tenant_id, workflow, entity_id)
-         SELECT * FROM unnest($1::uuid[], $2::text[], $3::uuid[])`,
-        [
-          commands.map(({ tenantId }) => tenantId),
-          commands.map(({ workflow }) => workflow),
-          commands.map(({ entityId }) => entityId),
-        ],
-      );
+      await unit.query(INSERT, [
+        commands.map(({ tenantId }) => tenantId),
+        commands.map(({ workflow }) => workflow),
+        commands.map(({ entityId }) => entityId),
+      ]);
     },
 
     /** Whether a command for this entity waits to be handed over. */
@@ -84,7 +87,7 @@ export function createWorkflowCommandStore() {
     waiting: async (queryable: Queryable): Promise<WaitingCommands[]> =>
       (
         await queryable.query<WaitingCommands>(
-          `SELECT workflow, count(*)::float8 AS count, extract(epoch FROM now() - min(created_at))::float8 AS seconds
+          `SELECT workflow, count(*)::float8 AS count, greatest(0, extract(epoch FROM now() - min(created_at)))::float8 AS seconds
            FROM workflow_commands GROUP BY workflow`,
         )
       ).rows,
