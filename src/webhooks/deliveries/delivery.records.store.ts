@@ -8,15 +8,14 @@ export type DeliveryScope = { readonly tenantId: string; readonly subscriptionId
 
 type Row = DeliveryRecord & { readonly payload?: Buffer | null };
 
-/** Null while nobody can say: an inactive lane opens when somebody wants it. */
-const HOLD_END = 'CASE WHEN l.active AND l.hold_until > now() THEN l.hold_until END';
-
-// What a deleted subscription left is canceled since then, whether or not it has been tidied up yet.
+// What a deleted subscription left is canceled since then, whether or not it has been tidied up yet. The next attempt's time is null while
+// nobody can say when the lane opens.
 const COLUMNS = `
 d.id, d.subscription_id AS "subscriptionId", d.event_id AS "eventId", d.event_type AS "eventType",
 d.shown_status AS status, d.attempt_count AS "attemptCount",
-CASE d.shown_status WHEN 'held' THEN ${HOLD_END} WHEN 'pending' THEN d.next_attempt_at
-  WHEN 'retrying' THEN greatest(d.next_attempt_at, ${HOLD_END}) END AS "nextAttemptAt",
+CASE d.shown_status WHEN 'held' THEN lane_opens_at(l) WHEN 'pending' THEN d.next_attempt_at
+  WHEN 'retrying' THEN CASE WHEN lane_is_open(l) THEN d.next_attempt_at
+    WHEN lane_opens_at(l) IS NOT NULL THEN greatest(d.next_attempt_at, lane_opens_at(l)) END END AS "nextAttemptAt",
 d.last_status_code AS "lastStatusCode", d.last_error AS "lastError", d.created_at AS "createdAt",
 CASE d.shown_status WHEN 'canceled' THEN coalesce(d.completed_at, l.updated_at) ELSE d.completed_at END AS "completedAt", d.started_generation AS "startedGeneration"`;
 

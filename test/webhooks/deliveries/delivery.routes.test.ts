@@ -178,6 +178,34 @@ describe('the time of the next attempt', () => {
     expect(await read()).toMatchObject({ status: 'retrying', next_attempt_at: shown });
   });
 
+  it.each([
+    ["status = 'pending'", 'host_held_until', '2999-01-01T00:00:00Z', 'held', '2999-01-01T00:00:00.000Z'],
+    ["status = 'pending'", 'host_held_until', 'infinity', 'held', null],
+    ["status = 'pending'", 'tenant_held_until', 'infinity', 'held', null],
+    [
+      `${TRIED}, waiting_epoch = 0`,
+      'host_held_until',
+      '2999-01-01T00:00:00Z',
+      'retrying',
+      '2999-01-01T00:00:00.000Z',
+    ],
+    [ASLEEP, 'host_held_until', '2999-01-01T00:00:00Z', 'retrying', '2999-01-01T00:00:00.000Z'],
+    [ASLEEP, 'host_held_until', 'infinity', 'retrying', null],
+    [ASLEEP, 'tenant_held_until', 'infinity', 'retrying', null],
+    [ASLEEP, 'host_held_until', '2001-01-01T00:00:00Z', 'retrying', expect.any(String)],
+  ])(
+    'of one with %s, of which an operator has %s to %s, keeps to that',
+    async (row, column, until, status, shown) => {
+      const { id, delivery } = await given(row);
+      await rooms.database.query(
+        `UPDATE lanes SET ${column} = $2, hold_until = now() + interval '1 hour' WHERE subscription_id = $1`,
+        [id, until],
+      );
+      const { body } = await rooms.send('GET', `${ALL}/${delivery}`);
+      expect(body).toMatchObject({ status, next_attempt_at: shown });
+    },
+  );
+
   it('is unknown while the subscription is inactive, whatever hold it also has', async () => {
     const { id, delivery } = await given("status = 'pending'");
     await rooms.database.query(
