@@ -1,7 +1,9 @@
 // `countersign operator host …`: which words are taken, what is printed, and what stands in whose audit log.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RequestContext } from '../../src/context.ts';
+import { parseNetworks } from '../../src/webhooks/egress/address-rules.ts';
 import { readHost } from '../../src/webhooks/lanes/host-hold.ts';
+import { readReceiverUrl } from '../../src/webhooks/subscriptions/subscription.ts';
 import { createTenantContext, insertSubscription } from '../events/fixture.ts';
 import { createTestDatabase } from '../setup/database.ts';
 import { createOperatorRooms, type OperatorRooms } from './operator-rooms.ts';
@@ -36,6 +38,10 @@ it.each([
   ['bücher.example', 'xn--bcher-kva.example'],
   ['127.1', '127.0.0.1'],
   ['[::1]:8080', '[::1]:8080'],
+  ['[::ffff:93.184.216.34]', '93.184.216.34'],
+  ['[::FFFF:5db8:d822]:8443', '93.184.216.34:8443'],
+  ['api.acme.com:443', 'api.acme.com'],
+  ['api.acme.com:80', 'api.acme.com:80'],
   ['https://api.acme.com', undefined],
   ['api.acme.com/path', undefined],
   ['*.acme.com', undefined],
@@ -45,6 +51,24 @@ it.each([
   ['', undefined],
 ])('%j is the host %j', (text, expected) => {
   expect(readHost(text)).toBe(expected);
+});
+
+const ADMITTED = parseNetworks(['127.0.0.0/8', '::1/128']);
+it.each([
+  'http://127.0.0.1:80/',
+  'http://127.0.0.1/',
+  'https://127.0.0.1/',
+  'https://127.0.0.1:443/',
+  'http://127.0.0.1:8080/',
+  'http://localhost:80/',
+  'http://[::1]:80/',
+  'http://[::ffff:127.0.0.1]:80/',
+  'https://[::ffff:7f00:1]:8443/',
+  'https://[::ffff:93.184.216.34]/',
+  'https://api.acme.com:8443/',
+])('the host of a subscription to %s is the one that an operator names so', (url) => {
+  const named = readHost(url.slice(url.indexOf('//') + 2, -1));
+  expect(named).toBe(readReceiverUrl(url, ADMITTED).host);
 });
 
 describe('a hold', () => {

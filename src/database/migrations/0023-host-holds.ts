@@ -3,6 +3,16 @@ import type { MigrationStep } from '../migration-steps.ts';
 
 export const hostHolds: readonly MigrationStep[] = [
   `
+-- An IPv4-mapped address is the host that its IPv4 address is: [::ffff:5db8:d822] is 93.184.216.34.
+UPDATE subscriptions s SET host = concat(m.high >> 8, '.', m.high & 255, '.', m.low >> 8, '.', m.low & 255, m.port)
+FROM (
+  SELECT id, ('x' || lpad(part[1], 4, '0'))::bit(16)::int AS high, ('x' || lpad(part[2], 4, '0'))::bit(16)::int AS low, part[3] AS port
+  FROM (
+    SELECT id, regexp_match(host, '^\\[::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})\\](:[0-9]+)?$') AS part
+    FROM subscriptions WHERE host LIKE '[::ffff:%'
+  ) AS mapped WHERE part IS NOT NULL
+) AS m WHERE s.id = m.id;
+
 -- The name of a host without its port.
 CREATE FUNCTION host_name(host text) RETURNS text LANGUAGE sql IMMUTABLE AS $function$
   SELECT regexp_replace(host, ':[0-9]+$', '')

@@ -63,6 +63,18 @@ export function checkReceiverUrl(text: string, admitted: readonly Network[]): Ur
   return checkHost(url, admitted);
 }
 
+/** The host of a receiver's URL with its port where the scheme has another; an IPv4-mapped address as the IPv4 address that it is. */
+export function receiverHost({ host, hostname, port }: URL): string {
+  const literal = addressLiteral(hostname);
+  if (literal === undefined || literal.includes(':')) return host;
+  return port === '' ? literal : `${literal}:${port}`;
+}
+
+/** Whether a URL with this host may be plain `http`, as far as its text says: see {@link checkReceiverUrl}. */
+export function mayBePlain(hostname: string): boolean {
+  return hostname === 'localhost' || addressLiteral(hostname) !== undefined;
+}
+
 function checkHost(url: URL, admitted: readonly Network[]): UrlVerdict {
   const { hostname } = url;
   if (hostname.length > MAX_HOSTNAME_LENGTH) return refuse('host', 'has a host name that is too long');

@@ -5,7 +5,7 @@ import { isFilter, isPattern, normalizeFilter } from '../../events/filter.ts';
 import type { RetryPolicy } from '../deliveries/retry-schedule.ts';
 import type { Network } from '../egress/address-rules.ts';
 import { checkCustomHeaders } from '../egress/header-rules.ts';
-import { checkReceiverUrl } from '../egress/url-rules.ts';
+import { checkReceiverUrl, receiverHost } from '../egress/url-rules.ts';
 
 /** What a subscription is for. Patterns are for `security` and `audit` only. Source: Specification, "Event types". */
 export const SINKS = ['standard', 'security', 'audit'] as const;
@@ -57,7 +57,7 @@ const SENSITIVE_HEADER = /auth|cookie|credential|key|password|secret|session|sig
 export function readReceiverUrl(text: string, admitted: readonly Network[]): { url: string; host: string } {
   const verdict = checkReceiverUrl(text, admitted);
   if (!verdict.ok) throw invalidField('body.url', verdict.message);
-  return { url: verdict.url.href, host: verdict.url.host };
+  return { url: verdict.url.href, host: receiverHost(verdict.url) };
 }
 
 /**
