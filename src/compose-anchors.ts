@@ -6,6 +6,7 @@ import { createAnchorStore } from './anchors/anchor.store.ts';
 import { createAnchorCheckService } from './anchors/anchor-check.service.ts';
 import { createAnchorCheckStore } from './anchors/anchor-check.store.ts';
 import { createAnchorProgressService } from './anchors/anchor-progress.service.ts';
+import { createAnchorTurnStore } from './anchors/anchor-turn.store.ts';
 import { createProofLooker } from './anchors/proof.looker.ts';
 import type { Core } from './compose.ts';
 import type { Config } from './config.ts';
@@ -43,6 +44,7 @@ export function composeAnchorChecks(
   });
   const anchorChecks = createAnchorCheckService({
     store: createAnchorCheckStore(),
+    turns: createAnchorTurnStore(),
     database,
     tenants,
     agents,

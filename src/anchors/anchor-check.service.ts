@@ -19,6 +19,7 @@ import {
   revocationTime,
 } from './anchor-check.ts';
 import type { AnchorProgressService } from './anchor-progress.service.ts';
+import type { AnchorTurnStore } from './anchor-turn.store.ts';
 import type { ProofLooker } from './proof.looker.ts';
 
 export type { CheckedAnchor } from './anchor-check.store.ts';
@@ -43,6 +44,7 @@ type Context = AuditContext & { readonly transaction: Transaction };
  */
 export function createAnchorCheckService({
   store,
+  turns,
   database,
   tenants,
   agents,
@@ -51,6 +53,7 @@ export function createAnchorCheckService({
   random = Math.random,
 }: {
   store: AnchorCheckStore;
+  turns: AnchorTurnStore;
   database: Pick<Database, 'transaction' | 'query'>;
   tenants: Pick<TenantService, 'byId'>;
   agents: Pick<AgentService, 'hold'>;
@@ -121,13 +124,16 @@ export function createAnchorCheckService({
     },
 
     /**
-     * Looks for the proof if that is due, and writes down what came of it. Of several looks at once the first that is over counts. Emits
+     * Looks for the proof if that is due, and writes down what came of it. It is put off, and nothing is written down, while an operator
+     * holds the host or suspends the tenant, and when the tenant's domain was looked at within five seconds. Of several looks at once the first that is over counts. Emits
      * `admin.agent.anchor.verified`, `missing` or `revoked`.
      * @returns how the anchor stands afterwards
      */
     check: async (name: CheckedAnchor): Promise<AnchorStanding> => {
       const before = await store.read(database, name);
       if (before === undefined || decideAnchorStep(before).kind !== 'look') return standingOf(before);
+      if (!(await database.transaction({}, (transaction) => turns.take(transaction, name))))
+        return look(name);
       const outcome = await looker.look(before);
       return change(name, async (context, found) => {
         if (found.checks !== before.checks) return;

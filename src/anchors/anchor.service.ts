@@ -17,6 +17,9 @@ export type { Anchor } from './anchor.ts';
 /** Anchors that an agent may have at once: each asks a stranger's domain for years. */
 const MOST_LIVE = 50;
 
+/** Anchors that all agents of a tenant may have at once. */
+const MOST_LIVE_OF_TENANT = 1_000;
+
 /** `value` is a domain name as `normalizeDomain` gives it. */
 export type NewAnchor = { readonly type: AnchorType; readonly value: string };
 
@@ -51,10 +54,12 @@ export function createAnchorService({
   return {
     /**
      * Gives an agent a pending anchor with a proof of its own, which is to be published within seven days.
-     * @throws ServiceError `not_found` (agent), `conflict` while a like anchor is pending or verified, or there are 50 of them
+     * @throws ServiceError `not_found` (agent), `conflict` while a like anchor is pending or verified, or the agent has 50 of them, or
+     *   its tenant 1,000
      */
     create: (context: RequestContext, agentId: string, { type, value }: NewAnchor): Promise<Anchor> =>
       database.transaction(context, async (transaction) => {
+        await store.lockTenant(transaction, context.tenant.id);
         const { id: owner } = await agents.hold(transaction, context, agentId);
         const row = {
           id: newId(),
@@ -65,7 +70,12 @@ export function createAnchorService({
           proof: PROOF_PREFIX + newSecret(),
         };
         const failed = await store.failOverdue(transaction, row);
-        if ((await store.countLive(transaction, owner)) >= MOST_LIVE)
+        const { ofAgent, ofTenant } = await store.countLive(transaction, row);
+        if (ofTenant >= MOST_LIVE_OF_TENANT)
+          throw new ServiceError('conflict', {
+            detail: `The tenant has ${MOST_LIVE_OF_TENANT} pending or verified anchors, as many as it may have: revoke one.`,
+          });
+        if (ofAgent >= MOST_LIVE)
           throw new ServiceError('conflict', {
             detail: `The agent has ${MOST_LIVE} pending or verified anchors, as many as it may have: revoke one.`,
           });

@@ -37,6 +37,11 @@ VALUES ($1, $2, $3, $4, $5, $6, now(), now() + $7 * interval '1 day', now() + in
 ON CONFLICT (agent_id, type, value) WHERE status IN ('pending', 'verified') DO NOTHING
 RETURNING id`;
 
+const COUNT_LIVE = `
+SELECT (count(*) FILTER (WHERE agent_id = $2))::int AS "ofAgent",
+  (count(*) FILTER (WHERE status = 'verified' OR expires_at > now()))::int AS "ofTenant"
+FROM anchors WHERE tenant_id = $1 AND status IN ('pending', 'verified')`;
+
 /** The workflows of those that end hear of it. */
 const REVOKE_ALL = `
 WITH ended AS (
@@ -80,13 +85,24 @@ export function createAnchorStore() {
       return rows;
     },
 
-    /** Pending and verified anchors of an agent. */
-    countLive: async (queryable: Queryable, agentId: string): Promise<number> => {
-      const { rows } = await queryable.query<{ count: number }>(
-        `SELECT count(*)::int AS count FROM anchors WHERE agent_id = $1 AND status IN ('pending', 'verified')`,
-        [agentId],
-      );
-      return rows[0]?.count ?? 0;
+    /**
+     * Lets one transaction at a time give a tenant's agents anchors, until it ends. It is taken before any agent's row: whoever deletes
+     * an agent waits for those that hold it.
+     */
+    lockTenant: async (unit: Unit, tenantId: string): Promise<void> => {
+      await unit.query("SELECT pg_advisory_xact_lock(hashtextextended('anchors of ' || $1, 0))", [tenantId]);
+    },
+
+    /** Pending and verified anchors of an agent, and of all of its tenant's agents less those whose time is over. */
+    countLive: async (
+      queryable: Queryable,
+      { tenantId, agentId }: Pick<AnchorName, 'tenantId' | 'agentId'>,
+    ): Promise<{ ofAgent: number; ofTenant: number }> => {
+      const { rows } = await queryable.query<{ ofAgent: number; ofTenant: number }>(COUNT_LIVE, [
+        tenantId,
+        agentId,
+      ]);
+      return rows[0] ?? { ofAgent: 0, ofTenant: 0 };
     },
 
     find: async (

@@ -29,6 +29,7 @@ import { issuerKeySchedule } from './migrations/0021-issuer-keys.ts';
 import { traces } from './migrations/0022-traces.ts';
 import { hostHolds } from './migrations/0023-host-holds.ts';
 import { delegationExpiry } from './migrations/0024-delegation-expiry.ts';
+import { anchorTurns } from './migrations/0025-anchor-turns.ts';
 import { ensurePartitions } from './partitions.ts';
 
 /** In order, for ever: an entry is never edited once it was released. `sql`: one transaction, or steps. */
@@ -57,6 +58,7 @@ const MIGRATIONS: readonly { readonly name: string; readonly sql: string | reado
   { name: '0022-traces', sql: traces },
   { name: '0023-host-holds', sql: hostHolds },
   { name: '0024-delegation-expiry', sql: delegationExpiry },
+  { name: '0025-anchor-turns', sql: anchorTurns },
 ];
 
 /** Any constant: the advisory lock that lets one migration run at a time. */

@@ -2,6 +2,7 @@
 import { createAnchorCheckService } from '../../src/anchors/anchor-check.service.ts';
 import { createAnchorCheckStore } from '../../src/anchors/anchor-check.store.ts';
 import { createAnchorProgressService } from '../../src/anchors/anchor-progress.service.ts';
+import { createAnchorTurnStore } from '../../src/anchors/anchor-turn.store.ts';
 import type { ProofLooker } from '../../src/anchors/proof.looker.ts';
 import type { Database } from '../../src/database/database.ts';
 import { createEventService } from '../../src/events/event.service.ts';
@@ -19,6 +20,7 @@ export async function createAnchorRooms(database: Database) {
   const checksWith = (looker: ProofLooker) =>
     createAnchorCheckService({
       store: createAnchorCheckStore(),
+      turns: createAnchorTurnStore(),
       database,
       tenants,
       agents,
