@@ -13,7 +13,9 @@ WHERE id = $1 AND tenant_id = $2`;
 
 // Those that are due at once are spread, so that they do not all come back together.
 const READ = `
-SELECT extract(epoch FROM least(held_until + random() * interval '1 minute', now() + $3::float8 * interval '1 millisecond') - now())::float8 * 1000 AS "heldMs",
+SELECT CASE WHEN held_until IS NOT NULL THEN extract(epoch FROM
+    least(held_until + random() * interval '1 minute', now() + $3::float8 * interval '1 millisecond') - now())::float8 * 1000
+  END AS "heldMs",
   CASE WHEN pace.latest > now() - pause THEN extract(epoch FROM
     greatest(pause, least(interval '1 hour', pause * (1 + random() * pace.due), CASE anchor.status WHEN 'pending' THEN anchor.expires_at - now() - pause END)))::float8 * 1000
   END AS "busyMs"

@@ -25,7 +25,10 @@ let number = 0;
 const newDomain = () => `t${++number}.anchors.test`;
 
 /** A pending anchor of an agent of its own, whose first look is due. */
-async function begin(context: RequestContext, { value = newDomain(), type = 'domain_dns' as AnchorType } = {}) {
+async function begin(
+  context: RequestContext,
+  { value = newDomain(), type = 'domain_dns' as AnchorType } = {},
+) {
   const { id: agentId } = await rooms.agents.create(context, { name: 'Robot' });
   const { id, proof } = await rooms.anchors.create(context, agentId, { type, value });
   const change = (assignments: string) =>
@@ -65,13 +68,16 @@ async function suspend({ tenant }: RequestContext) {
 }
 
 type Begun = Awaited<ReturnType<typeof begin>>;
-const HOLDS: readonly (readonly [string, AnchorType, (context: RequestContext, one: Begun) => Promise<() => unknown>])[] =
-  [
-    ['whose host is held', 'domain_https', (_, { value }) => holdHost(value)],
-    ['whose domain is held', 'domain_dns', (_, { value }) => holdHost(value)],
-    ['whose name in the DNS is held', 'domain_dns', (_, { value }) => holdHost(`_countersign.${value}`)],
-    ['whose tenant is suspended', 'domain_dns', (context) => suspend(context)],
-  ];
+const HOLDS: readonly (readonly [
+  string,
+  AnchorType,
+  (context: RequestContext, one: Begun) => Promise<() => unknown>,
+])[] = [
+  ['whose host is held', 'domain_https', (_, { value }) => holdHost(value)],
+  ['whose domain is held', 'domain_dns', (_, { value }) => holdHost(value)],
+  ['whose name in the DNS is held', 'domain_dns', (_, { value }) => holdHost(`_countersign.${value}`)],
+  ['whose tenant is suspended', 'domain_dns', (context) => suspend(context)],
+];
 
 describe.each(HOLDS)('an anchor %s', (_, type, hold) => {
   it('is not looked for until that is over, within the hour after', async () => {
