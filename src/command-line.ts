@@ -10,6 +10,7 @@ import { LocalStackError } from './local/local-stack-error.ts';
 import { withMasterKey } from './local/master-key.ts';
 import { findRunningStack } from './local/running-stack.ts';
 import { createLogger } from './logging.ts';
+import { registerMasterKeyCommands } from './master-keys/master-key.commands.ts';
 import { registerHostCommands } from './operators/host.commands.ts';
 import { registerOperatorCommands } from './operators/operator.commands.ts';
 import { refuseForeignMasterKey } from './start-checks.ts';
@@ -78,7 +79,16 @@ export function createProgram({ env, print, tell = () => undefined, fail }: Runt
   registerDoctorCommand(program, {
     open: async () => {
       const { composeDoctor } = await import('./compose-doctor.ts');
-      return openServices(env, composeDoctor);
+      return openUnchecked(env, composeDoctor);
+    },
+    print,
+    tell,
+    fail,
+  });
+  registerMasterKeyCommands(program, {
+    open: async () => {
+      const { composeManagement } = await import('./compose.ts');
+      return openUnchecked(env, composeManagement);
     },
     print,
     tell,
@@ -105,9 +115,7 @@ export function createProgram({ env, print, tell = () => undefined, fail }: Runt
 async function openServices<
   Services extends Parameters<typeof refuseForeignMasterKey>[0] & { close: () => Promise<void> },
 >(env: Runtime['env'], compose: (config: Config, logger: Logger) => Services): Promise<Services> {
-  const settings = await withMasterKey({ ...(await findRunningStack(env)), ...env });
-  const config = loadConfig(settings, { role: 'command' });
-  const services = compose(config, createLogger({ ...config, logLevel: 'silent' }));
+  const services = await openUnchecked(env, compose);
   try {
     await refuseForeignMasterKey(services);
     return services;
@@ -115,6 +123,16 @@ async function openServices<
     await services.close();
     throw error;
   }
+}
+
+/** The same for what looks at the master keys itself. */
+async function openUnchecked<Services>(
+  env: Runtime['env'],
+  compose: (config: Config, logger: Logger) => Services,
+): Promise<Services> {
+  const settings = await withMasterKey({ ...(await findRunningStack(env)), ...env });
+  const config = loadConfig(settings, { role: 'command' });
+  return compose(config, createLogger({ ...config, logLevel: 'silent' }));
 }
 
 /**

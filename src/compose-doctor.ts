@@ -15,6 +15,7 @@ import { createDoctorService } from './doctor/doctor.service.ts';
 import { createEntityWorkflowCheck, type ListExpected } from './doctor/entity-workflows.check.ts';
 import type { Check } from './doctor/finding.ts';
 import { createFoundationCheck } from './doctor/foundation.check.ts';
+import { createSealedSecretsCheck } from './doctor/sealed-secrets.check.ts';
 import { createStuckWorkCheck } from './doctor/stuck-work.check.ts';
 import { createKeyScheduleStore } from './issuer/key-schedule.store.ts';
 import { createRotationStore } from './keys/rotation.store.ts';
@@ -78,6 +79,7 @@ export function composeDoctor(config: Config, logger: Logger) {
   const checks = [
     createStuckWorkCheck({ database, store, commands, sweep }),
     createChallengeExpiryCheck({ findOverdue: challengeExpiry.findOverdue }),
+    createSealedSecretsCheck(core.sealedSecrets),
     createAccountsCheck({ read: () => accounts.standing(database, KEPT_DAYS + 1) }),
     ...[
       createFoundationCheck({
@@ -111,8 +113,6 @@ export function composeDoctor(config: Config, logger: Logger) {
   ];
   return {
     doctor: createDoctorService({ checks, reasonOf }),
-    /** For the check of the master keys. */
-    issuer: core.issuer,
     close: async () => {
       await connection.close();
       await core.close();

@@ -9,6 +9,7 @@ import { createAuditStore } from './audit/audit.store.ts';
 import { createAuditVerificationService } from './audit/audit-verification.service.ts';
 import { createCheckpointStore } from './audit/checkpoint.store.ts';
 import { createVerificationStore } from './audit/verification.store.ts';
+import { composeSealedSecrets } from './compose-master-keys.ts';
 import { composeOperators } from './compose-operators.ts';
 import { composeRecoveries } from './compose-recoveries.ts';
 import { type Config, databaseMissing } from './config.ts';
@@ -97,6 +98,7 @@ export function composeCore(
     commands,
     lifetime: config.issuerKeyLifetime,
   });
+  const sealedSecrets = composeSealedSecrets(database, masterKeys);
   const tenants = createTenantService({
     database,
     store: createTenantStore({ sequelize }),
@@ -170,6 +172,7 @@ export function composeCore(
     lanes,
     hostHolds,
     sealing,
+    sealedSecrets,
     deliveries,
     subscriptions,
     signingSecrets,
@@ -189,9 +192,10 @@ export type Core = ReturnType<typeof composeCore>;
 /** Wires the management commands. */
 export function composeManagement(config: Config, logger: Logger) {
   const core = composeCore(config, { logger, name: 'command' });
-  const { database, issuer, tenants, applications, close } = core;
+  const { database, issuer, sealedSecrets, tenants, applications, close } = core;
   return {
     issuer,
+    sealedSecrets,
     tenants,
     applications,
     provisioning: createProvisionService({ database, tenants, applications }),

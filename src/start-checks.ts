@@ -5,8 +5,8 @@ import { ConfigError } from './config.ts';
 import { sqlState } from './database/errors.ts';
 import { ServiceError } from './errors/service-error.ts';
 
-/** SQLSTATE: no such table, no such column. The migration is still to come. */
-const NOT_MIGRATED = ['42P01', '42703'];
+/** SQLSTATE: no such table, column or function. The migration is still to come. */
+const NOT_MIGRATED = ['42P01', '42703', '42883'];
 
 /**
  * Tries a check until the database was there for it.
@@ -58,14 +58,24 @@ export function leave(error: unknown, logger: Pick<Logger, 'fatal' | 'error'>): 
   logger.error({ err: error }, 'a start check failed; it is tried again');
 }
 
-/** A key that opens nothing would seal new secrets beside old ones that nobody can read. @throws ConfigError naming MASTER_KEY */
-export async function refuseForeignMasterKey({ issuer }: Pick<Core, 'issuer'>): Promise<void> {
+/** A key that opens nothing would seal new secrets beside old ones that nobody can read, and one that was left out too early is missed when it is needed. @throws ConfigError naming MASTER_KEY */
+export async function refuseForeignMasterKey({
+  issuer,
+  sealedSecrets,
+}: Pick<Core, 'issuer' | 'sealedSecrets'>): Promise<void> {
   const reason = await issuer.findSealingFault();
   if (reason !== undefined)
     throw new ConfigError(
       'MASTER_KEY',
       `does not fit this database (${reason}): set the key that the database was set up with`,
     );
+  const missing = await sealedSecrets.listMissingKeys();
+  if (missing.length === 0) return;
+  const places = missing.map(({ table, column, keyId }) => `${table}.${column} names ${keyId}`);
+  throw new ConfigError(
+    'MASTER_KEY',
+    `lacks a key that secrets are sealed with (${places.join(', ')}): add it behind the first one, and run countersign master-key reseal before it is left out`,
+  );
 }
 
 /** A tenant's tokens carry its address: serving it elsewhere would make tokens that nobody can validate. @throws ConfigError naming PUBLIC_URL */

@@ -30,6 +30,7 @@ import { traces } from './migrations/0022-traces.ts';
 import { hostHolds } from './migrations/0023-host-holds.ts';
 import { delegationExpiry } from './migrations/0024-delegation-expiry.ts';
 import { anchorTurns } from './migrations/0025-anchor-turns.ts';
+import { sealingKeys } from './migrations/0026-sealing-keys.ts';
 import { ensurePartitions } from './partitions.ts';
 
 /** In order, for ever: an entry is never edited once it was released. `sql`: one transaction, or steps. */
@@ -59,6 +60,7 @@ const MIGRATIONS: readonly { readonly name: string; readonly sql: string | reado
   { name: '0023-host-holds', sql: hostHolds },
   { name: '0024-delegation-expiry', sql: delegationExpiry },
   { name: '0025-anchor-turns', sql: anchorTurns },
+  { name: '0026-sealing-keys', sql: sealingKeys },
 ];
 
 /** Any constant: the advisory lock that lets one migration run at a time. */

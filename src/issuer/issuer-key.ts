@@ -1,5 +1,6 @@
 // What an issuer key is: its public form, and which of several signs. It must never hold an unsealed private key.
 import type { SigningAlgorithm } from '../context.ts';
+import type { SealedColumn } from '../master-keys/sealed-column.ts';
 
 /** A published key (RFC 7517, RFC 7518 §6.2.1, RFC 8037 §2). `kid` is its RFC 7638 thumbprint (SHA-256, base64url). */
 export type IssuerJwk = {
@@ -30,6 +31,14 @@ export type IssuerKey = {
 export function sealingContext(tenantId: string, kid: string): string {
   return `issuer-key:${tenantId}:${kid}`;
 }
+
+/** Where private halves are kept. */
+export const SEALED_ISSUER_KEYS: SealedColumn = {
+  table: 'issuer_keys',
+  column: 'private_sealed',
+  name: 'kid',
+  contextOf: ({ tenantId, name }) => sealingContext(tenantId, name),
+};
 
 /**
  * The key that signs now: of those that can, the one that was activated last. A time at which a key should retire does not count: without

@@ -1,0 +1,85 @@
+// `countersign master-key …`: seals everything anew with the first key of MASTER_KEY. With --json nothing but the answer goes to stdout.
+import type { Command } from 'commander';
+import type { ResealReport, SealedSecretService } from './sealed-secret.service.ts';
+
+/** Opens the services for one command; `close` lets the process end. */
+type Open = () => Promise<{
+  sealedSecrets: Pick<SealedSecretService, 'reseal'>;
+  close: () => Promise<void>;
+}>;
+
+/** Milliseconds between two lines of progress. */
+const PROGRESS = 5_000;
+
+/**
+ * Adds `master-key reseal`.
+ * @param print writes one line to stdout @param tell writes one line of progress to stderr
+ * @param fail makes the process end with this code
+ */
+export function registerMasterKeyCommands(
+  program: Command,
+  {
+    open,
+    print,
+    tell,
+    fail,
+  }: {
+    open: Open;
+    print: (line: string) => void;
+    tell: (line: string) => void;
+    fail: (code: number) => void;
+  },
+): void {
+  program
+    .command('master-key')
+    .description('the keys of MASTER_KEY, which seal secrets at rest')
+    .command('reseal')
+    .description(
+      'seal everything anew with the first key of MASTER_KEY; ends with 1 while something names another key',
+    )
+    .option('--json', 'print the report only')
+    .action(async (options: { json?: true }) => {
+      const services = await open();
+      try {
+        let told = performance.now();
+        const report = await services.sealedSecrets.reseal((resealed) => {
+          if (performance.now() - told < PROGRESS) return;
+          told = performance.now();
+          tell(`${resealed} sealed anew`);
+        });
+        if (options.json) print(JSON.stringify(present(report)));
+        else for (const line of describe(report)) print(line);
+        if (report.remaining.length > 0) fail(1);
+      } finally {
+        await services.close();
+      }
+    });
+}
+
+const present = ({ keyId, resealed, refused, remaining }: ResealReport) => ({
+  master_key: keyId,
+  resealed,
+  refused,
+  remaining: remaining.map((left) => ({
+    table: left.table,
+    column: left.column,
+    master_key: left.keyId,
+    secrets: left.secrets,
+    missing: left.missing,
+  })),
+});
+
+function describe({ keyId, resealed, refused, remaining }: ResealReport): string[] {
+  const left = remaining.map(
+    (column) =>
+      `  ${column.table}.${column.column}: ${column.secrets} name the master key ${column.keyId}` +
+      (column.missing ? ', which is not in MASTER_KEY' : ''),
+  );
+  return [
+    `${resealed} secrets were sealed anew with the master key ${keyId}.`,
+    ...(refused === 0
+      ? []
+      : [`${refused} do not open with their own master key: they were changed or moved.`]),
+    ...(left.length === 0 ? ['Nothing names another master key.'] : ['Not all of them:', ...left]),
+  ];
+}
