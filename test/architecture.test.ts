@@ -7,7 +7,7 @@ type Import = { from: string; to: string; typeOnly: boolean };
 
 const ROOTS = ['src', 'workflows', 'activities'];
 const FEATURE_ROOMS =
-  /^src\/(tenants|applications|agents|keys|enrollments|anchors|challenges|tokens|dpop|issuer|trusted-issuers|delegations|token-exchange|audit|events|webhooks|retention|doctor|operators|crypto)\//;
+  /^src\/(tenants|applications|agents|keys|enrollments|anchors|challenges|tokens|dpop|issuer|trusted-issuers|delegations|token-exchange|audit|events|webhooks|retention|doctor|operators|master-keys|crypto)\//;
 /** The rooms that are no feature: there a bare file name may do I/O. */
 const OTHER_ROOMS = [
   'database',
