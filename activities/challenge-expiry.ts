@@ -1,6 +1,6 @@
 // The activities of challengeExpiry. Thin: each is one use case, which Postgres decides anew, so that repeating one counts nothing twice.
 import { Context } from '@temporalio/activity';
-import type { ExpiryService } from '../src/challenges/expiry.service.ts';
+import type { ExpiryService, Pulse } from '../src/challenges/expiry.service.ts';
 import type { Bucket, OperatorRequest, SettleResult, SweepResult } from '../src/challenges/expiry.ts';
 
 export function createChallengeExpiryActivities({
@@ -10,15 +10,17 @@ export function createChallengeExpiryActivities({
 }) {
   return {
     /** Marks challenges that are overdue, for some seconds. */
-    sweepChallenges: (): Promise<SweepResult> => {
-      const { heartbeat, cancellationSignal } = Context.current();
-      return challengeExpiry.sweep({ beat: () => heartbeat(), signal: cancellationSignal });
-    },
+    sweepChallenges: (): Promise<SweepResult> => challengeExpiry.sweep(currentPulse()),
 
     /** Writes the bucket's lines of the audit log. */
     auditExpiredChallenges: (bucket: Bucket, asked: OperatorRequest | null): Promise<SettleResult> =>
-      challengeExpiry.settle(bucket, asked ?? undefined),
+      challengeExpiry.settle(bucket, asked ?? undefined, currentPulse()),
   };
 }
 
 export type ChallengeExpiryActivities = ReturnType<typeof createChallengeExpiryActivities>;
+
+function currentPulse(): Pulse {
+  const { heartbeat, cancellationSignal } = Context.current();
+  return { beat: () => heartbeat(), signal: cancellationSignal };
+}

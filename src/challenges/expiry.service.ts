@@ -83,12 +83,18 @@ export function createExpiryService({
      * @param asked by the operator who did not want to wait for the bucket's end
      * @returns what this call has written
      */
-    settle: async (bucket: Bucket, asked?: OperatorRequest | undefined): Promise<SettleResult> => {
+    settle: async (
+      bucket: Bucket,
+      asked?: OperatorRequest | undefined,
+      pulse?: Pulse | undefined,
+    ): Promise<SettleResult> => {
       const settled = { tenants: 0, challenges: 0 };
       for (;;) {
+        pulse?.signal.throwIfAborted();
         const counts = (await settleChunk(bucket, asked)) ?? [];
         settled.tenants += counts.length;
         settled.challenges += counts.reduce((sum, { expired }) => sum + expired, 0);
+        pulse?.beat();
         if (counts.length < tenants) return settled;
       }
     },

@@ -102,7 +102,9 @@ export async function createChallengeExpiryEngine(options: { challengeLifetime?:
 
     /** Lets the sweep begin from the first challenge again. */
     rewind: () =>
-      database.query(`UPDATE challenge_sweep SET swept_until = '-infinity', audited_until = '-infinity'`),
+      database.query(
+        `UPDATE challenge_sweep SET swept_until = '-infinity', audited_until = '-infinity', auditing_until = '-infinity', auditing_after = NULL`,
+      ),
 
     /** Challenges that ended so many seconds ago. */
     ended: (count: number, seconds: number) => insertEnded(database, context.tenant.id, { count, seconds }),
