@@ -88,10 +88,11 @@ function describeFinding({ code, subject, tenantId, detail }: Finding, outcome: 
   return `  ${code}: ${subject}${whose}: ${detail}${OUTCOMES[outcome]}`;
 }
 
-function describeReport({ looked, found, failure }: CheckReport, title: string): string[] {
+function describeReport({ looked, found, mended, failure }: CheckReport, title: string): string[] {
   if (failure !== null) return [`✗ ${title}: could not look: ${failure}`];
   const more = found > MOST.shown ? [`  … ${found - MOST.shown} more (--json lists ${MOST.listed})`] : [];
-  return [...more, `${found === 0 ? '✓' : '✗'} ${title}: ${looked} looked at, ${found} found`];
+  const done = mended === 0 ? '' : `, ${mended} mended`;
+  return [...more, `${found === mended ? '✓' : '✗'} ${title}: ${looked} looked at, ${found} found${done}`];
 }
 
 function conclude(reports: readonly CheckReport[], fix: boolean): string {
