@@ -1,4 +1,5 @@
-// Suspends tenants and resumes them. A suspended tenant's tokens must never be good again, and nothing of what waits for it may be lost.
+// Suspends tenants and resumes them. A suspended tenant's tokens must never be good again; what waits for it may be lost to nothing but its
+// age: deliveries are kept 30 days.
 import type { Database } from '../database/database.ts';
 import type { TenantRecord, TenantService } from '../tenants/tenant.service.ts';
 import type { RevocationService } from '../tokens/revocation.service.ts';
@@ -43,7 +44,7 @@ export function createSuspensionService({
     /**
      * From the commit no delivery of the tenant begins an attempt; within a second every process refuses it with `policy_denied`, and its
      * tokens. What others need to refuse those (JWKS, metadata, introspection) stays. Events that the service itself emits still wait
-     * for its receivers.
+     * for its receivers. What has waited for 30 days is canceled, as everywhere.
      * @returns the tenant, and whether anything changed: one that is suspended already stays as it is, and that is no act
      * @throws ServiceError `not_found`
      */

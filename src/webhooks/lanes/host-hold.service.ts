@@ -1,11 +1,11 @@
 // Hosts that an operator holds: nothing is sent there, whoever subscribes. It must never open a lane for another reason than that.
 import type { Queryable, Unit } from '../../database/transaction.ts';
 import type { WorkflowCommandService } from '../../temporal/workflow-command.service.ts';
-import type { FailingHost, HostHold, HostHoldStore } from './host-hold.store.ts';
+import type { FailingHost, HeldHost, HostHold, HostHoldStore } from './host-hold.store.ts';
 import type { HoldLength } from './host-hold.ts';
 import type { LaneChange } from './lane.store.ts';
 
-export type { FailingHost, HostHold } from './host-hold.store.ts';
+export type { FailingHost, HeldHost, HostHold } from './host-hold.store.ts';
 export type { LaneChange } from './lane.store.ts';
 
 /**
@@ -40,14 +40,16 @@ export function createHostHoldService({
     /**
      * Has a new or changed subscription keep to the holds of the host that it points to now, and to no other's.
      * @param hosts.before the host that it pointed to until now
+     * @returns the hold that it has come to, if any
      */
     follow: async (
       unit: Unit,
       subscriptionId: string,
       hosts: { host: string; before?: string | undefined },
-    ): Promise<void> => {
+    ): Promise<HeldHost | undefined> => {
       const change = await store.follow(unit, subscriptionId, hosts);
       if (change !== undefined) await opened(unit, [{ ...change, subscriptionId }]);
+      return store.find(unit, hosts.host);
     },
 
     /**

@@ -5,13 +5,17 @@ import type { Queryable } from '../../database/transaction.ts';
 import type { HoldLength } from './host-hold.ts';
 import { type LaneChange, PACED } from './lane.store.ts';
 
-/** A hold as it stands. `until` is null while nobody can say. `endpoints`, `tenants`: that it concerns now. */
-export type HostHold = {
+/** A hold as it stands. `until` is null while nobody can say. */
+export type HeldHost = {
   readonly host: string;
   readonly until: Date | null;
   readonly reason: string;
   readonly operator: string;
   readonly heldAt: Date;
+};
+
+/** The same with what it concerns now. */
+export type HostHold = HeldHost & {
   readonly endpoints: number;
   readonly tenants: number;
 };
@@ -60,6 +64,10 @@ const FOLLOW = `
 UPDATE lanes l SET host_held_until = host_hold_end($2), epoch = epoch + 1, ${PACED}, updated_at = now()
 WHERE l.subscription_id = $1 AND l.host_held_until IS DISTINCT FROM host_hold_end($2)
 RETURNING l.tenant_id AS "tenantId", l.active AND (l.watched OR l.host_held_until > now()) AS tell`;
+
+const IN_FORCE = `
+SELECT host, CASE WHEN isfinite(until) THEN until END AS until, reason, operator, held_at AS "heldAt" FROM host_holds
+WHERE host IN ($1, host_name($1)) AND until > now() ORDER BY host_holds.until DESC, host LIMIT 1`;
 
 const LIST = `
 SELECT h.host, CASE WHEN isfinite(h.until) THEN h.until END AS until, h.reason, h.operator, h.held_at AS "heldAt", found.*
@@ -143,6 +151,10 @@ export function createHostHoldStore() {
 
     isHeld: async (queryable: Queryable, host: string): Promise<boolean> =>
       (await queryable.query('SELECT 1 WHERE host_hold_end($1) > now()', [host])).rowCount > 0,
+
+    /** The hold that keeps a host for longest. @returns undefined when it is not held */
+    find: async (queryable: Queryable, host: string): Promise<HeldHost | undefined> =>
+      (await queryable.query<HeldHost>(IN_FORCE, [host])).rows[0],
 
     /** Closes the host's lanes as its holds say. */
     holdLanes: (unit: Queryable, host: string): Promise<LaneChange[]> => change(unit, HOLD, host),

@@ -143,6 +143,28 @@ export function createSubscriptionService({
     await events.emit(unit, context, [{ type, data, exceptSubscription: id }]);
   }
 
+  /** Has the lane keep to the holds of its host. Who comes to a held one finds that in the audit log, like those whom the act itself concerned. */
+  async function follow(
+    unit: Unit,
+    { requestId, tenant }: AuditContext,
+    id: string,
+    hosts: { host: string; before?: string },
+  ): Promise<void> {
+    const hold = await hostHolds.follow(unit, id, hosts);
+    if (hold === undefined) return;
+    const { host, until, reason, operator, heldAt } = hold;
+    const target = { type: 'host', id: host };
+    const times = { since: heldAt.toISOString(), ...(until === null ? {} : { until: until.toISOString() }) };
+    const data = { reason, ...times, endpoints: 1, subscription_id: id };
+    const context = {
+      requestId,
+      tenant,
+      address: 'local',
+      actor: { kind: 'operator', id: operator },
+    } as const;
+    await audit.append(unit, context, [{ action: 'webhook.host.held', outcome: 'success', target, data }]);
+  }
+
   /** Changes what the patch names, in one transaction with its audit entry and its event. */
   const change = (context: RequestContext, id: string, patch: SubscriptionPatch): Promise<Subscription> =>
     database.transaction(context, async (transaction) => {
@@ -150,7 +172,7 @@ export function createSubscriptionService({
       const row = await store.update(transaction, id, toChanges(before, patch));
       // Before the lane: the order in which an operator's hold takes both.
       if (row.host !== before.host)
-        await hostHolds.follow(transaction, id, { host: row.host, before: before.host });
+        await follow(transaction, context, id, { host: row.host, before: before.host });
       const flag =
         patch.active === undefined
           ? { changed: false }
@@ -220,7 +242,7 @@ export function createSubscriptionService({
           active: input.active ?? true,
           rate: row.rateLimit,
         });
-        await hostHolds.follow(transaction, id, { host });
+        await follow(transaction, context, id, { host });
         await record(transaction, context, 'created', row);
         return { subscription: await reader.show({ ...context, transaction }, row), secret: generated };
       });
