@@ -97,13 +97,10 @@ export function createProgram({ env, print, tell = () => undefined, fail }: Runt
   registerWorkerVersionCommands(program, {
     print,
     open: async () => {
-      const { createLazyConnection } = await import('./temporal/client.ts');
-      const { createWorkerVersions } = await import('./temporal/worker-version.ts');
-      // Needs neither the database nor a master key.
-      const { temporal } = loadConfig({ ...(await findRunningStack(env)), ...env }, { role: 'migrate' });
-      const connection = createLazyConnection(temporal);
-      const versions = createWorkerVersions({ connection, namespace: temporal.namespace });
-      return { versions, close: () => connection.close() };
+      const { composeWorkerVersions } = await import('./compose-worker-versions.ts');
+      return composeWorkerVersions(
+        loadConfig({ ...(await findRunningStack(env)), ...env }, { role: 'migrate' }),
+      );
     },
   });
   const operator = registerOperatorCommands(program, { open, print });

@@ -4,6 +4,7 @@ import { createAnchorCheckStore } from './anchors/anchor-check.store.ts';
 import { createExpiryService } from './challenges/expiry.service.ts';
 import { createExpiryStore } from './challenges/expiry.store.ts';
 import { composeCore } from './compose.ts';
+import { composeOperators } from './compose-operators.ts';
 import type { Config } from './config.ts';
 import { newId } from './database/ids.ts';
 import { pendingMigrations } from './database/migrate.ts';
@@ -113,6 +114,7 @@ export function composeDoctor(config: Config, logger: Logger) {
   ];
   return {
     doctor: createDoctorService({ checks, reasonOf }),
+    acts: composeOperators(core).acts,
     close: async () => {
       await connection.close();
       await core.close();

@@ -31,6 +31,7 @@ import { hostHolds } from './migrations/0023-host-holds.ts';
 import { delegationExpiry } from './migrations/0024-delegation-expiry.ts';
 import { anchorTurns } from './migrations/0025-anchor-turns.ts';
 import { sealingKeys } from './migrations/0026-sealing-keys.ts';
+import { operatorActChain } from './migrations/0027-operator-act-chain.ts';
 import { ensurePartitions } from './partitions.ts';
 
 /** In order, for ever: an entry is never edited once it was released. `sql`: one transaction, or steps. */
@@ -61,6 +62,7 @@ const MIGRATIONS: readonly { readonly name: string; readonly sql: string | reado
   { name: '0024-delegation-expiry', sql: delegationExpiry },
   { name: '0025-anchor-turns', sql: anchorTurns },
   { name: '0026-sealing-keys', sql: sealingKeys },
+  { name: '0027-operator-act-chain', sql: operatorActChain },
 ];
 
 /** Any constant: the advisory lock that lets one migration run at a time. */

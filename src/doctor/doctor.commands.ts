@@ -1,12 +1,18 @@
 // `countersign doctor`: examines the service and says what is wrong. With --json nothing but the report goes to stdout.
 import type { Command } from 'commander';
+import { readIntent, withName } from '../operators/operator.commands.ts';
+import type { OperatorActService } from '../operators/operator-act.service.ts';
 import type { DoctorService } from './doctor.service.ts';
 import { type CheckReport, type Finding, isWell, type Outcome } from './finding.ts';
 
 /** Opens the services for one command; `close` lets the process end. */
-type Open = () => Promise<{ doctor: DoctorService; close: () => Promise<void> }>;
+type Open = () => Promise<{
+  doctor: DoctorService;
+  acts: Pick<OperatorActService, 'recordAlone'>;
+  close: () => Promise<void>;
+}>;
 
-type Options = { fix?: true; json?: true };
+type Options = { fix?: true; json?: true; as?: string; reason?: string };
 
 /** Findings that the JSON answer lists, and lines that a person sees of one check; all are counted. */
 const MOST = { listed: 1_000, shown: 20 } as const;
@@ -34,14 +40,17 @@ export function registerDoctorCommand(
     fail: (code: number) => void;
   },
 ): void {
-  program
-    .command('doctor')
-    .description(
-      'find rows without their workflow, workflows without their row, and what nothing moves; ends with 1 when something is left',
-    )
+  withName(
+    program
+      .command('doctor')
+      .description(
+        'find rows without their workflow, workflows without their row, and what nothing moves; ends with 1 when something is left',
+      ),
+  )
     .option('--fix', 'mend what can be mended')
     .option('--json', 'print the report only')
     .action(async (options: Options) => {
+      const intent = readIntent({ reason: 'countersign doctor --fix', ...options });
       const services = await open();
       try {
         const fix = options.fix === true;
@@ -67,6 +76,13 @@ export function registerDoctorCommand(
             },
           },
         );
+        const mended = summarize(reports);
+        if (mended.mended + mended.asked > 0)
+          await services.acts.recordAlone(intent, {
+            action: 'service.mended',
+            target: { type: 'service', id: 'doctor' },
+            data: mended,
+          });
         const well = isWell(reports);
         if (options.json) print(JSON.stringify({ well, checks: reports, findings: listed.map(present) }));
         else print(conclude(reports, fix));
@@ -75,6 +91,16 @@ export function registerDoctorCommand(
         await services.close();
       }
     });
+}
+
+/** What a run has changed, for the record. */
+function summarize(reports: readonly CheckReport[]) {
+  const changed = reports.filter(({ mended, asked }) => mended + asked > 0);
+  return {
+    mended: changed.reduce((total, { mended }) => total + mended, 0),
+    asked: changed.reduce((total, { asked }) => total + asked, 0),
+    checks: Object.fromEntries(changed.map(({ check, mended, asked }) => [check, mended + asked])),
+  };
 }
 
 const OUTCOMES: Readonly<Record<Outcome, string>> = {

@@ -1,10 +1,13 @@
 // `countersign master-key …`: seals everything anew with the first key of MASTER_KEY. With --json nothing but the answer goes to stdout.
 import type { Command } from 'commander';
+import { readIntent, withName } from '../operators/operator.commands.ts';
+import type { OperatorActService } from '../operators/operator-act.service.ts';
 import type { ResealReport, SealedSecretService } from './sealed-secret.service.ts';
 
 /** Opens the services for one command; `close` lets the process end. */
 type Open = () => Promise<{
   sealedSecrets: Pick<SealedSecretService, 'reseal'>;
+  acts: Pick<OperatorActService, 'recordAlone'>;
   close: () => Promise<void>;
 }>;
 
@@ -30,15 +33,18 @@ export function registerMasterKeyCommands(
     fail: (code: number) => void;
   },
 ): void {
-  program
-    .command('master-key')
-    .description('the keys of MASTER_KEY, which seal secrets at rest')
-    .command('reseal')
-    .description(
-      'seal everything anew with the first key of MASTER_KEY; ends with 1 while something names another key',
-    )
+  withName(
+    program
+      .command('master-key')
+      .description('the keys of MASTER_KEY, which seal secrets at rest')
+      .command('reseal')
+      .description(
+        'seal everything anew with the first key of MASTER_KEY; ends with 1 while something names another key',
+      ),
+  )
     .option('--json', 'print the report only')
-    .action(async (options: { json?: true }) => {
+    .action(async (options: { json?: true; as?: string; reason?: string }) => {
+      const intent = readIntent({ reason: 'countersign master-key reseal', ...options });
       const services = await open();
       try {
         let told = performance.now();
@@ -47,6 +53,12 @@ export function registerMasterKeyCommands(
           told = performance.now();
           tell(`${resealed} sealed anew`);
         });
+        if (report.resealed > 0)
+          await services.acts.recordAlone(intent, {
+            action: 'master_key.resealed',
+            target: { type: 'service', id: report.keyId },
+            data: { resealed: report.resealed, refused: report.refused },
+          });
         if (options.json) print(JSON.stringify(present(report)));
         else for (const line of describe(report)) print(line);
         if (report.remaining.length > 0) fail(1);

@@ -1,6 +1,6 @@
 // SQL of the record of operators' acts. It must never change or delete a row: the table itself refuses that too.
 import type { Queryable } from '../database/transaction.ts';
-import type { OperatorAct, OperatorDeed, OperatorIntent } from './operator-act.ts';
+import type { OperatorAct, OperatorDeed, OperatorIntent, RecordState } from './operator-act.ts';
 
 type Row = {
   n: number;
@@ -13,6 +13,18 @@ type Row = {
   data: Record<string, unknown>;
   tenants: number;
 };
+
+// An act behind a gap follows from one that is not there: the gap is told, not the act.
+const EXAMINE = `
+WITH chain AS (
+  SELECT act.n, act.hash, operator_act_hash(coalesce(lag(act.hash) OVER (ORDER BY act.n), ''), act) AS expected,
+    act.n - coalesce(lag(act.n) OVER (ORDER BY act.n), 0) = 1 AS follows
+  FROM operator_acts act
+)
+SELECT head.n::float8 AS n, encode(head.hash, 'hex') AS hash,
+  (greatest(head.n, (SELECT max(n) FROM chain)) - (SELECT count(*) FROM chain))::float8 AS missing,
+  (SELECT count(*) FILTER (WHERE follows AND hash <> expected OR chain.n >= head.n AND chain.hash <> head.hash) FROM chain)::float8 AS altered
+FROM operator_act_head head`;
 
 /** SQL of `operator_acts`; every function runs on the caller's connection. */
 export function createOperatorActStore() {
@@ -42,12 +54,13 @@ export function createOperatorActStore() {
       return rows.map(({ target_type: type, target_id: id, ...act }) => ({ ...act, target: { type, id } }));
     },
 
-    /** Numbers up to the newest that have no row. Acts are never deleted: there should be none. */
-    countMissing: async (queryable: Queryable): Promise<number> => {
-      const { rows } = await queryable.query<{ missing: number }>(
-        'SELECT (coalesce(max(n), 0) - count(*))::float8 AS missing FROM operator_acts',
+    /** Holds all acts against one another and the head. Acts are never deleted: nothing should be missing. */
+    examine: async (queryable: Queryable): Promise<RecordState> => {
+      const { rows } = await queryable.query<Omit<RecordState, 'head'> & { n: number; hash: string }>(
+        EXAMINE,
       );
-      return rows[0]?.missing ?? 0;
+      const { missing = 0, altered = 0, n = 0, hash = '' } = rows[0] ?? {};
+      return { missing, altered, head: { n, hash } };
     },
   };
 }

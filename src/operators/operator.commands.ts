@@ -35,8 +35,15 @@ export function withIntent(command: Command): Command {
     .option('--json', 'print the object only');
 }
 
+/** Adds what a command may be given that says its own reason. */
+export function withName(command: Command): Command {
+  return command
+    .option('--as <name>', 'in whose name it is on record; the user of this machine unless given')
+    .option('--reason <text>', 'why; the command itself unless given');
+}
+
 /** @throws ServiceError `invalid_request` */
-export function readIntent({ reason, as }: IntentOptions): OperatorIntent {
+export function readIntent({ reason, as }: Pick<IntentOptions, 'reason' | 'as'>): OperatorIntent {
   const names = { operator: '--as', reason: '--reason' };
   return parseInput(intentSchema, { operator: as ?? currentUser(), reason }, names);
 }
@@ -84,10 +91,11 @@ export function registerOperatorCommands(program: Command, runtime: OperatorRunt
     .option('--json', 'print the object only')
     .action(async (options: { limit: string; json?: true }) => {
       const { limit } = parseInput(logSchema, { limit: options.limit }, { limit: '--limit' });
-      const { acts, missing } = await withServices(runtime, (services) => services.acts.list(limit));
-      if (options.json) return print(JSON.stringify({ acts: acts.map(describeAct), missing }));
+      const { acts, ...record } = await withServices(runtime, (services) => services.acts.list(limit));
+      if (options.json) return print(JSON.stringify({ acts: acts.map(describeAct), ...record }));
       for (const act of acts) print(lineOf(act));
-      if (missing > 0) print(`Missing: ${missing} acts have been removed from the record.`);
+      if (record.missing > 0) print(`Missing: ${record.missing} acts have been removed from the record.`);
+      if (record.altered > 0) print(`Altered: ${record.altered} acts are not as they were recorded.`);
     });
   return operator;
 }

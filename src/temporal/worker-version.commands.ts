@@ -1,10 +1,16 @@
 // `countersign worker-version …`: which build of the workers gets the work. With --json nothing but the answer goes to stdout.
 import type { Command } from 'commander';
+import { readIntent, withName } from '../operators/operator.commands.ts';
+import type { OperatorActService } from '../operators/operator-act.service.ts';
 import type { ListedVersions, WorkerVersions } from './worker-version.ts';
 
 /** Opens what the commands need; `close` lets the process end. */
-type Open = () => Promise<{ versions: WorkerVersions; close: () => Promise<void> }>;
-type Options = { json?: true; unversioned?: true };
+type Open = () => Promise<{
+  versions: WorkerVersions;
+  openActs: () => Pick<OperatorActService, 'list' | 'recordAlone'>;
+  close: () => Promise<void>;
+}>;
+type Options = { json?: true; unversioned?: true; as?: string; reason?: string };
 
 /** Adds `worker-version list` and `worker-version current`. @param print writes one line to stdout */
 export function registerWorkerVersionCommands(
@@ -17,16 +23,16 @@ export function registerWorkerVersionCommands(
 
   const within = async (
     options: Options,
-    work: (versions: WorkerVersions) => Promise<unknown>,
+    work: (services: Awaited<ReturnType<Open>>) => Promise<unknown>,
   ): Promise<void> => {
-    const { versions, close } = await open();
+    const services = await open();
     try {
-      await work(versions);
-      const listed = await versions.list();
+      await work(services);
+      const listed = await services.versions.list();
       if (options.json) print(JSON.stringify(present(listed)));
       else for (const line of describe(listed)) print(line);
     } finally {
-      await close();
+      await services.close();
     }
   };
 
@@ -36,18 +42,34 @@ export function registerWorkerVersionCommands(
     .option('--json', 'print the answer as JSON only')
     .action((options: Options) => within(options, async () => undefined));
 
-  workerVersion
-    .command('current')
-    .description(
-      'give the work to a build whose workers run: new workflows at once, running ones from their next task on',
-    )
+  withName(
+    workerVersion
+      .command('current')
+      .description(
+        'give the work to a build whose workers run: new workflows at once, running ones from their next task on',
+      ),
+  )
     .argument('[build-id]', 'WORKER_BUILD_ID of those workers')
     .option('--unversioned', 'give it to workers without WORKER_BUILD_ID')
     .option('--json', 'print the answer as JSON only')
     .action((buildId: string | undefined, options: Options, command: Command) => {
       if ((buildId === undefined) !== (options.unversioned === true))
         command.error('error: name a build id, or --unversioned');
-      return within(options, (versions) => versions.makeCurrent(buildId ?? ''));
+      const reason = `countersign worker-version current ${buildId ?? '--unversioned'}`;
+      const intent = readIntent({ reason, ...options });
+      return within(options, async ({ versions, openActs }) => {
+        const acts = openActs();
+        // Nothing is changed of which there could be no record.
+        await acts.list(1);
+        const { current } = await versions.list();
+        await versions.makeCurrent(buildId ?? '');
+        if (current === (buildId ?? null)) return;
+        await acts.recordAlone(intent, {
+          action: 'worker_version.current',
+          target: { type: 'service', id: buildId ?? 'unversioned' },
+          data: { previous: current },
+        });
+      });
     });
 }
 

@@ -71,7 +71,23 @@ describe('countersign doctor', () => {
     expect(before.report.well).toBe(false);
     expect(codesOf(before.report)).toContain('namespace_missing');
 
-    await examine('--fix');
+    await examine('--fix', '--as', 'jo');
+    const { rows } = await test.database.query<{ data: object }>(
+      'SELECT operator, action, target_id, reason, data FROM operator_acts',
+    );
+    expect(rows).toEqual([
+      {
+        operator: 'jo',
+        action: 'service.mended',
+        target_id: 'doctor',
+        reason: 'countersign doctor --fix',
+        data: {
+          mended: expect.any(Number),
+          asked: expect.any(Number),
+          checks: { foundation: expect.any(Number) },
+        },
+      },
+    ]);
     const after = await examine();
     expect(after.code).toBe(1);
     expect(codesOf(after.report).filter((code) => code !== 'no_worker')).toEqual([]);

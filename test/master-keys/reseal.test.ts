@@ -204,6 +204,10 @@ it('countersign master-key reseal seals everything with the first key, and says 
     0,
     { master_key: newer.id, resealed: 8, refused: 0, remaining: [] },
   ]);
+  const { rows } = await test.database.query('SELECT action, target_id, data FROM operator_acts');
+  expect(rows).toEqual([
+    { action: 'master_key.resealed', target_id: newer.id, data: { resealed: 8, refused: 0 } },
+  ]);
   const again = await run(NEW, 'master-key', 'reseal');
   expect(again).toMatchObject({
     code: 0,

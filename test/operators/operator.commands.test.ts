@@ -1,6 +1,6 @@
 // `countersign operator …` from its words to its lines, to the record of acts, and to the audit logs of the tenants concerned.
 import { userInfo } from 'node:os';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { createTestDatabase } from '../setup/database.ts';
 import { createOperatorRooms, type OperatorRooms } from './operator-rooms.ts';
 
@@ -118,7 +118,29 @@ describe('an act', () => {
       'Missing: 1 acts have been removed from the record.',
     );
     const [object = ''] = await rooms.run('operator', 'log', '--json');
-    expect(JSON.parse(object)).toMatchObject({ missing: 1, acts: expect.any(Array) });
+    expect(JSON.parse(object)).toMatchObject({ missing: 1, altered: 0, acts: expect.any(Array) });
+  });
+
+  it('that is removed from the end of the record, or edited there, is missed', async () => {
+    const other = await createTestDatabase();
+    onTestFinished(() => other.drop());
+    const { acts, tenants, run } = createOperatorRooms(other.database);
+    for (const name of ['one', 'two', 'three']) {
+      await tenants.create({ slug: name });
+      await run('operator', 'tenant', 'suspend', name, ...WHY);
+    }
+    const { head } = await acts.list(1);
+    expect(await acts.list(1)).toMatchObject({ missing: 0, altered: 0, head: { n: 3 } });
+    const { query } = other.database;
+    await query('ALTER TABLE operator_acts DISABLE TRIGGER USER');
+    await query("UPDATE operator_acts SET reason = 'another' WHERE n = 2");
+    await query('DELETE FROM operator_acts WHERE n = 3');
+    await query('ALTER TABLE operator_acts ENABLE TRIGGER USER');
+    expect(await acts.list(1)).toMatchObject({ missing: 1, altered: 1, head });
+    expect((await run('operator', 'log')).slice(-2)).toEqual([
+      'Missing: 1 acts have been removed from the record.',
+      'Altered: 1 acts are not as they were recorded.',
+    ]);
   });
 
   it('gets a number of its own, however many act at once', async () => {

@@ -129,6 +129,13 @@ describe('two builds of the workers', () => {
   });
 });
 
+async function actsOf(database: DeliveryEngine['database']) {
+  const { rows } = await database.query(
+    'SELECT action, operator, target_id, reason FROM operator_acts ORDER BY n',
+  );
+  return rows;
+}
+
 describe('countersign worker-version', () => {
   const namespace = `versions-${randomUUID()}`;
 
@@ -153,6 +160,7 @@ describe('countersign worker-version', () => {
     const env = {
       TEMPORAL_ADDRESS: inject('temporalAddress'),
       TEMPORAL_NAMESPACE: namespace,
+      DATABASE_URL: engine.url,
       DATA_DIR: '/none',
     };
     const program = createProgram({ env, print: (line) => lines.push(line), fail: () => undefined });
@@ -167,9 +175,18 @@ describe('countersign worker-version', () => {
     expect(await run('list')).toEqual(['workers without WORKER_BUILD_ID get the work']);
     const stop = await startWorker({ deploymentName: WORKER_DEPLOYMENT, buildId: '2026-11-21.1' });
     const current = { current: '2026-11-21.1', versions: [{ build_id: '2026-11-21.1', status: 'current' }] };
-    expect(await run('current', '2026-11-21.1', '--json')).toEqual(current);
+    expect(await run('current', '2026-11-21.1', '--json', '--as', 'jo', '--reason', 'drill')).toEqual(
+      current,
+    );
     expect(await run('current', '2026-11-21.1', '--json')).toEqual(current);
     expect(await run('list')).toEqual(['2026-11-21.1  current']);
+    const recorded = {
+      action: 'worker_version.current',
+      operator: 'jo',
+      target_id: '2026-11-21.1',
+      reason: 'drill',
+    };
+    expect(await actsOf(engine.database)).toEqual([recorded]);
     const stopUnversioned = await startWorker();
     expect(await run('current', '--unversioned', '--json')).toMatchObject({ current: null });
     await Promise.all([stop(), stopUnversioned()]);
