@@ -14,6 +14,7 @@ import { buildStack, removeBuild } from '../local/stack.ts';
 import { AUTHORITY_FILE } from '../webhooks/receiver/local-receiver.ts';
 import { eventually } from '../workflows/delivery-engine.ts';
 import { createEndpointEngine, type EndpointEngine } from '../workflows/endpoint-engine.ts';
+import { MASTER_KEY } from '../workflows/engine-services.ts';
 import { createShell, type Refused, readCommands } from './incident-page.ts';
 
 const PAGE = 'docs/operations/incidents.md';
@@ -83,7 +84,7 @@ beforeAll(async () => {
       DATABASE_URL: engine.url,
       TEMPORAL_ADDRESS: address,
       TEMPORAL_NAMESPACE: namespace,
-      MASTER_KEY: Buffer.alloc(32, 1).toString('base64'),
+      MASTER_KEY,
       PUBLIC_URL: 'http://localhost:8080',
       DATA_DIR: '/dev/null/unused',
     },

@@ -3,6 +3,7 @@
 import { createAuditService } from '../../src/audit/audit.service.ts';
 import { createAuditStore } from '../../src/audit/audit.store.ts';
 import { composeRecoveries } from '../../src/compose-recoveries.ts';
+import { masterKeys } from '../../src/config-values.ts';
 import type { RequestContext } from '../../src/context.ts';
 import type { Database } from '../../src/database/database.ts';
 import { createEventService } from '../../src/events/event.service.ts';
@@ -26,6 +27,9 @@ import { createSubscriptionSealing } from '../../src/webhooks/subscriptions/subs
 import { createSubscriptionService } from '../../src/webhooks/subscriptions/subscription.service.ts';
 import { createSubscriptionStore } from '../../src/webhooks/subscriptions/subscription.store.ts';
 
+/** What everything of the engine is sealed with, as a command of its database needs it. */
+export const MASTER_KEY = Buffer.alloc(32, 1).toString('base64');
+
 /** The services of the engine, wired for real; only the one tenant is a fake. */
 export function wireServices({
   database,
@@ -48,7 +52,7 @@ export function wireServices({
     commands,
   });
   const hostHolds = createHostHoldService({ store: createHostHoldStore(), notifier, commands });
-  const sealing = createSubscriptionSealing({ masterKeys: [{ id: 'test', key: new Uint8Array(32) }] });
+  const sealing = createSubscriptionSealing({ masterKeys: masterKeys.parse(MASTER_KEY) });
   const deliveries = createDeliveryService({
     store: createDeliveryRecordStore(),
     database,
