@@ -26,8 +26,8 @@ RETURNING id, tenant_id AS "tenantId", workflow, entity_id AS "entityId"`;
 
 // Half of what a runner takes at once is due now, the others 100 a second: fewer than one runner hands over. Their age counts from then on.
 const INSERT = `
-INSERT INTO workflow_commands (tenant_id, workflow, entity_id, due_at, created_at)
-SELECT tenant_id, workflow, entity_id, due, due
+INSERT INTO workflow_commands (tenant_id, workflow, entity_id, claimable_at, due_at, created_at)
+SELECT tenant_id, workflow, entity_id, due, due, due
 FROM unnest($1::uuid[], $2::text[], $3::uuid[]) WITH ORDINALITY AS w (tenant_id, workflow, entity_id, n)
 CROSS JOIN LATERAL (SELECT now() + greatest(0, n - 32) * interval '10 milliseconds' AS due) AS paced`;
 

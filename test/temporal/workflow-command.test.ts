@@ -51,7 +51,7 @@ it('many commands of one act keep nobody waiting who comes behind them, and all 
 
   // All are due within ten seconds.
   await database.query(
-    "UPDATE workflow_commands SET due_at = due_at - interval '10 seconds' WHERE NOT entity_id = ANY ($1::uuid[])",
+    "UPDATE workflow_commands SET claimable_at = claimable_at - interval '10 seconds' WHERE NOT entity_id = ANY ($1::uuid[])",
     [first],
   );
   const rest = (await claim(2_000)).map(({ entityId }) => entityId);
