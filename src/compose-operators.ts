@@ -1,5 +1,4 @@
 // The wiring of what operators do across tenants. Like compose.ts it must hold no rule of its own.
-import type { Core } from './compose.ts';
 import { createHostService } from './operators/host.service.ts';
 import { createOperatorActService } from './operators/operator-act.service.ts';
 import { createOperatorActStore } from './operators/operator-act.store.ts';
@@ -13,7 +12,10 @@ export function composeOperators({
   revocations,
   lanes,
   hostHolds,
-}: Pick<Core, 'database' | 'audit' | 'tenants' | 'revocations' | 'lanes' | 'hostHolds'>) {
+}: Omit<Parameters<typeof createOperatorActService>[0], 'store'> &
+  Omit<Parameters<typeof createSuspensionService>[0], 'acts'> & {
+    hostHolds: Parameters<typeof createHostService>[0]['hosts'];
+  }) {
   const acts = createOperatorActService({ database, store: createOperatorActStore(), audit });
   return {
     acts,
