@@ -72,16 +72,30 @@ export function createRecoveryService({
   commands: Pick<WorkflowCommandService, 'add'>;
   notifier: { poke(): void };
 }) {
+  /** @returns undefined when the lane has changed since it was read */
+  const lookOnce = async (
+    queryable: Queryable,
+    name: EndpointName,
+  ): Promise<EndpointStanding | undefined> => {
+    const found = await store.read(queryable, name);
+    if (found === undefined) return GONE;
+    const standing = standingOf(found);
+    const watched = standing.step.kind !== 'end';
+    const isNoted = found.watched === watched || (await store.watch(queryable, name, found, watched));
+    return isNoted ? standing : undefined;
+  };
+
   /** Who has nothing left to watch lets go of the lane in the state in which that was decided: what fails after that tells it anew. */
   const look = async (name: EndpointName): Promise<EndpointStanding> => {
     for (let looks = 0; looks < MOST_LOOKS; looks += 1) {
-      const found = await store.read(database, name);
-      if (found === undefined) return GONE;
-      const standing = standingOf(found);
-      const watched = standing.step.kind !== 'end';
-      if (found.watched === watched || (await store.watch(database, name, found, watched))) return standing;
+      const standing = await lookOnce(database, name);
+      if (standing !== undefined) return standing;
     }
-    throw new ServiceError('temporarily_unavailable', { detail: 'The lane changes faster than it is read.' });
+    // It changes faster than it is read: now nobody else may. What has been done before the look must not be told as refused.
+    return database.transaction({}, async (transaction) => {
+      await store.lock(transaction, name);
+      return (await lookOnce(transaction, name)) ?? GONE;
+    });
   };
 
   const warn = async (unit: Unit, name: EndpointName, found: EndpointCase): Promise<void> => {
