@@ -1,6 +1,10 @@
 // The activities of agentKeyRotation. Thin: each is one use case, which Postgres decides anew, so that repeating one does no harm.
-import type { RotationService } from '../src/keys/rotation.service.ts';
-import type { DepartingKey, KeyStanding, RotationStepService } from '../src/keys/rotation-steps.service.ts';
+import type { RotationService } from '../src/identity/keys/rotation.service.ts';
+import type {
+  DepartingKey,
+  KeyStanding,
+  RotationStepService,
+} from '../src/identity/keys/rotation-steps.service.ts';
 import { refuseForGood } from './operator-refusal.ts';
 
 /** @returns one function an activity of agentKeyRotation, each safe to repeat */

@@ -3,7 +3,7 @@ import type {
   AnchorCheckService,
   AnchorStanding,
   CheckedAnchor,
-} from '../src/anchors/anchor-check.service.ts';
+} from '../src/identity/anchors/anchor-check.service.ts';
 import { refuseForGood } from './operator-refusal.ts';
 
 /** @returns one function an activity of anchorVerification, each safe to repeat */

@@ -1,10 +1,10 @@
 // The activities of bulkRecovery. Thin: each is one use case, which Postgres decides anew, so that repeating one does no harm.
-import type { BulkRecoveryService } from '../src/webhooks/recoveries/recovery.service.ts';
-import type { RecoveryName } from '../src/webhooks/recoveries/recovery.store.ts';
+import type { BulkRecoveryService } from '../src/webhooks/replays/bulk-replay.service.ts';
+import type { RecoveryName } from '../src/webhooks/replays/bulk-replay.store.ts';
 import type {
   BulkRecoveryStepService,
   RecoveryStanding,
-} from '../src/webhooks/recoveries/recovery-steps.service.ts';
+} from '../src/webhooks/replays/bulk-replay-steps.service.ts';
 import { refuseForGood } from './operator-refusal.ts';
 
 /** @returns one function an activity of bulkRecovery, each safe to repeat */

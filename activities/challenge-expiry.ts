@@ -1,7 +1,12 @@
 // The activities of challengeExpiry. Thin: each is one use case, which Postgres decides anew, so that repeating one counts nothing twice.
 import { Context } from '@temporalio/activity';
-import type { ExpiryService, Pulse } from '../src/challenges/expiry.service.ts';
-import type { Bucket, OperatorRequest, SettleResult, SweepResult } from '../src/challenges/expiry.ts';
+import type { ExpiryService, Pulse } from '../src/authentication/challenges/challenge-expiry.service.ts';
+import type {
+  Bucket,
+  OperatorRequest,
+  SettleResult,
+  SweepResult,
+} from '../src/authentication/challenges/challenge-expiry.ts';
 
 export function createChallengeExpiryActivities({
   challengeExpiry,

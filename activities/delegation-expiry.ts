@@ -3,7 +3,7 @@ import type {
   DelegationExpiryService,
   DelegationName,
   DelegationStanding,
-} from '../src/delegations/delegation-expiry.service.ts';
+} from '../src/authentication/delegations/delegation-expiry.service.ts';
 import { refuseForGood } from './operator-refusal.ts';
 
 /** @returns one function an activity of delegationExpiry, each safe to repeat */

@@ -4,7 +4,7 @@ import type {
   EndpointStanding,
   OperatorStep,
   RecoveryService,
-} from '../src/webhooks/lanes/recovery.service.ts';
+} from '../src/webhooks/endpoints/endpoint-recovery.service.ts';
 import { refuseForGood } from './operator-refusal.ts';
 
 /** @returns one function an activity of endpointRecovery, each safe to repeat */

@@ -3,7 +3,7 @@ import type {
   IssuerName,
   IssuerRotationService,
   IssuerStanding,
-} from '../src/issuer/issuer-rotation.service.ts';
+} from '../src/authentication/issuer/issuer-rotation.service.ts';
 import { refuseForGood } from './operator-refusal.ts';
 
 /** @returns one function an activity of issuerKeyRotation, each safe to repeat */

@@ -1,6 +1,6 @@
 // How an operator's step is refused. Must never make a refusal of what our own parts have failed at: that is tried again.
 import { ApplicationFailure } from '@temporalio/activity';
-import { ServiceError } from '../src/errors/service-error.ts';
+import { ServiceError } from '../src/platform/errors/service-error.ts';
 
 /**
  * Runs what an operator asks for by an update.

@@ -1,8 +1,8 @@
 // The activities of retention. Thin: they give the service a heartbeat and the signal to stop. Repeating one does no harm: what is gone is
 // gone, and what is counted is counted again.
 import { Context } from '@temporalio/activity';
-import type { Pulse, RetentionService } from '../src/retention/retention.service.ts';
-import type { StepResult } from '../src/retention/retention.ts';
+import type { Pulse, RetentionService } from '../src/operations/retention/retention.service.ts';
+import type { StepResult } from '../src/operations/retention/retention.ts';
 
 export function createRetentionActivities({
   retention,

@@ -3,4 +3,4 @@ import './require-node.mjs';
 
 const { becomeBuilt, prepare } = await import('./prepare.mjs');
 await prepare({ build: true });
-await becomeBuilt('src/local/demo/demo.js');
+await becomeBuilt('src/app/local/demo/demo.js');

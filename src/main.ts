@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // The executable `countersign`: runs the command line and turns its failures into one clear line and an exit code.
-import { createProgram, reportFailure } from './command-line.ts';
+import { createProgram, reportFailure } from './app/command-line.ts';
 
 try {
   await createProgram({

@@ -82,7 +82,7 @@ const FORBIDDEN: readonly { rule: string; matches: (arrow: Import) => boolean }[
       roleOf(from) === 'routes' &&
       (['store', 'model'].includes(roleOf(to)) ||
         /^(pg|sequelize)$/.test(to) ||
-        to.startsWith('src/database/')),
+        to.startsWith('src/platform/database/')),
   },
   {
     rule: 'models are for stores only',
@@ -97,25 +97,25 @@ const FORBIDDEN: readonly { rule: string; matches: (arrow: Import) => boolean }[
     matches: ({ from, to, typeOnly }) =>
       to === 'sequelize' &&
       !typeOnly &&
-      !from.startsWith('src/database/') &&
+      !from.startsWith('src/platform/database/') &&
       !['model', 'store'].includes(roleOf(from)),
   },
   {
     rule: 'services know no HTTP framework and no route',
     matches: ({ from, to }) =>
       ['service', 'store', 'model'].includes(roleOf(from)) &&
-      (/^(koa|@koa\/)/.test(to) || (to.startsWith('src/http/') && roleOf(to) !== 'service')),
+      (/^(koa|@koa\/)/.test(to) || (to.startsWith('src/platform/http/') && roleOf(to) !== 'service')),
   },
   {
     rule: 'only the HTTP room imports Koa',
     matches: ({ from, to }) =>
-      /^(koa|@koa\/.*)$/.test(to) && !from.startsWith('src/http/') && !from.startsWith('src/sdk/'),
+      /^(koa|@koa\/.*)$/.test(to) && !from.startsWith('src/platform/http/') && !from.startsWith('src/sdk/'),
   },
   {
     rule: 'workflows import pure files, names, and activities as types',
     matches: ({ from, to, typeOnly }) =>
       from.startsWith('workflows/') &&
-      !(to.startsWith('workflows/') || to === 'src/temporal/names.ts' || isPure(to)) &&
+      !(to.startsWith('workflows/') || to === 'src/platform/temporal/names.ts' || isPure(to)) &&
       !(typeOnly && to.startsWith('activities/')) &&
       !(typeOnly && inRepository(to)) &&
       !/^@temporalio\/(workflow|common)$/.test(to),
@@ -127,7 +127,7 @@ const FORBIDDEN: readonly { rule: string; matches: (arrow: Import) => boolean }[
       !typeOnly &&
       (['store', 'model'].includes(roleOf(to)) ||
         /^(pg|sequelize)$/.test(to) ||
-        to.startsWith('src/database/')),
+        to.startsWith('src/platform/database/')),
   },
   {
     rule: 'the sdk imports pure files of crypto, challenges, keys and signing only, and no Node module',
@@ -145,40 +145,52 @@ const FORBIDDEN: readonly { rule: string; matches: (arrow: Import) => boolean }[
     rule: 'only the entry point composes, and only it starts the local stack',
     matches: ({ from, to, typeOnly }) =>
       !typeOnly &&
-      (/^src\/(main|command-line|compose|roles|worker)\b/.test(to) || to.startsWith('src/local/')) &&
+      (/^src\/(main|command-line|compose|roles|worker)\b/.test(to) || to.startsWith('src/app/local/')) &&
       !/^src\/(main|command-line|compose|roles|worker|local\/)/.test(from),
   },
 ];
 
 /** For each rule an arrow that it must refuse: a rule that refuses nothing would protect nothing. */
 const REFUSED: Readonly<Record<string, readonly [from: string, to: string]>> = {
-  'a pure file imports no Node module, no I/O and no framework': ['src/keys/key.ts', 'node:crypto'],
-  'a pure file imports pure files only': ['src/keys/key.ts', 'src/keys/key.store.ts'],
+  'a pure file imports no Node module, no I/O and no framework': ['src/identity/keys/key.ts', 'node:crypto'],
+  'a pure file imports pure files only': ['src/identity/keys/key.ts', 'src/identity/keys/key.store.ts'],
   'a store is imported by the services and stores of its own room, and by compose': [
-    'src/agents/agent.service.ts',
-    'src/keys/key.store.ts',
+    'src/identity/agents/agent.service.ts',
+    'src/identity/keys/key.store.ts',
   ],
   'routes talk to services, never to stores, models or the database': [
-    'src/agents/agent.routes.ts',
-    'src/agents/agent.store.ts',
+    'src/identity/agents/agent.routes.ts',
+    'src/identity/agents/agent.store.ts',
   ],
-  'models are for stores only': ['src/agents/agent.service.ts', 'src/agents/agent.model.ts'],
-  'Sequelize stays in the database room, models and stores': ['src/agents/agent.service.ts', 'sequelize'],
-  'services know no HTTP framework and no route': ['src/agents/agent.service.ts', 'src/http/route.ts'],
-  'only the HTTP room imports Koa': ['src/agents/agent.routes.ts', 'koa'],
+  'models are for stores only': [
+    'src/identity/agents/agent.service.ts',
+    'src/identity/agents/agent.model.ts',
+  ],
+  'Sequelize stays in the database room, models and stores': [
+    'src/identity/agents/agent.service.ts',
+    'sequelize',
+  ],
+  'services know no HTTP framework and no route': [
+    'src/identity/agents/agent.service.ts',
+    'src/platform/http/route.ts',
+  ],
+  'only the HTTP room imports Koa': ['src/identity/agents/agent.routes.ts', 'koa'],
   'workflows import pure files, names, and activities as types': [
     'workflows/webhook-delivery.ts',
     'src/webhooks/deliveries/delivery.service.ts',
   ],
   'activities call services, never stores or the database': [
     'activities/webhook-delivery.ts',
-    'src/webhooks/lanes/lane.store.ts',
+    'src/webhooks/endpoints/endpoint.store.ts',
   ],
   'the sdk imports pure files of crypto, challenges, keys and signing only, and no Node module': [
     'src/sdk/receiver.ts',
-    'src/webhooks/signing/delivery.signer.ts',
+    'src/webhooks/signing/delivery-signature.node.ts',
   ],
-  'only the entry point composes, and only it starts the local stack': ['src/http/app.ts', 'src/compose.ts'],
+  'only the entry point composes, and only it starts the local stack': [
+    'src/platform/http/app.ts',
+    'src/app/wiring/compose.ts',
+  ],
 };
 
 describe('the house', () => {
@@ -200,7 +212,7 @@ describe('the house', () => {
   it('hands the environment from the entry point to config.ts, and reads it nowhere else', () => {
     const readers = files.filter((file) => /\bprocess\.env\b/.test(readFileSync(file, 'utf8')));
     expect(
-      readers.filter((file) => !['src/main.ts'].includes(file) && !file.startsWith('src/local/')),
+      readers.filter((file) => !['src/main.ts'].includes(file) && !file.startsWith('src/app/local/')),
     ).toEqual([]);
   });
 
@@ -217,7 +229,7 @@ describe('the house', () => {
   });
 
   it('numbers decisions and migrations once each', () => {
-    for (const folder of ['docs/decisions', 'src/database/migrations']) {
+    for (const folder of ['docs/decisions', 'src/platform/database/migrations']) {
       const numbers = readdirSync(folder).map((name) => name.slice(0, 4));
       expect(numbers.filter((number, index) => numbers.indexOf(number) !== index)).toEqual([]);
     }

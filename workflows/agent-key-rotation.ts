@@ -11,8 +11,8 @@ import {
   upsertSearchAttributes,
 } from '@temporalio/workflow';
 import type { AgentKeyRotationActivities } from '../activities/agent-key-rotation.ts';
-import type { DueStep, KeyStanding } from '../src/keys/rotation-steps.service.ts';
-import { type EntityInput, SEARCH_ATTRIBUTES } from '../src/temporal/names.ts';
+import type { DueStep, KeyStanding } from '../src/identity/keys/rotation-steps.service.ts';
+import { type EntityInput, SEARCH_ATTRIBUTES } from '../src/platform/temporal/names.ts';
 import { changed, checkReason, ENTITY_ACTIVITIES, isHistoryLong, showDetails } from './entity.ts';
 
 /** How it stands; `until` is when the workflow looks again by itself. */

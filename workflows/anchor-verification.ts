@@ -10,8 +10,8 @@ import {
   upsertSearchAttributes,
 } from '@temporalio/workflow';
 import type { AnchorVerificationActivities } from '../activities/anchor-verification.ts';
-import type { AnchorStanding } from '../src/anchors/anchor-check.service.ts';
-import { type EntityInput, SEARCH_ATTRIBUTES } from '../src/temporal/names.ts';
+import type { AnchorStanding } from '../src/identity/anchors/anchor-check.service.ts';
+import { type EntityInput, SEARCH_ATTRIBUTES } from '../src/platform/temporal/names.ts';
 import { changed, checkReason, ENTITY_ACTIVITIES, isHistoryLong, showDetails } from './entity.ts';
 
 /** How it stands; `until` is when the workflow goes on by itself. */

@@ -10,8 +10,8 @@ import {
   upsertSearchAttributes,
 } from '@temporalio/workflow';
 import type { BulkRecoveryActivities } from '../activities/bulk-recovery.ts';
-import { type EntityInput, SEARCH_ATTRIBUTES } from '../src/temporal/names.ts';
-import type { RecoveryStanding } from '../src/webhooks/recoveries/recovery-steps.service.ts';
+import { type EntityInput, SEARCH_ATTRIBUTES } from '../src/platform/temporal/names.ts';
+import type { RecoveryStanding } from '../src/webhooks/replays/bulk-replay-steps.service.ts';
 import { changed, checkReason, ENTITY_ACTIVITIES, isHistoryLong, showDetails } from './entity.ts';
 
 /** How far it is; `until` is when the workflow goes on by itself. */

@@ -12,8 +12,12 @@ import {
   upsertSearchAttributes,
 } from '@temporalio/workflow';
 import type { ChallengeExpiryActivities } from '../activities/challenge-expiry.ts';
-import type { ExpiryInput, OperatorRequest, SettleResult } from '../src/challenges/expiry.ts';
-import { SEARCH_ATTRIBUTES } from '../src/temporal/names.ts';
+import type {
+  ExpiryInput,
+  OperatorRequest,
+  SettleResult,
+} from '../src/authentication/challenges/challenge-expiry.ts';
+import { SEARCH_ATTRIBUTES } from '../src/platform/temporal/names.ts';
 import { checkReason, ENTITY_ACTIVITIES, isHistoryLong } from './entity.ts';
 
 /** `expired`: challenges that this bucket's sweep has marked so far; `until`: when it begins by itself. */

@@ -11,8 +11,8 @@ import {
   upsertSearchAttributes,
 } from '@temporalio/workflow';
 import type { DelegationExpiryActivities } from '../activities/delegation-expiry.ts';
-import type { DelegationStanding } from '../src/delegations/delegation-expiry.service.ts';
-import { type EntityInput, SEARCH_ATTRIBUTES } from '../src/temporal/names.ts';
+import type { DelegationStanding } from '../src/authentication/delegations/delegation-expiry.service.ts';
+import { type EntityInput, SEARCH_ATTRIBUTES } from '../src/platform/temporal/names.ts';
 import { changed, checkReason, ENTITY_ACTIVITIES, isHistoryLong, showDetails } from './entity.ts';
 
 /** How it stands; `until` is when the workflow looks again by itself. */

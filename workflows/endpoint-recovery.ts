@@ -11,9 +11,9 @@ import {
   upsertSearchAttributes,
 } from '@temporalio/workflow';
 import type { EndpointRecoveryActivities } from '../activities/endpoint-recovery.ts';
-import { type EntityInput, SEARCH_ATTRIBUTES } from '../src/temporal/names.ts';
-import type { EndpointStanding, OperatorStep } from '../src/webhooks/lanes/recovery.service.ts';
-import type { DueRecoveryStep, RecoveryWait } from '../src/webhooks/lanes/recovery-step.ts';
+import { type EntityInput, SEARCH_ATTRIBUTES } from '../src/platform/temporal/names.ts';
+import type { EndpointStanding, OperatorStep } from '../src/webhooks/endpoints/endpoint-recovery.service.ts';
+import type { DueRecoveryStep, RecoveryWait } from '../src/webhooks/endpoints/recovery-step.ts';
 import { changed, ENTITY_ACTIVITIES, isHistoryLong, showDetails } from './entity.ts';
 
 /** How it stands; `until` is when the workflow looks again by itself. */

@@ -1,7 +1,7 @@
 // What the workflows of entities have in common: how they are told, how long a history may get, how their activities are tried. It must
 // hold nothing that adds to a history.
 import { defineSignal, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
-import { ENTITY_CHANGED, type EntityInput } from '../src/temporal/names.ts';
+import { ENTITY_CHANGED, type EntityInput } from '../src/platform/temporal/names.ts';
 
 /** Something about the entity has changed: look again. */
 export const changed = defineSignal(ENTITY_CHANGED);

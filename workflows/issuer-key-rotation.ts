@@ -11,9 +11,9 @@ import {
   upsertSearchAttributes,
 } from '@temporalio/workflow';
 import type { IssuerKeyRotationActivities } from '../activities/issuer-key-rotation.ts';
-import type { IssuerStanding } from '../src/issuer/issuer-rotation.service.ts';
-import type { DueStep, ScheduleStep } from '../src/issuer/key-schedule.ts';
-import { type EntityInput, SEARCH_ATTRIBUTES } from '../src/temporal/names.ts';
+import type { IssuerStanding } from '../src/authentication/issuer/issuer-rotation.service.ts';
+import type { DueStep, ScheduleStep } from '../src/authentication/issuer/key-schedule.ts';
+import { type EntityInput, SEARCH_ATTRIBUTES } from '../src/platform/temporal/names.ts';
 import { changed, checkReason, ENTITY_ACTIVITIES, isHistoryLong, showDetails } from './entity.ts';
 
 type Waiting = Extract<ScheduleStep, { kind: 'wait' }>;

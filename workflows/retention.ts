@@ -11,7 +11,11 @@ import {
   setHandler,
 } from '@temporalio/workflow';
 import type { RetentionActivities } from '../activities/retention.ts';
-import { describeReport, type RetentionReport, type StepResult } from '../src/retention/retention.ts';
+import {
+  describeReport,
+  type RetentionReport,
+  type StepResult,
+} from '../src/operations/retention/retention.ts';
 import { isHistoryLong } from './entity.ts';
 
 /** What the run does, and what it has done. */

@@ -16,7 +16,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { WebhookDeliveryActivities } from '../activities/webhook-delivery.ts';
-import { ATTEMPT_PRIORITY, DELIVERY_SIGNALS, SEARCH_ATTRIBUTES } from '../src/temporal/names.ts';
+import { ATTEMPT_PRIORITY, DELIVERY_SIGNALS, SEARCH_ATTRIBUTES } from '../src/platform/temporal/names.ts';
 import type { FinalStatus, SendResult, Step } from '../src/webhooks/deliveries/attempt.ts';
 import type { DeliveryStep } from '../src/webhooks/deliveries/delivery.service.ts';
 import type {
@@ -24,7 +24,7 @@ import type {
   DeliveryResult,
   DeliveryState,
 } from '../src/webhooks/deliveries/delivery-input.ts';
-import { isSlow } from '../src/webhooks/lanes/lane-speed.ts';
+import { isSlow } from '../src/webhooks/endpoints/endpoint-speed.ts';
 import { checkReason } from './entity.ts';
 
 /** A person wants the next attempt now. */

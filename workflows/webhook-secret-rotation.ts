@@ -10,7 +10,7 @@ import {
   upsertSearchAttributes,
 } from '@temporalio/workflow';
 import type { WebhookSecretRotationActivities } from '../activities/webhook-secret-rotation.ts';
-import { type EntityInput, SEARCH_ATTRIBUTES } from '../src/temporal/names.ts';
+import { type EntityInput, SEARCH_ATTRIBUTES } from '../src/platform/temporal/names.ts';
 import type { SecretStanding } from '../src/webhooks/subscriptions/signing-secret.service.ts';
 import { changed, ENTITY_ACTIVITIES, isHistoryLong } from './entity.ts';
 

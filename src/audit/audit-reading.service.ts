@@ -1,14 +1,14 @@
 // What a tenant may read of its audit log, and of what seals it. It must never write.
 
-import type { RequestContext } from '../context.ts';
-import type { Page, PageRequest } from '../database/page.ts';
-import type { Queryable } from '../database/transaction.ts';
-import { ServiceError } from '../errors/service-error.ts';
+import type { RequestContext } from '../platform/context.ts';
+import type { Page, PageRequest } from '../platform/database/page.ts';
+import type { Queryable } from '../platform/database/transaction.ts';
+import { ServiceError } from '../platform/errors/service-error.ts';
 import type { AuditFilters, AuditLogRecord } from './audit.ts';
 import type { AuditReadingStore } from './audit-reading.store.ts';
-import { type AuditJwk, toAuditJwk } from './checkpoint.signer.ts';
 import type { CheckpointStore } from './checkpoint.store.ts';
 import type { Checkpoint } from './checkpoint.ts';
+import { type AuditJwk, toAuditJwk } from './checkpoint-signature.node.ts';
 
 export type SignedCheckpoint = Checkpoint & { readonly signature: Uint8Array };
 

@@ -1,6 +1,6 @@
 // The SQL by which people read the audit log. Every statement is bound to one tenant; it must never change anything.
-import { decodeCursor, type Page, type PageRequest, toPage } from '../database/page.ts';
-import type { Queryable } from '../database/transaction.ts';
+import { decodeCursor, type Page, type PageRequest, toPage } from '../platform/database/page.ts';
+import type { Queryable } from '../platform/database/transaction.ts';
 import type { AuditFilters, AuditLogRecord } from './audit.ts';
 
 const COLUMNS = `

@@ -1,7 +1,6 @@
 // Recomputes what was sealed of the audit log, and tells what is not as it was. It must never change anything, nor hold more than a few pages.
-import type { MasterKey } from '../crypto/secret-box.node.ts';
-import type { Queryable } from '../database/transaction.ts';
-import { type CheckpointSigner, createCheckpointSigner, hashText, sha256 } from './checkpoint.signer.ts';
+import type { MasterKey } from '../platform/crypto/secret-box.node.ts';
+import type { Queryable } from '../platform/database/transaction.ts';
 import type { CheckpointStore, StoredHead, StoredSeal } from './checkpoint.store.ts';
 import {
   BEGINNING,
@@ -12,6 +11,12 @@ import {
   NOTHING_BEFORE,
   sealStatement,
 } from './checkpoint.ts';
+import {
+  type CheckpointSigner,
+  createCheckpointSigner,
+  hashText,
+  sha256,
+} from './checkpoint-signature.node.ts';
 import { createTenantVerifier } from './tenant-verifier.ts';
 import type { VerificationStore } from './verification.store.ts';
 import type { Anchor, Finding, VerificationReport } from './verification.ts';

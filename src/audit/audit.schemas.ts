@@ -1,7 +1,7 @@
 // The shapes of the audit log and its checkpoints in requests and answers.
 import { z } from 'zod';
-import { encodeBase64Url } from '../crypto/base64.ts';
-import { moment, pageParameters } from '../http/field-schemas.ts';
+import { encodeBase64Url } from '../platform/crypto/base64.ts';
+import { moment, pageParameters } from '../platform/http/field-schemas.ts';
 import { ACTOR_KINDS, type AuditFilters, type AuditLogRecord } from './audit.ts';
 import type { CheckpointPage, SignedCheckpoint } from './audit-reading.service.ts';
 import { checkpointStatement } from './checkpoint.ts';

@@ -1,6 +1,6 @@
 // Writes the audit log inside the transaction of the change that it records. It must never open a transaction of its own.
-import { newId } from '../database/ids.ts';
-import type { Queryable } from '../database/transaction.ts';
+import { newId } from '../platform/database/ids.ts';
+import type { Queryable } from '../platform/database/transaction.ts';
 import type { AuditStore } from './audit.store.ts';
 import { type AuditContext, type AuditEntry, type AuditRecord, prepareEntry } from './audit.ts';
 

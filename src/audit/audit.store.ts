@@ -1,6 +1,6 @@
 // All SQL of the audit log. It must never change or delete a row: the table itself refuses that too.
-import { ADMITTED } from '../database/statement-parts.ts';
-import type { Queryable } from '../database/transaction.ts';
+import { ADMITTED } from '../platform/database/statement-parts.ts';
+import type { Queryable } from '../platform/database/transaction.ts';
 import type { AuditRecord } from './audit.ts';
 
 /** Columns with their types, and what a record holds for each. */

@@ -1,7 +1,7 @@
 // What one line of the audit log says. Types and rules only; an entry must never hold a secret, a token or a signature.
-import type { RequestContext, Tenant } from '../context.ts';
-import type { Transaction } from '../database/transaction.ts';
-import type { ErrorCode } from '../errors/catalogue.ts';
+import type { RequestContext, Tenant } from '../platform/context.ts';
+import type { Transaction } from '../platform/database/transaction.ts';
+import type { ErrorCode } from '../platform/errors/catalogue.ts';
 
 export const ACTOR_KINDS = ['application', 'agent', 'operator', 'service', 'anonymous'] as const;
 

@@ -1,7 +1,7 @@
 // Tells guessing from mistakes: many failures in a short time are one episode, whatever addresses and processes they went through. It
 // must never refuse anybody; that is the limiters' business.
-import type { Database } from '../database/database.ts';
-import { createShortLivedCache } from '../database/short-lived-cache.ts';
+import type { Database } from '../platform/database/database.ts';
+import { createShortLivedCache } from '../platform/database/short-lived-cache.ts';
 import type { BruteForceStore } from './brute-force.store.ts';
 
 /** Seconds in which failures are counted, and without failures after which an episode has ended. */

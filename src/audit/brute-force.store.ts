@@ -1,5 +1,5 @@
 // SQL of the episodes of brute force, in the table rate_limits. Losing one in a crash costs one telling.
-import type { Queryable } from '../database/transaction.ts';
+import type { Queryable } from '../platform/database/transaction.ts';
 
 /** `failures`: in the current window, this one included. `isNew`: whether this failure began an episode; of concurrent ones exactly one does. */
 export type EpisodeTally = { readonly failures: number; readonly isNew: boolean };

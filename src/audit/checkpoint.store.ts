@@ -1,5 +1,5 @@
 // The SQL of sealing and verifying. It must never change the audit log, nor anything that was sealed.
-import type { Queryable } from '../database/transaction.ts';
+import type { Queryable } from '../platform/database/transaction.ts';
 import { type AuditRow, ROW_FIELDS } from './audit-row.ts';
 import type { Checkpoint, Head, Position, Seal, Signature } from './checkpoint.ts';
 

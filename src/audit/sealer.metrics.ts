@@ -1,6 +1,6 @@
 // How far the sealing of the audit log is behind, as a worker's metric.
 import type { Registry } from 'prom-client';
-import { createGauges } from '../metrics/gauges.ts';
+import { createGauges } from '../platform/metrics/gauges.ts';
 
 /** @param options.read seconds since the oldest row that is not sealed was written, 0 when there is none; undefined while nobody knows */
 export function registerSealerMetrics({

@@ -1,5 +1,5 @@
 // What verification reads, page by page: memory does not grow with the log. It must never change anything.
-import type { Queryable } from '../database/transaction.ts';
+import type { Queryable } from '../platform/database/transaction.ts';
 import type { AuditRow } from './audit-row.ts';
 import {
   CHECKPOINT_COLUMNS,

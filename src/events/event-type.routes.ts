@@ -1,6 +1,6 @@
 // The catalogue of event types over HTTP. It is the same for every tenant.
-import { ServiceError } from '../errors/service-error.ts';
-import { defineRoute, type Route } from '../http/route.ts';
+import { ServiceError } from '../platform/errors/service-error.ts';
+import { defineRoute, type Route } from '../platform/http/route.ts';
 import { CATALOGUE, findEventType } from './catalogue.ts';
 import {
   eventTypeList,

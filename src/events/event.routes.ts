@@ -1,7 +1,7 @@
 // The event routes: publishing, and reading what was published or emitted.
-import { describeError } from '../errors/catalogue.ts';
-import { ServiceError } from '../errors/service-error.ts';
-import { defineRoute, type Route } from '../http/route.ts';
+import { describeError } from '../platform/errors/catalogue.ts';
+import { ServiceError } from '../platform/errors/service-error.ts';
+import { defineRoute, type Route } from '../platform/http/route.ts';
 import { FEED, PUBLICATIONS, PUBLISHED } from './event.examples.ts';
 import { publishAnswer, publishBody, readPublication } from './event.schemas.ts';
 import {

@@ -1,12 +1,12 @@
 // The bodies of the event routes. `data` is passed on as it was parsed: copying it would cost more than judging it.
 import { z } from 'zod';
-import { ServiceError } from '../errors/service-error.ts';
-import { invalidFields, toFieldErrors } from '../http/field-errors.ts';
+import { ServiceError } from '../platform/errors/service-error.ts';
+import { invalidFields, toFieldErrors } from '../platform/http/field-errors.ts';
+import { TIMESTAMP_PATTERN } from '../platform/timestamp.ts';
 import { RESERVED_TYPE } from './catalogue.ts';
 import type { JsonObject } from './event.ts';
 import { EVENT_TYPE, MAX_EVENT_TYPE_LENGTH } from './filter.ts';
 import { checkPublication, MAX_EVENTS, type Publication } from './publication.ts';
-import { TIMESTAMP_PATTERN } from './timestamp.ts';
 
 const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);

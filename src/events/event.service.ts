@@ -1,8 +1,8 @@
 // Emits the service's own events inside the transaction of the change that causes them. It must never open a transaction itself.
-import type { Tenant } from '../context.ts';
-import { newId } from '../database/ids.ts';
-import type { Unit } from '../database/transaction.ts';
-import { NO_TRACING, type Tracing } from '../tracing/tracing.ts';
+import type { Tenant } from '../platform/context.ts';
+import { newId } from '../platform/database/ids.ts';
+import type { Unit } from '../platform/database/transaction.ts';
+import { NO_TRACING, type Tracing } from '../platform/tracing/tracing.ts';
 import { findMismatch } from './catalogue.ts';
 import type { EventStore } from './event.store.ts';
 import { type EmittedEvent, type EventRecord, prepareEvent } from './event.ts';

@@ -1,7 +1,7 @@
 // All SQL of events: the one statement that accepts events and fans them out to deliveries and outbox rows.
 // It must never notify: whoever commits pokes the relay afterwards.
-import { ADMITTED } from '../database/statement-parts.ts';
-import type { Queryable } from '../database/transaction.ts';
+import { ADMITTED } from '../platform/database/statement-parts.ts';
+import type { Queryable } from '../platform/database/transaction.ts';
 import type { EventRecord } from './event.ts';
 
 /** What became of one accepted event; `deliveryId` only for an event that was meant for one subscription. */

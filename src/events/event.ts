@@ -1,6 +1,6 @@
 // An event as every part of the service sees it, and the exact body that its deliveries carry.
 // Pure. The body is made here once; nothing may ever make it anew from its parts.
-import { ServiceError } from '../errors/service-error.ts';
+import { ServiceError } from '../platform/errors/service-error.ts';
 import { filterCandidates } from './filter.ts';
 
 export type JsonValue = string | number | boolean | null | JsonValue[] | { [name: string]: JsonValue };

@@ -1,6 +1,6 @@
 // Places in the feed. Pure: the one meaning of its cursors, which no client may look into.
 import { MAX, parse, stringify } from 'uuid';
-import { decodeBase64, encodeBase64Url } from '../crypto/base64.ts';
+import { decodeBase64, encodeBase64Url } from '../platform/crypto/base64.ts';
 
 /**
  * After the row `id` that transaction `xid` wrote. `at` in milliseconds: rows that come later in the feed have ids which were made at

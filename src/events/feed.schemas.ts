@@ -1,6 +1,6 @@
 // The shapes of reading events.
 import { z } from 'zod';
-import { moment, pageParameters } from '../http/field-schemas.ts';
+import { moment, pageParameters } from '../platform/http/field-schemas.ts';
 import type { FeedService, ShownEvent } from './feed.service.ts';
 import { FEED_CURSOR } from './feed-cursor.ts';
 import { FILTER_PATTERN, isFilter, MAX_EVENT_TYPE_LENGTH } from './filter.ts';

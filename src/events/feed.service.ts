@@ -1,8 +1,8 @@
 // Reads events: the feed that a poller follows without missing one, and single events with their deliveries. It changes nothing.
-import type { RequestContext } from '../context.ts';
-import type { Database } from '../database/database.ts';
-import type { Queryable } from '../database/transaction.ts';
-import { invalidField, ServiceError } from '../errors/service-error.ts';
+import type { RequestContext } from '../platform/context.ts';
+import type { Database } from '../platform/database/database.ts';
+import type { Queryable } from '../platform/database/transaction.ts';
+import { invalidField, ServiceError } from '../platform/errors/service-error.ts';
 import type { JsonObject } from './event.ts';
 import type { FeedStore, StoredEvent } from './feed.store.ts';
 import {

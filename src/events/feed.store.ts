@@ -1,5 +1,5 @@
 // The SQL by which events are read: the feed, and one event. It must never show an event of a transaction below which another is under way.
-import type { Queryable } from '../database/transaction.ts';
+import type { Queryable } from '../platform/database/transaction.ts';
 import type { FeedPlace } from './feed-cursor.ts';
 
 /** An event as it is stored; `body` is what each delivery carries. */

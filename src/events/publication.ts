@@ -1,10 +1,10 @@
 // What a publisher may send, and when two publications of one event id are the same.
 // Pure. Must never let an event through that the service itself emits.
-import { invalidField, ServiceError } from '../errors/service-error.ts';
+import { invalidField, ServiceError } from '../platform/errors/service-error.ts';
+import { parseTimestamp } from '../platform/timestamp.ts';
 import { isReserved } from './catalogue.ts';
 import { type JsonObject, type JsonValue, MAX_EVENT_BYTES } from './event.ts';
 import { isEventType } from './filter.ts';
-import { parseTimestamp } from './timestamp.ts';
 
 /** The most events of one request. */
 export const MAX_EVENTS = 500;

@@ -1,6 +1,6 @@
 // Counts published events and the deliveries that they make. It must change no answer.
 import { Counter, type Registry } from 'prom-client';
-import { ServiceError } from '../errors/service-error.ts';
+import { ServiceError } from '../platform/errors/service-error.ts';
 import type { PublishingService } from './publishing.service.ts';
 
 /** @param publishing its answers are counted */

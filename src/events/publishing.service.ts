@@ -1,13 +1,13 @@
 // Accepts the events of a tenant's other systems: durable once it answers, and once only for each event id.
 import { createHash } from 'node:crypto';
-import type { RequestContext } from '../context.ts';
-import { createCoalescer } from '../database/coalescer.ts';
-import type { Database } from '../database/database.ts';
-import { newId } from '../database/ids.ts';
-import type { Queryable } from '../database/transaction.ts';
-import { ServiceError } from '../errors/service-error.ts';
-import { NO_TRACING, type Tracing } from '../tracing/tracing.ts';
-import type { BacklogGauge } from './backlog.gauge.ts';
+import type { RequestContext } from '../platform/context.ts';
+import { createCoalescer } from '../platform/database/coalescer.ts';
+import type { Database } from '../platform/database/database.ts';
+import { newId } from '../platform/database/ids.ts';
+import type { Queryable } from '../platform/database/transaction.ts';
+import { ServiceError } from '../platform/errors/service-error.ts';
+import { NO_TRACING, type Tracing } from '../platform/tracing/tracing.ts';
+import type { BacklogGauge } from './backlog.service.ts';
 import type { Notifier } from './event.service.ts';
 import type { EventStore, FanOut } from './event.store.ts';
 import { type EventRecord, prepareEvent } from './event.ts';

@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Command } from 'commander';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { registerAuditCommands } from '../../src/audit/audit.commands.ts';
 import { presentCheckpoints } from '../../src/audit/audit.schemas.ts';
+import { registerAuditCommands } from '../../src/operations/operators/audit.commands.ts';
+import { createAccounts, requestTo } from '../authentication/tokens/accounts.ts';
 import { createTestDatabase } from '../setup/database.ts';
-import { createAccounts, requestTo } from '../tokens/accounts.ts';
 import { createSealing, type Sealing, tamper } from './sealing.ts';
 
 let test: Awaited<ReturnType<typeof createTestDatabase>>;

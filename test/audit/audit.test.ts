@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createAuditService } from '../../src/audit/audit.service.ts';
 import { createAuditStore } from '../../src/audit/audit.store.ts';
 import { operatorContext } from '../../src/audit/audit.ts';
-import type { RequestContext } from '../../src/context.ts';
+import type { RequestContext } from '../../src/platform/context.ts';
 import { createTenantContext } from '../events/fixture.ts';
 import { createTestDatabase } from '../setup/database.ts';
 

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createBruteForceService } from '../../src/audit/brute-force.service.ts';
 import { createBruteForceStore } from '../../src/audit/brute-force.store.ts';
-import { createDatabase } from '../../src/database/database.ts';
+import { createDatabase } from '../../src/platform/database/database.ts';
 import { createTestDatabase } from '../setup/database.ts';
 
 let test: Awaited<ReturnType<typeof createTestDatabase>>;

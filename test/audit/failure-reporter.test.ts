@@ -1,6 +1,6 @@
 // How often failures are told of, on a clock of its own.
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { createFailureReporter } from '../../src/audit/failure.reporter.ts';
+import { createFailureReporter } from '../../src/audit/failure-report.service.ts';
 
 let told: [string, number][];
 let errors: unknown[];

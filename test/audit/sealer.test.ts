@@ -1,7 +1,7 @@
 // The sealer against a real database: every row once, whatever commits when, whoever seals, whatever ends in the middle.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { createAuditSealer } from '../../src/audit/audit.sealer.ts';
+import { createAuditSealer } from '../../src/audit/audit-sealing.service.ts';
 import { createTenantContext } from '../events/fixture.ts';
 import { createTestDatabase } from '../setup/database.ts';
 import { createSealing, MASTER_KEYS, tamper } from './sealing.ts';

@@ -1,17 +1,17 @@
 // The audit log with its sealer and its verification over one database, and a superuser's hand in it.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createAuditSealer } from '../../src/audit/audit.sealer.ts';
 import { createAuditService } from '../../src/audit/audit.service.ts';
 import { createAuditStore } from '../../src/audit/audit.store.ts';
 import { createAuditReadingService } from '../../src/audit/audit-reading.service.ts';
 import { createAuditReadingStore } from '../../src/audit/audit-reading.store.ts';
+import { createAuditSealer } from '../../src/audit/audit-sealing.service.ts';
 import { createAuditVerificationService } from '../../src/audit/audit-verification.service.ts';
 import { createCheckpointStore } from '../../src/audit/checkpoint.store.ts';
 import { createVerificationStore } from '../../src/audit/verification.store.ts';
 import type { Anchor, Finding } from '../../src/audit/verification.ts';
-import type { RequestContext } from '../../src/context.ts';
-import type { MasterKey } from '../../src/crypto/secret-box.node.ts';
-import type { Database } from '../../src/database/database.ts';
+import type { RequestContext } from '../../src/platform/context.ts';
+import type { MasterKey } from '../../src/platform/crypto/secret-box.node.ts';
+import type { Database } from '../../src/platform/database/database.ts';
 
 export const MASTER_KEYS: MasterKey[] = [{ id: 'test', key: new Uint8Array(32).fill(7) }];
 

@@ -2,8 +2,8 @@
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { checkpointStatement } from '../../src/audit/checkpoint.ts';
 import { parseAnchor } from '../../src/audit/verification.ts';
-import type { RequestContext } from '../../src/context.ts';
-import { newId } from '../../src/database/ids.ts';
+import type { RequestContext } from '../../src/platform/context.ts';
+import { newId } from '../../src/platform/database/ids.ts';
 import { createTenantContext } from '../events/fixture.ts';
 import { createTestDatabase } from '../setup/database.ts';
 import { createSealing, type Sealing, tamper } from './sealing.ts';

@@ -2,9 +2,9 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { createProgram } from '../../src/command-line.ts';
-import { CONFIG_VARIABLES, loadConfig } from '../../src/config.ts';
-import { DEFAULT_TIMEOUT_MS } from '../../src/webhooks/deliveries/delivery.sender.ts';
+import { createProgram } from '../../src/app/command-line.ts';
+import { CONFIG_VARIABLES, loadConfig } from '../../src/platform/config.ts';
+import { DEFAULT_TIMEOUT_MS } from '../../src/webhooks/deliveries/delivery.client.ts';
 
 type Service = {
   image?: string;

@@ -2,8 +2,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { readQuery } from '../metrics/prometheus-text.ts';
-import { listMetrics, type Metric } from '../metrics/registries.ts';
+import { readQuery } from '../platform/metrics/prometheus-text.ts';
+import { listMetrics, type Metric } from '../platform/metrics/registries.ts';
 
 type Rule = {
   record?: string;

@@ -1,6 +1,6 @@
 // The estimate of a tenant's backlog.
 import { describe, expect, it, vi } from 'vitest';
-import { createBacklogGauge } from '../../src/events/backlog.gauge.ts';
+import { createBacklogGauge } from '../../src/events/backlog.service.ts';
 
 function createGauge(limit: number) {
   let now = 0;

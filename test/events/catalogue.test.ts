@@ -3,7 +3,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { CATALOGUE, CATEGORIES } from '../../src/events/catalogue.ts';
 import { createEventTypeRoutes } from '../../src/events/event-type.routes.ts';
-import { startTestServer, tokenFor } from '../http/test-server.ts';
+import { startTestServer, tokenFor } from '../platform/http/test-server.ts';
 
 type Shown = {
   type: string;

@@ -4,8 +4,8 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { temporaryFolder } from '../app/local/temporary-folder.ts';
 import { startTenants, type Tenants } from '../isolation/tenants-server.ts';
-import { temporaryFolder } from '../local/temporary-folder.ts';
 
 const canRun = ['bash', 'curl'].every((program) => spawnSync(program, ['--version']).status === 0);
 const page = readFileSync('docs/events.md', 'utf8');

@@ -1,10 +1,10 @@
 // The fan-out of emitted events, in the transaction that causes them.
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import type { RequestContext } from '../../src/context.ts';
-import { newId } from '../../src/database/ids.ts';
 import { createEventService } from '../../src/events/event.service.ts';
 import { createEventStore } from '../../src/events/event.store.ts';
 import { type JsonObject, prepareEvent } from '../../src/events/event.ts';
+import type { RequestContext } from '../../src/platform/context.ts';
+import { newId } from '../../src/platform/database/ids.ts';
 import { createTestDatabase } from '../setup/database.ts';
 import { countRows, createTenantContext, insertSubscription } from './fixture.ts';
 

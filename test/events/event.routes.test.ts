@@ -1,6 +1,6 @@
 // Publishing over HTTP.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { tokenFor } from '../http/test-server.ts';
+import { tokenFor } from '../platform/http/test-server.ts';
 import { createWebhookRooms, type WebhookRooms } from '../webhooks/webhook-rooms.ts';
 
 let rooms: WebhookRooms;

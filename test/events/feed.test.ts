@@ -1,7 +1,5 @@
 // The feed: nothing is missed and nothing comes twice, whoever commits when. Other test files share the cluster, so it may come late.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RequestContext } from '../../src/context.ts';
-import { newId } from '../../src/database/ids.ts';
 import { createFeedService } from '../../src/events/feed.service.ts';
 import { createFeedStore } from '../../src/events/feed.store.ts';
 import {
@@ -11,6 +9,8 @@ import {
   FEED_KEPT_MS,
   placeBefore,
 } from '../../src/events/feed-cursor.ts';
+import type { RequestContext } from '../../src/platform/context.ts';
+import { newId } from '../../src/platform/database/ids.ts';
 import { createWebhookRooms, type WebhookRooms } from '../webhooks/webhook-rooms.ts';
 import { createTenantContext } from './fixture.ts';
 

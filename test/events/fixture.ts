@@ -1,9 +1,9 @@
 // Tenants and subscriptions as bare rows, for tests of what happens to events.
 import { randomUUID } from 'node:crypto';
-import type { RequestContext } from '../../src/context.ts';
-import type { Database } from '../../src/database/database.ts';
-import { newId } from '../../src/database/ids.ts';
-import type { Queryable } from '../../src/database/transaction.ts';
+import type { RequestContext } from '../../src/platform/context.ts';
+import type { Database } from '../../src/platform/database/database.ts';
+import { newId } from '../../src/platform/database/ids.ts';
+import type { Queryable } from '../../src/platform/database/transaction.ts';
 
 /** Inserts a tenant. @returns the context of a request to it */
 export async function createTenantContext(database: Queryable): Promise<RequestContext> {

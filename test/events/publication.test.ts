@@ -7,7 +7,7 @@ import { CATALOGUE, isReserved } from '../../src/events/catalogue.ts';
 import { publishBody, readPublication } from '../../src/events/event.schemas.ts';
 import { isEventType } from '../../src/events/filter.ts';
 import { contentOf } from '../../src/events/publication.ts';
-import { parseTimestamp } from '../../src/events/timestamp.ts';
+import { parseTimestamp } from '../../src/platform/timestamp.ts';
 
 const VALID = { type: 'org.created', data: {} };
 describe('an event of a publisher', () => {

@@ -1,12 +1,12 @@
 // Publishing at its limits: 500 events for ten subscriptions, partial failures, two processes, a full backlog, texts that no database takes.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { RequestContext } from '../../src/context.ts';
-import { createDatabase } from '../../src/database/database.ts';
-import { createBacklogGauge } from '../../src/events/backlog.gauge.ts';
+import { createBacklogGauge } from '../../src/events/backlog.service.ts';
 import { createEventRoutes } from '../../src/events/event.routes.ts';
 import { createEventStore } from '../../src/events/event.store.ts';
 import { createPublishingService } from '../../src/events/publishing.service.ts';
-import { startTestServer, tokenFor } from '../http/test-server.ts';
+import type { RequestContext } from '../../src/platform/context.ts';
+import { createDatabase } from '../../src/platform/database/database.ts';
+import { startTestServer, tokenFor } from '../platform/http/test-server.ts';
 import { createTestDatabase } from '../setup/database.ts';
 import { countRows, createTenantContext, insertSubscription } from './fixture.ts';
 

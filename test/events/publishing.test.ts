@@ -1,16 +1,16 @@
 // Publishing: one statement, once for each event id, a tenant's own only.
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import type { RequestContext } from '../../src/context.ts';
-import { ServiceError } from '../../src/errors/service-error.ts';
-import { createBacklogGauge } from '../../src/events/backlog.gauge.ts';
+import { createBacklogGauge } from '../../src/events/backlog.service.ts';
 import { createEventRoutes } from '../../src/events/event.routes.ts';
 import { readPublication } from '../../src/events/event.schemas.ts';
 import { createEventStore } from '../../src/events/event.store.ts';
 import type { JsonObject } from '../../src/events/event.ts';
 import { createPublishingService, type Published } from '../../src/events/publishing.service.ts';
-import { createRateLimiter } from '../../src/http/rate-limit.ts';
-import { countAlone } from '../http/counts.ts';
-import { startTestServer, tokenFor } from '../http/test-server.ts';
+import type { RequestContext } from '../../src/platform/context.ts';
+import { ServiceError } from '../../src/platform/errors/service-error.ts';
+import { createRateLimiter } from '../../src/platform/http/rate-limit.ts';
+import { countAlone } from '../platform/http/counts.ts';
+import { startTestServer, tokenFor } from '../platform/http/test-server.ts';
 import { createTestDatabase } from '../setup/database.ts';
 import { countRows, createTenantContext, insertSubscription } from './fixture.ts';
 

@@ -1,11 +1,11 @@
 // Keys that go, each in one of the ways in which one can, with an agent that authenticates with both keys all the while. How it ends is
 // told without ids and times, so that any two can be compared.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { entityWorkflowId } from '../../src/temporal/names.ts';
+import { entityWorkflowId } from '../../src/platform/temporal/names.ts';
 import type { KeyRotationState } from '../../workflows/agent-key-rotation.ts';
-import { createTestAgent } from '../agents/agent-rooms.ts';
-import { answer, ask as askChallenge, type Signer } from '../challenges/answer.ts';
-import { newKeyPair } from '../keys/rotation-case.ts';
+import { answer, ask as askChallenge, type Signer } from '../authentication/challenges/answer.ts';
+import { createTestAgent } from '../identity/agents/agent-rooms.ts';
+import { newKeyPair } from '../identity/keys/rotation-case.ts';
 import type { KillableStack } from './killable-stack.ts';
 
 /**

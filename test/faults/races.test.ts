@@ -2,7 +2,7 @@
 import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { SignJWT } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createProver } from '../dpop/proofs.ts';
+import { createProver } from '../authentication/dpop/proofs.ts';
 import { type Api, accessToken, BASE_URL, race, registerAgent, startApis, tally } from './two-apis.ts';
 
 let stack: Awaited<ReturnType<typeof startApis>>;

@@ -1,7 +1,7 @@
 // A tenant that an operator suspends, by the command and in a process of its own, is refused by every API process within a second.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { proveFreshKey } from '../enrollments/enrolling.ts';
+import { proveFreshKey } from '../identity/enrollments/enrolling.ts';
 import { createDeafProxy } from '../setup/deaf-proxy.ts';
 import { type Api, accessToken, registerAgent, startApis, tally } from './two-apis.ts';
 

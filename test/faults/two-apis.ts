@@ -3,12 +3,15 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { inject } from 'vitest';
-import { buildPayloadOfResponse, type ChallengeResponse } from '../../src/challenges/payload.ts';
-import { encodeBase64 } from '../../src/crypto/base64.ts';
-import { fingerprint } from '../../src/crypto/public-key.ts';
-import { derivePublicKey, generatePrivateKey, signPayload } from '../../src/crypto/sign.ts';
-import { findFreePort } from '../../src/local/ports.ts';
-import { buildStack, removeBuild } from '../local/stack.ts';
+import { findFreePort } from '../../src/app/local/ports.ts';
+import {
+  buildPayloadOfResponse,
+  type ChallengeResponse,
+} from '../../src/authentication/challenges/payload.ts';
+import { encodeBase64 } from '../../src/platform/crypto/base64.ts';
+import { fingerprint } from '../../src/platform/crypto/public-key.ts';
+import { derivePublicKey, generatePrivateKey, signPayload } from '../../src/platform/crypto/sign.ts';
+import { buildStack, removeBuild } from '../app/local/stack.ts';
 import { createTestDatabase } from '../setup/database.ts';
 
 /** The address that the tenant's tokens and proofs name, whichever process is asked. */

@@ -1,7 +1,10 @@
 // Token exchange between tenants: neither the owner's agents, nor the issuers that he trusts, nor what users delegated there count elsewhere.
-import { TOKEN_EXCHANGE_GRANT, TOKEN_TYPES } from '../../src/token-exchange/exchange-request.ts';
-import { basic } from '../tokens/accounts.ts';
-import { AUDIENCE, ISSUER, newKey } from '../trusted-issuers/identity-provider.ts';
+import {
+  TOKEN_EXCHANGE_GRANT,
+  TOKEN_TYPES,
+} from '../../src/authentication/token-exchange/exchange-request.ts';
+import { basic } from '../authentication/tokens/accounts.ts';
+import { AUDIENCE, ISSUER, newKey } from '../authentication/trusted-issuers/identity-provider.ts';
 import type { Answer, Party } from './tenants-server.ts';
 
 /** An agent's id and its own access token. */

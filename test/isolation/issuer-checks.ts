@@ -1,10 +1,13 @@
 // What a stranger's issuer must refuse of a tenant's material, route by route: those that take no bearer token, so that no common rule tells.
 import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { SignJWT } from 'jose';
-import { buildPayloadOfResponse, type ChallengeResponse } from '../../src/challenges/payload.ts';
-import { buildKeyProofPayload } from '../../src/keys/key-proof.ts';
-import { buildRotationProofPayload } from '../../src/keys/rotation-proof.ts';
-import { ASSERTION_TYPE } from '../../src/tokens/client-method.ts';
+import {
+  buildPayloadOfResponse,
+  type ChallengeResponse,
+} from '../../src/authentication/challenges/payload.ts';
+import { ASSERTION_TYPE } from '../../src/authentication/tokens/client-method.ts';
+import { buildKeyProofPayload } from '../../src/identity/keys/key-proof.ts';
+import { buildRotationProofPayload } from '../../src/identity/keys/rotation-proof.ts';
 import { tryExchange } from './exchange-check.ts';
 import { makeAgent, newKeyPair } from './rows.ts';
 import type { Answer, Party } from './tenants-server.ts';

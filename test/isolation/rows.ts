@@ -1,9 +1,9 @@
 // Makes rows of each kind in a tenant, over HTTP, and says what a route's path and body need. What it does not know it refuses.
 import { generateKeyPairSync } from 'node:crypto';
-import { encodeBase64 } from '../../src/crypto/base64.ts';
-import { fingerprint } from '../../src/crypto/public-key.ts';
-import { derivePublicKey, generatePrivateKey, signPayload } from '../../src/crypto/sign.ts';
-import type { Route } from '../../src/http/route.ts';
+import { encodeBase64 } from '../../src/platform/crypto/base64.ts';
+import { fingerprint } from '../../src/platform/crypto/public-key.ts';
+import { derivePublicKey, generatePrivateKey, signPayload } from '../../src/platform/crypto/sign.ts';
+import type { Route } from '../../src/platform/http/route.ts';
 import type { Party } from './tenants-server.ts';
 
 let number = 0;

@@ -1,19 +1,19 @@
 // The whole service on a free port, wired as the api process wires it, with two tenants whose applications hold every scope.
 import { randomBytes } from 'node:crypto';
-import { composeCore, composeManagement } from '../../src/compose.ts';
-import { composeRoutes } from '../../src/compose-routes.ts';
-import { loadConfig } from '../../src/config.ts';
-import type { Database } from '../../src/database/database.ts';
-import { createApp } from '../../src/http/app.ts';
-import { createHealth } from '../../src/http/health.ts';
-import type { Route } from '../../src/http/route.ts';
-import { createHttpServer } from '../../src/http/server.ts';
-import { findFreePort } from '../../src/local/ports.ts';
-import { createLogger } from '../../src/logging.ts';
-import type { Provisioned } from '../../src/tenants/provision.service.ts';
+import { findFreePort } from '../../src/app/local/ports.ts';
+import { composeCore, composeManagement } from '../../src/app/wiring/compose.ts';
+import { composeRoutes } from '../../src/app/wiring/compose-routes.ts';
+import type { Provisioned } from '../../src/identity/tenants/provision.service.ts';
+import { loadConfig } from '../../src/platform/config.ts';
+import type { Database } from '../../src/platform/database/database.ts';
+import { createApp } from '../../src/platform/http/app.ts';
+import { createHealth } from '../../src/platform/http/health.ts';
+import type { Route } from '../../src/platform/http/route.ts';
+import { createHttpServer } from '../../src/platform/http/server.ts';
+import { createLogger } from '../../src/platform/logging.ts';
 import { createSealing } from '../audit/sealing.ts';
+import { basic } from '../authentication/tokens/accounts.ts';
 import { createTestDatabase } from '../setup/database.ts';
-import { basic } from '../tokens/accounts.ts';
 
 export type Answer = {
   readonly status: number;

@@ -1,8 +1,8 @@
 // The walker itself: routes that mix tenants up in each way that it looks for, and routes that it does not know.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import type { Database } from '../../src/database/database.ts';
-import { defineRoute, type Method, type Route } from '../../src/http/route.ts';
+import type { Database } from '../../src/platform/database/database.ts';
+import { defineRoute, type Method, type Route } from '../../src/platform/http/route.ts';
 import { startTenants, type Tenants } from './tenants-server.ts';
 import { tryRoute } from './walker.ts';
 

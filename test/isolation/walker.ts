@@ -1,6 +1,6 @@
 // Tries with a stranger's token to reach a tenant's rows by one route, and tells what should not have happened.
-import { encodeCursor } from '../../src/database/page.ts';
-import type { Route } from '../../src/http/route.ts';
+import { encodeCursor } from '../../src/platform/database/page.ts';
+import type { Route } from '../../src/platform/http/route.ts';
 import { ISSUER_CHECKS } from './issuer-checks.ts';
 import { collectionsOf, fillBody, fillList, fillPath, makeAgent } from './rows.ts';
 import type { Answer, Party } from './tenants-server.ts';

@@ -1,5 +1,5 @@
 // What happens to a key that goes: each history that it makes must be replayed by today's workflow.
-import { createTestAgent } from '../agents/agent-rooms.ts';
+import { createTestAgent } from '../identity/agents/agent-rooms.ts';
 import { eventually } from '../workflows/delivery-engine.ts';
 import { createKeyRotationEngine, type KeyRotationEngine } from '../workflows/key-rotation-engine.ts';
 import { describeHistories } from './describe-histories.ts';

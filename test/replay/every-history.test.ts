@@ -5,7 +5,7 @@ import { appendFileSync, readdirSync, readFileSync } from 'node:fs';
 import { Worker } from '@temporalio/worker';
 import { describe, expect, it } from 'vitest';
 import { createActivities } from '../../activities/index.ts';
-import { SEARCH_ATTRIBUTES } from '../../src/temporal/names.ts';
+import { SEARCH_ATTRIBUTES } from '../../src/platform/temporal/names.ts';
 import { workflowBundle } from '../setup/workflow-bundle.ts';
 import { installRuntimeOnce } from '../workflows/delivery-engine.ts';
 import { parseHistory } from './history-file.ts';

@@ -1,5 +1,5 @@
 // What happens to a tenant's issuer keys: each history that it makes must be replayed by today's workflow.
-import type { RequestContext } from '../../src/context.ts';
+import type { RequestContext } from '../../src/platform/context.ts';
 import { createIssuerKeyEngine, type IssuerKeyEngine } from '../workflows/issuer-key-engine.ts';
 import { describeHistories } from './describe-histories.ts';
 

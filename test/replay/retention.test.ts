@@ -1,6 +1,6 @@
 // What a run of retention meets: each history that it makes must be replayed by today's workflow.
-import type { RetentionService } from '../../src/retention/retention.service.ts';
-import { ensureSchedules } from '../../src/temporal/schedules.ts';
+import type { RetentionService } from '../../src/operations/retention/retention.service.ts';
+import { ensureSchedules } from '../../src/platform/temporal/schedules.ts';
 import { createEngine } from '../workflows/delivery-engine.ts';
 import { startRetentionWorker } from '../workflows/retention-engine.ts';
 import { describeHistories } from './describe-histories.ts';

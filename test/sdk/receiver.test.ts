@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type ReceivedHeaders, type Refusal, verifyDelivery } from '../../src/sdk/receiver.ts';
-import { signDelivery } from '../../src/webhooks/signing/delivery.signer.ts';
+import { signDelivery } from '../../src/webhooks/signing/delivery-signature.node.ts';
 
 const NOW = 1_700_000_000;
 const SECRET = 'whsec_current-secret-of-this-subscription';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { findFreePort } from '../../src/local/ports.ts';
+import { findFreePort } from '../../src/app/local/ports.ts';
 import type { DeliveryLog } from '../../src/sdk/receiver.ts';
 import { createTestDatabase } from '../setup/database.ts';
 import { attemptTo, startLocalSender } from '../webhooks/deliveries/attempt.ts';

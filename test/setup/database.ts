@@ -2,8 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { inject } from 'vitest';
-import { createDatabase } from '../../src/database/database.ts';
-import { migrate } from '../../src/database/migrate.ts';
+import { createDatabase } from '../../src/platform/database/database.ts';
+import { migrate } from '../../src/platform/database/migrate.ts';
 
 const TEMPLATE = 'countersign_template';
 const LOCK = 4_711;

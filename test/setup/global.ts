@@ -4,12 +4,12 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { TestProject } from 'vitest/node';
-import { createKeeper, type Keeper } from '../../src/local/keeper.ts';
-import { findFreePort } from '../../src/local/ports.ts';
-import { startPostgres } from '../../src/local/postgres.ts';
-import { startTemporal } from '../../src/local/temporal.ts';
-import { obtainTemporal } from '../../src/local/temporal-program.ts';
-import { awaitTemporal } from '../../src/local/temporal-ready.ts';
+import { createKeeper, type Keeper } from '../../src/app/local/keeper.ts';
+import { findFreePort } from '../../src/app/local/ports.ts';
+import { startPostgres } from '../../src/app/local/postgres.ts';
+import { startTemporal } from '../../src/app/local/temporal.ts';
+import { obtainTemporal } from '../../src/app/local/temporal-program.ts';
+import { awaitTemporal } from '../../src/app/local/temporal-ready.ts';
 
 declare module 'vitest' {
   export interface ProvidedContext {

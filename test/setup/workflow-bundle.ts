@@ -2,8 +2,8 @@
 import { createHash } from 'node:crypto';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { bundleWorkflows } from '../../src/temporal/bundle.ts';
-import { INTERCEPTORS_PATH, WORKFLOWS_PATH } from '../../src/temporal/worker.ts';
+import { bundleWorkflows } from '../../src/platform/temporal/bundle.ts';
+import { INTERCEPTORS_PATH, WORKFLOWS_PATH } from '../../src/platform/temporal/worker.ts';
 
 const FOLDER = resolve('node_modules', '.cache', 'countersign');
 

@@ -1,6 +1,6 @@
 // agentKeyRotation against a real Temporal and a real Postgres: each way through a rotation, and each part away for a while.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createTestAgent, readAudit, readEvents } from '../agents/agent-rooms.ts';
+import { createTestAgent, readAudit, readEvents } from '../identity/agents/agent-rooms.ts';
 import { eventually } from './delivery-engine.ts';
 import { createKeyRotationEngine, type KeyRotationEngine } from './key-rotation-engine.ts';
 

@@ -1,8 +1,8 @@
 // The looks of a week and of months in a minute: when the workflow is about to wait, the database's clock, which decides, jumps by as much
 // as that, and the workflow is told to look.
 import { afterEach, describe, expect, it } from 'vitest';
-import type { AnchorStanding, CheckedAnchor } from '../../src/anchors/anchor-check.service.ts';
-import { readEvents } from '../agents/agent-rooms.ts';
+import type { AnchorStanding, CheckedAnchor } from '../../src/identity/anchors/anchor-check.service.ts';
+import { readEvents } from '../identity/agents/agent-rooms.ts';
 import { type AnchorEngine, createAnchorEngine } from './anchor-engine.ts';
 import { eventually } from './delivery-engine.ts';
 import { advanceClock, readClock } from './virtual-clock.ts';

@@ -6,16 +6,16 @@ import {
   type AnchorVerificationActivities,
   createAnchorVerificationActivities,
 } from '../../activities/anchor-verification.ts';
-import type { AnchorStatus, AnchorType } from '../../src/anchors/anchor.ts';
-import { createTemporalClient } from '../../src/temporal/client.ts';
-import { createEntityStarter } from '../../src/temporal/entity.starter.ts';
-import { entityWorkflowId } from '../../src/temporal/names.ts';
-import { createDeliveryWorker } from '../../src/temporal/worker.ts';
-import { createWorkflowCommandRunner } from '../../src/temporal/workflow-command.runner.ts';
-import { createWorkflowCommandStore } from '../../src/temporal/workflow-command.store.ts';
+import type { AnchorStatus, AnchorType } from '../../src/identity/anchors/anchor.ts';
+import { createTemporalClient } from '../../src/platform/temporal/client.ts';
+import { createEntityStarter } from '../../src/platform/temporal/entity.client.ts';
+import { entityWorkflowId } from '../../src/platform/temporal/names.ts';
+import { createDeliveryWorker } from '../../src/platform/temporal/worker.ts';
+import { createWorkflowCommandRunner } from '../../src/platform/temporal/workflow-command.client.ts';
+import { createWorkflowCommandStore } from '../../src/platform/temporal/workflow-command.store.ts';
 import type { AnchorVerificationState } from '../../workflows/anchor-verification.ts';
-import { createTestTenant } from '../agents/agent-rooms.ts';
-import { createAnchorRooms } from '../anchors/anchor-rooms.ts';
+import { createTestTenant } from '../identity/agents/agent-rooms.ts';
+import { createAnchorRooms } from '../identity/anchors/anchor-rooms.ts';
 import { createTestDatabase } from '../setup/database.ts';
 import { workflowBundle } from '../setup/workflow-bundle.ts';
 import { eventually, installRuntimeOnce } from './delivery-engine.ts';

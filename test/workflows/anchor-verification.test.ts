@@ -1,6 +1,6 @@
 // anchorVerification against a real Temporal, a real Postgres, and domains on loopback: each way through the life of an anchor.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readAudit, readEvents } from '../agents/agent-rooms.ts';
+import { readAudit, readEvents } from '../identity/agents/agent-rooms.ts';
 import { type AnchorEngine, createAnchorEngine } from './anchor-engine.ts';
 import { eventually } from './delivery-engine.ts';
 

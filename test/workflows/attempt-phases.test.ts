@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createDeliveryRoutes } from '../../src/webhooks/deliveries/delivery.routes.ts';
-import { startTestServer, type TestServer, tokenFor } from '../http/test-server.ts';
+import { startTestServer, type TestServer, tokenFor } from '../platform/http/test-server.ts';
 import {
   AUTHORITY_FILE,
   type LocalReceiver,

@@ -3,16 +3,19 @@ import { randomUUID } from 'node:crypto';
 import { NativeConnection } from '@temporalio/worker';
 import { inject } from 'vitest';
 import { createChallengeExpiryActivities } from '../../activities/challenge-expiry.ts';
-import { createExpiryKeeper } from '../../src/challenges/expiry.keeper.ts';
-import { createExpiryService, type ExpiryService } from '../../src/challenges/expiry.service.ts';
-import { createExpiryStore } from '../../src/challenges/expiry.store.ts';
-import { createTemporalClient } from '../../src/temporal/client.ts';
-import { CHALLENGE_EXPIRY_WORKFLOW, challengeExpiryWorkflowId } from '../../src/temporal/names.ts';
-import { ensureNamespace } from '../../src/temporal/namespace.ts';
-import { createDeliveryWorker } from '../../src/temporal/worker.ts';
+import { createExpiryKeeper } from '../../src/authentication/challenges/challenge-expiry.client.ts';
+import {
+  createExpiryService,
+  type ExpiryService,
+} from '../../src/authentication/challenges/challenge-expiry.service.ts';
+import { createExpiryStore } from '../../src/authentication/challenges/challenge-expiry.store.ts';
+import { createTemporalClient } from '../../src/platform/temporal/client.ts';
+import { CHALLENGE_EXPIRY_WORKFLOW, challengeExpiryWorkflowId } from '../../src/platform/temporal/names.ts';
+import { ensureNamespace } from '../../src/platform/temporal/namespace.ts';
+import { createDeliveryWorker } from '../../src/platform/temporal/worker.ts';
 import type { challengeExpiry } from '../../workflows/challenge-expiry.ts';
-import { createRooms, createTestTenant } from '../agents/agent-rooms.ts';
-import { insertEnded } from '../challenges/ended-challenges.ts';
+import { insertEnded } from '../authentication/challenges/ended-challenges.ts';
+import { createRooms, createTestTenant } from '../identity/agents/agent-rooms.ts';
 import { createTestDatabase } from '../setup/database.ts';
 import { workflowBundle } from '../setup/workflow-bundle.ts';
 import { installRuntimeOnce } from './delivery-engine.ts';

@@ -1,10 +1,10 @@
 // challengeExpiry with everything real: one workflow a bucket whatever the number of processes and challenges, and what it does.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { challengeExpiryWorkflowId } from '../../src/temporal/names.ts';
+import { challengeExpiryWorkflowId } from '../../src/platform/temporal/names.ts';
 import type { ChallengeExpiryState } from '../../workflows/challenge-expiry.ts';
-import { createTestAgent } from '../agents/agent-rooms.ts';
-import { answer, ask } from '../challenges/answer.ts';
+import { answer, ask } from '../authentication/challenges/answer.ts';
+import { createTestAgent } from '../identity/agents/agent-rooms.ts';
 import { type ChallengeExpiryEngine, createChallengeExpiryEngine } from './challenge-expiry-engine.ts';
 import { eventually } from './delivery-engine.ts';
 

@@ -6,15 +6,15 @@ import {
   createDelegationExpiryActivities,
   type DelegationExpiryActivities,
 } from '../../activities/delegation-expiry.ts';
-import { createTemporalClient } from '../../src/temporal/client.ts';
-import { createEntityStarter } from '../../src/temporal/entity.starter.ts';
-import { entityWorkflowId } from '../../src/temporal/names.ts';
-import { createDeliveryWorker } from '../../src/temporal/worker.ts';
-import { createWorkflowCommandRunner } from '../../src/temporal/workflow-command.runner.ts';
-import { createWorkflowCommandStore } from '../../src/temporal/workflow-command.store.ts';
+import { createTemporalClient } from '../../src/platform/temporal/client.ts';
+import { createEntityStarter } from '../../src/platform/temporal/entity.client.ts';
+import { entityWorkflowId } from '../../src/platform/temporal/names.ts';
+import { createDeliveryWorker } from '../../src/platform/temporal/worker.ts';
+import { createWorkflowCommandRunner } from '../../src/platform/temporal/workflow-command.client.ts';
+import { createWorkflowCommandStore } from '../../src/platform/temporal/workflow-command.store.ts';
 import type { DelegationExpiryState, delegationExpiry } from '../../workflows/delegation-expiry.ts';
-import { createTestAgent, createTestTenant, readAudit, readEvents } from '../agents/agent-rooms.ts';
-import { createDelegationRooms } from '../delegations/delegation-rooms.ts';
+import { createDelegationRooms } from '../authentication/delegations/delegation-rooms.ts';
+import { createTestAgent, createTestTenant, readAudit, readEvents } from '../identity/agents/agent-rooms.ts';
 import { createTestDatabase } from '../setup/database.ts';
 import { workflowBundle } from '../setup/workflow-bundle.ts';
 import { eventually, installRuntimeOnce } from './delivery-engine.ts';

@@ -1,7 +1,10 @@
 // A delegation of a year in a minute: when the workflow is about to wait, the database's clock, which decides, jumps by as much as that, and
 // the workflow is told to look.
 import { afterEach, expect, it } from 'vitest';
-import type { DelegationName, DelegationStanding } from '../../src/delegations/delegation-expiry.service.ts';
+import type {
+  DelegationName,
+  DelegationStanding,
+} from '../../src/authentication/delegations/delegation-expiry.service.ts';
 import { createDelegationEngine, type DelegationEngine } from './delegation-engine.ts';
 import { eventually } from './delivery-engine.ts';
 import { advanceClock, readClock } from './virtual-clock.ts';

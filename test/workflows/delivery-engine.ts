@@ -9,32 +9,32 @@ import { createBulkRecoveryActivities } from '../../activities/bulk-recovery.ts'
 import { createEndpointRecoveryActivities } from '../../activities/endpoint-recovery.ts';
 import { createWebhookDeliveryActivities } from '../../activities/webhook-delivery.ts';
 import { createWebhookSecretRotationActivities } from '../../activities/webhook-secret-rotation.ts';
-import type { RequestContext } from '../../src/context.ts';
-import { createTemporalClient } from '../../src/temporal/client.ts';
-import { createEntityStarter } from '../../src/temporal/entity.starter.ts';
+import type { RequestContext } from '../../src/platform/context.ts';
+import { createOutboxListener } from '../../src/platform/database/listener.client.ts';
+import { createOutboxNotifier } from '../../src/platform/database/notifier.client.ts';
+import { createGuardedAgent } from '../../src/platform/egress/guarded-agent.client.ts';
+import { createTemporalClient } from '../../src/platform/temporal/client.ts';
+import { createEntityStarter } from '../../src/platform/temporal/entity.client.ts';
 import {
   deliveryWorkflowId,
   type EntityWorkflow,
   entityWorkflowId,
   type TaskQueues,
-} from '../../src/temporal/names.ts';
-import { createDeliveryWorker, installTemporalRuntime } from '../../src/temporal/worker.ts';
-import type { WorkerVersion } from '../../src/temporal/worker-version.ts';
-import { createWorkflowCommandRunner } from '../../src/temporal/workflow-command.runner.ts';
-import { createWorkflowCommandStore } from '../../src/temporal/workflow-command.store.ts';
-import { createAttemptMonitor } from '../../src/webhooks/deliveries/attempt.monitor.ts';
+} from '../../src/platform/temporal/names.ts';
+import { createDeliveryWorker, installTemporalRuntime } from '../../src/platform/temporal/worker.ts';
+import type { WorkerVersion } from '../../src/platform/temporal/worker-version.ts';
+import { createWorkflowCommandRunner } from '../../src/platform/temporal/workflow-command.client.ts';
+import { createWorkflowCommandStore } from '../../src/platform/temporal/workflow-command.store.ts';
 import { createAttemptService } from '../../src/webhooks/deliveries/attempt.service.ts';
 import { type AttemptStore, createAttemptStore } from '../../src/webhooks/deliveries/attempt.store.ts';
+import { createAttemptMonitor } from '../../src/webhooks/deliveries/attempt-monitor.service.ts';
 import { createAttemptRecordService } from '../../src/webhooks/deliveries/attempt-record.service.ts';
-import { createDeliverySender } from '../../src/webhooks/deliveries/delivery.sender.ts';
-import { createGuardedAgent } from '../../src/webhooks/egress/guarded.agent.ts';
-import type { LaneService } from '../../src/webhooks/lanes/lane.service.ts';
-import { createLaneOccupancy } from '../../src/webhooks/lanes/lane-occupancy.ts';
-import { LANE_RECOVERY, type LaneRecovery } from '../../src/webhooks/lanes/lane-recovery.ts';
-import { createDeliveryStarter } from '../../src/webhooks/relay/delivery.starter.ts';
+import { createDeliverySender } from '../../src/webhooks/deliveries/delivery.client.ts';
+import type { LaneService } from '../../src/webhooks/endpoints/endpoint.service.ts';
+import { createLaneOccupancy } from '../../src/webhooks/endpoints/endpoint-occupancy.ts';
+import { LANE_RECOVERY, type LaneRecovery } from '../../src/webhooks/endpoints/recovery-settings.ts';
+import { createDeliveryStarter } from '../../src/webhooks/relay/delivery-workflow.client.ts';
 import { createFirstAttemptService } from '../../src/webhooks/relay/first-attempt.service.ts';
-import { createOutboxListener } from '../../src/webhooks/relay/outbox.listener.ts';
-import { createOutboxNotifier } from '../../src/webhooks/relay/outbox.notifier.ts';
 import {
   createRelayService,
   RELAY_SETTINGS,

@@ -1,31 +1,31 @@
 // The services that the delivery engine of the tests is made of.
 
+import { composeRecoveries } from '../../src/app/wiring/compose-recoveries.ts';
 import { createAuditService } from '../../src/audit/audit.service.ts';
 import { createAuditStore } from '../../src/audit/audit.store.ts';
-import { composeRecoveries } from '../../src/compose-recoveries.ts';
-import { masterKeys } from '../../src/config-values.ts';
-import type { RequestContext } from '../../src/context.ts';
-import type { Database } from '../../src/database/database.ts';
 import { createEventService } from '../../src/events/event.service.ts';
 import { createEventStore } from '../../src/events/event.store.ts';
-import { createWorkflowCommandService } from '../../src/temporal/workflow-command.service.ts';
-import { createWorkflowCommandStore } from '../../src/temporal/workflow-command.store.ts';
-import { createDeliveryRecordStore } from '../../src/webhooks/deliveries/delivery.records.store.ts';
+import { masterKeys } from '../../src/platform/config-values.ts';
+import type { RequestContext } from '../../src/platform/context.ts';
+import type { Database } from '../../src/platform/database/database.ts';
+import { parseNetworks } from '../../src/platform/egress/address-rules.ts';
+import { createWorkflowCommandService } from '../../src/platform/temporal/workflow-command.service.ts';
+import { createWorkflowCommandStore } from '../../src/platform/temporal/workflow-command.store.ts';
 import { createDeliveryService } from '../../src/webhooks/deliveries/delivery.service.ts';
-import { parseNetworks } from '../../src/webhooks/egress/address-rules.ts';
-import { createHostHoldService } from '../../src/webhooks/lanes/host-hold.service.ts';
-import { createHostHoldStore } from '../../src/webhooks/lanes/host-hold.store.ts';
-import { createLaneService } from '../../src/webhooks/lanes/lane.service.ts';
-import { createLaneStore } from '../../src/webhooks/lanes/lane.store.ts';
-import { createLaneHealthStore } from '../../src/webhooks/lanes/lane-health.store.ts';
-import type { LaneRecovery } from '../../src/webhooks/lanes/lane-recovery.ts';
-import { createRecoveryService } from '../../src/webhooks/lanes/recovery.service.ts';
-import { createRecoveryStore } from '../../src/webhooks/lanes/recovery.store.ts';
+import { createDeliveryRecordStore } from '../../src/webhooks/deliveries/delivery-record.store.ts';
+import { createLaneService } from '../../src/webhooks/endpoints/endpoint.service.ts';
+import { createLaneStore } from '../../src/webhooks/endpoints/endpoint.store.ts';
+import { createLaneHealthStore } from '../../src/webhooks/endpoints/endpoint-health.store.ts';
+import { createRecoveryService } from '../../src/webhooks/endpoints/endpoint-recovery.service.ts';
+import { createRecoveryStore } from '../../src/webhooks/endpoints/endpoint-recovery.store.ts';
+import { createHostHoldService } from '../../src/webhooks/endpoints/host-hold.service.ts';
+import { createHostHoldStore } from '../../src/webhooks/endpoints/host-hold.store.ts';
+import type { LaneRecovery } from '../../src/webhooks/endpoints/recovery-settings.ts';
 import { createSigningSecretService } from '../../src/webhooks/subscriptions/signing-secret.service.ts';
 import { createSigningSecretStore } from '../../src/webhooks/subscriptions/signing-secret.store.ts';
-import { createSubscriptionSealing } from '../../src/webhooks/subscriptions/subscription.sealing.ts';
 import { createSubscriptionService } from '../../src/webhooks/subscriptions/subscription.service.ts';
 import { createSubscriptionStore } from '../../src/webhooks/subscriptions/subscription.store.ts';
+import { createSubscriptionSealing } from '../../src/webhooks/subscriptions/subscription-sealing.service.ts';
 
 /** What everything of the engine is sealed with, as a command of its database needs it. */
 export const MASTER_KEY = Buffer.alloc(32, 1).toString('base64');

@@ -3,8 +3,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createDeliveryRoutes } from '../../src/webhooks/deliveries/delivery.routes.ts';
-import { startTestServer, type TestServer, tokenFor } from '../http/test-server.ts';
-import { watchClientSockets } from '../webhooks/egress/client-sockets.ts';
+import { watchClientSockets } from '../platform/egress/client-sockets.ts';
+import { startTestServer, type TestServer, tokenFor } from '../platform/http/test-server.ts';
 import {
   AUTHORITY_FILE,
   type LocalReceiver,

@@ -7,18 +7,18 @@ import {
   createIssuerKeyRotationActivities,
   type IssuerKeyRotationActivities,
 } from '../../activities/issuer-key-rotation.ts';
-import { newId } from '../../src/database/ids.ts';
-import type { IssuerStanding } from '../../src/issuer/issuer-rotation.service.ts';
-import { createTemporalClient } from '../../src/temporal/client.ts';
-import { createEntityStarter, type EntityStarter } from '../../src/temporal/entity.starter.ts';
-import { ENTITY_CHANGED, entityWorkflowId } from '../../src/temporal/names.ts';
-import { createDeliveryWorker } from '../../src/temporal/worker.ts';
-import { createWorkflowCommandRunner } from '../../src/temporal/workflow-command.runner.ts';
-import { createWorkflowCommandStore } from '../../src/temporal/workflow-command.store.ts';
+import type { IssuerStanding } from '../../src/authentication/issuer/issuer-rotation.service.ts';
+import { newId } from '../../src/platform/database/ids.ts';
+import { createTemporalClient } from '../../src/platform/temporal/client.ts';
+import { createEntityStarter, type EntityStarter } from '../../src/platform/temporal/entity.client.ts';
+import { ENTITY_CHANGED, entityWorkflowId } from '../../src/platform/temporal/names.ts';
+import { createDeliveryWorker } from '../../src/platform/temporal/worker.ts';
+import { createWorkflowCommandRunner } from '../../src/platform/temporal/workflow-command.client.ts';
+import { createWorkflowCommandStore } from '../../src/platform/temporal/workflow-command.store.ts';
 import type { IssuerKeysState } from '../../workflows/issuer-key-rotation.ts';
+import { createAccounts, provisionTenant, requestTo } from '../authentication/tokens/accounts.ts';
 import { createTestDatabase } from '../setup/database.ts';
 import { workflowBundle } from '../setup/workflow-bundle.ts';
-import { createAccounts, provisionTenant, requestTo } from '../tokens/accounts.ts';
 import { eventually, installRuntimeOnce } from './delivery-engine.ts';
 import { advanceClock, installVirtualClock } from './virtual-clock.ts';
 

@@ -2,8 +2,8 @@
 // through every day of it.
 import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { RequestContext } from '../../src/context.ts';
-import { readAudit } from '../agents/agent-rooms.ts';
+import type { RequestContext } from '../../src/platform/context.ts';
+import { readAudit } from '../identity/agents/agent-rooms.ts';
 import { eventually } from './delivery-engine.ts';
 import { createIssuerKeyEngine, type IssuerKeyEngine } from './issuer-key-engine.ts';
 import { readClock } from './virtual-clock.ts';

@@ -1,8 +1,8 @@
 // issuerKeyRotation against a real Temporal and a real Postgres, whose clock a test can move: each step, what operators do, and each part
 // away for a while.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RequestContext } from '../../src/context.ts';
-import { readAudit } from '../agents/agent-rooms.ts';
+import type { RequestContext } from '../../src/platform/context.ts';
+import { readAudit } from '../identity/agents/agent-rooms.ts';
 import { eventually } from './delivery-engine.ts';
 import { createIssuerKeyEngine, type IssuerKeyEngine } from './issuer-key-engine.ts';
 

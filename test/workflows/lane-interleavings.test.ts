@@ -2,8 +2,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ServiceError } from '../../src/errors/service-error.ts';
-import type { HoldLength } from '../../src/webhooks/lanes/host-hold.ts';
+import { ServiceError } from '../../src/platform/errors/service-error.ts';
+import type { HoldLength } from '../../src/webhooks/endpoints/host-hold.ts';
 import { eventually } from './delivery-engine.ts';
 import { createEndpointEngine, type EndpointEngine } from './endpoint-engine.ts';
 

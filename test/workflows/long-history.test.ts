@@ -2,11 +2,11 @@
 import { randomUUID } from 'node:crypto';
 import { NativeConnection } from '@temporalio/worker';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { createTemporalClient } from '../../src/temporal/client.ts';
-import { deliveryWorkflowId } from '../../src/temporal/names.ts';
-import { createDeliveryWorker, installTemporalRuntime } from '../../src/temporal/worker.ts';
+import { createTemporalClient } from '../../src/platform/temporal/client.ts';
+import { deliveryWorkflowId } from '../../src/platform/temporal/names.ts';
+import { createDeliveryWorker, installTemporalRuntime } from '../../src/platform/temporal/worker.ts';
 import type { AttemptRequest, SendResult } from '../../src/webhooks/deliveries/attempt.ts';
-import { createDeliveryStarter } from '../../src/webhooks/relay/delivery.starter.ts';
+import { createDeliveryStarter } from '../../src/webhooks/relay/delivery-workflow.client.ts';
 import { workflowBundle } from '../setup/workflow-bundle.ts';
 
 /** Attempts until the delivery is accepted: more than fit into one history. */

@@ -3,8 +3,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { ServiceError } from '../../src/errors/service-error.ts';
-import { newKeyPair } from '../keys/rotation-case.ts';
+import { ServiceError } from '../../src/platform/errors/service-error.ts';
+import { newKeyPair } from '../identity/keys/rotation-case.ts';
 import { eventually } from './delivery-engine.ts';
 import { createKeyRotationEngine, type KeyRotationEngine } from './key-rotation-engine.ts';
 

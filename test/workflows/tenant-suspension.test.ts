@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createTenantContext } from '../events/fixture.ts';
-import { createOperatorRooms, type OperatorRooms } from '../operators/operator-rooms.ts';
+import { createOperatorRooms, type OperatorRooms } from '../operations/operators/operator-rooms.ts';
 import { eventually } from './delivery-engine.ts';
 import { createEndpointEngine, type EndpointEngine } from './endpoint-engine.ts';
 

@@ -1,9 +1,9 @@
 // Rotations that take months, in virtual time: what is warned of, moved and canceled meanwhile, and the histories that this makes.
 import { Worker } from '@temporalio/worker';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createTestAgent, readAudit, readEvents } from '../agents/agent-rooms.ts';
-import { answer, ask } from '../challenges/answer.ts';
-import { newKeyPair } from '../keys/rotation-case.ts';
+import { answer, ask } from '../authentication/challenges/answer.ts';
+import { createTestAgent, readAudit, readEvents } from '../identity/agents/agent-rooms.ts';
+import { newKeyPair } from '../identity/keys/rotation-case.ts';
 import { workflowBundle } from '../setup/workflow-bundle.ts';
 import { eventually } from './delivery-engine.ts';
 import { createMonthsEngine, DAY, type MonthsEngine } from './virtual-months.ts';

@@ -1,7 +1,8 @@
 // Key rotations on a clock of their own: months pass when a test says so. A wait of the workflow is cut to nothing, and the database's
 // clock, which decides everything, jumps by as much, but never past the day that the test has named.
-import type { Database } from '../../src/database/database.ts';
-import type { KeyStanding } from '../../src/keys/rotation-steps.service.ts';
+
+import type { KeyStanding } from '../../src/identity/keys/rotation-steps.service.ts';
+import type { Database } from '../../src/platform/database/database.ts';
 import { eventually } from './delivery-engine.ts';
 import { createKeyRotationEngine, type KeyRotationEngine } from './key-rotation-engine.ts';
 import { advanceClock, installVirtualClock, readClock } from './virtual-clock.ts';

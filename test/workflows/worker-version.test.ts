@@ -2,11 +2,11 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished, vi } from 'vitest';
-import { createProgram } from '../../src/command-line.ts';
-import { TASK_QUEUES, WORKER_DEPLOYMENT } from '../../src/temporal/names.ts';
-import { ensureNamespace } from '../../src/temporal/namespace.ts';
-import { createDeliveryWorker } from '../../src/temporal/worker.ts';
-import { createWorkerVersions } from '../../src/temporal/worker-version.ts';
+import { createProgram } from '../../src/app/command-line.ts';
+import { TASK_QUEUES, WORKER_DEPLOYMENT } from '../../src/platform/temporal/names.ts';
+import { ensureNamespace } from '../../src/platform/temporal/namespace.ts';
+import { createDeliveryWorker } from '../../src/platform/temporal/worker.ts';
+import { createWorkerVersions } from '../../src/platform/temporal/worker-version.ts';
 import type { SecretRotationState } from '../../workflows/webhook-secret-rotation.ts';
 import { workflowBundle } from '../setup/workflow-bundle.ts';
 import { createEngine, type DeliveryEngine, eventually } from './delivery-engine.ts';

@@ -1,6 +1,6 @@
 // Reads the accounts of deliveries for their tenant. It must never count.
-import type { RequestContext } from '../../context.ts';
-import type { Database } from '../../database/database.ts';
+import type { RequestContext } from '../../platform/context.ts';
+import type { Database } from '../../platform/database/database.ts';
 import type { AccountStore } from './account.store.ts';
 import type { DeliveryAccount } from './account.ts';
 

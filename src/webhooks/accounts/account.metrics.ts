@@ -1,6 +1,6 @@
 // The accounts of deliveries as metrics of a worker: sums without tenants, whose number has no bound; the log names them.
 import type { Registry } from 'prom-client';
-import { createGauges } from '../../metrics/gauges.ts';
+import { createGauges } from '../../platform/metrics/gauges.ts';
 import type { Standing } from './account.store.ts';
 
 /**

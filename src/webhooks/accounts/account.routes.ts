@@ -1,6 +1,6 @@
 // The route of the daily accounts of deliveries. It must never count: it shows what was counted last.
 import { z } from 'zod';
-import { defineRoute, type Route } from '../../http/route.ts';
+import { defineRoute, type Route } from '../../platform/http/route.ts';
 import type { AccountReadingService } from './account-reading.service.ts';
 
 const day = z.iso.date();

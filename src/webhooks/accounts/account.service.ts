@@ -1,6 +1,6 @@
 // Counts the accounts of deliveries, and says aloud which do not add up. It must never change a delivery.
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Database } from '../../database/database.ts';
+import type { Database } from '../../platform/database/database.ts';
 import type { AccountStore } from './account.store.ts';
 import { addNumbers, type TenantNumbers, type WrongAccount } from './account.ts';
 

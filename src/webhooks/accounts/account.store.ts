@@ -1,5 +1,5 @@
 // SQL of the accounts. What was accepted is read from the events, what became of it from the deliveries: never one from the other.
-import type { Queryable } from '../../database/transaction.ts';
+import type { Queryable } from '../../platform/database/transaction.ts';
 import type { DeliveryAccount, TenantNumbers, WrongAccount } from './account.ts';
 
 // Events and their deliveries have ids of the same millisecond and one commit, so that a span of time read in one snapshot adds up, whatever

@@ -1,13 +1,13 @@
 // Records attempts and decides, under the delivery's lock, what follows. Safe to repeat: an attempt counts once, and a 2xx wins.
 import type { AuditService } from '../../audit/audit.service.ts';
 import { serviceContext } from '../../audit/audit.ts';
-import type { Tenant } from '../../context.ts';
-import { createCoalescer } from '../../database/coalescer.ts';
-import type { Database } from '../../database/database.ts';
-import { newId } from '../../database/ids.ts';
-import type { Unit } from '../../database/transaction.ts';
 import type { EmittedEvent } from '../../events/event.ts';
-import type { LaneService } from '../lanes/lane.service.ts';
+import type { Tenant } from '../../platform/context.ts';
+import { createCoalescer } from '../../platform/database/coalescer.ts';
+import type { Database } from '../../platform/database/database.ts';
+import { newId } from '../../platform/database/ids.ts';
+import type { Unit } from '../../platform/database/transaction.ts';
+import type { LaneService } from '../endpoints/endpoint.service.ts';
 import type { AttemptMetrics } from './attempt.metrics.ts';
 import {
   type AttemptStore,

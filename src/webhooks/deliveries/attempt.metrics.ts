@@ -1,8 +1,8 @@
 // What attempts and deliveries show in a worker's metrics. A label is an outcome or a class of errors, never whose attempt it was.
 import { Counter, Histogram, type Registry } from 'prom-client';
+import type { ErrorClass, Outcome } from '../../platform/egress/outcome.ts';
 import type { AttemptReport, FinalStatus } from './attempt.ts';
-import type { AttemptPhases, AttemptResult } from './delivery.sender.ts';
-import type { ErrorClass, Outcome } from './outcome.ts';
+import type { AttemptPhases, AttemptResult } from './delivery.client.ts';
 
 /** Seconds: from what a busy machine does at once to the end of the retry schedule. */
 const LATENCIES = [

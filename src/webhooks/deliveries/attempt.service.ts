@@ -1,17 +1,17 @@
 // Makes an attempt and has it recorded. Postgres decides each time whether there is one to make; a POST that was made is never made
 // again because its record failed.
-import { createCoalescer } from '../../database/coalescer.ts';
-import type { Database } from '../../database/database.ts';
-import { newId } from '../../database/ids.ts';
-import type { LaneOccupancy } from '../lanes/lane-occupancy.ts';
-import { isSlow } from '../lanes/lane-speed.ts';
-import type { SubscriptionSealing } from '../subscriptions/subscription.sealing.ts';
+import { createCoalescer } from '../../platform/database/coalescer.ts';
+import type { Database } from '../../platform/database/database.ts';
+import { newId } from '../../platform/database/ids.ts';
+import type { LaneOccupancy } from '../endpoints/endpoint-occupancy.ts';
+import { isSlow } from '../endpoints/endpoint-speed.ts';
+import type { SubscriptionSealing } from '../subscriptions/subscription-sealing.service.ts';
 import type { AttemptMetrics } from './attempt.metrics.ts';
-import type { AttemptMonitor } from './attempt.monitor.ts';
 import type { AttemptStore, LoadedDelivery } from './attempt.store.ts';
 import type { AttemptReport, AttemptRequest, SendResult, Step } from './attempt.ts';
+import type { AttemptMonitor } from './attempt-monitor.service.ts';
 import { type AttemptRecordService, stepOfStatus } from './attempt-record.service.ts';
-import type { AttemptResult, DeliverySender } from './delivery.sender.ts';
+import type { AttemptResult, DeliverySender } from './delivery.client.ts';
 
 /** `workflow`: a workflow asks, not a relay. `signal` ends the attempt when its process must stop. */
 export type AttemptOptions = { readonly signal?: AbortSignal | undefined; readonly workflow: boolean };

@@ -1,8 +1,8 @@
 // All SQL of attempts: what a send must know, the record of what it did, and waiting for a lane.
 // Rows are always locked in this order: attempt, subscription, lane, delivery. Whoever takes them otherwise can deadlock.
 // A POST is known by its delivery, generation and start; its number is decided when it is recorded.
-import type { Queryable, Unit } from '../../database/transaction.ts';
-import { ServiceError } from '../../errors/service-error.ts';
+import type { Queryable, Unit } from '../../platform/database/transaction.ts';
+import { ServiceError } from '../../platform/errors/service-error.ts';
 import type { AttemptReport } from './attempt.ts';
 import { outcomeCode } from './attempt.ts';
 

@@ -1,7 +1,8 @@
 // What crosses between a delivery's workflow and its attempts. Pure types: ids, outcomes, times and codes, never a URL's path, a body,
 // a secret or a text that a receiver chose.
-import type { AttemptPhases } from './delivery.sender.ts';
-import type { Outcome } from './outcome.ts';
+
+import type { Outcome } from '../../platform/egress/outcome.ts';
+import type { AttemptPhases } from './delivery.client.ts';
 
 /** Which attempt to make. `n` is the workflow's count; the row decides when a newer attempt has taken the number. */
 export type AttemptRequest = {

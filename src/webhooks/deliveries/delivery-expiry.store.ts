@@ -1,5 +1,5 @@
 // SQL of deliveries that have become too old: their end, and what is left of them where no partition can be dropped.
-import type { Queryable } from '../../database/transaction.ts';
+import type { Queryable } from '../../platform/database/transaction.ts';
 
 /** What a delivery that was ended for its age has as its last error. */
 const EXPIRED = 'expired';

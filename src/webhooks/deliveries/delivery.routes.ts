@@ -1,5 +1,5 @@
 // The routes of deliveries: the same below a subscription and across all of them. They must never decide anything.
-import { defineRoute, type Route } from '../../http/route.ts';
+import { defineRoute, type Route } from '../../platform/http/route.ts';
 import { noFields, subscriptionParams } from '../subscriptions/subscription.schemas.ts';
 import {
   deliveryDetailsSchema,

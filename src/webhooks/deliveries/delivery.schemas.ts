@@ -1,6 +1,6 @@
 // The shapes of deliveries in requests and answers.
 import { z } from 'zod';
-import { moment, pageParameters } from '../../http/field-schemas.ts';
+import { moment, pageParameters } from '../../platform/http/field-schemas.ts';
 import {
   DELIVERY_STATUSES,
   type DeliveryDetails,

@@ -2,15 +2,15 @@
 
 import type { AuditService } from '../../audit/audit.service.ts';
 import { type AuditContext, serviceContext } from '../../audit/audit.ts';
-import type { RequestContext } from '../../context.ts';
-import type { Database } from '../../database/database.ts';
-import { newId } from '../../database/ids.ts';
-import type { Page, PageRequest } from '../../database/page.ts';
-import type { Queryable, Transaction, Unit } from '../../database/transaction.ts';
-import { ServiceError } from '../../errors/service-error.ts';
-import type { LaneService } from '../lanes/lane.service.ts';
-import type { DeliveryRecordStore, DeliveryScope } from './delivery.records.store.ts';
+import type { RequestContext } from '../../platform/context.ts';
+import type { Database } from '../../platform/database/database.ts';
+import { newId } from '../../platform/database/ids.ts';
+import type { Page, PageRequest } from '../../platform/database/page.ts';
+import type { Queryable, Transaction, Unit } from '../../platform/database/transaction.ts';
+import { ServiceError } from '../../platform/errors/service-error.ts';
+import type { LaneService } from '../endpoints/endpoint.service.ts';
 import type { DeliveryDetails, DeliveryFilters, DeliveryRecord } from './delivery.ts';
+import type { DeliveryRecordStore, DeliveryScope } from './delivery-record.store.ts';
 
 /** Whoever acts: a request, or an operator. */
 type Actor = AuditContext & { readonly transaction?: Transaction | undefined };

@@ -2,7 +2,7 @@
 // Pure. Nothing here may hold a receiver's URL or a secret.
 
 import type { JsonObject } from '../../events/event.ts';
-import { deliveryWorkflowId, workflowUrl } from '../../temporal/names.ts';
+import { deliveryWorkflowId, workflowUrl } from '../../platform/temporal/names.ts';
 
 /** Shown statuses: `held` is an untried delivery of a closed lane, `canceled` also one whose subscription is gone. */
 export const DELIVERY_STATUSES = ['pending', 'retrying', 'held', 'delivered', 'failed', 'canceled'] as const;

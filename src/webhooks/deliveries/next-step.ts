@@ -1,5 +1,5 @@
 // What follows an attempt, decided from its outcome alone. Pure: the clock stays in the database, the random number comes in.
-import type { Outcome } from './outcome.ts';
+import type { Outcome } from '../../platform/egress/outcome.ts';
 import { nextDelay, type RetryPolicy } from './retry-schedule.ts';
 
 /** Why a delivery has failed for good. */

@@ -1,5 +1,5 @@
 // Replays of many deliveries as other rooms use them. It must never make an attempt: it leaves that to the relay and the workflows.
-import type { Queryable, Unit } from '../../database/transaction.ts';
+import type { Queryable, Unit } from '../../platform/database/transaction.ts';
 import type { ReplayRange, ReplayStore } from './replay.store.ts';
 
 export { REPLAYABLE, type ReplayableStatus, type ReplayRange } from './replay.store.ts';

@@ -1,6 +1,6 @@
 // The SQL by which many ended deliveries begin anew. Each replay is a generation of its own, as that of one delivery by hand is.
-import { newId } from '../../database/ids.ts';
-import type { Queryable } from '../../database/transaction.ts';
+import { newId } from '../../platform/database/ids.ts';
+import type { Queryable } from '../../platform/database/transaction.ts';
 
 /** Statuses that can be replayed in bulk. */
 export const REPLAYABLE = ['failed', 'canceled', 'delivered'] as const;

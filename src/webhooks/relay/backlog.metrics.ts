@@ -1,6 +1,6 @@
 // What waits between acceptance and an attempt, as a worker's metrics: sums over all tenants, the same in each worker.
 import type { Registry } from 'prom-client';
-import { createGauges } from '../../metrics/gauges.ts';
+import { createGauges } from '../../platform/metrics/gauges.ts';
 import {
   LANE_STATES,
   type LaneCount,

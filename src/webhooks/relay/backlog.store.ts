@@ -1,5 +1,5 @@
 // What waits to be handed over, across all tenants: for metrics only. It must change nothing and lock nothing.
-import type { Queryable } from '../../database/transaction.ts';
+import type { Queryable } from '../../platform/database/transaction.ts';
 
 /** Open lanes with work that one look covers, about a second's, and late deliveries that are counted. */
 const MOST_LANES = 50_000;

@@ -1,5 +1,5 @@
 // SQL that holds deliveries against what moves them. It reads only, a page at a time, so that it may run beside any load.
-import type { Queryable } from '../../database/transaction.ts';
+import type { Queryable } from '../../platform/database/transaction.ts';
 
 /** An unfinished delivery whose workflow of this generation was started. */
 export type StartedDelivery = {

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { AttemptService } from '../deliveries/attempt.service.ts';
 import type { LastAttempt, Step } from '../deliveries/attempt.ts';
 import type { AttemptRecordService } from '../deliveries/attempt-record.service.ts';
-import { isSlow } from '../lanes/lane-speed.ts';
+import { isSlow } from '../endpoints/endpoint-speed.ts';
 import type { Work } from './relay.store.ts';
 
 /** `done`: nothing is left to do. `release`: not now, the row waits. Otherwise a workflow goes on after `waiting`. */

@@ -1,12 +1,12 @@
 // Hands one claimed row over to Temporal, then has the row deleted. A row goes only after the hand-over was acknowledged, so a crash
 // anywhere means that it is handed over again, and every hand-over is safe to repeat.
-import type { Database } from '../../database/database.ts';
-import { newId } from '../../database/ids.ts';
-import { DELIVERY_WORKFLOW, deliveryWorkflowId } from '../../temporal/names.ts';
-import { NO_TRACING, type Tracing } from '../../tracing/tracing.ts';
-import type { AttemptMonitor } from '../deliveries/attempt.monitor.ts';
+import type { Database } from '../../platform/database/database.ts';
+import { newId } from '../../platform/database/ids.ts';
+import { DELIVERY_WORKFLOW, deliveryWorkflowId } from '../../platform/temporal/names.ts';
+import { NO_TRACING, type Tracing } from '../../platform/tracing/tracing.ts';
 import type { LastAttempt, Step } from '../deliveries/attempt.ts';
-import type { DeliveryStarter } from './delivery.starter.ts';
+import type { AttemptMonitor } from '../deliveries/attempt-monitor.service.ts';
+import type { DeliveryStarter } from './delivery-workflow.client.ts';
 import type { FirstAttemptService } from './first-attempt.service.ts';
 import { createPause } from './pause.ts';
 import type { RelayStore, Work } from './relay.store.ts';

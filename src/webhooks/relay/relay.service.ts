@@ -1,19 +1,19 @@
 // Hands accepted work over to workflows: claims it fairly, as far as there are free slots, and starts or signals. It must never hold
 // anything in memory that the outbox does not hold as well.
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Database } from '../../database/database.ts';
-import { newId } from '../../database/ids.ts';
-import type { Tracing } from '../../tracing/tracing.ts';
-import type { AttemptMonitor } from '../deliveries/attempt.monitor.ts';
-import type { LaneService } from '../lanes/lane.service.ts';
-import type { LaneOccupancy } from '../lanes/lane-occupancy.ts';
-import { createLaneSpeeds, localAttemptsOf, paceOf } from '../lanes/lane-speed.ts';
+import type { Database } from '../../platform/database/database.ts';
+import { newId } from '../../platform/database/ids.ts';
+import type { Tracing } from '../../platform/tracing/tracing.ts';
+import type { AttemptMonitor } from '../deliveries/attempt-monitor.service.ts';
+import type { LaneService } from '../endpoints/endpoint.service.ts';
+import type { LaneOccupancy } from '../endpoints/endpoint-occupancy.ts';
+import { createLaneSpeeds, localAttemptsOf, paceOf } from '../endpoints/endpoint-speed.ts';
 import { allocate, START_OF_ROTATION } from './allocation.ts';
-import type { DeliveryStarter } from './delivery.starter.ts';
+import type { DeliveryStarter } from './delivery-workflow.client.ts';
 import type { FirstAttemptService } from './first-attempt.service.ts';
 import { createHandOver } from './hand-over.service.ts';
 import type { ReadyLane, RelayIdentity, RelayStore, Work } from './relay.store.ts';
-import { createSettlement } from './settlement.batcher.ts';
+import { createSettlement } from './settlement.service.ts';
 import { createSlots, type SlotLimits, type SlotRoom } from './slots.ts';
 
 /** Times in milliseconds, counts a process. */

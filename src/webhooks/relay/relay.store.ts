@@ -1,6 +1,6 @@
 // All SQL of the relay: its own sign of life, claims, hand-overs. The database's clock decides who is alive.
 // Rows that several relays may want are taken with SKIP LOCKED, so that no two of them ever wait for each other.
-import type { Queryable } from '../../database/transaction.ts';
+import type { Queryable } from '../../platform/database/transaction.ts';
 import type { StoredStatus } from '../deliveries/attempt.store.ts';
 
 /** A relay whose last beat is older than this is dead: what it claimed belongs to nobody. */

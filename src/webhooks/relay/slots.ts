@@ -1,5 +1,5 @@
 // What this relay has handed over and what has not been attempted yet. Pure: time comes in as milliseconds of any steady clock.
-import { createLaneOccupancy, type LaneOccupancy } from '../lanes/lane-occupancy.ts';
+import { createLaneOccupancy, type LaneOccupancy } from '../endpoints/endpoint-occupancy.ts';
 import type { LaneRoom } from './allocation.ts';
 import { type Pace, type Room, without } from './slot-room.ts';
 

@@ -1,10 +1,10 @@
 // Finds deliveries that nothing is going to move any more, and moves them. It must change nothing that is in order, so that it can run
 // each minute and by hand.
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Database } from '../../database/database.ts';
-import { newId } from '../../database/ids.ts';
-import { ensurePartitions } from '../../database/partitions.ts';
-import type { DeliveryStarter } from './delivery.starter.ts';
+import type { Database } from '../../platform/database/database.ts';
+import { newId } from '../../platform/database/ids.ts';
+import { ensurePartitions } from '../../platform/database/partitions.ts';
+import type { DeliveryStarter } from './delivery-workflow.client.ts';
 import type { RelayStore } from './relay.store.ts';
 import type { OverdueDelivery, SweepStore } from './sweep.store.ts';
 

@@ -1,6 +1,6 @@
 // All SQL of the sweep: what ought to have happened and has not. Every change is conditional, so that it may run at any moment.
-import type { Database } from '../../database/database.ts';
-import type { Queryable } from '../../database/transaction.ts';
+import type { Database } from '../../platform/database/database.ts';
+import type { Queryable } from '../../platform/database/transaction.ts';
 
 /** Any constant: the advisory lock of whoever sweeps. */
 const LOCK = 5_402_117;

@@ -1,6 +1,6 @@
 // The routes of signing secrets. They must never decide anything, and show a secret only where it was just generated.
 import { z } from 'zod';
-import { defineRoute, type Route } from '../../http/route.ts';
+import { defineRoute, type Route } from '../../platform/http/route.ts';
 import type { SigningSecretService } from './signing-secret.service.ts';
 import { OVERLAP } from './signing-secret.ts';
 import { signingSecret, subscriptionParams } from './subscription.schemas.ts';

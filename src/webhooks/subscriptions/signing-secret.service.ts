@@ -3,19 +3,19 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { AuditContext, AuditService } from '../../audit/audit.service.ts';
 import { serviceContext } from '../../audit/audit.ts';
-import type { RequestContext } from '../../context.ts';
-import { hashSecret, newSecret } from '../../crypto/opaque-secret.node.ts';
-import type { Database } from '../../database/database.ts';
-import { newId } from '../../database/ids.ts';
-import type { Queryable, Transaction, Unit } from '../../database/transaction.ts';
-import { invalidField, ServiceError } from '../../errors/service-error.ts';
 import type { EventService } from '../../events/event.service.ts';
-import type { WorkflowCommandService } from '../../temporal/workflow-command.service.ts';
+import type { RequestContext } from '../../platform/context.ts';
+import { hashSecret, newSecret } from '../../platform/crypto/opaque-secret.node.ts';
+import type { Database } from '../../platform/database/database.ts';
+import { newId } from '../../platform/database/ids.ts';
+import type { Queryable, Transaction, Unit } from '../../platform/database/transaction.ts';
+import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
+import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
 import type { SecretRow, SigningSecretStore } from './signing-secret.store.ts';
 import { decideSecretStep, isOverlapping, OVERLAP, type SecretStep } from './signing-secret.ts';
-import { unknownSubscription } from './subscription.reader.ts';
-import type { SubscriptionSealing } from './subscription.sealing.ts';
 import { checkSecret } from './subscription.ts';
+import { unknownSubscription } from './subscription-reading.service.ts';
+import type { SubscriptionSealing } from './subscription-sealing.service.ts';
 
 /** Names the subscription whose secret is rotated. */
 export type SecretName = { readonly tenantId: string; readonly subscriptionId: string };

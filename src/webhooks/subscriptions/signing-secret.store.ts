@@ -1,7 +1,11 @@
 // The SQL of signing secrets and their rotation. Both secrets of a row are sealed for it in the same way, so the next one can take over
 // as it stands.
-import type { Queryable } from '../../database/transaction.ts';
-import { type ExpectedPage, type ExpectedWorkflow, pageValues } from '../../temporal/expected-workflows.ts';
+import type { Queryable } from '../../platform/database/transaction.ts';
+import {
+  type ExpectedPage,
+  type ExpectedWorkflow,
+  pageValues,
+} from '../../platform/temporal/expected-workflows.ts';
 import type { SecretCase } from './signing-secret.ts';
 
 /** A subscription's secrets, with what is told about it. */

@@ -1,5 +1,5 @@
 // The routes of subscriptions. They must never decide anything: shapes in, one service call, shapes out.
-import { defineRoute, type Route } from '../../http/route.ts';
+import { defineRoute, type Route } from '../../platform/http/route.ts';
 import { SUBSCRIPTIONS, TESTS } from './subscription.examples.ts';
 import {
   createdSubscriptionSchema,

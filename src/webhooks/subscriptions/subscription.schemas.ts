@@ -2,9 +2,9 @@
 import { z } from 'zod';
 import { CATALOGUE } from '../../events/catalogue.ts';
 import { FILTER_PATTERN, MAX_EVENT_TYPE_LENGTH } from '../../events/filter.ts';
-import { pageParameters } from '../../http/field-schemas.ts';
+import { MAX_URL_LENGTH } from '../../platform/egress/url-rules.ts';
+import { pageParameters } from '../../platform/http/field-schemas.ts';
 import { RETRY_POLICY_BOUNDS } from '../deliveries/retry-schedule.ts';
-import { MAX_URL_LENGTH } from '../egress/url-rules.ts';
 import type { Subscription } from './subscription.service.ts';
 import { BOUNDS, SINKS } from './subscription.ts';
 

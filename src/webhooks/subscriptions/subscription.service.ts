@@ -1,20 +1,18 @@
 // The life of subscriptions. A change, its audit entry and its event are one transaction; no event goes to its own subscription.
 import type { AuditContext, AuditService } from '../../audit/audit.service.ts';
 import { serviceContext } from '../../audit/audit.ts';
-import type { RequestContext } from '../../context.ts';
-import { newSecret } from '../../crypto/opaque-secret.node.ts';
-import type { Database } from '../../database/database.ts';
-import { newId } from '../../database/ids.ts';
-import type { Transaction, Unit } from '../../database/transaction.ts';
-import { invalidField, ServiceError } from '../../errors/service-error.ts';
 import { findEventType } from '../../events/catalogue.ts';
 import type { EventService, JsonObject } from '../../events/event.service.ts';
+import type { RequestContext } from '../../platform/context.ts';
+import { newSecret } from '../../platform/crypto/opaque-secret.node.ts';
+import type { Database } from '../../platform/database/database.ts';
+import { newId } from '../../platform/database/ids.ts';
+import type { Transaction, Unit } from '../../platform/database/transaction.ts';
+import type { Network } from '../../platform/egress/address-rules.ts';
+import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
 import type { RetryPolicy } from '../deliveries/retry-schedule.ts';
-import type { Network } from '../egress/address-rules.ts';
-import type { HostHoldService } from '../lanes/host-hold.service.ts';
-import type { LaneService } from '../lanes/lane.service.ts';
-import { createSubscriptionReader, type Subscription, unknownSubscription } from './subscription.reader.ts';
-import type { SubscriptionSealing } from './subscription.sealing.ts';
+import type { LaneService } from '../endpoints/endpoint.service.ts';
+import type { HostHoldService } from '../endpoints/host-hold.service.ts';
 import type { SubscriptionChanges, SubscriptionStore } from './subscription.store.ts';
 import {
   BOUNDS,
@@ -26,8 +24,14 @@ import {
   type Sink,
   type SubscriptionRecord,
 } from './subscription.ts';
+import {
+  createSubscriptionReader,
+  type Subscription,
+  unknownSubscription,
+} from './subscription-reading.service.ts';
+import type { SubscriptionSealing } from './subscription-sealing.service.ts';
 
-export type { Subscription } from './subscription.reader.ts';
+export type { Subscription } from './subscription-reading.service.ts';
 
 /** Fields that a caller decides; null takes the usual retry policy or no rate limit. */
 export type SubscriptionInput = {

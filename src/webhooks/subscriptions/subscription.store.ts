@@ -1,8 +1,8 @@
 // All SQL of subscriptions. Every statement of a route is bound to one tenant; a deleted subscription is as if it had never been.
 import { fn, Op, type Sequelize } from 'sequelize';
-import { translateDatabaseError } from '../../database/errors.ts';
-import { decodeCursor, type Page, type PageRequest, toPage } from '../../database/page.ts';
-import type { Queryable, Transaction } from '../../database/transaction.ts';
+import { translateDatabaseError } from '../../platform/database/errors.ts';
+import { decodeCursor, type Page, type PageRequest, toPage } from '../../platform/database/page.ts';
+import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { defineSubscriptionModel, type NewSubscriptionRow } from './subscription.model.ts';
 import type { SubscriptionRecord } from './subscription.ts';
 

@@ -1,11 +1,12 @@
 // A webhook subscription and its rules.
 // Pure. Must never hold a secret in the clear beside what is shown.
-import { invalidField } from '../../errors/service-error.ts';
+
 import { isFilter, isPattern, normalizeFilter } from '../../events/filter.ts';
+import type { Network } from '../../platform/egress/address-rules.ts';
+import { checkCustomHeaders } from '../../platform/egress/header-rules.ts';
+import { checkReceiverUrl, receiverHost } from '../../platform/egress/url-rules.ts';
+import { invalidField } from '../../platform/errors/service-error.ts';
 import type { RetryPolicy } from '../deliveries/retry-schedule.ts';
-import type { Network } from '../egress/address-rules.ts';
-import { checkCustomHeaders } from '../egress/header-rules.ts';
-import { checkReceiverUrl, receiverHost } from '../egress/url-rules.ts';
 
 /** What a subscription is for. Patterns are for `security` and `audit` only. Source: Specification, "Event types". */
 export const SINKS = ['standard', 'security', 'audit'] as const;

@@ -2,10 +2,10 @@
 import { randomUUID } from 'node:crypto';
 import { Registry } from 'prom-client';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { RequestContext } from '../../../src/context.ts';
-import { newId } from '../../../src/database/ids.ts';
 import { createEventStore } from '../../../src/events/event.store.ts';
 import { prepareEvent } from '../../../src/events/event.ts';
+import type { RequestContext } from '../../../src/platform/context.ts';
+import { newId } from '../../../src/platform/database/ids.ts';
 import { registerAccountMetrics } from '../../../src/webhooks/accounts/account.metrics.ts';
 import { createAccountService } from '../../../src/webhooks/accounts/account.service.ts';
 import { createAccountStore } from '../../../src/webhooks/accounts/account.store.ts';

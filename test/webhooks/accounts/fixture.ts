@@ -1,9 +1,9 @@
 // Deliveries of the past: accepted as ever, then moved to another day, whose partitions are made for them.
 import { randomUUID } from 'node:crypto';
-import type { RequestContext } from '../../../src/context.ts';
-import type { Database } from '../../../src/database/database.ts';
 import { createEventService } from '../../../src/events/event.service.ts';
 import { createEventStore } from '../../../src/events/event.store.ts';
+import type { RequestContext } from '../../../src/platform/context.ts';
+import type { Database } from '../../../src/platform/database/database.ts';
 
 const events = createEventService({ store: createEventStore(), notifier: { poke: () => undefined } });
 

@@ -1,13 +1,13 @@
 // What the tests of the sender share: a sender into loopback, an attempt, and what must hold for every result.
 
 import { expect } from 'vitest';
-import type { Tracing } from '../../../src/tracing/tracing.ts';
+import { createGuardedAgent, type GuardedAgent } from '../../../src/platform/egress/guarded-agent.client.ts';
+import type { Tracing } from '../../../src/platform/tracing/tracing.ts';
 import {
   type Attempt,
   type AttemptResult,
   createDeliverySender,
-} from '../../../src/webhooks/deliveries/delivery.sender.ts';
-import { createGuardedAgent, type GuardedAgent } from '../../../src/webhooks/egress/guarded.agent.ts';
+} from '../../../src/webhooks/deliveries/delivery.client.ts';
 
 export const BODY = new TextEncoder().encode('{"event_id":"e","data":{"text":"grüße\\u0000"}}');
 

@@ -1,7 +1,7 @@
 // What lists of deliveries read: never more of a tenant's deliveries than they show, whatever they are asked for.
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createDeliveryRecordStore } from '../../../src/webhooks/deliveries/delivery.records.store.ts';
+import { createDeliveryRecordStore } from '../../../src/webhooks/deliveries/delivery-record.store.ts';
 import { createTestDatabase } from '../../setup/database.ts';
 
 type Plan = { 'Rows Removed by Filter'?: number; Plans?: Plan[] };

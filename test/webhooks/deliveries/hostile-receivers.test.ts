@@ -2,9 +2,9 @@
 import type { Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
-import { MAX_RESPONSE_BYTES } from '../../../src/webhooks/deliveries/delivery.sender.ts';
-import { MAX_INFORMATIONAL, MAX_WIRE_BYTES } from '../../../src/webhooks/egress/guarded.exchange.ts';
-import { watchClientSockets } from '../egress/client-sockets.ts';
+import { MAX_INFORMATIONAL, MAX_WIRE_BYTES } from '../../../src/platform/egress/guarded-exchange.client.ts';
+import { MAX_RESPONSE_BYTES } from '../../../src/webhooks/deliveries/delivery.client.ts';
+import { watchClientSockets } from '../../platform/egress/client-sockets.ts';
 import { type LocalReceiver, startRawReceiver, startReceiver } from '../receiver/local-receiver.ts';
 import { attemptTo, expectBounded, startLocalSender } from './attempt.ts';
 

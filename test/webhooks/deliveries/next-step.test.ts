@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { classifyResponse } from '../../../src/platform/egress/outcome.ts';
 import { nextStep } from '../../../src/webhooks/deliveries/next-step.ts';
-import { classifyResponse } from '../../../src/webhooks/deliveries/outcome.ts';
 
 const POLICY = { delaysMs: [1_000, 5_000] };
 const step = (status: number, more: Partial<Parameters<typeof nextStep>[0]> = {}) =>

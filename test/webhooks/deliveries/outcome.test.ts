@@ -1,10 +1,6 @@
 // Holds what each answer and each failure means for a delivery.
 import { describe, expect, it } from 'vitest';
-import {
-  classifyFailure,
-  classifyResponse,
-  classifyTimeout,
-} from '../../../src/webhooks/deliveries/outcome.ts';
+import { classifyFailure, classifyResponse, classifyTimeout } from '../../../src/platform/egress/outcome.ts';
 
 describe('classifyResponse', () => {
   it.each([200, 201, 202, 204, 206, 299])('%i is delivered', (statusCode) => {

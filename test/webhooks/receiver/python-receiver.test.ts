@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createExpressReceiver, createMemoryDeliveryLog } from '../../../src/sdk/receiver.ts';
-import { createDeliverySender } from '../../../src/webhooks/deliveries/delivery.sender.ts';
+import { createDeliverySender } from '../../../src/webhooks/deliveries/delivery.client.ts';
 import { createEngine, type DeliveryEngine, eventually } from '../../workflows/delivery-engine.ts';
 import { attemptTo, startLocalSender } from '../deliveries/attempt.ts';
 import { hasPython, headersOf, type RawRequest, sendRaw, startPythonReceiver } from './python-receiver.ts';

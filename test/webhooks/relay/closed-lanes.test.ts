@@ -1,7 +1,7 @@
 // Thousands of closed lanes with work in them: they cost looks, and never time in which nothing happens.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
-import { createAttemptMonitor } from '../../../src/webhooks/deliveries/attempt.monitor.ts';
+import { createAttemptMonitor } from '../../../src/webhooks/deliveries/attempt-monitor.service.ts';
 import { createRelayService, RELAY_SETTINGS } from '../../../src/webhooks/relay/relay.service.ts';
 import { createRelayStore } from '../../../src/webhooks/relay/relay.store.ts';
 import { eventually } from '../../workflows/delivery-engine.ts';

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { RequestContext } from '../../../src/context.ts';
+import type { RequestContext } from '../../../src/platform/context.ts';
 import { createTenantContext } from '../../events/fixture.ts';
 import { createEngine, type DeliveryEngine, eventually } from '../../workflows/delivery-engine.ts';
 

@@ -3,8 +3,8 @@ import { createHmac } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { canonicalString } from '../../../src/webhooks/signing/canonical-string.ts';
-import { signDelivery } from '../../../src/webhooks/signing/delivery.signer.ts';
 import { deliveryHeaders } from '../../../src/webhooks/signing/delivery-headers.ts';
+import { signDelivery } from '../../../src/webhooks/signing/delivery-signature.node.ts';
 import { findSuite, parseSignature } from '../../../src/webhooks/signing/suites.ts';
 
 const values = {

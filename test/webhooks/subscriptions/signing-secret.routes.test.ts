@@ -1,6 +1,6 @@
 // Rotation of signing secrets over HTTP, against a real database: what each rotation makes of the two secrets of a row.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { newId } from '../../../src/database/ids.ts';
+import { newId } from '../../../src/platform/database/ids.ts';
 import { decideSecretStep } from '../../../src/webhooks/subscriptions/signing-secret.ts';
 import { createWebhookRooms, type WebhookRooms } from '../webhook-rooms.ts';
 

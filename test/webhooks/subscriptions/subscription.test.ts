@@ -1,6 +1,6 @@
 // The rules of subscriptions.
 import { describe, expect, it } from 'vitest';
-import { parseNetworks } from '../../../src/webhooks/egress/address-rules.ts';
+import { parseNetworks } from '../../../src/platform/egress/address-rules.ts';
 import {
   checkSecret,
   decideSink,

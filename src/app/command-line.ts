@@ -1,0 +1,148 @@
+// The commands of `countersign` and their options. Each only parses, calls one composed service and prints; --json prints nothing else.
+import { Command } from 'commander';
+import type { Logger } from 'pino';
+import { registerApplicationCommands } from '../identity/applications/application.commands.ts';
+import { registerTenantCommands } from '../identity/tenants/tenant.commands.ts';
+import { registerDoctorCommand } from '../operations/doctor/doctor.commands.ts';
+import { registerMasterKeyCommands } from '../operations/master-keys/master-key.commands.ts';
+import { registerAuditCommands } from '../operations/operators/audit.commands.ts';
+import { registerHostCommands } from '../operations/operators/host.commands.ts';
+import { registerOperatorCommands } from '../operations/operators/operator.commands.ts';
+import { registerWorkerVersionCommands } from '../operations/operators/worker-version.commands.ts';
+import { type Config, ConfigError, loadConfig, type Role } from '../platform/config.ts';
+import { ServiceError } from '../platform/errors/service-error.ts';
+import { createLogger } from '../platform/logging.ts';
+import { VERSION } from '../platform/version.ts';
+import { LocalStackError } from './local/local-stack-error.ts';
+import { withMasterKey } from './local/master-key.ts';
+import { findRunningStack } from './local/running-stack.ts';
+import { refuseForeignMasterKey } from './start-checks.ts';
+
+/** What the commands need from outside; tests give their own. */
+export type Runtime = {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Writes one line to stdout. */
+  readonly print: (line: string) => void;
+  /** Writes one line to stderr. */
+  readonly tell?: (line: string) => void;
+  /** Makes the process end with this code once the command is done. */
+  readonly fail: (code: number) => void;
+};
+
+/** Builds the whole command line; nothing runs before `parseAsync`. */
+export function createProgram({ env, print, tell = () => undefined, fail }: Runtime): Command {
+  const program = new Command('countersign')
+    .description('Identity for autonomous agents, and durable webhook events.')
+    .version(VERSION)
+    .configureHelp({ sortSubcommands: false })
+    .showHelpAfterError('(run with --help for what is possible)');
+
+  // Composed late: --help and a wrong option answer at once, without loading the service.
+  const role = (name: Exclude<Role, 'command'>, description: string, json: string) =>
+    program
+      .command(name)
+      .description(description)
+      .option('--json', json)
+      .action(async (options: { json?: true }) => {
+        const { runRole } = await import('./roles.ts');
+        await runRole(name, env, { json: options.json === true, print });
+      });
+  const logLines = 'log lines of JSON, as LOG_FORMAT=json';
+  role(
+    'start',
+    'start everything on this machine: Postgres, Temporal, API and workers',
+    `print one object with "status":"ready" and the addresses when it is ready, beside ${logLines}; the rest goes to stderr`,
+  );
+  role('api', 'serve the HTTP interface', logLines);
+  role('worker', 'run workflows and deliver events', logLines);
+  role(
+    'migrate',
+    'bring the database, the Temporal namespace and its search attributes up to date',
+    'print only {"applied":[…],"attributes":"ok"|"degraded"}: the migrations that ran, and whether workflows can be searched for',
+  );
+
+  program
+    .command('openapi')
+    .description('print the OpenAPI document of the HTTP interface')
+    .action(async () => {
+      const { composeOpenApi } = await import('./wiring/compose-routes.ts');
+      print(JSON.stringify(composeOpenApi(env), null, 2));
+    });
+
+  const open = async () => {
+    const { composeManagement } = await import('./wiring/compose.ts');
+    return openServices(env, composeManagement);
+  };
+  registerTenantCommands(program, { open, print });
+  registerApplicationCommands(program, { open, print });
+  registerAuditCommands(program, { open, print, fail });
+  registerDoctorCommand(program, {
+    open: async () => {
+      const { composeDoctor } = await import('./wiring/compose-doctor.ts');
+      return openUnchecked(env, composeDoctor);
+    },
+    print,
+    tell,
+    fail,
+  });
+  registerMasterKeyCommands(program, {
+    open: async () => {
+      const { composeManagement } = await import('./wiring/compose.ts');
+      return openUnchecked(env, composeManagement);
+    },
+    print,
+    tell,
+    fail,
+  });
+  registerWorkerVersionCommands(program, {
+    print,
+    open: async () => {
+      const { composeWorkerVersions } = await import('./wiring/compose-worker-versions.ts');
+      return composeWorkerVersions(
+        loadConfig({ ...(await findRunningStack(env)), ...env }, { role: 'migrate' }),
+      );
+    },
+  });
+  const operator = registerOperatorCommands(program, { open, print });
+  registerHostCommands(operator, { open, print });
+  return program;
+}
+
+/** What a command works with: the service of this environment, or of the stack that runs in this folder. */
+async function openServices<
+  Services extends Parameters<typeof refuseForeignMasterKey>[0] & { close: () => Promise<void> },
+>(env: Runtime['env'], compose: (config: Config, logger: Logger) => Services): Promise<Services> {
+  const services = await openUnchecked(env, compose);
+  try {
+    await refuseForeignMasterKey(services);
+    return services;
+  } catch (error) {
+    await services.close();
+    throw error;
+  }
+}
+
+/** The same for what looks at the master keys itself. */
+async function openUnchecked<Services>(
+  env: Runtime['env'],
+  compose: (config: Config, logger: Logger) => Services,
+): Promise<Services> {
+  const settings = await withMasterKey({ ...(await findRunningStack(env)), ...env });
+  const config = loadConfig(settings, { role: 'command' });
+  return compose(config, createLogger({ ...config, logLevel: 'silent' }));
+}
+
+/**
+ * Tells the operator what failed, in one line where it was expected.
+ * @returns the exit code: 2 for a wrong setting, 1 for everything else
+ */
+export function reportFailure(error: unknown, print: (line: string) => void): number {
+  if (error instanceof ConfigError) {
+    print(`countersign: ${error.message}`);
+    return 2;
+  }
+  if (error instanceof ServiceError || error instanceof LocalStackError)
+    print(`countersign: ${error.message}`);
+  else print(`countersign: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
+  return 1;
+}

@@ -1,0 +1,119 @@
+// The tenant of `npm start`: made on the first start, with its credentials in a file that only its owner may read.
+import { join } from 'node:path';
+import { z } from 'zod';
+import { operatorContext } from '../../audit/audit.ts';
+import type { ApplicationService } from '../../identity/applications/application.service.ts';
+import type { ProvisionService } from '../../identity/tenants/provision.service.ts';
+import type { TenantService } from '../../identity/tenants/tenant.service.ts';
+import { loadConfig } from '../../platform/config.ts';
+import type { Tenant } from '../../platform/context.ts';
+import { hashesEqual, hashSecret } from '../../platform/crypto/opaque-secret.node.ts';
+import { newId } from '../../platform/database/ids.ts';
+import { createLogger } from '../../platform/logging.ts';
+import { APPLICATION_SCOPES } from '../../platform/scopes.ts';
+import { refuseForeignMasterKey } from '../start-checks.ts';
+import { composeManagement } from '../wiring/compose.ts';
+import { readPrivateFile, writePrivateFile } from './private-file.ts';
+
+type Credentials = Awaited<ReturnType<ProvisionService['provision']>>;
+type Client = Pick<Credentials, 'client_id' | 'client_secret'>;
+
+const clientSchema = z.object({ client_id: z.string(), client_secret: z.string() });
+
+/**
+ * Brings the tenants of a local stack in line with its settings.
+ * @param environment what the roles get
+ * @returns what the operator should be told, a line each
+ * @throws ConfigError when the master key does not fit the database
+ */
+export async function prepareDemoTenant(
+  environment: Readonly<Record<string, string | undefined>>,
+): Promise<string[]> {
+  const config = loadConfig(environment, { role: 'command' });
+  const services = composeManagement(config, createLogger({ ...config, logLevel: 'warn' }));
+  try {
+    await refuseForeignMasterKey(services);
+    const { dataDir, defaultTenant: slug } = config;
+    return slug === undefined ? [] : await ensureDemoTenant({ dataDir, slug, ...services });
+  } finally {
+    await services.close();
+  }
+}
+
+/**
+ * Moves all tenants to the addresses that the settings give them, makes the default one if it is not there, and keeps its file true:
+ * its credentials are made anew when they do not work any more.
+ * @returns what the operator should be told, a line each
+ */
+export async function ensureDemoTenant({
+  dataDir,
+  slug,
+  tenants,
+  applications,
+  provisioning,
+}: {
+  dataDir: string;
+  slug: string;
+  tenants: Pick<TenantService, 'bySlug' | 'moveAll'>;
+  applications: Pick<ApplicationService, 'create' | 'findClient'>;
+  provisioning: ProvisionService;
+}): Promise<string[]> {
+  const file = join(dataDir, 'demo-tenant.json');
+  const lines = (await tenants.moveAll()).map(
+    (moved) =>
+      `The tenant ${moved.slug} moved from ${moved.storedUrl} to ${moved.configuredUrl}; tokens of before are refused.`,
+  );
+  const tenant = await tenants.bySlug(slug);
+  if (tenant === undefined) {
+    await write(file, await provisioning.provision({ slug, name: 'Demo' }));
+    return [...lines, `Created the tenant ${slug}; its credentials are in ${file}.`];
+  }
+  const text = await readPrivateFile(file);
+  const kept = text === null ? undefined : readClient(text);
+  const isLive = kept !== undefined && (await works(applications, tenant, kept));
+  const client = isLive ? kept : await renew(applications, tenant);
+  const { id: tenant_id, baseUrl: base_url, issuerUrl: issuer_url } = tenant;
+  const wanted = toText({ tenant_id, slug, base_url, issuer_url, ...client });
+  if (wanted !== text) await writePrivateFile(file, wanted);
+  if (isLive) return lines;
+  const why = text === null ? 'was gone' : 'held no credentials that work';
+  return [
+    ...lines,
+    `${file} ${why}: the tenant ${slug} has a further application now, and its credentials are there.`,
+  ];
+}
+
+async function works(
+  applications: Pick<ApplicationService, 'findClient'>,
+  tenant: Tenant,
+  { client_id, client_secret }: Client,
+): Promise<boolean> {
+  const client = await applications.findClient(tenant.id, client_id);
+  const hash = hashSecret(client_secret);
+  return client?.secrets.some((live) => hashesEqual(live.hash, hash)) ?? false;
+}
+
+async function renew(applications: Pick<ApplicationService, 'create'>, tenant: Tenant): Promise<Client> {
+  const { application, clientSecret } = await applications.create(operatorContext(tenant, newId()), {
+    name: 'Demo',
+    scopes: APPLICATION_SCOPES,
+  });
+  return { client_id: application.id, client_secret: clientSecret };
+}
+
+/** Undefined for a file that somebody has spoilt. */
+function readClient(text: string): Client | undefined {
+  try {
+    return clientSchema.safeParse(JSON.parse(text)).data;
+  } catch {
+    return undefined;
+  }
+}
+
+async function write(file: string, credentials: Credentials): Promise<void> {
+  await writePrivateFile(file, toText(credentials));
+}
+
+function toText(credentials: Credentials): string {
+  return `${JSON.stringify(credentials, null, 2)}\n`;
+}

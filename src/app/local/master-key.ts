@@ -1,0 +1,49 @@
+// The key that seals secrets at rest, for development: made once in the data folder. Losing it loses what it sealed.
+import { randomBytes } from 'node:crypto';
+import { link, mkdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { ConfigError } from '../../platform/config.ts';
+import { readPrivateFile, writePrivateFile } from './private-file.ts';
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/**
+ * @param dataDir made when it is not there
+ * @returns 32 bytes in base64, the same at each call and for every process; kept in `master.key`, mode 0600
+ * @throws ConfigError naming MASTER_KEY when the folder can keep no key, or keeps something else
+ */
+export async function obtainMasterKey(dataDir: string): Promise<string> {
+  const file = join(dataDir, 'master.key');
+  try {
+    const kept = (await readPrivateFile(file)) ?? (await makeKey(dataDir, file));
+    if (Buffer.from(kept, 'base64').length === 32) return kept.trim();
+  } catch (error) {
+    throw new ConfigError('MASTER_KEY', `is not set, and none can be kept: ${(error as Error).message}`);
+  }
+  throw new ConfigError('MASTER_KEY', `is not set, and ${file} does not hold 32 bytes in base64`);
+}
+
+/**
+ * The settings of a role or a command with their MASTER_KEY: in development it is the data folder's unless one is set.
+ * @throws ConfigError as above
+ */
+export async function withMasterKey(env: Environment): Promise<Environment> {
+  // Without a database nothing can be sealed: no folder should get a key that nobody needs.
+  if (env.MASTER_KEY || env.NODE_ENV === 'production' || !env.DATABASE_URL) return env;
+  return { ...env, MASTER_KEY: await obtainMasterKey(env.DATA_DIR || '.data') };
+}
+
+/** Of several processes that make one at the same time all get the one that came first. */
+async function makeKey(dataDir: string, file: string): Promise<string> {
+  await mkdir(dataDir, { recursive: true });
+  const mine = `${file}.${process.pid}.${randomBytes(4).toString('hex')}`;
+  try {
+    await writePrivateFile(mine, `${randomBytes(32).toString('base64')}\n`);
+    await link(mine, file).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EEXIST') throw error;
+    });
+  } finally {
+    await rm(mine, { force: true });
+  }
+  return (await readPrivateFile(file)) ?? '';
+}

@@ -1,0 +1,20 @@
+// The ports on which the processes of one machine tell their metrics. Pure.
+import type { Config } from '../../platform/config.ts';
+import type { RoleName } from './role-part.ts';
+
+/** One process of a role, counted from 0 in its role. `port` 0: it does not listen. */
+export type MetricsPort = { readonly role: RoleName; readonly index: number; readonly port: number };
+
+/** @returns the workers', counted up from `metricsPort`, then the apis' */
+export function metricsPorts({
+  metricsPort,
+  workerProcesses,
+  apiProcesses,
+}: Pick<Config, 'metricsPort' | 'workerProcesses' | 'apiProcesses'>): MetricsPort[] {
+  const counted = (role: RoleName, count: number) =>
+    Array.from({ length: count }, (_, index) => ({ role, index }));
+  return [...counted('worker', workerProcesses), ...counted('api', apiProcesses)].map((part, position) => ({
+    ...part,
+    port: metricsPort === 0 ? 0 : metricsPort + position,
+  }));
+}

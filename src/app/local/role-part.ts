@@ -1,0 +1,125 @@
+// Runs one role of the service (api or worker) as a process in a session of its own, with a channel that tells when it is up.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { FromPart } from '../../platform/process/part-protocol.ts';
+import type { ConnectionDistributor } from './connection-distributor.ts';
+import { type PartExit, stopPart } from './foreign-part.ts';
+import type { Keeper, PartEnd } from './keeper.ts';
+import type { RunningPart } from './kept-part.ts';
+import { LocalStackError } from './local-stack-error.ts';
+import { portBusy } from './ports.ts';
+
+export type RoleName = 'api' | 'worker';
+
+/** Each gets more than its own limit for what it has begun: an API for its answers, a worker for its sends, which Temporal's worker waits for. */
+export const ROLE_ENDS: Readonly<Record<RoleName, PartEnd>> = {
+  api: { order: 1, grace: 10_000, signals: ['SIGTERM', 'SIGKILL'] },
+  worker: { order: 2, grace: 35_000, signals: ['SIGTERM', 'SIGKILL'] },
+};
+
+/** Milliseconds until a role must have said that it is up. */
+const LIMIT = 60_000;
+
+/**
+ * Starts a role and waits until it says that it is ready.
+ * @param options.main the command line's file, run with the role as its argument
+ * @param options.environment all of the process's variables
+ * @param options.signal gives up waiting
+ * @param options.distributor gives connections to api processes, when there are several
+ * @throws LocalStackError when it ends, fails or stays silent
+ */
+export async function startRole(options: {
+  role: RoleName;
+  main: string;
+  environment: NodeJS.ProcessEnv;
+  keeper: Keeper;
+  distributor?: ConnectionDistributor | undefined;
+  signal: AbortSignal;
+}): Promise<RunningPart> {
+  const { role, keeper, distributor } = options;
+  const child = spawn(process.execPath, [options.main, role], {
+    detached: true,
+    env: options.environment,
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  });
+  const { pid } = child;
+  if (pid !== undefined) keeper.add(role, pid, ROLE_ENDS[role]);
+  const exited = watch(child).then((exit) => {
+    distributor?.remove(child);
+    if (pid !== undefined) keeper.remove(pid);
+    return exit;
+  });
+  const stop = async () => {
+    distributor?.remove(child);
+    await stopPart(child, ROLE_ENDS[role]);
+  };
+  try {
+    await ready(child, { ...options, exited });
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  if (pid === undefined) throw new LocalStackError(`The ${role} process could not be started.`);
+  distributor?.add(child);
+  return { pid, exited, stop };
+}
+
+async function ready(
+  child: ChildProcess,
+  options: {
+    role: RoleName;
+    environment: NodeJS.ProcessEnv;
+    exited: Promise<PartExit>;
+    distributor?: ConnectionDistributor | undefined;
+    signal: AbortSignal;
+  },
+): Promise<void> {
+  const { role, environment, exited, distributor } = options;
+  const silence = new AbortController();
+  const answer = new Promise<void>((resolve, reject) => {
+    child.on('message', (message: FromPart) => {
+      if ('ask' in message)
+        child.send({ listen: distributor === undefined ? 'yourself' : 'given' }, () => undefined);
+      else if ('ready' in message) resolve();
+      else reject(failure(role, environment, message));
+    });
+  });
+  const ended = exited.then((exit) => {
+    throw new LocalStackError(`The ${role} process did not start: ${exit.description}`);
+  });
+  const late = sleep(LIMIT, undefined, { signal: AbortSignal.any([silence.signal, options.signal]) }).then(
+    () => {
+      throw new LocalStackError(`The ${role} process did not become ready within ${LIMIT / 1_000} s.`);
+    },
+  );
+  // Whichever loses the race may reject later, when nobody listens any more.
+  for (const loser of [answer, ended, late]) loser.catch(() => undefined);
+  try {
+    await Promise.race([answer, ended, late]);
+  } finally {
+    silence.abort();
+  }
+}
+
+function failure(
+  role: RoleName,
+  environment: NodeJS.ProcessEnv,
+  { failed, code }: { failed: string; code?: string | undefined },
+): LocalStackError {
+  // Said by the role itself, which knows for which of its ports.
+  if (/^Port \d+ is in use/.test(failed)) return new LocalStackError(failed);
+  const variable = role === 'api' ? 'PORT' : 'METRICS_PORT';
+  const port = Number(environment[variable]);
+  if (code === 'EADDRINUSE')
+    return portBusy({ port, variable, part: role === 'api' ? 'the API' : 'the worker' });
+  return new LocalStackError(`The ${role} process did not start: ${failed}`);
+}
+
+function watch(child: ChildProcess): Promise<PartExit> {
+  return new Promise((resolve) => {
+    child.once('error', (error) => resolve({ reason: null, description: error.message }));
+    child.once('exit', (code, signal) =>
+      resolve({ reason: null, description: signal ?? `exit code ${code}` }),
+    );
+  });
+}

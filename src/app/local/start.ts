@@ -1,0 +1,185 @@
+// `npm start`: a whole service on one machine, from an empty folder to a ready stack, until it is told to stop.
+// It must never leave a process behind, whatever happens to it.
+import { rmSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import type { Config } from '../../platform/config.ts';
+import { requireRoom } from './disk-space.ts';
+import { listenForEnd } from './halt.ts';
+import { describeStack, type Invitation, invite } from './invitation.ts';
+import { createKeeper, endLeftovers, type Keeper } from './keeper.ts';
+import { asDiskFull } from './local-stack-error.ts';
+import { type DataFolderLock, lockDataFolder } from './lock.ts';
+import { obtainMasterKey } from './master-key.ts';
+import { metricsPorts } from './metrics-ports.ts';
+import { requirePort } from './ports.ts';
+import { createRunFile } from './run-file.ts';
+import { createStateFiles } from './state-file.ts';
+import { createSupervisor, type Supervisor } from './supervisor.ts';
+import { useExternalTemporal } from './temporal-external.ts';
+import { obtainTemporal } from './temporal-program.ts';
+
+export type LocalStackOptions = {
+  readonly config: Config;
+  /** The command line's file, which also runs the roles `api` and `worker`. */
+  readonly main: string;
+  /** Variables of this process; the roles get them too. */
+  readonly environment: NodeJS.ProcessEnv;
+  /** Brings the database to the newest schema. */
+  readonly migrate: (databaseUrl: string) => Promise<unknown>;
+  /** Runs before the roles, with the settings they get; makes the tenant `demo` and its file. @returns lines to print */
+  readonly prepare: (environment: NodeJS.ProcessEnv) => Promise<readonly string[] | undefined>;
+  /** Path of the console, when there is one. */
+  readonly consolePath?: string | undefined;
+  readonly say: (line: string) => void;
+  /** Told when the stack is ready, instead of the lines for a terminal. */
+  readonly onReady?: ((stack: ReturnType<typeof describeStack>) => void) | undefined;
+};
+
+/**
+ * Runs the stack until a signal, or the end of the process that started it.
+ * @returns after an ordered stop
+ * @throws LocalStackError with one line for the operator, and whatever `migrate` and `prepare` throw; nothing runs any more then
+ */
+export async function runLocalStack(options: LocalStackOptions): Promise<void> {
+  const { dataDir } = options.config;
+  await requireRoom(dataDir, 64);
+  try {
+    const lock = await lockDataFolder(dataDir, options.say);
+    await supervise(options, lock).finally(lock.release);
+  } catch (error) {
+    throw asDiskFull(error instanceof Error ? error.message : '', dataDir) ?? error;
+  }
+}
+
+async function supervise(options: LocalStackOptions, lock: DataFolderLock): Promise<void> {
+  const { config, main, say } = options;
+  const partsFile = join(config.dataDir, 'parts.json');
+  const left = await endLeftovers(partsFile);
+  if (left.length > 0) say(`Ended what an earlier start left running: ${left.join(', ')}.`);
+  const files = createStateFiles({ folder: config.dataDir, say });
+  const runFile = createRunFile(config.dataDir, files);
+  rmSync(runFile.file, { force: true });
+  const keeper = createKeeper({ file: partsFile, remove: [runFile.file], files });
+  const force = () => {
+    keeper.force();
+    runFile.remove();
+    process.exit(130);
+  };
+  const end = listenForEnd({ say, force });
+  const supervisor = createSupervisor({ config, main, keeper, runFile, say });
+  try {
+    await bringUp(options, supervisor, keeper, end.signal);
+    await aborted(end.signal);
+  } catch (error) {
+    // What a stop interrupted did not fail.
+    if (!end.signal.aborted) throw error;
+  } finally {
+    lock.stopping();
+    await supervisor.stop();
+    await keeper.close();
+    end.close();
+    if (end.signal.aborted) say('Stopped.');
+  }
+}
+
+async function bringUp(
+  options: LocalStackOptions,
+  supervisor: Supervisor,
+  keeper: Keeper,
+  signal: AbortSignal,
+): Promise<void> {
+  const { config, environment, say } = options;
+  const began = performance.now();
+  await requirePorts(config);
+  const masterKey = environment.MASTER_KEY || (await obtainMasterKey(config.dataDir));
+  const [temporal, postgres] = await Promise.allSettled([
+    runTemporal(options, supervisor, keeper, signal),
+    config.databaseUrl ?? supervisor.runPostgres(),
+  ]);
+  signal.throwIfAborted();
+  if (temporal.status === 'rejected') throw temporal.reason;
+  if (postgres.status === 'rejected') throw postgres.reason;
+  supervisor.publish(postgres.value);
+  await options.migrate(postgres.value);
+  signal.throwIfAborted();
+  const settings = {
+    ...environment,
+    COUNTERSIGN_LOCAL: '1',
+    DATA_DIR: config.dataDir,
+    DATABASE_URL: postgres.value,
+    TEMPORAL_ADDRESS: temporal.value,
+    TEMPORAL_NAMESPACE: config.temporal.namespace,
+    MASTER_KEY: masterKey,
+  };
+  for (const line of (await options.prepare(settings)) ?? []) say(line);
+  signal.throwIfAborted();
+  await supervisor.runRoles(settings);
+  signal.throwIfAborted();
+  const here = (path: string) => {
+    const short = relative(process.cwd(), path);
+    return short.startsWith('..') ? path : short;
+  };
+  const stack: Invitation = {
+    seconds: (performance.now() - began) / 1_000,
+    publicUrl: config.publicUrl,
+    consolePath: options.consolePath,
+    temporalUi: temporalUiOf(config),
+    metrics: metricsPorts(config).flatMap(({ port }) =>
+      port === 0 ? [] : [`http://${config.metricsHost}:${port}/metrics`],
+    ),
+    credentials: here(join(config.dataDir, 'demo-tenant.json')),
+    dataDir: here(config.dataDir),
+  };
+  if (options.onReady === undefined) for (const line of invite(stack)) say(line);
+  else options.onReady(describeStack(stack));
+}
+
+/** The Web UI of a server that is not ours is somewhere only if the settings say where. */
+function temporalUiOf({ temporal: { address, uiUrl, namespace, variables } }: Config): string | null {
+  if (address !== undefined && variables.TEMPORAL_UI_URL === undefined) return null;
+  return `${uiUrl}/namespaces/${namespace}/workflows`;
+}
+
+/** Known to be free before anything is started. */
+async function requirePorts(config: Config): Promise<void> {
+  const { host, port, metricsHost, temporal } = config;
+  await requirePort({ host, port, variable: 'PORT', part: 'the API' });
+  for (const { role, port: own } of metricsPorts(config))
+    if (own !== 0)
+      await requirePort({
+        host: metricsHost,
+        port: own,
+        variable: 'METRICS_PORT',
+        part: role === 'api' ? 'the API' : 'the worker',
+      });
+  const host4 = '127.0.0.1';
+  if (temporal.address !== undefined) return;
+  await requirePort({ host: host4, port: temporal.port, variable: 'TEMPORAL_PORT', part: 'Temporal' });
+  await requirePort({
+    host: host4,
+    port: temporal.uiPort,
+    variable: 'TEMPORAL_UI_PORT',
+    part: "Temporal's Web UI",
+  });
+}
+
+async function runTemporal(
+  { config, environment, say }: LocalStackOptions,
+  supervisor: Supervisor,
+  keeper: Keeper,
+  signal: AbortSignal,
+): Promise<string> {
+  if (config.temporal.address !== undefined)
+    return await useExternalTemporal({ temporal: config.temporal, say, signal });
+  const binFolder = join(config.dataDir, 'bin');
+  const program = await obtainTemporal({ binFolder, path: environment.PATH ?? '', say, keeper, signal });
+  signal.throwIfAborted();
+  return await supervisor.runTemporal(program);
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}

@@ -1,0 +1,163 @@
+// All parts of a local stack: starts them in order, starts again what dies, keeps run.json true, and stops in order.
+import type { Config } from '../../platform/config.ts';
+import { connectionBudget } from '../../platform/database/database.ts';
+import type { ConnectionDistributor } from './connection-distributor.ts';
+import { createConnectionDistributor } from './connection-distributor.ts';
+import type { Keeper } from './keeper.ts';
+import { createKeptPart, type KeptPart } from './kept-part.ts';
+import { metricsPorts } from './metrics-ports.ts';
+import { startPostgres } from './postgres.ts';
+import { type RoleName, startRole } from './role-part.ts';
+import type { RunFile, RunState } from './run-file.ts';
+import { startTemporal } from './temporal.ts';
+
+/**
+ * @param options.main the command line's file, which the roles run
+ * @param options.runFile written from the moment that the databases are there
+ * @returns each step of a start, and `stop`, which ends what runs in the reverse order
+ */
+export function createSupervisor(options: {
+  config: Config;
+  main: string;
+  keeper: Keeper;
+  runFile: RunFile;
+  say: (line: string) => void;
+}) {
+  const { config, main, keeper, runFile, say } = options;
+  const parts = {
+    api: [] as KeptPart[],
+    worker: [] as KeptPart[],
+    temporal: [] as KeptPart[],
+    postgres: [] as KeptPart[],
+  };
+  const pids = {
+    api: [] as (number | null)[],
+    worker: [] as (number | null)[],
+    temporal: null as number | null,
+    postgres: null as number | null,
+  };
+  const portOfFirst = (name: RoleName) => metricsPorts(config).find(({ role }) => role === name)?.port ?? 0;
+  let ports: RunState['ports'] = {
+    api: config.port,
+    temporal: null,
+    temporal_ui: null,
+    postgres: null,
+    metrics: portOfFirst('worker'),
+    metrics_api: portOfFirst('api'),
+  };
+  let databaseUrl: string | null = null;
+  let distributor: ConnectionDistributor | undefined;
+
+  function changed(): void {
+    if (databaseUrl === null) return;
+    const up = (list: (number | null)[]) => list.filter((pid) => pid !== null);
+    runFile.write({ ...pids, api: up(pids.api), worker: up(pids.worker), ports, database_url: databaseUrl });
+  }
+
+  async function runRole(role: RoleName, index: number, environment: NodeJS.ProcessEnv): Promise<void> {
+    const part = createKeptPart({
+      name: role === 'api' ? 'the API' : 'the worker',
+      start: (signal) =>
+        startRole({
+          signal,
+          role,
+          main,
+          environment,
+          keeper,
+          distributor: role === 'api' ? distributor : undefined,
+        }),
+      onChange: (pid) => {
+        pids[role][index] = pid;
+        changed();
+      },
+      say,
+    });
+    parts[role].push(part);
+    await part.begin();
+  }
+
+  return {
+    /** @returns the connection string of the embedded Postgres, started on the port of the last run where possible */
+    async runPostgres(): Promise<string> {
+      let port: number | undefined;
+      const each = connectionBudget(config.databasePool);
+      const maxConnections = each * (config.apiProcesses + config.workerProcesses) + 20;
+      let url = '';
+      const part = createKeptPart({
+        name: 'Postgres',
+        start: async (signal) => {
+          const running = await startPostgres({
+            dataDir: config.dataDir,
+            port,
+            maxConnections,
+            keeper,
+            signal,
+            log: say,
+          });
+          if (port !== undefined && running.port !== port) {
+            await running.stop();
+            throw new Error(`Port ${port} of Postgres went to another program`);
+          }
+          port = running.port;
+          url = running.url;
+          ports = { ...ports, postgres: port };
+          return running;
+        },
+        onChange: (pid) => {
+          pids.postgres = pid;
+          changed();
+        },
+        say,
+      });
+      parts.postgres.push(part);
+      await part.begin();
+      return url;
+    },
+
+    /** @returns host:port of the development server, with its Web UI */
+    async runTemporal(program: string): Promise<string> {
+      const { port, uiPort, namespace } = config.temporal;
+      const part = createKeptPart({
+        name: 'Temporal',
+        start: (signal) =>
+          startTemporal({ signal, program, dataDir: config.dataDir, port, uiPort, namespace, keeper }),
+        onChange: (pid) => {
+          pids.temporal = pid;
+          changed();
+        },
+        say,
+      });
+      parts.temporal.push(part);
+      await part.begin();
+      ports = { ...ports, temporal: port, temporal_ui: uiPort };
+      return `127.0.0.1:${port}`;
+    },
+
+    /** From now on run.json is there. */
+    publish(url: string): void {
+      databaseUrl = url;
+      changed();
+    },
+
+    /** Api and worker processes, each with a metrics port of its own. */
+    async runRoles(environment: NodeJS.ProcessEnv): Promise<void> {
+      if (config.apiProcesses > 1)
+        distributor = await createConnectionDistributor({ host: config.host, port: config.port });
+      const started = metricsPorts(config).map(({ role, index, port }) =>
+        runRole(role, index, { ...environment, METRICS_PORT: String(port) }),
+      );
+      await Promise.all(started);
+    },
+
+    /** In order: no new connections, the API, workers, Temporal, Postgres. */
+    async stop(): Promise<void> {
+      distributor?.close();
+      for (const kind of ['api', 'worker', 'temporal', 'postgres'] as const) {
+        await Promise.allSettled(parts[kind].map((part) => part.stop()));
+      }
+      runFile.remove();
+    },
+  };
+}
+
+export type Supervisor = ReturnType<typeof createSupervisor>;

@@ -1,0 +1,173 @@
+// What each role of the service does from its start to its end. Wiring is in compose.ts; a role only opens, serves and closes in order.
+import { fileURLToPath } from 'node:url';
+import { type Config, databaseMissing, loadConfig, type Role } from '../platform/config.ts';
+import { migrate, pendingMigrations } from '../platform/database/migrate.ts';
+import { createApp } from '../platform/http/app.ts';
+import { createHealth } from '../platform/http/health.ts';
+import { createHttpServer } from '../platform/http/server.ts';
+import { createLogger, reasonOf } from '../platform/logging.ts';
+import { type Listener, listen } from '../platform/process/part-listener.ts';
+import { announceFailure, announceReady, onStop } from '../platform/process/part-protocol.ts';
+import { createLazyConnection, createTemporalClient, probeTemporal } from '../platform/temporal/client.ts';
+import { ensureNamespace } from '../platform/temporal/namespace.ts';
+import { ensureSchedules } from '../platform/temporal/schedules.ts';
+import { openTracing } from '../platform/tracing/open-tracing.ts';
+import { prepareDemoTenant } from './local/demo-tenant.ts';
+import { LocalStackError } from './local/local-stack-error.ts';
+import { withMasterKey } from './local/master-key.ts';
+import { explainListen } from './local/ports.ts';
+import { runLocalStack } from './local/start.ts';
+import { createStartChecks, leave, refuseForeignMasterKey, refuseMovedTenants } from './start-checks.ts';
+import { composeCore } from './wiring/compose.ts';
+import { composeProcessMetrics, serveOperations } from './wiring/compose-metrics.ts';
+import { composeRoutes } from './wiring/compose-routes.ts';
+import { runWorker } from './worker.ts';
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** How a role tells what it does. */
+export type Output = {
+  /** For programs: long-running roles log lines of JSON, `migrate` and `start` print one object. */
+  readonly json: boolean;
+  /** Writes one line to stdout. */
+  readonly print: (line: string) => void;
+};
+
+/** Milliseconds that answers under way get when the API stops. */
+const DRAIN = 8_000;
+
+/** Milliseconds between two tries of start checks that the database could not answer. */
+const CHECK_PAUSE = 1_000;
+
+type Run = (config: Config, env: Environment, output: Output) => Promise<void>;
+
+const ROLES: Readonly<Record<Exclude<Role, 'command'>, Run>> = {
+  start: runStart,
+  api: runApi,
+  worker: runWorker,
+  migrate: runMigrate,
+};
+
+/**
+ * Runs a role until it is told to stop.
+ * @throws ConfigError when a setting is wrong; what else keeps it from starting, having told a supervisor
+ */
+export async function runRole(name: keyof typeof ROLES, env: Environment, output: Output): Promise<void> {
+  try {
+    const asked = output.json ? { ...env, LOG_FORMAT: 'json' } : env;
+    const settings = name === 'api' || name === 'worker' ? await withMasterKey(asked) : asked;
+    await ROLES[name](loadConfig(settings, { role: name }), settings, output);
+  } catch (error) {
+    announceFailure(error);
+    throw error;
+  }
+}
+
+async function runApi(config: Config): Promise<void> {
+  const logger = createLogger(config).child({ role: 'api' });
+  const tracing = await openTracing(config, { role: 'api', logger });
+  const core = composeCore(config, { logger, name: 'api', tracing });
+  const { database, tenants, revocations } = core;
+  const checks = createStartChecks({
+    check: async () => {
+      await refuseForeignMasterKey(core);
+      await refuseMovedTenants(core);
+    },
+    onRefused: (error) => leave(error, logger),
+  });
+  // Without its database the API starts all the same, is not ready, and answers 503 until it is back.
+  await checks.begin();
+  const { routes, tokens, dpop, rateLimits, measure, close } = composeRoutes(config, core, logger);
+  const temporal = createLazyConnection(config.temporal);
+  const health = createHealth({
+    ping: () => database.query('SELECT 1'),
+    pendingMigrations: () => pendingMigrations(database.sequelize),
+    passedStartChecks: checks.passed,
+    probeTemporal: () => probeTemporal(temporal, config.temporal),
+  });
+  const app = createApp({
+    routes,
+    tenants,
+    authenticate: tokens.authenticate,
+    dpop,
+    database,
+    health,
+    rateLimits,
+    measure,
+    config,
+    logger,
+    tracing,
+  });
+  const readiness = async () => ({ ...(await health.ready()) });
+  composeProcessMetrics(core, { role: 'api', readiness });
+  const http = createHttpServer(app, config);
+  let listener: Listener | undefined;
+  let operations: { close(): void } | undefined;
+  onStop(async () => {
+    health.beginDrain();
+    await Promise.all([http.drain(DRAIN), listener?.drain(DRAIN)]);
+    operations?.close();
+    await Promise.allSettled([close(), temporal.close(), tracing.close()]);
+    await core.close();
+  });
+  operations = await serveOperations(config, {
+    part: 'the API',
+    readiness,
+    metrics: () => core.registry.metrics(),
+    // Several apis of one machine need a port each only where somebody wants to ask them.
+    onMissing: config.metricsPortGiven
+      ? undefined
+      : (error) => logger.warn({ reason: reasonOf(error) }, 'nobody can ask this process for its metrics'),
+  });
+  revocations.start();
+  listener = await listen(http.server, config).catch((error: unknown) => {
+    throw explainListen(error, { ...config, variable: 'PORT', part: 'the API' });
+  });
+  // Also where nobody asks for readiness.
+  const retry = setInterval(async () => {
+    if (await checks.passed()) clearInterval(retry);
+  }, CHECK_PAUSE).unref();
+  logger.info({ port: listener.port }, 'the API is ready');
+  announceReady();
+}
+
+async function runMigrate(config: Config, _env: Environment, { json, print }: Output): Promise<void> {
+  const logger = createLogger(json ? { ...config, logLevel: 'silent' } : config).child({ role: 'migrate' });
+  if (config.databaseUrl === undefined) throw databaseMissing();
+  const applied = await migrate(config.databaseUrl, (name) => logger.info({ migration: name }, 'applying'));
+  logger.info(
+    { applied },
+    applied.length === 0 ? 'the database was up to date' : 'the database is up to date',
+  );
+  const connection = createLazyConnection(config.temporal);
+  try {
+    const prepare = async () => {
+      const attributes = await ensureNamespace(connection, config.temporal);
+      await ensureSchedules(createTemporalClient(connection, config.temporal));
+      return attributes;
+    };
+    const attributes = await prepare().catch((error: unknown) => {
+      const { message, details } = error as Error & { details?: string };
+      throw new LocalStackError(
+        `TEMPORAL_ADDRESS: the namespace ${config.temporal.namespace} cannot be made ready: ${(details || message).split('\n')[0]}`,
+        { cause: error },
+      );
+    });
+    logger.info({ namespace: config.temporal.namespace, attributes }, 'the Temporal namespace is ready');
+    if (json) print(JSON.stringify({ applied, attributes }));
+  } finally {
+    await connection.close();
+  }
+}
+
+async function runStart(config: Config, env: Environment, { json, print }: Output): Promise<void> {
+  await runLocalStack({
+    config,
+    main: fileURLToPath(new URL('../main.js', import.meta.url)),
+    environment: { ...env },
+    migrate: (url) => migrate(url),
+    prepare: (environment) => prepareDemoTenant(environment),
+    say: json ? (line) => process.stderr.write(`${line}\n`) : print,
+    onReady: json ? (stack) => print(JSON.stringify({ status: 'ready', ...stack })) : undefined,
+  });
+}

@@ -1,0 +1,98 @@
+// What must hold between the settings and the database before a process serves anybody. It must never change what the database holds.
+import type { Logger } from 'pino';
+import { ConfigError } from '../platform/config.ts';
+import { sqlState } from '../platform/database/errors.ts';
+import { ServiceError } from '../platform/errors/service-error.ts';
+import type { Core } from './wiring/compose.ts';
+
+/** SQLSTATE: no such table, column or function. The migration is still to come. */
+const NOT_MIGRATED = ['42P01', '42703', '42883'];
+
+/**
+ * Tries a check until the database was there for it.
+ * @param check throws ConfigError when the settings do not fit
+ * @param onRefused told what a later try found
+ * @returns `begin`, the first try, which throws what it finds unless the database is away or not migrated yet; `passed`, which tries
+ *   again until the check has passed once
+ */
+export function createStartChecks({
+  check,
+  onRefused,
+}: {
+  check: () => Promise<void>;
+  onRefused: (error: unknown) => void;
+}) {
+  let hasPassed = false;
+  let trying: Promise<void> | undefined;
+
+  async function begin(): Promise<void> {
+    try {
+      await check();
+      hasPassed = true;
+    } catch (error) {
+      if (!isTooEarly(error)) throw error;
+    }
+  }
+
+  return {
+    begin,
+    passed: async (): Promise<boolean> => {
+      if (hasPassed) return true;
+      trying ??= begin()
+        .catch(onRefused)
+        .finally(() => {
+          trying = undefined;
+        });
+      await trying;
+      return hasPassed;
+    },
+  };
+}
+
+/** Ends a process that had begun to serve: what it found cannot be right until an operator changes a setting. */
+export function leave(error: unknown, logger: Pick<Logger, 'fatal' | 'error'>): void {
+  if (error instanceof ConfigError) {
+    logger.fatal(error.message);
+    process.exit(2);
+  }
+  logger.error({ err: error }, 'a start check failed; it is tried again');
+}
+
+/** A key that opens nothing would seal new secrets beside old ones that nobody can read, and one that was left out too early is missed when it is needed. @throws ConfigError naming MASTER_KEY */
+export async function refuseForeignMasterKey({
+  issuer,
+  sealedSecrets,
+}: Pick<Core, 'issuer' | 'sealedSecrets'>): Promise<void> {
+  const reason = await issuer.findSealingFault();
+  if (reason !== undefined)
+    throw new ConfigError(
+      'MASTER_KEY',
+      `does not fit this database (${reason}): set the key that the database was set up with`,
+    );
+  const missing = await sealedSecrets.listMissingKeys();
+  if (missing.length === 0) return;
+  const places = missing.map(({ table, column, keyId }) => `${table}.${column} names ${keyId}`);
+  throw new ConfigError(
+    'MASTER_KEY',
+    `lacks a key that secrets are sealed with (${places.join(', ')}): add it behind the first one, and run countersign master-key reseal before it is left out`,
+  );
+}
+
+/** A tenant's tokens carry its address: serving it elsewhere would make tokens that nobody can validate. @throws ConfigError naming PUBLIC_URL */
+export async function refuseMovedTenants({ tenants }: Pick<Core, 'tenants'>): Promise<void> {
+  const [moved, ...others] = await tenants.checkTenantAddresses();
+  if (moved === undefined) return;
+  const more = others.length === 0 ? '' : ` (and ${others.length} more)`;
+  throw new ConfigError(
+    'PUBLIC_URL',
+    `the tenant ${moved.slug}${more} is at ${moved.storedUrl}, and the settings say ${moved.configuredUrl}: ` +
+      `set PUBLIC_URL, TENANT_URL and DEFAULT_TENANT back, or run: countersign tenant move ${moved.slug}`,
+  );
+}
+
+function isTooEarly(error: unknown): boolean {
+  return (
+    (error instanceof ServiceError && error.code === 'temporarily_unavailable') ||
+    NOT_MIGRATED.includes(sqlState(error) ?? '')
+  );
+}

@@ -1,0 +1,45 @@
+// The wiring of recoveries. Like compose.ts it must hold no rule of its own.
+import type { AuditService } from '../../audit/audit.service.ts';
+import type { Database } from '../../platform/database/database.ts';
+import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
+import { createReplayService } from '../../webhooks/deliveries/replay.service.ts';
+import { createReplayStore } from '../../webhooks/deliveries/replay.store.ts';
+import type { LaneService } from '../../webhooks/endpoints/endpoint.service.ts';
+import { createBulkRecoveryService } from '../../webhooks/replays/bulk-replay.service.ts';
+import { createBulkRecoveryStore } from '../../webhooks/replays/bulk-replay.store.ts';
+import { createBulkRecoveryStepService } from '../../webhooks/replays/bulk-replay-steps.service.ts';
+import type { SubscriptionService } from '../../webhooks/subscriptions/subscription.service.ts';
+
+/** Wires replays of many deliveries. @param pace how many one step replays, and how many may wait */
+export function composeRecoveries({
+  database,
+  subscriptions,
+  lanes,
+  audit,
+  commands,
+  notifier,
+  pace,
+}: {
+  database: Database;
+  subscriptions: Pick<SubscriptionService, 'get' | 'exists'>;
+  lanes: LaneService;
+  audit: AuditService;
+  commands: WorkflowCommandService;
+  notifier: { poke(): void };
+  pace?: Parameters<typeof createBulkRecoveryStepService>[0]['pace'];
+}) {
+  const store = createBulkRecoveryStore();
+  const replays = createReplayService({ store: createReplayStore(), notifier });
+  return {
+    bulkRecoveries: createBulkRecoveryService({
+      store,
+      database,
+      subscriptions,
+      replays,
+      lanes,
+      audit,
+      commands,
+    }),
+    bulkRecoverySteps: createBulkRecoveryStepService({ store, database, replays, lanes, audit, pace }),
+  };
+}

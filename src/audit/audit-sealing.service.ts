@@ -1,0 +1,195 @@
+// Seals the audit log: takes rows whose transactions have all ended, and appends a signed checkpoint to each tenant's chain. One process
+// at a time seals; it must never seal a row twice, nor leave one out.
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { MasterKey } from '../platform/crypto/secret-box.node.ts';
+import type { Database } from '../platform/database/database.ts';
+import type { Unit } from '../platform/database/transaction.ts';
+import { type AuditRow, encodeAuditRow } from './audit-row.ts';
+import { type CheckpointStore, HEADLESS, type StoredCheckpoint } from './checkpoint.store.ts';
+import {
+  type Checkpoint,
+  checkpointStatement,
+  endOf,
+  type Head,
+  headStatement,
+  NOTHING_BEFORE,
+  type Position,
+  type Seal,
+  sealedForm,
+  sealStatement,
+} from './checkpoint.ts';
+import { createCheckpointSigner, hashText, sha256 } from './checkpoint-signature.node.ts';
+import { createMerkleTree, hashLeaf } from './merkle.ts';
+
+/** What one run sealed. */
+export type SealReport = { readonly seals: number; readonly checkpoints: number; readonly rows: number };
+
+/** Rows of one seal, and of one page of reading: between pages other work of the process gets its turn. */
+const SEAL_ROWS = 10_000;
+const PAGE_ROWS = 1_000;
+
+/** A tenant's rows in the seal that is being made. */
+type Share = {
+  readonly tree: ReturnType<typeof createMerkleTree>;
+  readonly rowIds: string[];
+  readonly leaves: Uint8Array[];
+  readonly first: Position;
+  last: Position;
+};
+
+/**
+ * @param onFailure told when the database did not answer; the sealer goes on
+ * @param options.interval milliseconds between two runs
+ * @param options.sealRows, options.pageRows greatest number of rows of a seal, and of one reading
+ */
+export function createAuditSealer({
+  database,
+  store,
+  masterKeys,
+  onFailure = () => undefined,
+  interval = 1_000,
+  sealRows = SEAL_ROWS,
+  pageRows = PAGE_ROWS,
+}: {
+  database: Pick<Database, 'query' | 'hot'>;
+  store: CheckpointStore;
+  masterKeys: readonly MasterKey[];
+  onFailure?: ((error: unknown) => void) | undefined;
+  interval?: number | undefined;
+  sealRows?: number | undefined;
+  pageRows?: number | undefined;
+}) {
+  const signer = createCheckpointSigner({ masterKeys });
+
+  /** Reads the next rows, by tenant. Memory holds one page, and the ids and hashes of one seal. */
+  async function collect(unit: Unit, after: Position) {
+    const shares = new Map<string, Share>();
+    let last = after;
+    let count = 0;
+    while (count < sealRows) {
+      const limit = Math.min(pageRows, sealRows - count);
+      const rows = await store.listFinishedRows(unit, last, limit);
+      for (const row of rows) addRow(shares, row);
+      const end = rows.at(-1);
+      if (end !== undefined) last = { xid: end.xid, id: end.id };
+      count += rows.length;
+      if (rows.length < limit) break;
+    }
+    // A transaction that was read to its end has ended: no row may join it behind its last one.
+    return { shares, last: count < sealRows ? endOf(last.xid) : last, count };
+  }
+
+  /** Makes one seal. @returns undefined when another process is at it */
+  const sealOnce = (): Promise<SealReport | undefined> =>
+    database.hot(async (unit) => {
+      const turn = await store.tryLock(unit);
+      if (turn === null) return undefined;
+      const head = await store.readHead(unit);
+      if (head === undefined) throw new Error(HEADLESS);
+      const { shares, last, count } = await collect(unit, head.last);
+      if (count === 0) return { seals: 0, checkpoints: 0, rows: 0 };
+      const n = head.n + 1;
+      const { keyId } = signer;
+      if (head.signature?.keyId !== keyId) await store.keepKey(unit, keyId, signer.publicKey);
+      const checkpoints = await writeCheckpoints(unit, shares, { seal: n, sealedAt: turn.now });
+      const seal = { n, previous: head.hash, count, last, sealedAt: turn.now, keyId, checkpoints };
+      const statement = sealStatement(seal);
+      await store.insertSeal(unit, { ...seal, signature: signer.sign(statement) });
+      const next: Head = { n, hash: hashText(statement), last };
+      await store.advanceHead(unit, next, { keyId, bytes: signer.sign(headStatement(next, keyId)) });
+      return { seals: 1, checkpoints: checkpoints.length, rows: count };
+    });
+
+  /** Appends to each tenant's chain. @returns what the seal says of each checkpoint */
+  async function writeCheckpoints(
+    unit: Unit,
+    shares: ReadonlyMap<string, Share>,
+    seal: Pick<Checkpoint, 'seal' | 'sealedAt'>,
+  ): Promise<Seal['checkpoints']> {
+    const before = new Map(
+      (await store.listLastCheckpoints(unit, [...shares.keys()])).map((last) => [last.tenantId, last]),
+    );
+    const checkpoints = [...shares].map(([tenantId, share]) =>
+      continueChain(tenantId, share, before.get(tenantId), seal),
+    );
+    await store.insertCheckpoints(unit, checkpoints);
+    return checkpoints.map((checkpoint) => ({
+      tenantId: checkpoint.tenantId,
+      n: checkpoint.n,
+      hash: hashText(sealedForm(checkpoint)),
+    }));
+  }
+
+  function continueChain(
+    tenantId: string,
+    { tree, rowIds, leaves, first, last }: Share,
+    previous: Checkpoint | undefined,
+    { seal, sealedAt }: Pick<Checkpoint, 'seal' | 'sealedAt'>,
+  ): StoredCheckpoint {
+    const checkpoint: Checkpoint = {
+      tenantId,
+      n: (previous?.n ?? 0) + 1,
+      seal,
+      count: rowIds.length,
+      total: (previous?.total ?? 0) + rowIds.length,
+      root: tree.root(),
+      previous: previous === undefined ? NOTHING_BEFORE : hashText(checkpointStatement(previous)),
+      first,
+      last,
+      sealedAt,
+      keyId: signer.keyId,
+    };
+    const signature = signer.sign(checkpointStatement(checkpoint));
+    return { ...checkpoint, signature, rowIds, leaves: Buffer.concat(leaves) };
+  }
+
+  /** Seals until nothing is left. @returns undefined when another process was sealing, and nothing was done here */
+  async function run(signal?: AbortSignal): Promise<SealReport | undefined> {
+    const total = { seals: 0, checkpoints: 0, rows: 0 };
+    while (await store.hasUnsealed(database)) {
+      const report = await sealOnce();
+      if (report === undefined) return total.seals === 0 ? undefined : total;
+      for (const part of ['seals', 'checkpoints', 'rows'] as const) total[part] += report[part];
+      if (report.rows < sealRows || signal?.aborted) break;
+    }
+    return total;
+  }
+
+  return {
+    /** Seals everything that can be sealed now. @returns undefined when another process was sealing */
+    runOnce: (): Promise<SealReport | undefined> => run(),
+
+    /** Seals each second until it is stopped; `stop` waits for the seal that is being made. */
+    start: (): { stop(): Promise<void> } => {
+      const ending = new AbortController();
+      const { signal } = ending;
+      const loop = async (): Promise<void> => {
+        while (!signal.aborted) {
+          await run(signal).catch(onFailure);
+          await sleep(interval, undefined, { signal }).catch(() => undefined);
+        }
+      };
+      const running = loop();
+      return {
+        stop: async () => {
+          ending.abort();
+          await running;
+        },
+      };
+    },
+  };
+}
+
+function addRow(shares: Map<string, Share>, row: AuditRow): void {
+  const place = { xid: row.xid, id: row.id };
+  let share = shares.get(row.tenant_id);
+  if (share === undefined) {
+    share = { tree: createMerkleTree(sha256), rowIds: [], leaves: [], first: place, last: place };
+    shares.set(row.tenant_id, share);
+  }
+  const leaf = hashLeaf(sha256, encodeAuditRow(row));
+  share.tree.add(leaf);
+  share.rowIds.push(row.id);
+  share.leaves.push(leaf);
+  share.last = place;
+}

@@ -1,0 +1,87 @@
+// Signs checkpoints, seals and heads with Ed25519 keys that are derived from the master keys. A private key is never stored, and a
+// checkpoint's key is never an issuer's.
+import { createPrivateKey, createPublicKey, hash, hkdfSync, type KeyObject, sign, verify } from 'node:crypto';
+import type { MasterKey } from '../platform/crypto/secret-box.node.ts';
+import type { Digest } from './merkle.ts';
+
+/** What the key is for: another purpose derives another key (RFC 5869 §3.2). */
+const PURPOSE = 'countersign audit checkpoint Ed25519 v1';
+
+/** PKCS #8 and SPKI of an Ed25519 key up to its 32 bytes (RFC 8410). */
+const PKCS8 = Buffer.from('302e020100300506032b657004220420', 'hex');
+const SPKI = Buffer.from('302a300506032b6570032100', 'hex');
+
+export const sha256: Digest = (bytes) => hash('sha256', bytes, 'buffer');
+
+/** SHA-256 of a text's UTF-8. */
+export const hashText = (text: string): Uint8Array => hash('sha256', text, 'buffer');
+
+/** The public half as a JWK (RFC 8037); `kid` is its RFC 7638 thumbprint. */
+export type AuditJwk = {
+  readonly kty: 'OKP';
+  readonly crv: 'Ed25519';
+  readonly x: string;
+  readonly kid: string;
+  readonly alg: 'EdDSA';
+  readonly use: 'sig';
+};
+
+/** @param publicKey 32 bytes */
+export function toAuditJwk(publicKey: Uint8Array): AuditJwk {
+  const x = Buffer.from(publicKey).toString('base64url');
+  const kid = hash('sha256', JSON.stringify({ crv: 'Ed25519', kty: 'OKP', x }), 'base64url');
+  return { kty: 'OKP', crv: 'Ed25519', x, kid, alg: 'EdDSA', use: 'sig' };
+}
+
+/**
+ * @param masterKeys the first one's key signs; signatures of all of them are trusted
+ */
+export function createCheckpointSigner({ masterKeys }: { masterKeys: readonly MasterKey[] }) {
+  const derived = masterKeys.map(({ key }) => derive(key));
+  const [current] = derived;
+  if (current === undefined) throw new Error('a master key is required to sign checkpoints');
+  const trusted = new Map(derived.map(({ keyId, publicKey }) => [keyId, loadPublicKey(publicKey)]));
+  return {
+    keyId: current.keyId,
+    /** 32 bytes. */
+    publicKey: current.publicKey,
+
+    /** @returns 64 bytes over the text's UTF-8 */
+    sign: (text: string): Uint8Array => sign(null, Buffer.from(text), current.privateKey),
+
+    /** Whether the key belongs to one of the master keys. */
+    isTrusted: (keyId: string): boolean => trusted.has(keyId),
+
+    /**
+     * Verifies a signature by one of our own keys, or by a key of before, whose public half must be what its id says.
+     * @param known public halves by key id
+     */
+    verify(
+      text: string,
+      { keyId, bytes }: { keyId: string; bytes: Uint8Array },
+      known: ReadonlyMap<string, Uint8Array>,
+    ): boolean {
+      const key = trusted.get(keyId) ?? publicKeyOf(keyId, known.get(keyId));
+      return key !== undefined && verify(null, Buffer.from(text), key, bytes);
+    },
+  };
+}
+
+export type CheckpointSigner = ReturnType<typeof createCheckpointSigner>;
+
+function derive(masterKey: Uint8Array) {
+  const seed = Buffer.from(hkdfSync('sha256', masterKey, new Uint8Array(), PURPOSE, 32));
+  const privateKey = createPrivateKey({ key: Buffer.concat([PKCS8, seed]), format: 'der', type: 'pkcs8' });
+  const spki = createPublicKey(privateKey).export({ format: 'der', type: 'spki' });
+  const publicKey = new Uint8Array(spki.subarray(SPKI.length));
+  return { privateKey, publicKey, keyId: toAuditJwk(publicKey).kid };
+}
+
+function publicKeyOf(keyId: string, publicKey: Uint8Array | undefined): KeyObject | undefined {
+  if (publicKey?.length !== 32 || toAuditJwk(publicKey).kid !== keyId) return undefined;
+  return loadPublicKey(publicKey);
+}
+
+function loadPublicKey(publicKey: Uint8Array): KeyObject {
+  return createPublicKey({ key: Buffer.concat([SPKI, publicKey]), format: 'der', type: 'spki' });
+}

@@ -1,0 +1,151 @@
+// Records failed authentications with a known key, or with a refresh token that came of one: an audit entry each, an event at most once a minute. Its records commit although the answer is an error.
+
+import type { AuditEntry, AuditService } from '../../audit/audit.service.ts';
+import type { BruteForceService, Episode } from '../../audit/brute-force.service.ts';
+import type { EmittedEvent, EventService, JsonObject } from '../../events/event.service.ts';
+import { addressGroup } from '../../platform/address-group.ts';
+import type { RequestContext } from '../../platform/context.ts';
+import type { Database } from '../../platform/database/database.ts';
+import type { ErrorCode } from '../../platform/errors/catalogue.ts';
+import { type LimitReached, ServiceError } from '../../platform/errors/service-error.ts';
+import type { AuthenticationFailureStore, FailureTally } from './authentication-failure.store.ts';
+import type { Refusal } from './challenge.ts';
+
+/** Where it failed, and what was tried there. */
+const METHODS = {
+  challenge: 'challenge_response',
+  verify: 'challenge_response',
+  refresh: 'refresh_token',
+} as const;
+const LOGIN_FAILURE = 'auth.login.failure';
+
+/** Seconds in which failures of one key for one reason are told once. */
+const WINDOW = 60;
+
+/** The agent and key that a failure is of. */
+type KnownHolder = {
+  readonly key: { readonly id: string; readonly fingerprint: string | null };
+  readonly agent: { readonly id: string };
+};
+
+/** Counts failures of a key from an address; `blocked` once there were too many. */
+export type FailureLimiter = {
+  failed(key: string): Promise<{ readonly blocked: LimitReached | undefined }>;
+};
+
+/**
+ * A correct signature may meet these too: a lost race or a late answer is nobody's guess. They are always answered as what they
+ * are, and counted apart from guesses; the limit only decides whether another one is still written.
+ */
+const NOBODYS_GUESS: ReadonlySet<ErrorCode> = new Set(['challenge_used', 'challenge_expired']);
+
+/**
+ * Failed authentications. Source: Specification, "Event types" (`auth.login.failure`, `security.*`).
+ * @param limiter per key and address, so that a stranger's failures are the stranger's own
+ * @param bruteForce counts wrong signatures by key: from many addresses they are one attack
+ */
+export function createAuthenticationFailureService({
+  store,
+  database,
+  audit,
+  events,
+  limiter,
+  bruteForce,
+}: {
+  store: AuthenticationFailureStore;
+  database: Pick<Database, 'query' | 'hot'>;
+  audit: Pick<AuditService, 'append'>;
+  events: Pick<EventService, 'emit'>;
+  limiter: FailureLimiter;
+  bruteForce: Pick<BruteForceService, 'failed' | 'goesOn'>;
+}) {
+  return {
+    /**
+     * Counts and records a failure. Beyond the limit nothing is written.
+     * @param failure.stage the route it happened on @param failure.holder.key.fingerprint null for a key that is gone
+     * @returns the error to answer with: the refusal's, or `rate_limited` after too many guesses
+     */
+    report: async (
+      context: RequestContext,
+      failure: {
+        readonly stage: keyof typeof METHODS;
+        readonly holder: KnownHolder;
+        readonly refusal: Refusal;
+      },
+    ): Promise<ServiceError> => {
+      const { stage, holder, refusal } = failure;
+      const { key, agent } = holder;
+      const error = new ServiceError(refusal.code, { detail: refusal.detail });
+      const method = METHODS[stage];
+      // A refresh token cannot be guessed: its uses are only kept from filling the log.
+      const isGuess = stage !== 'refresh' && !NOBODYS_GUESS.has(refusal.code);
+      const counter = `${context.tenant.id}:${key.id}:${addressGroup(context.address)}`;
+      const { blocked } = await limiter.failed(isGuess ? counter : `${counter}:late`);
+      const isForged = refusal.code === 'invalid_signature';
+      if (blocked !== undefined) {
+        if (isForged) await bruteForce.goesOn(key.id);
+        return isGuess ? tooManyFailures(blocked) : error;
+      }
+      const tally = await store.count(database, `${key.id}:${method}:${refusal.code}`, WINDOW);
+      const episode = isForged ? await bruteForce.failed(key.id) : undefined;
+      const entryOf = (action: string, data: JsonObject): AuditEntry => ({
+        action,
+        outcome: 'failure',
+        target: { type: 'agent', id: agent.id },
+        keyId: key.id,
+        reason: refusal.code,
+        data: { ...data, key_fingerprint: key.fingerprint },
+      });
+      const entry = entryOf(LOGIN_FAILURE, { method, stage });
+      const facts = {
+        agent_id: agent.id,
+        key_id: key.id,
+        key_fingerprint: key.fingerprint,
+        address: context.address,
+      };
+      const told = describeFailure(refusal.code, tally, episode, { ...facts, method, stage });
+      if (told.length === 0) await audit.append(database, context, [entry]);
+      else
+        await database.hot(async (unit) => {
+          const alarms = told.filter(({ type }) => type !== LOGIN_FAILURE);
+          await audit.append(unit, context, [entry, ...alarms.map(({ type, data }) => entryOf(type, data))]);
+          await events.emit(unit, context, told);
+        });
+      return error;
+    },
+  };
+}
+
+export type AuthenticationFailureService = ReturnType<typeof createAuthenticationFailureService>;
+
+/** The events of one failure: none for most of a minute. */
+function describeFailure(
+  reason: ErrorCode,
+  { untold }: FailureTally,
+  episode: Episode | undefined,
+  facts: JsonObject,
+): EmittedEvent[] {
+  const emitted: EmittedEvent[] = [];
+  if (untold !== null) {
+    const data = { ...facts, reason, count: untold };
+    emitted.push({ type: LOGIN_FAILURE, data });
+    if (reason === 'key_revoked')
+      emitted.push({
+        type: 'security.suspicious_activity',
+        data: { ...facts, kind: 'revoked_key_used', count: untold },
+      });
+  }
+  if (episode !== undefined)
+    emitted.push({
+      type: 'security.brute_force.detected',
+      data: { ...facts, failures: episode.failures, window_seconds: episode.windowSeconds },
+    });
+  return emitted;
+}
+
+function tooManyFailures(blocked: LimitReached): ServiceError {
+  return new ServiceError('rate_limited', {
+    detail: 'Too many failed authentications with this key from this address.',
+    ...blocked,
+  });
+}

@@ -1,0 +1,112 @@
+// Keeps the workflows of the current and the next bucket started: each worker process has one. It must never be needed by a request, and
+// starts none for buckets that are over, as the next one does their work.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
+import { abandonOn } from '../../platform/temporal/abandon.ts';
+import { createIndexing } from '../../platform/temporal/indexing.ts';
+import {
+  CHALLENGE_EXPIRY_WORKFLOW,
+  challengeExpiryWorkflowId,
+  SEARCH_ATTRIBUTES,
+  TASK_QUEUES,
+} from '../../platform/temporal/names.ts';
+import type { ExpiryService } from './challenge-expiry.service.ts';
+import { BUCKET_LENGTH, type Bucket, bucketsAt, type ExpiryInput } from './challenge-expiry.ts';
+
+/** Milliseconds that one call to Temporal may take, and after a look that failed. */
+const PATIENCE = { call: 10_000, failed: 5_000 } as const;
+
+/**
+ * @param options.bucketLength milliseconds, whole seconds that divide a day
+ * @param options.onFailure told of each failure; it is tried again
+ */
+export function createExpiryKeeper({
+  client,
+  expiry,
+  taskQueue = TASK_QUEUES.main,
+  bucketLength = BUCKET_LENGTH,
+  onFailure,
+}: {
+  client: Pick<Client, 'workflow' | 'withDeadline'>;
+  expiry: Pick<ExpiryService, 'readClock'>;
+  taskQueue?: string | undefined;
+  bucketLength?: number | undefined;
+  onFailure: (error: unknown) => void;
+}) {
+  const indexing = createIndexing();
+  /** Buckets that this process knows to be started. */
+  let known: readonly string[] = [];
+
+  const start = async ({ name, endsAt }: Bucket, indexed: boolean): Promise<boolean> => {
+    const input: ExpiryInput = { name, endsAt, indexed };
+    try {
+      await client.withDeadline(Date.now() + PATIENCE.call, () =>
+        client.workflow.start(CHALLENGE_EXPIRY_WORKFLOW, {
+          workflowId: challengeExpiryWorkflowId(name),
+          taskQueue,
+          args: [input],
+          // One that is over, or was ended by hand, is not begun again.
+          workflowIdReusePolicy: 'REJECT_DUPLICATE',
+          staticSummary: `challenges that expired by ${endsAt.slice(11, 19)} UTC`,
+          ...(indexed
+            ? { typedSearchAttributes: [{ key: SEARCH_ATTRIBUTES.entityState, value: 'waiting' }] }
+            : {}),
+        }),
+      );
+      return true;
+    } catch (error) {
+      if (error instanceof WorkflowExecutionAlreadyStartedError) return false;
+      throw error;
+    }
+  };
+
+  /**
+   * Starts what is missing. Safe to call from any number of processes at once.
+   * @returns names of the buckets whose workflows this call started
+   * @throws when the database or Temporal does not answer
+   */
+  const look = async (): Promise<string[]> => {
+    const buckets = bucketsAt((await expiry.readClock()).getTime(), bucketLength);
+    const started: string[] = [];
+    for (const bucket of buckets) {
+      if (known.includes(bucket.name)) continue;
+      if (await indexing.attempt((indexed) => start(bucket, indexed))) started.push(bucket.name);
+      known = [...known.slice(-1), bucket.name];
+    }
+    return started;
+  };
+
+  return {
+    look,
+
+    /** Starts the workflow of one bucket. @returns false when it was started before @throws when Temporal does not answer */
+    begin: (bucket: Bucket): Promise<boolean> => indexing.attempt((indexed) => start(bucket, indexed)),
+
+    /** Looks three times a bucket until it is stopped; `stop` waits for no look. */
+    start: (): { stop(): Promise<void> } => {
+      const ending = new AbortController();
+      const { signal } = ending;
+      const loop = async (): Promise<void> => {
+        while (!signal.aborted) {
+          const pause = await abandonOn(signal, look()).then(
+            () => bucketLength / 3,
+            (error: unknown) => {
+              if (!signal.aborted) onFailure(error);
+              return Math.min(PATIENCE.failed, bucketLength / 3);
+            },
+          );
+          await sleep(pause, undefined, { signal }).catch(() => undefined);
+        }
+      };
+      const running = loop();
+      return {
+        stop: async () => {
+          ending.abort();
+          await running;
+        },
+      };
+    },
+  };
+}
+
+export type ExpiryKeeper = ReturnType<typeof createExpiryKeeper>;

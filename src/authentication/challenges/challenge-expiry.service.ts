@@ -1,0 +1,113 @@
+// Marks challenges that nobody used in time, and tells the audit log how many. Nothing waits for it: whether a challenge has expired is
+// decided by its own time wherever it is used.
+import type { AuditService } from '../../audit/audit.service.ts';
+import { type AuditActor, serviceContext } from '../../audit/audit.ts';
+import type { Database } from '../../platform/database/database.ts';
+import { newId } from '../../platform/database/ids.ts';
+import type { ExpiryStore } from './challenge-expiry.store.ts';
+import type { Bucket, OperatorRequest, SettleResult, SweepResult } from './challenge-expiry.ts';
+
+/** How a sweep tells that it lives, and is told to stop. */
+export type Pulse = { readonly beat: () => void; readonly signal: AbortSignal };
+
+/** `chunk`: challenges of one transaction; `tenants`: those told to the audit log in one; `budget`: milliseconds that a sweep may take. */
+const SETTINGS = { chunk: 5_000, tenants: 5_000, budget: 10_000 } as const;
+
+/** Seconds: somebody should have swept by then, also where one bucket was missed. */
+const LATE = 300;
+
+/** Source: Specification, "Challenge": a challenge that was not answered in time expires. */
+export function createExpiryService({
+  store,
+  database,
+  audit,
+  settings,
+}: {
+  store: ExpiryStore;
+  database: Pick<Database, 'hot' | 'query'>;
+  audit: Pick<AuditService, 'prepare' | 'appendPrepared'>;
+  settings?: Readonly<Partial<Record<keyof typeof SETTINGS, number>>> | undefined;
+}) {
+  const { chunk, tenants, budget } = { ...SETTINGS, ...settings };
+
+  const markChunk = (): Promise<SweepResult> =>
+    database.hot(async (unit) => {
+      await store.lock(unit);
+      return store.markNext(unit, chunk);
+    });
+
+  /** Moves the counts of the next tenants into their lines, all or none. @returns undefined when nothing is left for this bucket */
+  const settleChunk = ({ name, endsAt }: Bucket, asked: OperatorRequest | undefined) =>
+    database.hot(async (unit) => {
+      await store.lock(unit);
+      const counts = await store.takeCounts(unit, endsAt, tenants);
+      if (counts === null) return undefined;
+      const requestId = newId();
+      const actor: AuditActor = { kind: asked === undefined ? 'service' : 'operator' };
+      const reason = asked?.reason ? { reason: asked.reason } : {};
+      const lines = counts.flatMap(({ tenantId, expired }) =>
+        audit.prepare(serviceContext({ id: tenantId }, requestId), [
+          {
+            action: 'auth.challenges_expired',
+            outcome: 'success',
+            actor,
+            target: { type: 'challenge_expiry', id: name },
+            data: { count: expired, ...reason },
+          },
+        ]),
+      );
+      await audit.appendPrepared(unit, lines);
+      return counts;
+    });
+
+  return {
+    /**
+     * Marks every challenge that is overdue, whichever bucket should have: chunk by chunk, each with its count in one transaction. A call
+     * that is repeated goes on where the last chunk ended.
+     */
+    sweep: async ({ beat, signal }: Pulse): Promise<SweepResult> => {
+      const began = performance.now();
+      for (let expired = 0; ; ) {
+        signal.throwIfAborted();
+        const result = await markChunk();
+        expired += result.expired;
+        beat();
+        if (!result.more || performance.now() - began > budget) return { expired, more: result.more };
+      }
+    },
+
+    /**
+     * Writes a bucket's lines of the audit log, one a tenant: the challenges that were marked and are in no earlier line. Some tenants a
+     * transaction; a call that is repeated goes on behind the last one. A bucket gets its lines once; what is found when it has them is left
+     * to the next bucket.
+     * @param asked by the operator who did not want to wait for the bucket's end
+     * @returns what this call has written
+     */
+    settle: async (
+      bucket: Bucket,
+      asked?: OperatorRequest | undefined,
+      pulse?: Pulse | undefined,
+    ): Promise<SettleResult> => {
+      const settled = { tenants: 0, challenges: 0 };
+      for (;;) {
+        pulse?.signal.throwIfAborted();
+        const counts = (await settleChunk(bucket, asked)) ?? [];
+        settled.tenants += counts.length;
+        settled.challenges += counts.reduce((sum, { expired }) => sum + expired, 0);
+        pulse?.beat();
+        if (counts.length < tenants) return settled;
+      }
+    },
+
+    /** The database's clock, by which buckets are named. */
+    readClock: (): Promise<Date> => store.readClock(database),
+
+    /**
+     * Whether the sweep is behind: the end of the oldest challenge that should have been swept minutes ago, null when there is none. One
+     * indexed read.
+     */
+    findOverdue: (): Promise<Date | null> => store.findOldestUnswept(database, LATE),
+  };
+}
+
+export type ExpiryService = ReturnType<typeof createExpiryService>;

@@ -1,0 +1,111 @@
+// SQL that marks overdue challenges as expired and counts them. It must never read a challenge twice: the place that it has come to is
+// written with what it marks.
+import type { Queryable, Unit } from '../../platform/database/transaction.ts';
+import { OVERDUE_SECONDS } from './challenge-expiry.ts';
+
+/** Challenges of a tenant that were marked. */
+export type ExpiredCount = { readonly tenantId: string; readonly expired: number };
+
+type Window = { since: string; until: string; more: boolean };
+
+// OFFSET 0 keeps the place from being looked for once for each use of its outcome.
+// Whole seconds at least, as challenges end at whole seconds, any number of them at one. Times go out as text: '-infinity' is no date.
+const NEXT_WINDOW = `
+SELECT since::text, until::text, until < horizon AS more
+FROM (
+  SELECT swept_until AS since, horizon,
+    least(horizon, greatest(swept_until + interval '1 second', coalesce(
+      (SELECT expires_at FROM challenges WHERE expires_at >= swept_until ORDER BY expires_at OFFSET $1 LIMIT 1), horizon))) AS until
+  FROM challenge_sweep, (SELECT (now() - interval '${OVERDUE_SECONDS} seconds')::timestamptz(3) AS horizon) AS clock
+  OFFSET 0
+) AS next
+WHERE since < until`;
+
+// In the order of tenants: one that was told in this bucket's lines is told in the next one's of what comes meanwhile.
+const TAKE_COUNTS = `
+WITH taken AS (
+  DELETE FROM challenge_expiry_counts WHERE tenant_id IN (
+    SELECT tenant_id FROM challenge_expiry_counts WHERE $2::uuid IS NULL OR tenant_id > $2 ORDER BY tenant_id LIMIT $3)
+  RETURNING tenant_id, expired
+), counted AS (
+  SELECT count(*) < $3 AS is_last, (array_agg(tenant_id ORDER BY tenant_id DESC))[1] AS place FROM taken
+), moved AS (
+  UPDATE challenge_sweep SET auditing_until = $1::timestamptz, auditing_after = coalesce(place, auditing_after),
+    audited_until = CASE WHEN is_last THEN $1::timestamptz ELSE audited_until END
+  FROM counted
+)
+SELECT tenant_id AS "tenantId", expired FROM taken ORDER BY tenant_id`;
+
+const MARK = `
+WITH expired AS (
+  UPDATE challenges SET expired_at = now()
+  WHERE expires_at >= $1::timestamptz AND expires_at < $2::timestamptz AND consumed_at IS NULL AND expired_at IS NULL
+  RETURNING tenant_id
+), counted AS (
+  INSERT INTO challenge_expiry_counts AS known (tenant_id, expired)
+  SELECT tenant_id, count(*) FROM expired GROUP BY tenant_id ORDER BY tenant_id
+  ON CONFLICT (tenant_id) DO UPDATE SET expired = known.expired + excluded.expired
+), moved AS (
+  UPDATE challenge_sweep SET swept_until = $2::timestamptz WHERE swept_until < $2::timestamptz
+)
+SELECT count(*)::int AS expired FROM expired`;
+
+/** SQL of the sweep; functions that take a `Unit` belong into one transaction, which begins with `lock`. */
+export function createExpiryStore() {
+  return {
+    /** Keeps other sweeps out until the transaction ends. */
+    lock: async (unit: Unit): Promise<void> => {
+      await unit.query('SELECT FROM challenge_sweep FOR UPDATE');
+    },
+
+    /**
+     * Marks the next overdue challenges, about `limit` of them, from where the last call came to.
+     * @returns how many were marked, and whether there is more that is overdue
+     */
+    markNext: async (unit: Unit, limit: number): Promise<{ expired: number; more: boolean }> => {
+      const { rows } = await unit.query<Window>(NEXT_WINDOW, [limit]);
+      const [window] = rows;
+      if (window === undefined) return { expired: 0, more: false };
+      const marked = await unit.query<{ expired: number }>(MARK, [window.since, window.until]);
+      return { expired: marked.rows[0]?.expired ?? 0, more: window.more };
+    },
+
+    /**
+     * Takes counts that are in no bucket's line of the audit log, of the next tenants, at most `limit`, for the bucket that ends then. With
+     * fewer than that the bucket has all of its lines.
+     * @returns null when this bucket has its lines already, or a later one has or gets them: the next one takes what has come since
+     */
+    takeCounts: async (unit: Unit, endsAt: string, limit: number): Promise<ExpiredCount[] | null> => {
+      const { rows } = await unit.query<{ place: string | null }>(
+        `SELECT CASE WHEN auditing_until = $1::timestamptz THEN auditing_after END AS place FROM challenge_sweep
+         WHERE audited_until < $1::timestamptz AND auditing_until <= $1::timestamptz`,
+        [endsAt],
+      );
+      const [turn] = rows;
+      if (turn === undefined) return null;
+      return (await unit.query<ExpiredCount>(TAKE_COUNTS, [endsAt, turn.place, limit])).rows;
+    },
+
+    /** The end of the oldest challenge that is overdue for so many seconds, neither used nor marked; null when there is none. */
+    findOldestUnswept: async (queryable: Queryable, seconds: number): Promise<Date | null> => {
+      const { rows } = await queryable.query<{ expires_at: Date }>(
+        `SELECT expires_at FROM challenges
+         WHERE expires_at >= (SELECT swept_until FROM challenge_sweep) AND expires_at < now() - make_interval(secs => $1)
+           AND consumed_at IS NULL AND expired_at IS NULL
+         ORDER BY expires_at LIMIT 1`,
+        [seconds],
+      );
+      return rows[0]?.expires_at ?? null;
+    },
+
+    /** The database's clock. */
+    readClock: async (queryable: Queryable): Promise<Date> => {
+      const { rows } = await queryable.query<{ now: Date }>('SELECT now()::timestamptz(3) AS now');
+      const [row] = rows;
+      if (row === undefined) throw new Error('the database has no time');
+      return row.now;
+    },
+  };
+}
+
+export type ExpiryStore = ReturnType<typeof createExpiryStore>;

@@ -1,0 +1,45 @@
+// Counts challenges and what becomes of them, by error code. It must change no answer.
+import { Counter, type Registry } from 'prom-client';
+import { ServiceError } from '../../platform/errors/service-error.ts';
+import type { ChallengeService } from './challenge.service.ts';
+
+/** @param challenges its answers are counted */
+export function countChallenges(
+  challenges: ChallengeService,
+  { registry }: { registry: Registry },
+): ChallengeService {
+  const requests = new Counter({
+    name: 'countersign_challenge_requests_total',
+    help: 'Requests for a challenge by outcome: "issued", or the error code.',
+    labelNames: ['outcome'],
+    registers: [registry],
+  });
+  const verifications = new Counter({
+    name: 'countersign_challenge_verifications_total',
+    help: 'Answers to challenges by outcome: "verified", or the error code.',
+    labelNames: ['outcome'],
+    registers: [registry],
+  });
+  return {
+    issue: countOutcomes(challenges.issue, requests, 'issued'),
+    verify: countOutcomes(challenges.verify, verifications, 'verified'),
+  };
+}
+
+function countOutcomes<Args extends unknown[], Result>(
+  work: (...args: Args) => Promise<Result>,
+  counter: Counter<'outcome'>,
+  success: string,
+): (...args: Args) => Promise<Result> {
+  const succeeded = counter.labels(success);
+  return async (...args) => {
+    try {
+      const result = await work(...args);
+      succeeded.inc();
+      return result;
+    } catch (error) {
+      counter.inc({ outcome: error instanceof ServiceError ? error.code : 'server_error' });
+      throw error;
+    }
+  };
+}

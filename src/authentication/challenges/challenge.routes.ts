@@ -1,0 +1,133 @@
+// The challenge and verify routes. They take no bearer token, and no answer of theirs may be stored.
+
+import type { ErrorCode } from '../../platform/errors/catalogue.ts';
+import { defineRoute, type Route } from '../../platform/http/route.ts';
+import type { DpopService } from '../dpop/dpop.service.ts';
+import { AGENT_TOKENS, CHALLENGE_REQUESTS, CHALLENGES, VERIFICATIONS } from './challenge.examples.ts';
+import {
+  agentTokenSchema,
+  challengeBody,
+  challengeSchema,
+  presentChallenge,
+  verifyBody,
+} from './challenge.schemas.ts';
+import type { ChallengeService } from './challenge.service.ts';
+
+const VERIFY_PATH = '/auth/agent/verify';
+const TAG = 'Agent authentication';
+const NO_STORE = { 'cache-control': 'no-store' } as const;
+const WARNINGS = ['warning', 'deprecation', 'sunset'] as const;
+const ERRORS: readonly ErrorCode[] = [
+  'key_not_found',
+  'key_revoked',
+  'policy_denied',
+  'invalid_scope',
+  'invalid_target',
+];
+
+/** Source: Specification, "Agent authentication routes". */
+export function createChallengeRoutes({
+  challenges,
+  dpop,
+}: {
+  challenges: ChallengeService;
+  dpop: Pick<DpopService, 'verifyProof'>;
+}): Route[] {
+  return [
+    defineRoute({
+      method: 'POST',
+      path: '/auth/agent/challenge',
+      operationId: 'issueChallenge',
+      summary: 'Ask for a challenge to sign',
+      description: [
+        'Nine lines are to be signed, joined by line feeds, without one at the end:',
+        '',
+        '```',
+        'SERVICE-CHALLENGE-V1',
+        'nonce:<nonce>',
+        'timestamp:<Unix seconds>',
+        'expires_at:<Unix seconds>',
+        'audience:<audience>',
+        'client_id:<client_id>',
+        'scope_hash:<scope_hash>',
+        'key_fingerprint:<key_fingerprint>',
+        'algorithm:<algorithm>',
+        '```',
+        '',
+        'In values a backslash is written `\\\\`, a line feed `\\n`, a carriage return `\\r`, a tab `\\t`, any other control character `\\u00XX`. ed25519 signs these bytes; es256 and es256k their SHA-256 (`r‖s` or DER); bip340 their SHA-256 as the message, or the bytes. A deprecated key is answered with `Warning`, `Deprecation` and `Sunset`.',
+      ].join('\n'),
+      tag: TAG,
+      scope: null,
+      request: { body: challengeBody, examples: CHALLENGE_REQUESTS },
+      responses: {
+        200: {
+          description: 'The challenge',
+          schema: challengeSchema,
+          headers: WARNINGS,
+          examples: CHALLENGES,
+        },
+      },
+      errors: ERRORS,
+      handler: async ({ context, body }) => {
+        const { challenge, warnings } = await challenges.issue(context, {
+          keyFingerprint: body.key_fingerprint,
+          scope: body.scope,
+          resource: body.resource,
+        });
+        return { status: 200, headers: { ...NO_STORE, ...warnings }, body: presentChallenge(challenge) };
+      },
+    }),
+    defineRoute({
+      method: 'POST',
+      path: VERIFY_PATH,
+      operationId: 'verifyChallenge',
+      summary: 'Exchange a signed challenge for tokens',
+      description:
+        'A challenge is used up by the first correct signature; of several at once one gets tokens, the others `challenge_used`. A wrong signature leaves it as it is. With a DPoP proof (RFC 9449) the tokens are bound to its key.',
+      tag: TAG,
+      scope: null,
+      bindsTokens: true,
+      request: { body: verifyBody, examples: VERIFICATIONS },
+      responses: {
+        200: {
+          description: 'Tokens',
+          schema: agentTokenSchema,
+          headers: [...WARNINGS, 'dpop-nonce'],
+          examples: AGENT_TOKENS,
+        },
+      },
+      errors: [
+        ...ERRORS,
+        'invalid_grant',
+        'challenge_expired',
+        'challenge_used',
+        'invalid_signature',
+        'invalid_dpop_proof',
+        'use_dpop_nonce',
+      ],
+      handler: async ({ context, body, headerValues }) => {
+        const proofs = headerValues('dpop');
+        const use = { proofs, method: 'POST', path: VERIFY_PATH, requireNonce: true };
+        const proof = proofs.length === 0 ? undefined : await dpop.verifyProof(context, use);
+        const granted = await challenges.verify(context, {
+          challengeId: body.challenge_id,
+          signature: body.signature,
+          algorithm: body.algorithm,
+          jkt: proof?.jkt,
+        });
+        const nonce = proof === undefined ? {} : { 'dpop-nonce': proof.nonce };
+        return {
+          status: 200,
+          headers: { ...NO_STORE, ...granted.warnings, ...nonce },
+          body: {
+            access_token: granted.accessToken,
+            refresh_token: granted.refreshToken,
+            token_type: proof === undefined ? 'Bearer' : 'DPoP',
+            expires_in: granted.expiresIn,
+            scope: granted.scopes.join(' '),
+          },
+        };
+      },
+    }),
+  ];
+}

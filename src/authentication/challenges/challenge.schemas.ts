@@ -1,0 +1,74 @@
+// The shapes of challenge and verification. `algorithm` of a verification is any text: an unknown one is a failed grant, not a malformed request.
+import { z } from 'zod';
+import { KEY_ALGORITHMS } from '../../platform/crypto/algorithm.ts';
+import { hashScopes } from '../../platform/scope-hash.ts';
+import { AGENT_SCOPES } from '../../platform/scopes.ts';
+import { AGENT_CLIENT_ID, type Challenge } from './challenge.ts';
+
+const hex32 = z.string().regex(/^[0-9a-f]{64}$/, 'must be 64 lowercase hex digits');
+
+/** Source: Specification, "Agent authentication routes". */
+export const challengeBody = z.strictObject({
+  key_fingerprint: hex32.meta({
+    description: 'SHA-256 of the raw public key; that of its SPKI DER or compressed point is found too.',
+  }),
+  scope: z.string().meta({
+    pattern: `^ *(${AGENT_SCOPES.join('|')})( +(${AGENT_SCOPES.join('|')}))* *$`,
+    description: 'Space-separated scopes, of those that the agent may have.',
+    examples: ['openid wallet:sign'],
+  }),
+  resource: z.string().optional().meta({
+    description:
+      "RFC 8707: which of the agent's `audience` and `audiences` the token is for, compared exactly; `audience` when absent. Any other is `invalid_target`, at the verification too when the agent has lost it.",
+  }),
+});
+
+/** Source: Specification, "Challenge". */
+export const challengeSchema = z
+  .object({
+    challenge_id: z.uuid(),
+    nonce: hex32,
+    timestamp: z.iso.datetime(),
+    expires_at: z.iso.datetime(),
+    audience: z.string(),
+    client_id: z.literal(AGENT_CLIENT_ID),
+    scope_hash: hex32,
+    key_fingerprint: hex32,
+    algorithm: z.enum(KEY_ALGORITHMS),
+  })
+  .meta({ id: 'Challenge' });
+
+export const verifyBody = z.strictObject({
+  // Any UUID, of versions and variants too that RFC 9562 does not know: it is an unknown challenge, not a malformed request.
+  challenge_id: z.guid(),
+  signature: z.string().min(1).max(4_096).meta({
+    description: 'Base64, standard or URL-safe, padded or not, over the canonical payload of the challenge.',
+  }),
+  algorithm: z.string().meta({ description: "The challenge's; any other is `invalid_grant`." }),
+});
+
+/** Source: Specification, "Token response". */
+export const agentTokenSchema = z
+  .object({
+    access_token: z.string(),
+    refresh_token: z.string(),
+    token_type: z.enum(['Bearer', 'DPoP']).meta({ description: '`DPoP` when the request had a proof.' }),
+    expires_in: z.int(),
+    scope: z.string(),
+  })
+  .meta({ id: 'AgentTokenResponse' });
+
+/** A challenge as its agent gets it. */
+export function presentChallenge(challenge: Challenge): z.input<typeof challengeSchema> {
+  return {
+    challenge_id: challenge.id,
+    nonce: challenge.nonce,
+    timestamp: challenge.createdAt.toISOString(),
+    expires_at: challenge.expiresAt.toISOString(),
+    audience: challenge.audience,
+    client_id: AGENT_CLIENT_ID,
+    scope_hash: hashScopes(challenge.scopes),
+    key_fingerprint: challenge.keyFingerprint,
+    algorithm: challenge.algorithm,
+  };
+}

@@ -1,0 +1,239 @@
+// Challenge-response authentication of agents. A challenge is worth one success, whatever the number of processes that verify it.
+import { randomBytes } from 'node:crypto';
+import type { AuditService } from '../../audit/audit.service.ts';
+import type { EventService } from '../../events/event.service.ts';
+import type { KeyService } from '../../identity/keys/key.service.ts';
+import { buildSunsetHeaders } from '../../identity/keys/key.ts';
+import type { RotationService } from '../../identity/keys/rotation.service.ts';
+import type { RequestContext } from '../../platform/context.ts';
+import type { SignatureVerifier } from '../../platform/crypto/verify-signature.node.ts';
+import { createCoalescer } from '../../platform/database/coalescer.ts';
+import type { Database } from '../../platform/database/database.ts';
+import { newId } from '../../platform/database/ids.ts';
+import { ServiceError } from '../../platform/errors/service-error.ts';
+import type { TokenService } from '../tokens/token.service.ts';
+import type { AuthenticationFailureService } from './authentication-failure.service.ts';
+import type { ChallengeName, ChallengeStore, HolderName, NewChallenge } from './challenge.store.ts';
+import {
+  AGENT_CLIENT_ID,
+  type Challenge,
+  type Holder,
+  judgeAttempt,
+  judgeRequest,
+  payloadOf,
+  type Refusal,
+} from './challenge.ts';
+import { createRedemptionService } from './redemption.service.ts';
+import { createRedemptionStore } from './redemption.store.ts';
+import { type Description, describeFirstUse, describeSuccess, type Success } from './redemption.ts';
+
+/** Bytes of a nonce. Source: Specification, "Limits". */
+const NONCE_LENGTH = 32;
+
+const NOTHING = { audit: [], events: [] } as const;
+
+const WRONG_SIGNATURE: Refusal = {
+  code: 'invalid_signature',
+  detail: "The signature is not the key's over this challenge's canonical payload.",
+};
+
+export type VerifyInput = {
+  readonly challengeId: string;
+  /** Base64. */
+  readonly signature: string;
+  readonly algorithm: string;
+  /** Thumbprint of the key that the request proved to possess; the tokens are bound to it (RFC 9449 §5). */
+  readonly jkt?: string | undefined;
+};
+
+/** What a verified agent gets; `expiresIn` in seconds, `scopes` sorted. `warnings` are headers that tell of a deprecated key. */
+export type AgentTokens = {
+  readonly accessToken: string;
+  readonly refreshToken: string;
+  readonly expiresIn: number;
+  readonly scopes: readonly string[];
+  readonly warnings: Readonly<Record<string, string>>;
+};
+
+/** Source: Specification, "Challenge-response procedure". @param challengeLifetime seconds */
+export function createChallengeService({
+  store,
+  database,
+  verifier,
+  keys,
+  rotations,
+  tokens,
+  audit,
+  events,
+  failures,
+  challengeLifetime,
+}: {
+  store: ChallengeStore;
+  database: Pick<Database, 'query'>;
+  verifier: Pick<SignatureVerifier, 'verifySignature'>;
+  keys: Pick<KeyService, 'recordUse'>;
+  rotations: Pick<RotationService, 'firstUsePart' | 'noticeSwitches'>;
+  tokens: Pick<TokenService, 'issueAccessToken' | 'prepareRefreshToken' | 'refreshTokenPart'>;
+  audit: Pick<AuditService, 'prepare' | 'parts'>;
+  events: Pick<EventService, 'prepare' | 'parts' | 'announce'>;
+  failures: AuthenticationFailureService;
+  challengeLifetime: number;
+}) {
+  const redemptions = createRedemptionService({
+    store: createRedemptionStore({ database, tokens, audit, events, rotations }),
+    events,
+    rotations,
+  });
+  const inserts = createCoalescer({
+    run: (batch: readonly NewChallenge[]) => store.insert(database, batch, challengeLifetime),
+    limits: { batches: 1 },
+  });
+  const holders = createCoalescer({
+    run: (batch: readonly HolderName[]) => store.findHolders(database, batch),
+    limits: { batches: 1 },
+  });
+  const loads = createCoalescer({
+    run: (batch: readonly ChallengeName[]) => store.load(database, batch),
+    limits: { batches: 1 },
+  });
+
+  async function load(context: RequestContext, id: string) {
+    const found = await loads.add({ tenantId: context.tenant.id, id });
+    if (found === null) throw new ServiceError('invalid_grant', { detail: 'The challenge is unknown.' });
+    return found;
+  }
+
+  /** Everything that can be said without consuming the challenge. @throws the recorded refusal */
+  async function judge(context: RequestContext, input: VerifyInput) {
+    const found = await load(context, input.challengeId);
+    const judgement = judgeAttempt({ ...found, algorithm: input.algorithm, tenant: context.tenant });
+    if ('refusal' in judgement) throw await refuse(context, found.holder, judgement.refusal);
+    return { challenge: found.challenge, ...judgement };
+  }
+
+  /** The error for a failed verification; a key that is known has it on record. */
+  function refuse(context: RequestContext, holder: Holder | null, refusal: Refusal) {
+    if (holder === null) return new ServiceError(refusal.code, { detail: refusal.detail });
+    return failures.report(context, { stage: 'verify', holder, refusal });
+  }
+
+  /** Consumes the challenge and writes all that follows from it. @returns the refresh token; null when somebody or something came first */
+  async function redeem(context: RequestContext, success: Success): Promise<string | null> {
+    const { challenge, holder, audience, jkt } = success;
+    const refreshToken = tokens.prepareRefreshToken({
+      tenantId: context.tenant.id,
+      agentId: holder.agent.id,
+      keyId: holder.key.id,
+      scopes: challenge.scopes,
+      audience,
+      clientId: AGENT_CLIENT_ID,
+      accessTokenId: success.token.tokenId,
+      jkt,
+    });
+    const prepare = (description: Description) => ({
+      audit: audit.prepare(context, description.audit),
+      events: events.prepare(context, description.events),
+    });
+    const isRedeemed = await redemptions.redeem({
+      tenantId: context.tenant.id,
+      challengeId: challenge.id,
+      refreshToken: refreshToken.record,
+      ...prepare(describeSuccess(success)),
+      firstUse: holder.key.isVerified ? NOTHING : prepare(describeFirstUse(success)),
+    });
+    return isRedeemed ? refreshToken.text : null;
+  }
+
+  return {
+    /**
+     * Issues a challenge. Two round trips, which requests at the same time share; one more for a key that is named by an alias.
+     * @param input.keyFingerprint 64 hex digits, echoed in the challenge @param input.scope as requested
+     * @param input.resource audience of the token that the challenge is for; unless said, the agent's own (RFC 8707)
+     * @returns the challenge, and headers that warn of a deprecated key
+     * @throws ServiceError `key_not_found`, `key_revoked`, `policy_denied`, `invalid_scope`, `invalid_target`, `rate_limited`
+     */
+    issue: async (
+      context: RequestContext,
+      input: {
+        readonly keyFingerprint: string;
+        readonly scope: string;
+        readonly resource?: string | undefined;
+      },
+    ): Promise<{ challenge: Challenge; warnings: Readonly<Record<string, string>> }> => {
+      const { tenant } = context;
+      const name = { tenantId: tenant.id, fingerprint: input.keyFingerprint };
+      const found = (await holders.add(name)) ?? (await store.findHolderByAlias(database, name));
+      const holder = found?.holder ?? null;
+      const { scope, resource } = input;
+      const judgement = judgeRequest({ holder, scope, resource, tenant, now: found?.now ?? new Date(0) });
+      if ('refusal' in judgement) {
+        const { refusal } = judgement;
+        if (holder === null) throw new ServiceError(refusal.code, { detail: refusal.detail });
+        throw await failures.report(context, { stage: 'challenge', holder, refusal });
+      }
+      const { key, agent } = judgement.holder;
+      const challenge = await inserts.add({
+        id: newId(),
+        tenantId: tenant.id,
+        agentId: agent.id,
+        keyId: key.id,
+        keyFingerprint: input.keyFingerprint,
+        algorithm: key.algorithm,
+        nonce: randomBytes(NONCE_LENGTH).toString('hex'),
+        audience: tenant.issuerUrl,
+        scopes: judgement.scopes,
+        resource: resource ?? null,
+      });
+      return { challenge, warnings: buildSunsetHeaders(key) };
+    },
+
+    /**
+     * Verifies the answer to a challenge, consumes it and issues tokens. The access token is signed before the challenge is
+     * consumed, so that a failure to sign does not cost the agent its challenge. Two round trips, which requests at the same time
+     * share: one loads, one consumes and records.
+     * @throws ServiceError `invalid_grant`, `challenge_used`, `challenge_expired`, `key_not_found`, `key_revoked`,
+     *   `policy_denied`, `invalid_scope`, `invalid_target`, `invalid_signature`, `rate_limited`
+     */
+    verify: async (context: RequestContext, input: VerifyInput): Promise<AgentTokens> => {
+      const judged = await judge(context, input);
+      const { challenge, holder, audience } = judged;
+      const isValid = await verifier.verifySignature({
+        algorithm: challenge.algorithm,
+        publicKey: holder.key.publicKey,
+        payload: payloadOf(challenge),
+        signature: input.signature,
+      });
+      if (!isValid) throw await refuse(context, holder, WRONG_SIGNATURE);
+      const token = await tokens.issueAccessToken(context.tenant, {
+        sub: holder.agent.id,
+        audience,
+        scopes: challenge.scopes,
+        clientId: AGENT_CLIENT_ID,
+        agent: { name: holder.agent.name, capabilities: holder.agent.capabilities },
+        jkt: input.jkt,
+      });
+      const refreshToken = await redeem(context, {
+        ...judged,
+        token,
+        address: context.address,
+        jkt: input.jkt,
+      });
+      if (refreshToken === null) {
+        await judge(context, input);
+        // Whatever was in the way is gone again, for example a suspension that was lifted.
+        throw new ServiceError('temporarily_unavailable', { retryAfterSeconds: 1 });
+      }
+      // Nobody waits for it, and losing it only makes `last_used_at` a minute older.
+      if (!holder.key.isUseNoted) keys.recordUse(holder.key.id).catch(() => undefined);
+      return {
+        accessToken: token.accessToken,
+        refreshToken,
+        expiresIn: token.expiresIn,
+        scopes: challenge.scopes,
+        warnings: buildSunsetHeaders(holder.key),
+      };
+    },
+  };
+}
+
+export type ChallengeService = ReturnType<typeof createChallengeService>;

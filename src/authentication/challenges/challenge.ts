@@ -1,0 +1,198 @@
+// What a challenge says, and in which order a request that uses one is judged. It must never look at a clock or check a signature itself.
+
+import { chooseAudience } from '../../identity/agents/agent.ts';
+import { type KeyState, mayAuthenticate } from '../../identity/keys/key.ts';
+import type { KeyAlgorithm } from '../../platform/crypto/algorithm.ts';
+import type { ErrorCode } from '../../platform/errors/catalogue.ts';
+import { hashScopes, parseScope } from '../../platform/scope-hash.ts';
+import { isAgentScope, isWithin } from '../../platform/scopes.ts';
+import { buildChallengePayload } from './payload.ts';
+
+/** `client_id` of every challenge and of the tokens that come of it. Source: Specification, "Challenge". */
+export const AGENT_CLIENT_ID = 'service-agent';
+
+/**
+ * `nonce` in lowercase hex; `keyFingerprint` as it was asked for, which may be an alias; times are whole seconds. `resource`: the audience
+ * that was asked for, null where the agent's own counts (RFC 8707). `isExpired`: it is written down that nobody used it in time.
+ */
+export type Challenge = {
+  readonly id: string;
+  readonly keyFingerprint: string;
+  readonly algorithm: KeyAlgorithm;
+  readonly nonce: string;
+  readonly audience: string;
+  readonly scopes: readonly string[];
+  readonly resource: string | null;
+  readonly createdAt: Date;
+  readonly expiresAt: Date;
+  readonly consumedAt: Date | null;
+  readonly isExpired: boolean;
+};
+
+/** Whose key it is, as stored now. `isUseNoted`: whether a use within the last minute is on record; `isVerified`: any use at all. */
+export type Holder = {
+  readonly key: {
+    readonly id: string;
+    readonly algorithm: KeyAlgorithm;
+    readonly publicKey: Uint8Array;
+    readonly fingerprint: string;
+    readonly state: KeyState;
+    readonly sunsetAt: Date | null;
+    readonly deprecatedAt: Date | null;
+    readonly isUseNoted: boolean;
+    readonly isVerified: boolean;
+  };
+  readonly agent: {
+    readonly id: string;
+    readonly name: string;
+    readonly capabilities: readonly string[];
+    readonly status: 'active' | 'suspended';
+    readonly isDeleted: boolean;
+    readonly audience: string | null;
+    readonly audiences: readonly string[];
+    readonly scopes: readonly string[];
+  };
+};
+
+/** Why a request is refused. */
+export type Refusal = { readonly code: ErrorCode; readonly detail: string };
+
+export type Judgement<Granted> = { readonly refusal: Refusal } | Granted;
+
+type Check<Subject> = Refusal & { readonly fails: (subject: Subject) => boolean };
+
+/** Who is asked: `audience` is the one of tokens for an agent that has none of its own. */
+type Asked = { readonly tenant: { readonly audience: string; readonly resumedAt?: Date | undefined } };
+
+/** `now` is the database's clock at the reading; `algorithm` is what the request says. */
+export type Attempt = Asked & {
+  readonly now: Date;
+  readonly challenge: Challenge;
+  readonly holder: Holder | null;
+  readonly algorithm: string;
+};
+
+const UNKNOWN_KEY: Refusal = {
+  code: 'key_not_found',
+  detail: 'No key with this fingerprint is registered.',
+};
+
+/** In the order in which they are made. Source: Specification, "Agent authentication errors". */
+const CHALLENGE_CHECKS: readonly Check<Attempt>[] = [
+  {
+    code: 'challenge_used',
+    detail: 'The challenge has been used; ask for a new one.',
+    fails: ({ challenge }) => challenge.consumedAt !== null,
+  },
+  {
+    code: 'challenge_expired',
+    detail: 'The challenge has expired; ask for a new one.',
+    fails: ({ challenge, now }) => challenge.isExpired || challenge.expiresAt.getTime() <= now.getTime(),
+  },
+  {
+    code: 'challenge_expired',
+    detail: 'The challenge ended with the suspension of the tenant; ask for a new one.',
+    fails: ({ challenge, tenant }) =>
+      tenant.resumedAt !== undefined && challenge.createdAt.getTime() <= tenant.resumedAt.getTime(),
+  },
+  {
+    code: 'invalid_grant',
+    detail: "The algorithm is not the challenge's.",
+    fails: ({ challenge, algorithm }) => challenge.algorithm !== algorithm,
+  },
+];
+
+const HOLDER_CHECKS: readonly Check<{ holder: Holder; now: Date }>[] = [
+  {
+    code: 'key_revoked',
+    detail: 'The key is revoked.',
+    fails: ({ holder, now }) => !mayAuthenticate(holder.key, now),
+  },
+  { ...UNKNOWN_KEY, fails: ({ holder }) => holder.agent.isDeleted },
+  {
+    code: 'policy_denied',
+    detail: 'The agent is suspended.',
+    fails: ({ holder }) => holder.agent.status === 'suspended',
+  },
+];
+
+const SCOPE_CHECKS: readonly Check<{ holder: Holder; scopes: readonly string[] | null }>[] = [
+  { code: 'invalid_scope', detail: 'The scope is malformed.', fails: ({ scopes }) => scopes === null },
+  { code: 'invalid_scope', detail: 'The scope is empty.', fails: ({ scopes }) => scopes?.length === 0 },
+  {
+    code: 'invalid_scope',
+    detail: 'The scope names something that no agent may ask for.',
+    fails: ({ scopes }) => !(scopes ?? []).every(isAgentScope),
+  },
+  {
+    code: 'invalid_scope',
+    detail: 'The scope names something that this agent may not ask for.',
+    fails: ({ scopes, holder }) => !isWithin(scopes ?? [], holder.agent.scopes),
+  },
+];
+
+const NO_TARGET: Refusal = {
+  code: 'invalid_target',
+  detail: 'The resource is none of the audiences that this agent may ask for.',
+};
+
+/**
+ * Judges a request for a challenge: key, agent, scope, resource.
+ * @param request.scope the `scope` parameter @param request.resource the `resource` parameter
+ * @returns the scopes, unique and sorted, with their holder; or the first thing that is wrong
+ */
+export function judgeRequest(
+  request: Asked & {
+    readonly now: Date;
+    readonly holder: Holder | null;
+    readonly scope: string;
+    readonly resource?: string | undefined;
+  },
+): Judgement<{ readonly holder: Holder; readonly scopes: readonly string[] }> {
+  const { holder, now, tenant, resource } = request;
+  if (holder === null) return { refusal: UNKNOWN_KEY };
+  const scopes = parseScope(request.scope);
+  const refusal =
+    findFailure(HOLDER_CHECKS, { holder, now }) ?? findFailure(SCOPE_CHECKS, { holder, scopes });
+  if (refusal !== undefined) return { refusal };
+  if (chooseAudience(holder.agent, tenant, resource) === undefined) return { refusal: NO_TARGET };
+  return { holder, scopes: scopes ?? [] };
+}
+
+/**
+ * Judges everything about a verification but its signature: used, expired, algorithm, key, agent, scope, resource. Scope and resource
+ * are those of the challenge, held against what the agent may ask for now.
+ * @returns the key's holder and the audience of its token, or the first thing that is wrong
+ */
+export function judgeAttempt(
+  attempt: Attempt,
+): Judgement<{ readonly holder: Holder; readonly audience: string }> {
+  const { challenge, holder, now, tenant } = attempt;
+  const refusal = findFailure(CHALLENGE_CHECKS, attempt);
+  if (refusal !== undefined) return { refusal };
+  if (holder === null) return { refusal: UNKNOWN_KEY };
+  const { scopes } = challenge;
+  const later = findFailure(HOLDER_CHECKS, { holder, now }) ?? findFailure(SCOPE_CHECKS, { holder, scopes });
+  if (later !== undefined) return { refusal: later };
+  const audience = chooseAudience(holder.agent, tenant, challenge.resource);
+  return audience === undefined ? { refusal: NO_TARGET } : { holder, audience };
+}
+
+/** The exact bytes that the challenge's key must sign. */
+export function payloadOf(challenge: Challenge): Uint8Array {
+  return buildChallengePayload({
+    nonce: challenge.nonce,
+    timestamp: challenge.createdAt.getTime() / 1000,
+    expiresAt: challenge.expiresAt.getTime() / 1000,
+    audience: challenge.audience,
+    clientId: AGENT_CLIENT_ID,
+    scopeHash: hashScopes(challenge.scopes),
+    keyFingerprint: challenge.keyFingerprint,
+    algorithm: challenge.algorithm,
+  });
+}
+
+function findFailure<Subject>(checks: readonly Check<Subject>[], subject: Subject): Refusal | undefined {
+  const failed = checks.find((check) => check.fails(subject));
+  return failed === undefined ? undefined : { code: failed.code, detail: failed.detail };
+}

@@ -1,0 +1,111 @@
+// The ends of delegations, written down. Postgres decides each step anew, so a step asked for twice, late or for nothing does no harm; and
+// nothing waits for it: an exchange and the tokens issued on a delegation are bound by its own time.
+import type { AuditService } from '../../audit/audit.service.ts';
+import { operatorContext, serviceContext } from '../../audit/audit.ts';
+import type { TenantService } from '../../identity/tenants/tenant.service.ts';
+import type { Database } from '../../platform/database/database.ts';
+import { newId } from '../../platform/database/ids.ts';
+import { ServiceError } from '../../platform/errors/service-error.ts';
+import type { DelegationService } from './delegation.service.ts';
+import type { DelegationStore } from './delegation.store.ts';
+import type { DelegationStatus } from './delegation.ts';
+import type { DelegationExpiryStore, DelegationName } from './delegation-expiry.store.ts';
+import {
+  type DelegationCase,
+  type DelegationStep,
+  decideDelegationStep,
+  statusOf,
+} from './delegation-expiry.ts';
+
+export type { DelegationName } from './delegation-expiry.store.ts';
+
+/** How a delegation stands; `gone`: there is none. `expiresAt` in ISO 8601. */
+export type DelegationStanding = {
+  readonly step: DelegationStep;
+  readonly status: DelegationStatus | 'gone';
+  readonly expiresAt: string | null;
+};
+
+/** Characters of a summary: Temporal takes 400 bytes. */
+const LONGEST_SUMMARY = 150;
+
+/** The steps of delegations. Source: Specification, "Anchor and delegation". */
+export function createDelegationExpiryService({
+  store,
+  delegationStore,
+  database,
+  tenants,
+  delegations,
+  audit,
+}: {
+  store: Pick<DelegationExpiryStore, 'read' | 'markExpired'>;
+  delegationStore: Pick<DelegationStore, 'lock'>;
+  database: Pick<Database, 'transaction' | 'query'>;
+  tenants: Pick<TenantService, 'byId'>;
+  delegations: Pick<DelegationService, 'revokeActive'>;
+  audit: Pick<AuditService, 'append'>;
+}) {
+  const look = async (name: DelegationName): Promise<DelegationStanding> =>
+    standingOf(await store.read(database, name));
+
+  return {
+    /** How a delegation stands, and what is due for it. One round trip; changes nothing. */
+    look,
+
+    /** What an operator is shown of a delegation: what it allows and until when, and whose it is; never for whom. */
+    describe: async (name: DelegationName): Promise<{ summary: string; agentId: string } | undefined> => {
+      const found = await store.read(database, name);
+      if (found === undefined) return undefined;
+      const until = found.expiresAt.toISOString().slice(0, 16);
+      const scopes = found.scopes.join(' ').slice(0, LONGEST_SUMMARY);
+      return { summary: `${scopes} · until ${until}Z`, agentId: found.agentId };
+    },
+
+    /** Writes down that a delegation has expired, if it has, with a line in the audit log. @returns how it stands afterwards */
+    expire: async (name: DelegationName): Promise<DelegationStanding> => {
+      const tenant = await tenants.byId(name.tenantId);
+      if (tenant === undefined) return standingOf(undefined);
+      return database.transaction({}, async (transaction) => {
+        await delegationStore.lock(transaction, name.tenantId, name.id);
+        const found = await store.read(transaction, name);
+        if (found === undefined || decideDelegationStep(found).kind !== 'expire') return standingOf(found);
+        await store.markExpired(transaction, name.id);
+        await audit.append(transaction, serviceContext(tenant, newId()), [
+          {
+            action: 'delegation.expired',
+            outcome: 'success',
+            target: { type: 'delegation', id: name.id },
+            data: { agent_id: found.agentId, expires_at: found.expiresAt.toISOString() },
+          },
+        ]);
+        return standingOf(await store.read(transaction, name));
+      });
+    },
+
+    /**
+     * Revokes a delegation because an operator asks its workflow to, in the operator's name.
+     * @param reason kept with the delegation and in the audit log
+     * @throws ServiceError `not_found`, `conflict` for one that is not active
+     */
+    revokeByOperator: async (
+      name: DelegationName,
+      reason?: string | undefined,
+    ): Promise<DelegationStanding> => {
+      const tenant = await tenants.byId(name.tenantId);
+      if (tenant === undefined) throw new ServiceError('not_found', { detail: 'There is no such tenant.' });
+      await delegations.revokeActive(operatorContext(tenant, newId()), name.id, reason || undefined);
+      return look(name);
+    },
+  };
+}
+
+export type DelegationExpiryService = ReturnType<typeof createDelegationExpiryService>;
+
+function standingOf(found: DelegationCase | undefined): DelegationStanding {
+  if (found === undefined) return { step: { kind: 'end' }, status: 'gone', expiresAt: null };
+  return {
+    step: decideDelegationStep(found),
+    status: statusOf(found),
+    expiresAt: found.expiresAt.toISOString(),
+  };
+}

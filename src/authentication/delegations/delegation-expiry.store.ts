@@ -1,0 +1,64 @@
+// SQL of the ends of delegations; every function is one round trip on the caller's connection, and every judgement of time is the database's.
+import type { Queryable, Unit } from '../../platform/database/transaction.ts';
+import {
+  type ExpectedPage,
+  type ExpectedWorkflow,
+  pageValues,
+} from '../../platform/temporal/expected-workflows.ts';
+import type { DelegationCase } from './delegation-expiry.ts';
+
+/** Names a delegation. */
+export type DelegationName = { readonly tenantId: string; readonly id: string };
+
+const READ = `
+SELECT delegation.tenant_id AS "tenantId", delegation.id, delegation.agent_id AS "agentId", delegation.scopes,
+       delegation.expires_at AS "expiresAt", delegation.expired_at AS "expiredAt",
+       coalesce(delegation.revoked_at, agent.deleted_at) AS "revokedAt", now()::timestamptz(3) AS now
+FROM delegations delegation JOIN agents agent ON agent.id = delegation.agent_id
+WHERE delegation.tenant_id = $1 AND delegation.id = $2`;
+
+const EXPECTED = `
+SELECT delegation.tenant_id AS "tenantId", delegation.id AS "entityId"
+FROM delegations delegation JOIN agents agent ON agent.id = delegation.agent_id
+WHERE delegation.revoked_at IS NULL AND delegation.expired_at IS NULL AND agent.deleted_at IS NULL AND delegation.id > $1
+ORDER BY delegation.id LIMIT $2`;
+
+const OVERDUE = `
+SELECT count(*)::int AS count FROM delegations delegation JOIN agents agent ON agent.id = delegation.agent_id
+WHERE delegation.revoked_at IS NULL AND delegation.expired_at IS NULL AND agent.deleted_at IS NULL
+  AND delegation.expires_at < now() - interval '5 minutes'`;
+
+export function createDelegationExpiryStore() {
+  return {
+    read: async (
+      queryable: Queryable,
+      { tenantId, id }: DelegationName,
+    ): Promise<DelegationCase | undefined> =>
+      (await queryable.query<DelegationCase>(READ, [tenantId, id])).rows[0],
+
+    /** Writes down the end of a delegation that the transaction has locked. */
+    markExpired: async (unit: Unit, id: string): Promise<void> => {
+      await unit.query('UPDATE delegations SET expired_at = now() WHERE id = $1', [id]);
+    },
+
+    /** Asks the workflows of an agent's delegations to look at them: it is deleted in this transaction. */
+    tellOfAgent: async (unit: Unit, agentId: string): Promise<void> => {
+      await unit.query(
+        `INSERT INTO workflow_commands (tenant_id, workflow, entity_id)
+         SELECT tenant_id, 'delegationExpiry', id FROM delegations
+         WHERE agent_id = $1 AND revoked_at IS NULL AND expired_at IS NULL`,
+        [agentId],
+      );
+    },
+
+    /** Delegations whose end was more than 5 minutes ago and is not written down. */
+    countOverdue: async (queryable: Queryable): Promise<number> =>
+      (await queryable.query<{ count: number }>(OVERDUE)).rows[0]?.count ?? 0,
+
+    /** Delegations whose workflow should be running: their end is neither come nor written down. */
+    listExpectedWorkflows: async (queryable: Queryable, page: ExpectedPage): Promise<ExpectedWorkflow[]> =>
+      (await queryable.query<ExpectedWorkflow>(EXPECTED, pageValues(page))).rows,
+  };
+}
+
+export type DelegationExpiryStore = ReturnType<typeof createDelegationExpiryStore>;

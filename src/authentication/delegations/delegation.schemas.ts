@@ -1,0 +1,102 @@
+// The shapes of delegations in requests and answers. The state of one is shown as computed at the moment of reading.
+import { z } from 'zod';
+import { audience, pageParameters } from '../../platform/http/field-schemas.ts';
+import { AGENT_SCOPES } from '../../platform/scopes.ts';
+import { DELEGATION_STATUSES, type Delegation } from './delegation.ts';
+import { LONGEST, subjectId } from './subject.ts';
+
+const issuer = z
+  .string()
+  .min(1)
+  .max(LONGEST.issuer)
+  .regex(/^https?:\/\/[!"$->@-[\]-~]+$/, 'must be a URL without query and fragment')
+  .meta({ description: 'Issuer of the tokens of the user: a trusted issuer, or the issuer of this tenant.' });
+const sub = z
+  .string()
+  .min(1)
+  .max(LONGEST.sub)
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: refusing them is the purpose
+  .regex(/^[^\x00-\x1f\x7f-\x9f]*$/, 'must not contain control characters')
+  .meta({ description: 'The user as that issuer names him.' });
+const timestamp = z.iso.datetime();
+
+/** The delegation as answers show it. Source: Specification, "Anchor and delegation". */
+export const delegationSchema = z
+  .strictObject({
+    id: z.uuid(),
+    subject: z.strictObject({
+      issuer: z.string(),
+      sub: z.string(),
+      id: z.uuid().meta({ description: 'The `sub` of tokens in which an agent acts for this user.' }),
+    }),
+    agent_id: z.uuid(),
+    scopes: z.array(z.string()),
+    audience: z.string().nullable().meta({ description: 'null: any audience that the agent may have.' }),
+    status: z.enum(DELEGATION_STATUSES),
+    expires_at: timestamp,
+    created_at: timestamp,
+    revoked_at: timestamp.nullable(),
+    revoked_reason: z.string().nullable(),
+  })
+  .meta({ id: 'Delegation' });
+
+export const delegationListSchema = z
+  .strictObject({ data: z.array(delegationSchema), next_cursor: z.string().nullable() })
+  .meta({ id: 'DelegationList' });
+
+export const delegationParams = z.object({ id: z.uuid() });
+
+export const delegationListQuery = z.object({
+  ...pageParameters,
+  agent_id: z.uuid().optional(),
+  status: z.enum(DELEGATION_STATUSES).optional(),
+  subject_issuer: issuer.optional(),
+  subject_sub: sub.optional(),
+});
+
+export const createDelegationBody = z
+  .strictObject({
+    subject: z.strictObject({ issuer, sub }),
+    agent_id: z.uuid(),
+    scopes: z
+      .array(z.enum(AGENT_SCOPES))
+      .min(1)
+      .refine((values) => new Set(values).size === values.length, 'must not name a scope twice')
+      .meta({
+        uniqueItems: true,
+        description: "What the agent may do for the user; within the agent's own scopes.",
+      }),
+    audience: audience.nullable().optional(),
+    expires_at: z.iso
+      .datetime({ offset: true })
+      .meta({ description: 'In the future, at most a year from now.' }),
+  })
+  .meta({ id: 'NewDelegation' });
+
+export const revokeDelegationBody = z.strictObject({
+  reason: z
+    .string()
+    .min(1)
+    .max(500)
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: refusing them is the purpose
+    .regex(/^[^\x00-\x1f\x7f-\x9f]*$/, 'must not contain control characters')
+    .optional()
+    .meta({ description: 'For people.' }),
+});
+
+/** A delegation as answers show it. */
+export function presentDelegation(delegation: Delegation): z.input<typeof delegationSchema> {
+  const { subject } = delegation;
+  return {
+    id: delegation.id,
+    subject: { issuer: subject.issuer, sub: subject.sub, id: subjectId(delegation.tenantId, subject) },
+    agent_id: delegation.agentId,
+    scopes: [...delegation.scopes],
+    audience: delegation.audience,
+    status: delegation.status,
+    expires_at: delegation.expiresAt.toISOString(),
+    created_at: delegation.createdAt.toISOString(),
+    revoked_at: delegation.revokedAt?.toISOString() ?? null,
+    revoked_reason: delegation.revokedReason,
+  };
+}

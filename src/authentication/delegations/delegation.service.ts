@@ -1,0 +1,198 @@
+// Delegations of users to agents. Whether one has expired is seen at the moment of reading; that it is written down afterwards changes nothing.
+
+import type { AuditService } from '../../audit/audit.service.ts';
+import type { EventService } from '../../events/event.service.ts';
+import type { AgentService } from '../../identity/agents/agent.service.ts';
+import type { RequestContext, Tenant } from '../../platform/context.ts';
+import type { Database } from '../../platform/database/database.ts';
+import { newId } from '../../platform/database/ids.ts';
+import type { Page, PageRequest } from '../../platform/database/page.ts';
+import type { Transaction, Unit } from '../../platform/database/transaction.ts';
+import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
+import { canonicalizeScopes } from '../../platform/scope-hash.ts';
+import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
+import type { RevocationService } from '../tokens/revocation.service.ts';
+import type { DelegationFilters, DelegationStore } from './delegation.store.ts';
+import {
+  type Delegation,
+  type DelegationRequest,
+  judgeDelegation,
+  type UsableDelegation,
+} from './delegation.ts';
+import { isIssuer, type Subject, subjectId } from './subject.ts';
+
+export type { Delegation, DelegationRequest, UsableDelegation } from './delegation.ts';
+
+export type NewDelegation = {
+  readonly subject: Subject;
+  readonly agentId: string;
+  readonly scopes: readonly string[];
+  readonly audience?: string | null | undefined;
+  readonly expiresAt: Date;
+};
+
+type Joined = RequestContext & { readonly transaction: Transaction };
+
+/** Delegations of a tenant. Source: Specification, "Anchor and delegation", "Token exchange"; RFC 8693. */
+export function createDelegationService({
+  store,
+  database,
+  agents,
+  audit,
+  events,
+  tokens,
+  commands,
+}: {
+  store: DelegationStore;
+  database: Pick<Database, 'transaction' | 'query'>;
+  agents: Pick<AgentService, 'hold'>;
+  audit: Pick<AuditService, 'append'>;
+  events: Pick<EventService, 'emit'>;
+  /** Ends tokens. */
+  tokens: Pick<RevocationService, 'endPrincipal'>;
+  commands: Pick<WorkflowCommandService, 'add'>;
+}) {
+  async function checkAgent(
+    transaction: Transaction,
+    context: RequestContext,
+    { agentId, scopes }: NewDelegation,
+  ): Promise<void> {
+    const agent = await agents.hold(transaction, context, agentId).catch((error: unknown) => {
+      if (error instanceof ServiceError && error.code === 'not_found')
+        throw invalidField('body.agent_id', 'is no agent of this tenant');
+      throw error;
+    });
+    const beyond = scopes.findIndex((scope) => !agent.scopes.includes(scope));
+    if (beyond !== -1) throw invalidField(`body.scopes.${beyond}`, 'is beyond the scopes of the agent');
+  }
+
+  async function read(context: RequestContext, id: string): Promise<Delegation> {
+    const delegation = await store.find(context.transaction ?? database, context.tenant.id, id);
+    if (delegation === undefined)
+      throw new ServiceError('not_found', { detail: 'There is no delegation with this id.' });
+    return delegation;
+  }
+
+  const tellWorkflow = (transaction: Transaction, tenantId: string, id: string): Promise<void> =>
+    commands.add(transaction, [{ tenantId, workflow: 'delegationExpiry', entityId: id }]);
+
+  const withLock = (
+    context: RequestContext,
+    id: string,
+    work: (joined: Joined, found: Delegation, lock: { isOpen: boolean }) => Promise<Delegation>,
+  ): Promise<Delegation> =>
+    database.transaction(context, async (transaction) => {
+      const joined = { ...context, transaction };
+      const lock = await store.lock(transaction, context.tenant.id, id);
+      return work(joined, await read(joined, id), { isOpen: lock?.isOpen ?? false });
+    });
+
+  async function revoke(context: Joined, found: Delegation, reason: string | undefined): Promise<void> {
+    const { tenant, transaction } = context;
+    const { id, agentId, subject, scopes } = found;
+    await store.markRevoked(transaction, id, reason ?? null);
+    await tokens.endPrincipal(transaction, tenant.id, id);
+    const data = { agent_id: agentId, subject_id: subjectId(tenant.id, subject) };
+    await audit.append(transaction, context, [
+      {
+        action: 'delegation.revoked',
+        outcome: 'success',
+        target: { type: 'delegation', id },
+        data: reason === undefined ? data : { ...data, reason },
+      },
+    ]);
+    await events.emit(transaction, context, [
+      {
+        type: 'admin.delegation.revoked',
+        data: {
+          delegation_id: id,
+          ...data,
+          subject: { ...subject },
+          scopes: [...scopes],
+          reason: reason ?? null,
+        },
+      },
+    ]);
+  }
+
+  return {
+    /**
+     * Records that a user lets an agent act for him.
+     * @throws ServiceError `invalid_request` naming the field: an issuer that is neither an https URL nor the tenant's own, an
+     *   agent of nobody, a scope beyond the agent's, an end that is past or more than a year away
+     */
+    create: (context: RequestContext, input: NewDelegation): Promise<Delegation> =>
+      database.transaction(context, async (transaction) => {
+        const { tenant } = context;
+        const { subject, agentId } = input;
+        if (subject.issuer !== tenant.issuerUrl && !isIssuer(subject.issuer))
+          throw invalidField('body.subject.issuer', 'must be an https URL without query and fragment');
+        await checkAgent(transaction, context, input);
+        const id = newId();
+        const scopes = canonicalizeScopes(input.scopes);
+        const { audience = null, expiresAt } = input;
+        const row = { id, tenantId: tenant.id, agentId, subject, scopes, audience, expiresAt };
+        if (!(await store.insert(transaction, row)))
+          throw invalidField('body.expires_at', 'must be in the future, and at most a year from now');
+        await audit.append(transaction, context, [
+          {
+            action: 'delegation.created',
+            outcome: 'success',
+            target: { type: 'delegation', id },
+            data: { agent_id: agentId, subject_id: subjectId(tenant.id, subject), scopes, audience },
+          },
+        ]);
+        await tellWorkflow(transaction, tenant.id, id);
+        return read({ ...context, transaction }, id);
+      }),
+
+    /** @throws ServiceError `not_found` */
+    get: read,
+
+    /** Whether this is a delegation of the tenant. One indexed read. */
+    exists: (context: RequestContext, id: string): Promise<boolean> =>
+      store.exists(context.transaction ?? database, context.tenant.id, id),
+
+    /** A page, the newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+    list: (context: RequestContext, request: PageRequest & DelegationFilters): Promise<Page<Delegation>> =>
+      store.list(context.transaction ?? database, context.tenant.id, request),
+
+    /**
+     * Revokes a delegation, an expired one too; an exchange that begins after the commit is refused, and the tokens that were issued
+     * on it end, those derived from them included. Again: nothing happens.
+     * Emits `admin.delegation.revoked`. @param reason for people @throws ServiceError `not_found`
+     */
+    revoke: (context: RequestContext, id: string, reason?: string | undefined): Promise<Delegation> =>
+      withLock(context, id, async (joined, found, { isOpen }) => {
+        if (found.status === 'revoked') return found;
+        await revoke(joined, found, reason);
+        // The workflow of one whose end is written down has ended.
+        if (isOpen) await tellWorkflow(joined.transaction, found.tenantId, id);
+        return read(joined, id);
+      }),
+
+    /** The same for an active one only, by its workflow, which is not told again. @throws ServiceError `not_found`, `conflict` */
+    revokeActive: (context: RequestContext, id: string, reason?: string | undefined): Promise<Delegation> =>
+      withLock(context, id, async (joined, found) => {
+        if (found.status !== 'active')
+          throw new ServiceError('conflict', { detail: `The delegation is ${found.status}.` });
+        await revoke(joined, found, reason);
+        return read(joined, id);
+      }),
+
+    /**
+     * The delegation on which an agent may act for a user now, with the agent. One round trip. It stays as it is until the
+     * caller's transaction ends: a revocation waits for it, so no token is issued after the revocation's commit.
+     * @param unit the transaction that records the token
+     * @throws ServiceError `invalid_grant`, `delegation_expired`, `policy_denied`, `invalid_scope`, `invalid_target`
+     */
+    findForExchange: async (
+      unit: Unit,
+      tenant: Pick<Tenant, 'id'>,
+      request: DelegationRequest,
+    ): Promise<UsableDelegation> =>
+      judgeDelegation(await store.findForExchange(unit, tenant.id, request), request),
+  };
+}
+
+export type DelegationService = ReturnType<typeof createDelegationService>;

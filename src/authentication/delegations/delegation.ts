@@ -1,0 +1,92 @@
+// What a delegation is, and whether one covers what an agent asks for on a user's behalf. Types and rules only.
+import { ServiceError } from '../../platform/errors/service-error.ts';
+import { isWithin } from '../../platform/scopes.ts';
+import type { Subject } from './subject.ts';
+
+/** Source: Specification, "Anchor and delegation". */
+export const DELEGATION_STATUSES = ['active', 'expired', 'revoked'] as const;
+export type DelegationStatus = (typeof DELEGATION_STATUSES)[number];
+
+/**
+ * A user's grant to an agent. `audience` null: any that the agent may have. `status` is as of the moment of reading; a deleted
+ * agent's delegations are revoked with it.
+ */
+export type Delegation = {
+  readonly id: string;
+  readonly tenantId: string;
+  readonly agentId: string;
+  readonly subject: Subject;
+  readonly scopes: readonly string[];
+  readonly audience: string | null;
+  readonly status: DelegationStatus;
+  readonly expiresAt: Date;
+  readonly createdAt: Date;
+  readonly revokedAt: Date | null;
+  readonly revokedReason: string | null;
+};
+
+/** The agent that a delegation is for, as it is now; `audience` null is the tenant's. */
+export type DelegateAgent = {
+  readonly id: string;
+  readonly name: string;
+  readonly capabilities: readonly string[];
+  readonly scopes: readonly string[];
+  readonly audience: string | null;
+  readonly audiences: readonly string[];
+};
+
+/** What an agent asks for. `scopes` and `audience` are absent where the request leaves them to the server. */
+export type DelegationRequest = {
+  readonly subject: Subject;
+  readonly agentId: string;
+  readonly scopes?: readonly string[] | undefined;
+  readonly audience?: string | undefined;
+  /** Agents through which the user's authority came to this one. */
+  readonly links?: readonly string[] | undefined;
+};
+
+/** The best delegation there is for a request, with the state of everybody in it. */
+export type DelegationCandidate = {
+  readonly delegation: Pick<Delegation, 'id' | 'scopes' | 'audience' | 'status' | 'expiresAt'>;
+  readonly agent: DelegateAgent;
+  readonly agentStatus: 'active' | 'suspended' | 'deleted';
+  /** Whether every agent of `links` is there and active. */
+  readonly linksActive: boolean;
+};
+
+export type UsableDelegation = Pick<DelegationCandidate, 'delegation' | 'agent'>;
+
+/**
+ * Decides whether a delegation allows a request (Specification, "Errors"; RFC 8693 §2.2.2).
+ * @param candidate undefined when the user has delegated nothing to the agent
+ * @throws ServiceError `invalid_grant` without a delegation or when it was revoked; `delegation_expired`; `policy_denied` when
+ *   the agent, or one that the authority came through, is suspended or gone; `invalid_scope` and `invalid_target` for what the
+ *   delegation does not include
+ */
+export function judgeDelegation(
+  candidate: DelegationCandidate | undefined,
+  request: Pick<DelegationRequest, 'scopes' | 'audience'>,
+): UsableDelegation {
+  if (candidate === undefined || candidate.agentStatus === 'deleted')
+    throw refusal('invalid_grant', 'The user has delegated nothing to this agent.');
+  const { delegation, agent, agentStatus, linksActive } = candidate;
+  if (delegation.status === 'revoked') throw refusal('invalid_grant', 'The delegation was revoked.');
+  if (delegation.status === 'expired')
+    throw refusal('delegation_expired', 'The delegation is past its expires_at.');
+  if (agentStatus === 'suspended') throw refusal('policy_denied', 'The agent is suspended.');
+  if (!linksActive)
+    throw refusal('policy_denied', 'An agent in the chain of delegation is suspended or deleted.');
+  if (!isWithin(request.scopes ?? [], delegation.scopes))
+    throw refusal('invalid_scope', 'The scope exceeds what the user has delegated.');
+  if (
+    request.audience !== undefined &&
+    delegation.audience !== null &&
+    request.audience !== delegation.audience
+  )
+    throw refusal('invalid_target', 'The delegation is for another audience.');
+  return { delegation, agent };
+}
+
+function refusal(code: ConstructorParameters<typeof ServiceError>[0], detail: string): ServiceError {
+  return new ServiceError(code, { detail });
+}

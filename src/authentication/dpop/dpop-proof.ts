@@ -1,0 +1,151 @@
+// What a DPoP proof says, and whether it is for this request (RFC 9449 §4.3). It must never decide whether the signature is good,
+// nor whether the proof was used before.
+import { sha256 } from '@noble/hashes/sha2.js';
+import { encodeBase64Url } from '../../platform/crypto/base64.ts';
+import { parseCompactJws } from '../tokens/compact-jws.ts';
+import { invalidProof } from './invalid-proof.ts';
+import {
+  isProofAlgorithm,
+  PROOF_ALGORITHMS,
+  type ProofAlgorithm,
+  type ProofKey,
+  readProofKey,
+} from './proof-key.ts';
+import { normalizeTarget } from './proof-target.ts';
+
+/** How far `iat` may lie in the past and in the future, in seconds; both ends belong to the window. */
+const PROOF_WINDOW = { past: 60, future: 10 } as const;
+
+/** Characters: a proof with a 4,096-bit RSA key and a nonce has about 2,000. */
+const LONGEST_PROOF = 4_096;
+
+/** Characters of a `jti`; 96 random bits have 16 (RFC 9449 §4.2). */
+const LONGEST_JTI = 256;
+
+/** `iat` in Unix seconds. `ath` and `nonce` are there when the client sent them. */
+export type ProofClaims = {
+  readonly jti: string;
+  readonly htm: string;
+  readonly htu: string;
+  readonly iat: number;
+  readonly ath?: string | undefined;
+  readonly nonce?: string | undefined;
+};
+
+/** A proof whose form is right. `signed` is what the signature is over. */
+export type DpopProof = {
+  readonly algorithm: ProofAlgorithm;
+  readonly key: ProofKey;
+  readonly claims: ProofClaims;
+  readonly signed: string;
+  readonly signature: Uint8Array;
+};
+
+/** The request that a proof must be for. `accessToken`: the token that comes with it, and the key that it is bound to. */
+export type ProvenRequest = {
+  readonly method: string;
+  /** The address that the service has for this request, from its settings. */
+  readonly url: string;
+  /** Milliseconds since 1970. */
+  readonly now: number;
+  readonly accessToken?: { readonly text: string; readonly jkt: string } | undefined;
+};
+
+/**
+ * The one proof of a request. @param values each `DPoP` header as it was sent
+ * @throws ServiceError `invalid_dpop_proof` for none, and for several (RFC 9449 §4.3, check 1)
+ */
+export function onlyProof(values: readonly string[]): string {
+  const [proof] = values;
+  if (proof === undefined) throw invalidProof('A DPoP proof is required in the DPoP header.');
+  if (values.length > 1) throw invalidProof('The DPoP header must be sent once.');
+  return proof;
+}
+
+/**
+ * Takes a proof apart. In order: length, compact form, `typ`, `alg`, `crit`, `jwk`, claims.
+ * @throws ServiceError `invalid_dpop_proof` (RFC 9449 §4.3, checks 2 to 5 and 7)
+ */
+export function parseProof(text: string): DpopProof {
+  if (text.length > LONGEST_PROOF)
+    throw invalidProof(`The DPoP proof is longer than ${LONGEST_PROOF} characters.`);
+  const jws = parseCompactJws(text);
+  if (jws === null) throw invalidProof('The DPoP proof is not a JWT in compact form.');
+  const { typ, alg, jwk, crit } = jws.header;
+  if (typ !== 'dpop+jwt') throw invalidProof('The typ of the DPoP proof must be dpop+jwt.');
+  if (!isProofAlgorithm(alg))
+    throw invalidProof(`The alg of the DPoP proof must be one of ${PROOF_ALGORITHMS.join(', ')}.`);
+  if (crit !== undefined) throw invalidProof('The DPoP proof has critical header parameters; none is known.');
+  const key = readProofKey(alg, jwk);
+  return {
+    algorithm: alg,
+    key,
+    claims: readClaims(jws.payload),
+    signed: jws.signed,
+    signature: jws.signature,
+  };
+}
+
+/**
+ * Whether the proof is for this request, now, and for its access token. In order: `htm`, `htu`, `iat`, `ath`, the token's key.
+ * @throws ServiceError `invalid_dpop_proof` (RFC 9449 §4.3, checks 8, 9, 11 and 12)
+ */
+export function checkProof({ claims, key }: DpopProof, request: ProvenRequest): void {
+  if (claims.htm !== request.method)
+    throw invalidProof('The htm of the proof is not the method of the request.');
+  const target = normalizeTarget(request.url);
+  if (target === null || normalizeTarget(claims.htu) !== target)
+    throw invalidProof('The htu of the proof is not the address of the request.');
+  checkTime(claims.iat, request.now);
+  const { accessToken } = request;
+  if (accessToken === undefined) return;
+  if (claims.ath === undefined) throw invalidProof('The proof lacks ath, the hash of the access token.');
+  if (claims.ath !== hashAccessToken(accessToken.text))
+    throw invalidProof('The ath of the proof is not the hash of the access token.');
+  if (key.thumbprint !== accessToken.jkt)
+    throw invalidProof('The access token is bound to another key than that of the proof.');
+}
+
+/** `ath`: base64url SHA-256 over the token's text (RFC 9449 §4.2). */
+export function hashAccessToken(text: string): string {
+  return encodeBase64Url(sha256(new TextEncoder().encode(text)));
+}
+
+/** Until when a proof's `jti` must be known, in Unix seconds: after that no clock of ours accepts it. */
+export function expiryOf({ iat }: Pick<ProofClaims, 'iat'>): number {
+  // Counted from iat, not from now: a proof dated ahead stays acceptable longer than one made now.
+  return iat + PROOF_WINDOW.past + PROOF_WINDOW.future;
+}
+
+function checkTime(iat: number, now: number): void {
+  const age = now / 1000 - iat;
+  const { past, future } = PROOF_WINDOW;
+  if (age <= past && age >= -future) return;
+  const fault = age > past ? 'too old' : 'in the future';
+  throw invalidProof(
+    `The iat of the proof is ${fault}: the time of the server is ${Math.floor(now / 1000)} ` +
+      `(${new Date(now).toISOString()}), and a proof may be ${past} s old and ${future} s ahead at most.`,
+  );
+}
+
+function readClaims(payload: Readonly<Record<string, unknown>>): ProofClaims {
+  const { iat } = payload;
+  const [jti, htm, htu] = [required(payload, 'jti'), required(payload, 'htm'), required(payload, 'htu')];
+  if (jti.length > LONGEST_JTI)
+    throw invalidProof(`The jti of the proof is longer than ${LONGEST_JTI} characters.`);
+  if (typeof iat !== 'number' || !Number.isFinite(iat))
+    throw invalidProof('The iat of the proof is missing or not a number.');
+  return { jti, htm, htu, iat, ath: optional(payload, 'ath'), nonce: optional(payload, 'nonce') };
+}
+
+function required(payload: Readonly<Record<string, unknown>>, name: 'jti' | 'htm' | 'htu'): string {
+  const value = payload[name];
+  if (typeof value === 'string' && value !== '') return value;
+  throw invalidProof(`The ${name} of the proof is missing or not a text.`);
+}
+
+function optional(payload: Readonly<Record<string, unknown>>, name: 'ath' | 'nonce'): string | undefined {
+  const value = payload[name];
+  if (value === undefined || typeof value === 'string') return value;
+  throw invalidProof(`The ${name} of the proof is not a text.`);
+}

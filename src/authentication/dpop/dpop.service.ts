@@ -1,0 +1,126 @@
+// Proof of possession (RFC 9449). A proof is worth one request, whatever the number of processes, and no failure here lets one through.
+import { createHash } from 'node:crypto';
+import type { RequestContext, Tenant } from '../../platform/context.ts';
+import type { Database } from '../../platform/database/database.ts';
+import { ServiceError } from '../../platform/errors/service-error.ts';
+import type { DpopStore } from './dpop.store.ts';
+import { createDpopNonces } from './dpop-nonce.ts';
+import type { ProofVerifier } from './dpop-proof.service.ts';
+import { checkProof, expiryOf, onlyProof, parseProof } from './dpop-proof.ts';
+import { invalidProof } from './invalid-proof.ts';
+
+/** Milliseconds between two purges of one process. */
+const PURGE_INTERVAL = 60_000;
+
+/** Rows that one statement of a purge deletes. */
+const PURGE_BATCH = 1_000;
+
+export type ProofUse = {
+  /** Every `DPoP` header of the request as it was sent: Node joins several into one text, which hides that there were several. */
+  readonly proofs: readonly string[];
+  readonly method: string;
+  /** The request's path below the tenant's address, as it was sent, without the query. */
+  readonly path: string;
+  /** The access token that came with the proof, and the thumbprint in its `cnf.jkt`; absent where tokens are issued. */
+  readonly accessToken?: { readonly text: string; readonly jkt: string } | undefined;
+  /** Whether a proof without a nonce of ours is refused. */
+  readonly requireNonce: boolean;
+};
+
+/** `jkt`: RFC 7638 thumbprint of the proof's key. `nonce`: to be sent as `DPoP-Nonce` with the answer. */
+export type VerifiedProof = { readonly jkt: string; readonly nonce: string };
+
+/**
+ * Verifies DPoP proofs.
+ * @param now milliseconds since 1970 @param onError told when used proofs could not be purged; nobody else is
+ */
+export function createDpopService({
+  store,
+  database,
+  verifier,
+  masterKeys,
+  onError,
+  now = Date.now,
+}: {
+  store: DpopStore;
+  database: Pick<Database, 'query'>;
+  verifier: ProofVerifier;
+  masterKeys: readonly { readonly key: Uint8Array }[];
+  onError: (error: unknown) => void;
+  now?: (() => number) | undefined;
+}) {
+  const nonces = createDpopNonces({ masterKeys });
+  let purgedAt = now();
+  let purging: Promise<void> = Promise.resolve();
+
+  async function verify({ tenant }: Pick<RequestContext, 'tenant'>, use: ProofUse): Promise<string> {
+    const { method, path, accessToken, requireNonce } = use;
+    const time = now();
+    const proof = parseProof(onlyProof(use.proofs));
+    checkProof(proof, { method, url: tenant.baseUrl + path, now: time, accessToken });
+    verifier.verify(proof);
+    const { claims, key } = proof;
+    if (claims.nonce === undefined ? requireNonce : !nonces.isRecent(tenant.id, claims.nonce, time))
+      throw new ServiceError('use_dpop_nonce', { detail: NONCE_WANTED });
+    const isFirstUse = await store.insert(database, {
+      jkt: Buffer.from(key.thumbprint, 'base64url'),
+      jtiHash: createHash('sha256').update(claims.jti).digest(),
+      expiresAt: expiryOf(claims),
+    });
+    if (!isFirstUse)
+      throw invalidProof('The DPoP proof was used before; each request needs a proof of its own.');
+    return key.thumbprint;
+  }
+
+  function purgeWhenDue(): void {
+    if (now() - purgedAt < PURGE_INTERVAL) return;
+    purgedAt = now();
+    purging = purge().then(() => undefined, onError);
+  }
+
+  /** Forgets proofs that cannot be used any more. @returns how many */
+  async function purge(): Promise<number> {
+    let purged = 0;
+    for (;;) {
+      const count = await store.purge(database, PURGE_BATCH);
+      purged += count;
+      if (count < PURGE_BATCH) return purged;
+    }
+  }
+
+  return {
+    /**
+     * Verifies the proof of a request and uses it up; one round trip, after all other checks. The order (RFC 9449 §4.3): one
+     * header; length, form, `typ`, `alg`, `crit`, `jwk`, claims; `htm`, `htu`, `iat`; with a token `ath` and its key; the
+     * signature; the nonce; the `jti`. `htu` is compared with the tenant's address and the path, never with the Host header.
+     * @throws ServiceError `invalid_dpop_proof`, `use_dpop_nonce`, `temporarily_unavailable`; each carries `dpop-nonce`. Their
+     *   status is that of the token endpoint, 400: a resource answers 401 with a challenge instead.
+     */
+    verifyProof: async (context: Pick<RequestContext, 'tenant'>, use: ProofUse): Promise<VerifiedProof> => {
+      const nonce = nonces.issue(context.tenant.id, now());
+      try {
+        const jkt = await verify(context, use);
+        purgeWhenDue();
+        return { jkt, nonce };
+      } catch (error) {
+        throw withNonce(error, nonce);
+      }
+    },
+
+    /** The nonce to send as `DPoP-Nonce` with an answer for which no proof was verified. */
+    nonce: (tenant: Pick<Tenant, 'id'>): string => nonces.issue(tenant.id, now()),
+
+    purge,
+
+    /** Waits for a purge that is under way; to be called before the database closes. */
+    close: (): Promise<void> => purging,
+  };
+}
+
+export type DpopService = ReturnType<typeof createDpopService>;
+
+const NONCE_WANTED = 'The proof needs the nonce that the DPoP-Nonce header of this answer holds.';
+
+function withNonce(error: unknown, nonce: string): unknown {
+  return error instanceof ServiceError ? error.withHeaders({ 'dpop-nonce': nonce }) : error;
+}

@@ -1,0 +1,74 @@
+// Shapes of the schedule of issuer keys on the wire. They must never have a place for a private key.
+import { z } from 'zod';
+import { entityWorkflowId, workflowUrl } from '../../platform/temporal/names.ts';
+import { ISSUER_KEY_STATES, type Schedule, stateOf } from './key-schedule.ts';
+
+const timestamp = z.iso.datetime();
+
+export const issuerKeySchema = z
+  .strictObject({
+    kid: z.string().meta({ description: 'RFC 7638 thumbprint of the key.' }),
+    algorithm: z.enum(['ES256', 'EdDSA']),
+    state: z.enum(ISSUER_KEY_STATES).meta({
+      description:
+        'published: in the JWKS, and signs from activate_at. active: signs. retired: signs no more, and what it signed verifies until remove_at. revoked: not in the JWKS, and what it signed is refused.',
+    }),
+    published_at: timestamp.meta({ description: 'Since then it is in the JWKS.' }),
+    activate_at: timestamp.meta({ description: 'From then on it signs.' }),
+    retire_at: timestamp
+      .nullable()
+      .meta({ description: 'When the next key begins to sign; null while none is published.' }),
+    remove_at: timestamp.nullable().meta({
+      description: 'When it leaves the JWKS: no access token that it signed lives any more.',
+    }),
+    revoked_at: timestamp.nullable(),
+  })
+  .meta({ id: 'IssuerKey' });
+
+export const issuerKeyScheduleSchema = z
+  .strictObject({
+    data: z.array(issuerKeySchema).meta({ description: 'All keys, the earliest activation first.' }),
+    next_rotation_at: timestamp.meta({ description: 'When another key begins to sign.' }),
+    workflow_id: z.string(),
+    workflow_url: z.string().meta({ description: 'Its history, for operators.' }),
+  })
+  .meta({ id: 'IssuerKeySchedule' });
+
+export const issuerKeyParams = z.object({ kid: z.string().regex(/^[A-Za-z0-9_-]{43}$/) });
+
+const reason = z.string().min(1).max(500).meta({ description: 'For the audit log.' });
+
+export const rotateIssuerKeysBody = z
+  .strictObject({ reason: reason.optional() })
+  .meta({ id: 'IssuerKeyRotation' });
+
+export const revokeIssuerKeyBody = z.strictObject({ reason }).meta({ id: 'IssuerKeyRevocation' });
+
+/**
+ * The schedule as answers show it.
+ * @param tenantId whose keys they are @param nextRotationAt when another key begins to sign
+ * @param place where workflows can be looked at
+ */
+export function presentSchedule(
+  schedule: Schedule,
+  { tenantId, nextRotationAt }: { tenantId: string; nextRotationAt: Date },
+  place: { readonly uiUrl: string; readonly namespace: string },
+): z.input<typeof issuerKeyScheduleSchema> {
+  const workflowId = entityWorkflowId('issuerKeyRotation', tenantId);
+  const isShown = ({ removeAt }: Schedule['keys'][number]) => removeAt === null || removeAt > schedule.now;
+  return {
+    data: schedule.keys.filter(isShown).map((key) => ({
+      kid: key.kid,
+      algorithm: key.algorithm,
+      state: stateOf(key, schedule),
+      published_at: key.publishedAt.toISOString(),
+      activate_at: key.activateAt.toISOString(),
+      retire_at: key.retireAt?.toISOString() ?? null,
+      remove_at: key.removeAt?.toISOString() ?? null,
+      revoked_at: key.revokedAt?.toISOString() ?? null,
+    })),
+    next_rotation_at: nextRotationAt.toISOString(),
+    workflow_id: workflowId,
+    workflow_url: workflowUrl(place, workflowId),
+  };
+}

@@ -1,0 +1,302 @@
+// Changes of a tenant's issuer keys: made, rotated, revoked. Each is decided in Postgres under the lock of the tenant, and needs no workflow.
+import type { AuditService } from '../../audit/audit.service.ts';
+import type { AuditContext, AuditEntry } from '../../audit/audit.ts';
+import type { EventService } from '../../events/event.service.ts';
+import type { RequestContext, SigningAlgorithm, Tenant } from '../../platform/context.ts';
+import { type MasterKey, sealSecret } from '../../platform/crypto/secret-box.node.ts';
+import type { Database } from '../../platform/database/database.ts';
+import { newId } from '../../platform/database/ids.ts';
+import type { Queryable, Transaction, Unit } from '../../platform/database/transaction.ts';
+import { ServiceError } from '../../platform/errors/service-error.ts';
+import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
+import type { RevocationService } from '../tokens/revocation.service.ts';
+import type { IssuerService } from './issuer.service.ts';
+import { sealingContext } from './issuer-key.ts';
+import { generateIssuerKey } from './jws-signing.service.ts';
+import type { KeyScheduleStore } from './key-schedule.store.ts';
+import {
+  after,
+  arrange,
+  keysToRemove,
+  keysToRetire,
+  PUBLISHED_AFTER_SECONDS,
+  planActivation,
+  planAlgorithm,
+  planRevocation,
+  planRotation,
+  type Schedule,
+  type ScheduledKey,
+  type Succession,
+  signingKeyOf,
+} from './key-schedule.ts';
+
+export { ISSUER_KEY_STATES, type IssuerKeyState } from './key-schedule.ts';
+
+type TenantId = Pick<Tenant, 'id'>;
+
+/** Whose transaction it is; audit rows and events of the change are in it. */
+type Changing = AuditContext & { readonly tenant: TenantId };
+
+/** Why a key is published. */
+type Cause = 'schedule' | 'rotation' | 'algorithm' | 'revocation';
+
+/** `workflow`: asked for by the tenant's own workflow, which needs not be told. */
+export type AskedBy = 'request' | 'workflow';
+
+/**
+ * The keys of tenants. Source: Specification, "Agent access token claims"; RFC 7517.
+ * @param lifetime seconds for which a key signs
+ */
+export function createIssuerKeyService({
+  store,
+  database,
+  masterKeys,
+  issuer,
+  revocations,
+  audit,
+  events,
+  commands,
+  lifetime,
+}: {
+  store: KeyScheduleStore;
+  database: Pick<Database, 'transaction' | 'query'>;
+  masterKeys: readonly MasterKey[];
+  issuer: Pick<IssuerService, 'forget'>;
+  revocations: Pick<RevocationService, 'endPrincipal'>;
+  audit: Pick<AuditService, 'append'>;
+  events: Pick<EventService, 'emit'>;
+  commands: Pick<WorkflowCommandService, 'add'>;
+  lifetime: number;
+}) {
+  const tell = (unit: Unit, tenant: TenantId) =>
+    commands.add(unit, [{ tenantId: tenant.id, workflow: 'issuerKeyRotation', entityId: tenant.id }]);
+
+  async function read(queryable: Queryable, tenant: TenantId): Promise<Schedule> {
+    const schedule = await store.read(queryable, tenant.id);
+    if (schedule === undefined) throw new ServiceError('not_found');
+    return schedule;
+  }
+
+  /** Reads the schedule so that nobody else changes it until the transaction ends. */
+  async function lock(unit: Unit, tenant: TenantId): Promise<Schedule> {
+    await store.lock(unit, tenant.id);
+    return read(unit, tenant);
+  }
+
+  /** Writes down the times that follow from a change, and lets this process see it. */
+  async function settle(unit: Unit, tenant: TenantId): Promise<Schedule> {
+    const schedule = await read(unit, tenant);
+    const times = arrange(schedule);
+    if (times.length > 0) await store.setTimes(unit, tenant.id, times);
+    unit.afterCommit(() => issuer.forget(tenant.id));
+    return times.length > 0 ? read(unit, tenant) : schedule;
+  }
+
+  async function publish(
+    unit: Unit,
+    context: Changing,
+    { now, algorithm, activateAt }: { now: Date; algorithm: SigningAlgorithm; activateAt: Date },
+    cause: Cause,
+  ): Promise<string> {
+    const { tenant } = context;
+    const { publicJwk, pkcs8 } = await generateIssuerKey(algorithm);
+    const { kid } = publicJwk;
+    const privateSealed = sealSecret(masterKeys, sealingContext(tenant.id, kid), pkcs8);
+    const key = { id: newId(), kid, algorithm, publicJwk, privateSealed, publishedAt: now, activateAt };
+    await store.insert(unit, tenant.id, key);
+    const facts = { algorithm, activate_at: activateAt.toISOString() };
+    await audit.append(unit, context, [entry('published', kid, { ...facts, cause })]);
+    await events.emit(unit, context, [{ type: 'admin.issuer.key.published', data: { kid, ...facts } }]);
+    return kid;
+  }
+
+  /** @returns the key that signs next, or now */
+  async function succeed(
+    unit: Unit,
+    context: Changing,
+    { now, algorithm }: Schedule,
+    succession: Succession,
+    cause: Cause,
+  ): Promise<string> {
+    const { activateAt } = succession;
+    if (succession.kind === 'publish') return publish(unit, context, { now, algorithm, activateAt }, cause);
+    await store.activate(unit, context.tenant.id, succession.kid, activateAt);
+    return succession.kid;
+  }
+
+  async function revokeKey(
+    unit: Unit,
+    context: Changing,
+    { schedule, key, reason }: { schedule: Schedule; key: ScheduledKey; reason: string },
+  ): Promise<void> {
+    const { now, keys } = schedule;
+    const { id, kid, algorithm } = key;
+    const { tenant } = context;
+    const succession = planRevocation(schedule, kid);
+    await store.revoke(unit, tenant.id, {
+      kid,
+      revokedAt: now,
+      removeAt: after(now, PUBLISHED_AFTER_SECONDS),
+    });
+    await revocations.endPrincipal(unit, tenant.id, id);
+    const successor = succession && (await succeed(unit, context, schedule, succession, 'revocation'));
+    const signing = successor ?? signingKeyOf({ now, keys })?.kid ?? null;
+    await audit.append(unit, context, [entry('revoked', kid, { reason, signing_kid: signing })]);
+    await events.emit(unit, context, [
+      { type: 'admin.issuer.key.revoked', data: { kid, algorithm, reason, signing_kid: signing } },
+    ]);
+  }
+
+  return {
+    /** Makes a tenant's first key, which signs at once, in the transaction that creates the tenant; its workflow starts with that. */
+    createFirstKey: async (unit: Unit, context: Changing, algorithm: SigningAlgorithm): Promise<void> => {
+      const { now } = await read(unit, context.tenant);
+      await publish(unit, context, { now, algorithm, activateAt: now }, 'schedule');
+      await tell(unit, context.tenant);
+    },
+
+    /**
+     * Makes the tenant sign with another algorithm: a new key is published now and signs after `PUBLISHED_AHEAD_SECONDS`,
+     * so that no verifier meets a key that it could not have seen. Asking for the present algorithm changes nothing.
+     */
+    changeAlgorithm: async (unit: Unit, context: Changing, algorithm: SigningAlgorithm): Promise<void> => {
+      const { tenant } = context;
+      const schedule = await lock(unit, tenant);
+      const { drop, publishAt } = planAlgorithm(schedule, algorithm);
+      if (drop.length > 0) await store.remove(unit, tenant.id, drop);
+      await audit.append(
+        unit,
+        context,
+        drop.map((kid) => entry('removed', kid, { cause: 'algorithm' })),
+      );
+      if (publishAt !== null)
+        await publish(unit, context, { now: schedule.now, algorithm, activateAt: publishAt }, 'algorithm');
+      await settle(unit, tenant);
+      await tell(unit, tenant);
+    },
+
+    /** The tenant's keys at this moment of the database's clock. One round trip. @throws ServiceError `not_found` without the tenant */
+    read: ({ tenant }: { tenant: TenantId }): Promise<Schedule> => read(database, tenant),
+
+    /** When the next key begins to sign: by its row, or by what the workflow is about to write. */
+    nextRotation: (schedule: Schedule): Date =>
+      schedule.keys.find((key) => key.revokedAt === null && key.activateAt > schedule.now)?.activateAt ??
+      planActivation(schedule, lifetime),
+
+    /**
+     * Lets the next key sign as soon as every verifier can know it: at once when it has been published for ten minutes. Asked for again
+     * within ten minutes of a rotation it changes nothing.
+     * @returns the schedule afterwards
+     */
+    rotate: (
+      context: RequestContext,
+      { reason, by = 'request' }: { reason?: string | undefined; by?: AskedBy | undefined } = {},
+    ): Promise<Schedule> =>
+      database.transaction(context, async (transaction: Transaction) => {
+        const schedule = await lock(transaction, context.tenant);
+        const succession = planRotation(schedule);
+        if (succession === null) return schedule;
+        const kid = await succeed(transaction, context, schedule, succession, 'rotation');
+        const data = {
+          reason: reason ?? null,
+          previous_kid: signingKeyOf(schedule)?.kid ?? null,
+          activate_at: succession.activateAt.toISOString(),
+        };
+        await audit.append(transaction, context, [entry('rotated', kid, data)]);
+        if (by === 'request') await tell(transaction, context.tenant);
+        return settle(transaction, context.tenant);
+      }),
+
+    /**
+     * Revokes a key: from the commit on it is neither published nor signed with by this process, within a second by none, and what it has
+     * signed is refused. When it signs, the next key signs from now on, else a new one. Revoking it again changes nothing.
+     * @returns the schedule afterwards
+     * @throws ServiceError `not_found`
+     */
+    revoke: (
+      context: RequestContext,
+      kid: string,
+      { reason, by = 'request' }: { reason: string; by?: AskedBy | undefined },
+    ): Promise<Schedule> =>
+      database.transaction(context, async (transaction: Transaction) => {
+        const schedule = await lock(transaction, context.tenant);
+        const key = schedule.keys.find((candidate) => candidate.kid === kid);
+        if (key === undefined) throw new ServiceError('not_found');
+        if (key.revokedAt !== null) return schedule;
+        await revokeKey(transaction, context, { schedule, key, reason });
+        if (by === 'request') await tell(transaction, context.tenant);
+        return settle(transaction, context.tenant);
+      }),
+
+    /** Whether the tenant has this key. One round trip. */
+    exists: async ({ tenant }: RequestContext, kid: string): Promise<boolean> =>
+      (await read(database, tenant)).keys.some((key) => key.kid === kid),
+
+    /** Reads the schedule in a transaction, so that nobody else changes it until that ends. */
+    lock,
+
+    /** Publishes the next key. To be called with the schedule as it was locked. */
+    publishNext: async (unit: Unit, context: Changing, schedule: Schedule): Promise<void> => {
+      const { now, algorithm } = schedule;
+      const activateAt = planActivation(schedule, lifetime);
+      await publish(unit, context, { now, algorithm, activateAt }, 'schedule');
+      await settle(unit, context.tenant);
+    },
+
+    /** Destroys the private halves of keys that another has taken over from. To be called with the schedule as it was locked. */
+    retire: async (unit: Unit, context: Changing, schedule: Schedule): Promise<void> => {
+      const retired = keysToRetire(schedule);
+      const signing = signingKeyOf(schedule);
+      if (signing === undefined || retired.length === 0) return;
+      await store.destroyPrivate(
+        unit,
+        context.tenant.id,
+        retired.map(({ kid }) => kid),
+      );
+      await audit.append(
+        unit,
+        context,
+        retired.map(({ kid }) => entry('retired', kid, { signing_kid: signing.kid })),
+      );
+      const { kid, algorithm, activateAt } = signing;
+      await events.emit(
+        unit,
+        context,
+        retired.map((previous) => ({
+          type: 'admin.issuer.key.rotated',
+          data: {
+            kid,
+            algorithm,
+            activated_at: activateAt.toISOString(),
+            previous_kid: previous.kid,
+            previous_removed_at: previous.removeAt?.toISOString() ?? null,
+          },
+        })),
+      );
+      unit.afterCommit(() => issuer.forget(context.tenant.id));
+    },
+
+    /** Deletes keys that no living token was signed by. To be called with the schedule as it was locked. */
+    remove: async (unit: Unit, context: Changing, schedule: Schedule): Promise<void> => {
+      const kids = keysToRemove(schedule).map(({ kid }) => kid);
+      await store.remove(unit, context.tenant.id, kids);
+      await audit.append(
+        unit,
+        context,
+        kids.map((kid) => entry('removed', kid, { cause: 'schedule' })),
+      );
+      unit.afterCommit(() => issuer.forget(context.tenant.id));
+    },
+  };
+}
+
+export type IssuerKeyService = ReturnType<typeof createIssuerKeyService>;
+
+function entry(action: string, kid: string, data: Readonly<Record<string, unknown>>): AuditEntry {
+  return {
+    action: `issuer.key.${action}`,
+    outcome: 'success',
+    target: { type: 'issuer_key', id: kid },
+    data,
+  };
+}

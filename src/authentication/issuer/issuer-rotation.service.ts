@@ -1,0 +1,131 @@
+// What time makes due for a tenant's issuer keys, and what an operator may do about them. Postgres decides each step anew, so a step asked
+// for twice, late or for nothing does no harm.
+import { operatorContext, serviceContext } from '../../audit/audit.ts';
+import type { TenantService } from '../../identity/tenants/tenant.service.ts';
+import type { Database } from '../../platform/database/database.ts';
+import { newId } from '../../platform/database/ids.ts';
+import type { Queryable } from '../../platform/database/transaction.ts';
+import { ServiceError } from '../../platform/errors/service-error.ts';
+import type { IssuerKeyService } from './issuer-key.service.ts';
+import type { KeyScheduleStore } from './key-schedule.store.ts';
+import {
+  type DueStep,
+  decideStep,
+  describeState,
+  nextKeyOf,
+  type Schedule,
+  type ScheduleState,
+  type ScheduleStep,
+  signingKeyOf,
+  stateOf,
+} from './key-schedule.ts';
+
+/** Names the tenant whose keys they are. */
+export type IssuerName = { readonly tenantId: string };
+
+/** How a tenant's keys stand; `gone` without the tenant. Times in ISO 8601. */
+export type IssuerStanding = {
+  readonly step: ScheduleStep;
+  readonly state: ScheduleState | 'gone';
+  /** The key that signs, and the one that will. */
+  readonly signing: { readonly kid: string; readonly since: string } | null;
+  readonly next: { readonly kid: string; readonly from: string } | null;
+  /** Retired keys whose tokens verify still: how many, and until when. */
+  readonly retired: { readonly count: number; readonly until: string } | null;
+  readonly revoked: readonly string[];
+};
+
+/** The steps of issuer keys. */
+export function createIssuerRotationService({
+  store,
+  database,
+  tenants,
+  issuerKeys,
+}: {
+  store: Pick<KeyScheduleStore, 'read' | 'listExpectedWorkflows'>;
+  database: Pick<Database, 'transaction' | 'query'>;
+  tenants: Pick<TenantService, 'byId'>;
+  issuerKeys: Pick<IssuerKeyService, 'lock' | 'publishNext' | 'retire' | 'remove' | 'rotate' | 'revoke'>;
+}) {
+  const STEPS = { publish: issuerKeys.publishNext, retire: issuerKeys.retire, remove: issuerKeys.remove };
+
+  async function look(queryable: Queryable, { tenantId }: IssuerName): Promise<IssuerStanding> {
+    const schedule = await store.read(queryable, tenantId);
+    return schedule === undefined ? GONE : standingOf(schedule);
+  }
+
+  async function contextOf({ tenantId }: IssuerName) {
+    const tenant = await tenants.byId(tenantId);
+    if (tenant === undefined) throw new ServiceError('not_found', { detail: 'There is no such tenant.' });
+    return operatorContext(tenant, newId());
+  }
+
+  return {
+    /** How a tenant's keys stand, and what is due for them. One round trip; changes nothing. */
+    look: (name: IssuerName): Promise<IssuerStanding> => look(database, name),
+
+    /** What an operator is shown of it: the tenant's slug. */
+    describe: async ({ tenantId }: IssuerName): Promise<{ summary: string } | undefined> => {
+      const tenant = await tenants.byId(tenantId);
+      return tenant && { summary: `issuer keys of ${tenant.slug}` };
+    },
+
+    /**
+     * Does a step if it is due, in one transaction: `publish` makes the next key; `retire` destroys the private half of those that sign no
+     * more, and emits `admin.issuer.key.rotated`; `remove` deletes those whose tokens have all expired.
+     * @returns how the keys stand afterwards
+     */
+    perform: async (name: IssuerName, due: DueStep): Promise<IssuerStanding> => {
+      const tenant = await tenants.byId(name.tenantId);
+      if (tenant === undefined) return GONE;
+      return database.transaction({}, async (transaction) => {
+        const schedule = await issuerKeys.lock(transaction, tenant);
+        if (decideStep(schedule).kind === due)
+          await STEPS[due](transaction, { ...serviceContext(tenant, newId()), tenant }, schedule);
+        return look(transaction, name);
+      });
+    },
+
+    /** Rotates for an operator, who asks the tenant's workflow. @throws ServiceError `not_found` without the tenant */
+    rotateByOperator: async (name: IssuerName, reason: string | undefined): Promise<IssuerStanding> => {
+      await issuerKeys.rotate(await contextOf(name), { reason, by: 'workflow' });
+      return look(database, name);
+    },
+
+    /** Revokes a key for an operator, who asks the tenant's workflow. @throws ServiceError `not_found` without the tenant or the key */
+    revokeByOperator: async (name: IssuerName, kid: string, reason: string): Promise<IssuerStanding> => {
+      await issuerKeys.revoke(await contextOf(name), kid, { reason, by: 'workflow' });
+      return look(database, name);
+    },
+
+    /** Tenants whose keys should have a running workflow: all. */
+    listExpectedWorkflows: store.listExpectedWorkflows,
+  };
+}
+
+export type IssuerRotationService = ReturnType<typeof createIssuerRotationService>;
+
+const GONE: IssuerStanding = {
+  step: { kind: 'end' },
+  state: 'gone',
+  signing: null,
+  next: null,
+  retired: null,
+  revoked: [],
+};
+
+function standingOf(schedule: Schedule): IssuerStanding {
+  const signing = signingKeyOf(schedule);
+  const next = nextKeyOf(schedule);
+  const inState = (state: string) => schedule.keys.filter((key) => stateOf(key, schedule) === state);
+  const ends = inState('retired').flatMap(({ removeAt }) => (removeAt === null ? [] : [removeAt.getTime()]));
+  return {
+    step: decideStep(schedule),
+    state: describeState(schedule),
+    signing: signing === undefined ? null : { kid: signing.kid, since: signing.activateAt.toISOString() },
+    next: next === undefined ? null : { kid: next.kid, from: next.activateAt.toISOString() },
+    retired:
+      ends.length === 0 ? null : { count: ends.length, until: new Date(Math.max(...ends)).toISOString() },
+    revoked: inState('revoked').map(({ kid }) => kid),
+  };
+}

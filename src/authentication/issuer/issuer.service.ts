@@ -1,0 +1,143 @@
+// A tenant's issuer keys as requests use them: published, signed with, verified by. An unsealed private key must never leave this file,
+// except into the signer.
+import { createPublicKey, type KeyObject } from 'node:crypto';
+import type { SigningAlgorithm, Tenant } from '../../platform/context.ts';
+import { createBoundedCache } from '../../platform/crypto/bounded-cache.ts';
+import { type MasterKey, openSecret, SecretBoxError } from '../../platform/crypto/secret-box.node.ts';
+import { createShortLivedCache } from '../../platform/database/short-lived-cache.ts';
+import type { RevocationService } from '../tokens/revocation.service.ts';
+import type { IssuerStore } from './issuer.store.ts';
+import { type IssuerJwk, type IssuerKey, sealingContext, selectSigningKey } from './issuer-key.ts';
+import { loadSigningKey, type SigningKey, signJws } from './jws-signing.service.ts';
+
+/**
+ * Milliseconds for which a tenant's list of keys serves before it is read again. So a key may sign that much too late, and the one before it
+ * that much too long: both are published by far longer than that.
+ */
+const LIST_LIFETIME = 2_000;
+
+/** Milliseconds within which unknown key ids cause no second reading: a stranger's tokens must not cost queries. */
+const UNKNOWN_KEY_PAUSE = 500;
+
+/** Tenants, and keys, kept in the process. */
+const KEPT = 10_000;
+
+type TenantId = Pick<Tenant, 'id'>;
+
+/** Signs claims with the key of one tenant. @returns a compact JWS */
+export type SignClaims = (claims: object, options: { typ: string }) => string;
+
+/** A key that verifies tokens. `id`: what the revocation feed calls it. */
+export type VerificationKey = {
+  readonly id: string;
+  readonly algorithm: SigningAlgorithm;
+  readonly key: KeyObject;
+};
+
+/**
+ * Issuer keys by tenant. Source: RFC 7517, RFC 7638, RFC 9068.
+ * @param revocations tells of keys that were revoked since a list was read
+ * @param now a monotonic clock in milliseconds, for the age of what was read
+ */
+export function createIssuerService({
+  store,
+  masterKeys,
+  revocations,
+  now,
+}: {
+  store: IssuerStore;
+  masterKeys: readonly MasterKey[];
+  revocations: Pick<RevocationService, 'hasEnded'>;
+  now?: (() => number) | undefined;
+}) {
+  // A key's bytes never change under its kid, which is their hash; whether it may be used is decided by the list.
+  const privateKeys = createBoundedCache<SigningKey>({ limit: KEPT });
+  const publicKeys = createBoundedCache<KeyObject>({ limit: KEPT });
+  const lists = createShortLivedCache({
+    load: async (tenantId) => {
+      const keys = await store.list(tenantId);
+      for (const { kid, privateSealed } of keys) if (privateSealed === null) privateKeys.forget(kid);
+      return keys;
+    },
+    lifetime: LIST_LIFETIME,
+    limit: KEPT,
+    now,
+    keep: (keys) => selectSigningKey(keys) !== undefined,
+  });
+
+  /** The tenant's keys, at most 2 s old, and no older than any revocation of one of them that the feed has told of. */
+  async function listKeys(tenant: TenantId): Promise<IssuerKey[]> {
+    const keys = await lists.get(tenant.id);
+    if (!keys.some(({ id, isRevoked }) => !isRevoked && revocations.hasEnded(id))) return keys;
+    lists.forget(tenant.id);
+    return lists.get(tenant.id);
+  }
+
+  function openKey(tenant: TenantId, { kid, algorithm, privateSealed }: IssuerKey): SigningKey {
+    return privateKeys.get(kid, () => {
+      if (privateSealed === null) throw new Error(`the private half of the issuer key ${kid} is destroyed`);
+      return loadSigningKey(
+        kid,
+        algorithm,
+        openSecret(masterKeys, sealingContext(tenant.id, kid), privateSealed),
+      );
+    });
+  }
+
+  async function prepareSigning(tenant: TenantId): Promise<SignClaims> {
+    const key = selectSigningKey(await listKeys(tenant));
+    if (key === undefined) throw new Error(`the tenant ${tenant.id} has no issuer key that signs`);
+    return (claims, { typ }) => signJws(openKey(tenant, key), claims, typ);
+  }
+
+  return {
+    /**
+     * Signs claims with the tenant's present key; at most one query every 2 s, else none.
+     * @param options.typ media type of the token without `application/`: `at+jwt`
+     * @returns a compact JWS
+     */
+    sign: async (tenant: TenantId, claims: object, options: { typ: string }): Promise<string> =>
+      (await prepareSigning(tenant))(claims, options),
+
+    /** As `sign`, in two steps: the second needs no connection, so it can be done within a transaction. To be used at once. */
+    prepareSigning,
+
+    /**
+     * Holds the master keys against the database: tries to open the issuer key that was sealed last.
+     * @returns why it cannot be opened; undefined when it can, or when there is none yet
+     */
+    findSealingFault: async (): Promise<string | undefined> => {
+      const newest = await store.findNewest();
+      if (newest === undefined) return undefined;
+      try {
+        openSecret(masterKeys, sealingContext(newest.tenantId, newest.kid), newest.privateSealed);
+        return undefined;
+      } catch (error) {
+        if (error instanceof SecretBoxError) return error.message;
+        throw error;
+      }
+    },
+
+    /** Makes the next use of the tenant's keys read them again: to be called when a change of them has committed. */
+    forget: (tenantId: string): void => lists.forget(tenantId),
+
+    /** The tenant's JWK set: every key that signs, has signed within the life of a token, or will sign; none that was revoked. */
+    jwks: async (tenant: TenantId): Promise<{ keys: IssuerJwk[] }> => ({
+      keys: (await listKeys(tenant)).flatMap(({ isRevoked, publicJwk }) => (isRevoked ? [] : [publicJwk])),
+    }),
+
+    /**
+     * The key of this id, or undefined. A key made moments ago by another process is found too, and so is one that was revoked: whoever
+     * verifies by it must ask whether it was.
+     */
+    verificationKey: async (tenant: TenantId, kid: string): Promise<VerificationKey | undefined> => {
+      const find = (keys: readonly IssuerKey[]) => keys.find((key) => key.kid === kid);
+      const found = find(await listKeys(tenant)) ?? find(await lists.get(tenant.id, UNKNOWN_KEY_PAUSE));
+      if (found === undefined) return undefined;
+      const key = publicKeys.get(kid, () => createPublicKey({ key: { ...found.publicJwk }, format: 'jwk' }));
+      return { id: found.id, algorithm: found.algorithm, key };
+    },
+  };
+}
+
+export type IssuerService = ReturnType<typeof createIssuerService>;

@@ -1,0 +1,63 @@
+// Makes issuer keys and compact JWS with them, synchronously: WebCrypto's hop would double the cost of a token.
+// It must never sign with a key of another algorithm than the header names.
+import { createPrivateKey, generateKeyPair, type KeyObject, sign } from 'node:crypto';
+import { promisify } from 'node:util';
+import { calculateJwkThumbprint } from 'jose';
+import type { SigningAlgorithm } from '../../platform/context.ts';
+import type { IssuerJwk } from './issuer-key.ts';
+
+const generate = promisify(generateKeyPair);
+
+/** A private key that is ready to sign, with the encoded protected headers that it has made so far, by `typ`. */
+export type SigningKey = {
+  readonly kid: string;
+  readonly algorithm: SigningAlgorithm;
+  readonly key: KeyObject;
+  readonly headers: Map<string, string>;
+};
+
+/** @returns a new key pair: the public half with its RFC 7638 thumbprint as `kid`, the private half as PKCS #8 DER */
+export async function generateIssuerKey(
+  algorithm: SigningAlgorithm,
+): Promise<{ publicJwk: IssuerJwk; pkcs8: Buffer }> {
+  const { publicKey, privateKey } =
+    algorithm === 'ES256' ? await generate('ec', { namedCurve: 'P-256' }) : await generate('ed25519', {});
+  const { kty, crv, x, y } = publicKey.export({ format: 'jwk' }) as IssuerJwk;
+  const required = { kty, crv, x, ...(y === undefined ? {} : { y }) };
+  const kid = await calculateJwkThumbprint(required, 'sha256');
+  return {
+    publicJwk: { ...required, kid, alg: algorithm, use: 'sig' },
+    pkcs8: privateKey.export({ type: 'pkcs8', format: 'der' }),
+  };
+}
+
+/** Loads a private key. @param pkcs8 DER; throws when it is not one of the algorithm's curve */
+export function loadSigningKey(kid: string, algorithm: SigningAlgorithm, pkcs8: Buffer): SigningKey {
+  const key = createPrivateKey({ key: pkcs8, format: 'der', type: 'pkcs8' });
+  if (key.asymmetricKeyType !== (algorithm === 'ES256' ? 'ec' : 'ed25519')) {
+    throw new Error(`the issuer key ${kid} is not a key of ${algorithm}`);
+  }
+  return { kid, algorithm, key, headers: new Map() };
+}
+
+/**
+ * Signs claims as a compact JWS (RFC 7515 §7.1). ES256 signatures are `r‖s`, 64 bytes (RFC 7518 §3.4).
+ * @param typ the header's `typ`, such as `at+jwt`; `alg` and `kid` are the key's
+ */
+export function signJws(signingKey: SigningKey, claims: object, typ: string): string {
+  const input = `${protectedHeader(signingKey, typ)}.${Buffer.from(JSON.stringify(claims)).toString('base64url')}`;
+  const signature =
+    signingKey.algorithm === 'ES256'
+      ? sign('sha256', Buffer.from(input), { key: signingKey.key, dsaEncoding: 'ieee-p1363' })
+      : sign(null, Buffer.from(input), signingKey.key);
+  return `${input}.${signature.toString('base64url')}`;
+}
+
+function protectedHeader({ kid, algorithm, headers }: SigningKey, typ: string): string {
+  let header = headers.get(typ);
+  if (header === undefined) {
+    header = Buffer.from(JSON.stringify({ alg: algorithm, typ, kid })).toString('base64url');
+    headers.set(typ, header);
+  }
+  return header;
+}

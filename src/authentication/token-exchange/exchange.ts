@@ -1,0 +1,180 @@
+// What a token exchange grants: never more than any one of subject, actor, delegation and agent has. It must never sign or check a signature.
+import { validate as isUuid } from 'uuid';
+import { type Act, type Actor, actorsOf, buildAct } from '../../platform/act.ts';
+import { ServiceError } from '../../platform/errors/service-error.ts';
+import { grantScopes, intersectScopes } from '../../platform/scopes.ts';
+import { type Subject, subjectId } from '../delegations/subject.ts';
+import { TOKEN_TYPES } from './exchange-request.ts';
+
+/** The claims of an agent's own access token that matter when it is an actor token. */
+export type ActorClaims = {
+  readonly sub: string;
+  readonly subject_type: string;
+  readonly client_id: string;
+  readonly act?: unknown;
+  readonly cnf?: unknown;
+};
+
+/** What each side allows; `client` is the application that asks. An absent list does not limit: an ID token has no scopes. */
+export type ScopeLimits = {
+  readonly client: readonly string[];
+  readonly subject?: readonly string[] | undefined;
+  readonly actor: readonly string[];
+  readonly delegation: readonly string[];
+  readonly agent: readonly string[];
+};
+
+/** Ends in Unix seconds; `issuedAt` and `lifetime` (seconds) are those of any access token. */
+export type ExpiryLimits = {
+  readonly issuedAt: number;
+  readonly lifetime: number;
+  readonly subject: number;
+  readonly actor: number;
+  readonly delegation: number;
+};
+
+/**
+ * Checks that an actor token is an agent's own: not an application's, and not one in which the agent already acts for somebody.
+ * @throws ServiceError `invalid_request` (RFC 8693 §2.2.2)
+ */
+export function checkActor(claims: ActorClaims): void {
+  if (claims.subject_type !== 'agent' || claims.sub === claims.client_id)
+    throw invalid('The actor token is not the token of an agent.');
+  if (claims.act !== undefined) throw invalid('The actor token is itself a delegated token.');
+}
+
+/**
+ * Checks that the application may bring this actor: one that is linked to an agent stands for that agent alone.
+ * @throws ServiceError `invalid_request` (RFC 8693 §2.2.2: unacceptable by policy)
+ */
+export function checkLinkedAgent(linked: { readonly id: string } | undefined, actor: { sub: string }): void {
+  if (linked !== undefined && linked.id !== actor.sub)
+    throw invalid('The application is linked to another agent than the actor.');
+}
+
+/**
+ * Checks that a token of this issuer can be passed on as a subject token.
+ * @throws ServiceError `invalid_request` for one that is bound to a key of its holder, or is called an ID token
+ */
+export function checkOwnSubject({ cnf }: { readonly cnf?: unknown }, type: string): void {
+  if (cnf !== undefined)
+    throw invalid('The subject token is bound to a key of its holder and must not be passed on.');
+  if (type === TOKEN_TYPES.idToken) throw invalid('The subject token is an access token, and no ID token.');
+}
+
+/**
+ * Checks that the actor's key is there when his token is bound to one (RFC 9449 §6).
+ * @param key of the proof that came with the request
+ * @throws ServiceError `invalid_dpop_proof`
+ */
+export function checkPossession(
+  { cnf }: { readonly cnf?: { readonly jkt: string } | undefined },
+  key: { readonly jkt: string } | undefined,
+): void {
+  if (cnf !== undefined && cnf.jkt !== key?.jkt)
+    throw new ServiceError('invalid_dpop_proof', {
+      detail: 'The actor token is bound to a key, and needs a DPoP proof by it.',
+    });
+}
+
+/**
+ * The agents of this issuer through which the user's authority came, as their ids.
+ * @throws ServiceError `invalid_request` when a trusted issuer names one that cannot be an agent
+ */
+export function ownLinks(act: Act | undefined): string[] {
+  const ids = actorsOf(act).flatMap(({ iss, sub }) => (iss === undefined ? [sub] : []));
+  // Ids are compared as text, and ours are in lower case.
+  if (!ids.every((id) => isUuid(id) && id === id.toLowerCase()))
+    throw invalid('The act claim of the subject token names no agent of this issuer.');
+  return ids;
+}
+
+/**
+ * What else a delegated token came of: it ends when any of it does.
+ * @param parents the tokens of this issuer that are exchanged: ids of each, and of all that ends it
+ * @param known ids that the new token names elsewhere
+ * @returns UUIDs, each once
+ */
+export function deriveFrom(parents: readonly (readonly string[])[], known: readonly string[]): string[] {
+  const ids = parents.flat().filter((id) => isUuid(id) && !known.includes(id));
+  return [...new Set(ids)];
+}
+
+/**
+ * Checks the `may_act` claim of the subject token (RFC 8693 §4.4): when there is one, it names who may act.
+ * @param issuer of the actor token
+ * @throws ServiceError `invalid_request` when it is malformed or names somebody else
+ */
+export function checkMayAct(mayAct: unknown, actor: { readonly sub: string; readonly issuer: string }): void {
+  if (mayAct === undefined) return;
+  const { sub, iss } = (typeof mayAct === 'object' && mayAct !== null ? mayAct : {}) as Record<
+    string,
+    unknown
+  >;
+  if (sub !== actor.sub || (iss !== undefined && iss !== actor.issuer))
+    throw invalid('The subject token does not let this actor act.');
+}
+
+/**
+ * The scopes of a delegated token: what is asked for, or everything, within what all sides allow.
+ * @param requested the `scope` parameter @returns unique, sorted, never empty
+ * @throws ServiceError `invalid_scope` when it is malformed, goes beyond a side, or nothing is left
+ */
+export function boundScopes(requested: string | undefined, limits: ScopeLimits): string[] {
+  const { client, subject, actor, delegation, agent } = limits;
+  const sides = [client, actor, agent, ...(subject === undefined ? [] : [subject])];
+  return grantScopes(requested, sides.reduce<readonly string[]>(intersectScopes, delegation));
+}
+
+/**
+ * The end of a delegated token: the earliest of all ends. @returns Unix seconds, after `issuedAt`
+ * @throws ServiceError `delegation_expired` when the delegation leaves no whole second, `invalid_request` when a token does not
+ */
+export function boundExpiry({ issuedAt, lifetime, subject, actor, delegation }: ExpiryLimits): number {
+  const tokens = Math.floor(Math.min(subject, actor));
+  if (tokens <= issuedAt) throw invalid('The subject token or the actor token has expired.');
+  if (Math.floor(delegation) <= issuedAt)
+    throw new ServiceError('delegation_expired', { detail: 'The delegation is past its expires_at.' });
+  return Math.min(issuedAt + lifetime, tokens, Math.floor(delegation));
+}
+
+/**
+ * The audience of a delegated token.
+ * @param requested `resource` or `audience` @param delegated the delegation's audience, null for any
+ * @param agent what the agent's tokens are for: `usual` unless asked, and `others`
+ * @throws ServiceError `invalid_target` when neither the delegation nor the agent has what is asked for
+ */
+export function chooseAudience(
+  requested: string | undefined,
+  delegated: string | null,
+  agent: { readonly usual: string; readonly others: readonly string[] },
+): string {
+  const chosen = requested ?? delegated ?? agent.usual;
+  const allowed = delegated === null ? [agent.usual, ...agent.others] : [delegated];
+  if (!allowed.includes(chosen))
+    throw new ServiceError('invalid_target', {
+      detail: 'The agent may not act for the user at this target.',
+    });
+  return chosen;
+}
+
+/**
+ * Who a delegated token is about. `subject_type` stays `agent`: a server that ignores `act` must not take it for a human's session.
+ * @param subject the user, as his issuer names him @param older the subject token's own `act`
+ * @throws ServiceError `invalid_request` for a chain that is too long
+ */
+export function buildDelegatedClaims(
+  tenantId: string,
+  { subject, actor, older }: { subject: Subject; actor: Actor; older: Act | undefined },
+) {
+  return {
+    sub: subjectId(tenantId, subject),
+    delegated_subject: { iss: subject.issuer, sub: subject.sub },
+    subject_type: 'agent' as const,
+    act: buildAct(actor, older),
+  };
+}
+
+function invalid(detail: string): ServiceError {
+  return new ServiceError('invalid_request', { detail });
+}

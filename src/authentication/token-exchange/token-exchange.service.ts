@@ -1,0 +1,264 @@
+// The token endpoint's token exchange: an agent gets a token in which it acts for somebody else. It must never issue one that outlives, or
+// may more than, anything that it came of.
+
+import type { AuditService } from '../../audit/audit.service.ts';
+import type { EventService, JsonObject } from '../../events/event.service.ts';
+import type { Client } from '../../identity/applications/application.service.ts';
+import { actorsOf } from '../../platform/act.ts';
+import type { RequestContext } from '../../platform/context.ts';
+import type { Database } from '../../platform/database/database.ts';
+import type { Unit } from '../../platform/database/transaction.ts';
+import type { ErrorCode } from '../../platform/errors/catalogue.ts';
+import { ServiceError } from '../../platform/errors/service-error.ts';
+import { parseScope } from '../../platform/scopes.ts';
+import type { Delegation, DelegationService, UsableDelegation } from '../delegations/delegation.service.ts';
+import { type AccessTokenGrant, scopesOf } from '../tokens/access-token.ts';
+import type {
+  AuthenticatedClient,
+  ClientAuthenticationService,
+} from '../tokens/client-authentication.service.ts';
+import { checkGrantAllowed } from '../tokens/client-credentials.ts';
+import type { ClientRecordService } from '../tokens/client-record.service.ts';
+import { LONGEST_TOKEN } from '../tokens/compact-jws.ts';
+import type { RevocationService } from '../tokens/revocation.service.ts';
+import { principalsOf } from '../tokens/revocation.ts';
+import type { AccessTokenIssuer, IssuedAccessToken, TokenService } from '../tokens/token.service.ts';
+import { type GrantRequest, type ProvenKey, type TokenAnswer, tokenTypeOf } from '../tokens/token-answer.ts';
+import {
+  boundExpiry,
+  boundScopes,
+  buildDelegatedClaims,
+  checkLinkedAgent,
+  checkPossession,
+  chooseAudience,
+  deriveFrom,
+  ownLinks,
+} from './exchange.ts';
+import type { ExchangeParties, ExchangePartiesService } from './exchange-parties.service.ts';
+import {
+  type ExchangeRequest,
+  ISSUED_TOKEN_TYPE,
+  readExchangeRequest,
+  TOKEN_EXCHANGE_GRANT,
+} from './exchange-request.ts';
+
+/** How records name this grant. */
+const METHOD = 'token_exchange';
+
+/** Failures that say nothing of the client: it is to try again. */
+const UNRECORDED: readonly ErrorCode[] = ['use_dpop_nonce', 'temporarily_unavailable'];
+
+/** An exchange whose tokens and proof are good; the database decides the rest. */
+type Asked = ExchangeParties & {
+  readonly client: Client;
+  readonly request: ExchangeRequest;
+  readonly key: ProvenKey | undefined;
+};
+
+/**
+ * Token exchange (RFC 8693), by delegation only. Source: Specification, "Methods": token exchange.
+ * @param accessTokenLifetime seconds @param now milliseconds since 1970
+ */
+export function createTokenExchangeService({
+  database,
+  clients,
+  parties,
+  tokens,
+  delegations,
+  revocations,
+  records,
+  audit,
+  events,
+  accessTokenLifetime,
+  now = Date.now,
+}: {
+  database: Pick<Database, 'hot'>;
+  clients: Pick<ClientAuthenticationService, 'authenticate'>;
+  parties: ExchangePartiesService;
+  tokens: Pick<TokenService, 'prepareAccessTokens'>;
+  delegations: Pick<DelegationService, 'findForExchange'>;
+  revocations: Pick<RevocationService, 'anyRevoked'>;
+  records: Pick<ClientRecordService, 'failure'>;
+  audit: Pick<AuditService, 'append'>;
+  events: Pick<EventService, 'emit'>;
+  accessTokenLifetime: number;
+  now?: (() => number) | undefined;
+}) {
+  /** What the token may do, by all that it comes of. To be called once the delegation is locked: it counts from now. */
+  function decide(
+    { tenant }: RequestContext,
+    { client, request, actor, subject, key }: Asked,
+    { delegation, agent }: UsableDelegation,
+  ): AccessTokenGrant {
+    const issuedAt = Math.floor(now() / 1000);
+    const { sub, act, delegated_subject } = buildDelegatedClaims(tenant.id, {
+      subject,
+      actor: { sub: agent.id, agent: { name: agent.name, capabilities: agent.capabilities } },
+      older: subject.act,
+    });
+    const parents = subject.own === undefined ? [actor] : [actor, subject.own];
+    const known = [sub, client.id, tenant.id, delegation.id, ...actorsOf(act).map((link) => link.sub)];
+    return {
+      sub,
+      clientId: client.id,
+      audience: chooseAudience(request.target, delegation.audience, {
+        usual: agent.audience ?? tenant.audience,
+        others: agent.audiences,
+      }),
+      scopes: boundScopes(request.scope, {
+        client: client.scopes,
+        subject: subject.scopes,
+        actor: scopesOf(actor),
+        delegation: delegation.scopes,
+        agent: agent.scopes,
+      }),
+      jkt: key?.jkt,
+      delegation: {
+        delegated_subject,
+        act,
+        delegation_id: delegation.id,
+        derived_from: deriveFrom(
+          parents.map((parent) => [parent.jti, ...principalsOf(parent)]),
+          known,
+        ),
+      },
+      period: {
+        issuedAt,
+        expiresAt: boundExpiry({
+          issuedAt,
+          lifetime: accessTokenLifetime,
+          subject: subject.exp,
+          actor: actor.exp,
+          delegation: delegation.expiresAt.getTime() / 1000,
+        }),
+      },
+    };
+  }
+
+  async function record(
+    unit: Unit,
+    context: RequestContext,
+    asked: Asked,
+    {
+      grant,
+      issued,
+      delegation,
+    }: { grant: AccessTokenGrant; issued: IssuedAccessToken } & {
+      delegation: Pick<Delegation, 'id'>;
+    },
+  ): Promise<void> {
+    const { actor, subject, client } = asked;
+    const data: JsonObject = {
+      method: METHOD,
+      scope: grant.scopes.join(' '),
+      audience: grant.audience,
+      client_id: client.id,
+      delegation_id: delegation.id,
+      subject_id: grant.sub,
+      actor_token_id: actor.jti,
+      ...(subject.own === undefined ? {} : { subject_token_id: subject.own.jti }),
+    };
+    const agentId = actor.sub;
+    await audit.append(unit, context, [
+      {
+        action: 'auth.token.issued',
+        outcome: 'success',
+        actor: { kind: 'agent', id: agentId },
+        target: { type: 'delegation', id: delegation.id },
+        tokenId: issued.tokenId,
+        data,
+      },
+    ]);
+    const facts: JsonObject = {
+      agent_id: agentId,
+      token_id: issued.tokenId,
+      expires_in: issued.expiresIn,
+      actors: actorsOf(grant.delegation?.act).map(({ sub }) => sub),
+    };
+    await events.emit(unit, context, [{ type: 'auth.token.issued', data: { ...data, ...facts } }]);
+  }
+
+  /** Issues the token, recorded with it; nothing that it comes of can end meanwhile unseen. */
+  const exchange = (context: RequestContext, asked: Asked, issue: AccessTokenIssuer) =>
+    database.hot(async (unit) => {
+      const { actor, subject, request } = asked;
+      const usable = await delegations.findForExchange(unit, context.tenant, {
+        subject: { issuer: subject.issuer, sub: subject.sub },
+        agentId: actor.sub,
+        scopes: request.scope === undefined ? undefined : (parseScope(request.scope) ?? undefined),
+        audience: request.target,
+        links: ownLinks(subject.act),
+      });
+      const grant = decide(context, asked, usable);
+      const { claims, ...issued } = issue(grant);
+      if (issued.accessToken.length > LONGEST_TOKEN)
+        throw refuse('The token would be too large: the names in its chain of delegation are too long.');
+      const sources = subject.own === undefined ? [actor, claims] : [actor, subject.own, claims];
+      if (await revocations.anyRevoked(unit, sources))
+        throw refuse('A token of this exchange, or an agent in its chain of delegation, was revoked.');
+      await record(unit, context, asked, { grant, issued, delegation: usable.delegation });
+      return { grant, issued };
+    });
+
+  async function answer(
+    context: RequestContext,
+    client: Client,
+    request: ExchangeRequest,
+    proveKey: GrantRequest['proveKey'],
+  ): Promise<TokenAnswer> {
+    const { actor, subject } = await parties.read(context, request);
+    checkLinkedAgent(client.agent, actor);
+    const key = await proveKey();
+    checkPossession(actor, key);
+    // Made ready before the transaction: within it a second connection could be waited for in vain.
+    const issue = await tokens.prepareAccessTokens(context.tenant);
+    const { grant, issued } = await exchange(context, { client, request, actor, subject, key }, issue);
+    return {
+      access_token: issued.accessToken,
+      issued_token_type: ISSUED_TOKEN_TYPE,
+      token_type: tokenTypeOf(key),
+      expires_in: issued.expiresIn,
+      scope: grant.scopes.join(' '),
+    };
+  }
+
+  /** Runs a step after which a failure is the client's: it is recorded in the background. */
+  async function recorded<T>(
+    context: RequestContext,
+    client: AuthenticatedClient,
+    work: () => T | Promise<T>,
+  ): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      if (error instanceof ServiceError && !UNRECORDED.includes(error.code))
+        records.failure(context, client.id, error.code, METHOD, {
+          proof: client.proof,
+          isAuthenticated: true,
+        });
+      throw error;
+    }
+  }
+
+  return {
+    /**
+     * Exchanges a subject token and an agent's token for a token in which the agent acts for the subject. The order: client, its
+     * right to this grant, the parameters, actor token, subject token, proof of the actor's key; then in one transaction the
+     * delegation, what it leaves, and whether anything has ended. Round trips: 1 to read the client, 1 for the issuer of a foreign
+     * token, 1 for a proof, 6 for the transaction.
+     * @throws ServiceError `invalid_client`, `unauthorized_client`, `policy_denied` (an agent is suspended), `invalid_request` (parameters,
+     *   and every fault of a token), `invalid_target`, `invalid_scope`, `invalid_grant` (no delegation, or it was revoked),
+     *   `delegation_expired`, `invalid_dpop_proof`, `use_dpop_nonce`, `temporarily_unavailable` (the keys of the user's issuer)
+     */
+    grant: async (context: RequestContext, request: GrantRequest): Promise<TokenAnswer> => {
+      const client = await clients.authenticate(context, request);
+      await recorded(context, client, () => checkGrantAllowed(client, TOKEN_EXCHANGE_GRANT));
+      const asked = readExchangeRequest(request.parameters);
+      return recorded(context, client, () => answer(context, client, asked, request.proveKey));
+    },
+  };
+}
+
+function refuse(detail: string): ServiceError {
+  return new ServiceError('invalid_request', { detail });
+}

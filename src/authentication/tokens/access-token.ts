@@ -1,0 +1,196 @@
+// What an access token says, and when what it says is acceptable. It must never sign, or check a signature.
+import { z } from 'zod';
+import type { Act } from '../../platform/act.ts';
+import type { Principal, Tenant } from '../../platform/context.ts';
+import { ServiceError } from '../../platform/errors/service-error.ts';
+
+/** `typ` of the header (RFC 9068 §2.1). */
+export const ACCESS_TOKEN_TYPE = 'at+jwt';
+
+/** The agent as its tokens describe it. */
+export type AgentClaim = { readonly name: string; readonly capabilities: readonly string[] };
+
+/** What a token says besides when an agent acts for somebody else in it (RFC 8693 §4.1). */
+export type DelegationClaims = {
+  /** Whom the agent acts for, as his own issuer names him. */
+  readonly delegated_subject: { readonly iss: string; readonly sub: string };
+  readonly act: Act;
+  /** The delegation on which it was issued. */
+  readonly delegation_id: string;
+  /** Ids of what else it came of: tokens (`jti`), delegations, applications. It ends when any of them does. */
+  readonly derived_from: readonly string[];
+};
+
+/**
+ * What a token is issued for. `sub` is the agent's id, or the application's when no agent is linked to it; of a delegated token the
+ * UUID of the user.
+ */
+export type AccessTokenGrant = {
+  readonly sub: string;
+  readonly audience: string;
+  readonly scopes: readonly string[];
+  readonly clientId: string;
+  readonly agent?: AgentClaim | undefined;
+  /** RFC 7638 thumbprint of the key that the token is bound to (RFC 9449 §6). */
+  readonly jkt?: string | undefined;
+  readonly delegation?: DelegationClaims | undefined;
+  /** Unix seconds; from now on, and for as long as usual, unless said. */
+  readonly period?: { readonly issuedAt: number; readonly expiresAt: number } | undefined;
+};
+
+const agentSchema = z.object({ name: z.string(), capabilities: z.array(z.string()) });
+
+/** The shape of `act` (RFC 8693 §4.1), an older one inside. */
+const actSchema: z.ZodType<Act> = z
+  .object({
+    sub: z.string(),
+    iss: z.string().optional().describe('When it is not the issuer of this token'),
+    agent: agentSchema.optional(),
+    get act() {
+      return actSchema.optional();
+    },
+  })
+  .meta({ id: 'Act' });
+
+/** The claims of delegated tokens as they are read; a token has all of them or none. */
+export const delegationClaims = {
+  act: actSchema.optional(),
+  delegated_subject: z.object({ iss: z.string(), sub: z.string() }).optional(),
+  delegation_id: z.string().optional(),
+  derived_from: z.array(z.string()).readonly().optional(),
+};
+
+const claimsSchema = z.object({
+  iss: z.string(),
+  sub: z.string(),
+  aud: z.string(),
+  exp: z.number(),
+  iat: z.number(),
+  jti: z.string(),
+  scope: z.string(),
+  client_id: z.string(),
+  subject_type: z.string(),
+  agent: agentSchema.optional(),
+  tenant_id: z.string(),
+  cnf: z.object({ jkt: z.string() }).optional(),
+  ...delegationClaims,
+});
+
+/** The claims of an access token; `exp` and `iat` are Unix seconds. Source: Specification, "Agent access token claims". */
+export type AccessTokenClaims = z.output<typeof claimsSchema>;
+
+/** The claims of a token with a good signature, and the id of the issuer key that it is by. */
+export type SignedClaims = AccessTokenClaims & { readonly signedBy: string };
+
+/**
+ * Builds the claims of a token.
+ * @param given.issuedAt Unix seconds @param given.lifetime seconds @param given.tokenId UUID, the `jti`
+ */
+export function buildAccessTokenClaims(
+  tenant: Pick<Tenant, 'id' | 'issuerUrl'>,
+  grant: AccessTokenGrant,
+  given: { tokenId: string; issuedAt: number; lifetime: number },
+): AccessTokenClaims {
+  const { agent, jkt, delegation, period } = grant;
+  const { issuedAt: iat, expiresAt: exp } = period ?? {
+    issuedAt: given.issuedAt,
+    expiresAt: given.issuedAt + given.lifetime,
+  };
+  return {
+    iss: tenant.issuerUrl,
+    sub: grant.sub,
+    aud: grant.audience,
+    exp,
+    iat,
+    jti: given.tokenId,
+    scope: grant.scopes.join(' '),
+    client_id: grant.clientId,
+    subject_type: 'agent',
+    ...(agent === undefined ? {} : { agent: { name: agent.name, capabilities: [...agent.capabilities] } }),
+    tenant_id: tenant.id,
+    ...(jkt === undefined ? {} : { cnf: { jkt } }),
+    ...delegation,
+  };
+}
+
+/** The claims of a verified payload; undefined when it does not have the shape of an access token. */
+export function readAccessTokenClaims(payload: unknown): AccessTokenClaims | undefined {
+  return claimsSchema.safeParse(payload).data;
+}
+
+/**
+ * Decides whether verified claims are of a living token of this tenant. `exp` has no leeway.
+ * @param now milliseconds since 1970
+ * @throws ServiceError `invalid_token` for another issuer, tenant or kind of subject; `token_expired`
+ */
+export function checkIssued(claims: AccessTokenClaims, tenant: Tenant, now: number): void {
+  if (claims.iss !== tenant.issuerUrl || claims.tenant_id !== tenant.id || claims.subject_type !== 'agent') {
+    throw new ServiceError('invalid_token', { detail: 'The access token is not one of this tenant.' });
+  }
+  if (claims.exp * 1000 <= now) {
+    throw new ServiceError('token_expired', { detail: 'The access token has expired.' });
+  }
+}
+
+/**
+ * How a token is presented: `dpop` with a proof of its key; `anyAudience` where it only has to be of this issuer; `delegated` where an
+ * agent may act for somebody else.
+ */
+export type Presentation = {
+  readonly scheme?: 'bearer' | 'dpop' | undefined;
+  readonly anyAudience?: boolean | undefined;
+  readonly delegated?: boolean | undefined;
+};
+
+/**
+ * Decides whether verified claims are good for the service's own routes. With the scheme `dpop` the proof is still to be verified.
+ * @throws ServiceError as `checkIssued`; `invalid_token` for a sender-constrained token as plain bearer, and for another with a proof; `insufficient_scope` for another audience
+ *   than the tenant's base URL or audience, and for a delegated token
+ */
+export function checkAccessToken(
+  claims: AccessTokenClaims,
+  tenant: Tenant,
+  now: number,
+  { scheme = 'bearer', anyAudience = false, delegated = false }: Presentation = {},
+): void {
+  checkIssued(claims, tenant, now);
+  if (claims.cnf !== undefined && scheme === 'bearer') {
+    throw new ServiceError('invalid_token', {
+      detail: 'The access token is bound to a key and must not be used as a plain bearer token.',
+    });
+  }
+  if (claims.cnf === undefined && scheme === 'dpop') {
+    throw new ServiceError('invalid_token', { detail: 'The access token is not bound to a key.' });
+  }
+  if (!anyAudience && claims.aud !== tenant.baseUrl && claims.aud !== tenant.audience) {
+    throw new ServiceError('insufficient_scope', {
+      detail: 'The access token is meant for another audience.',
+    });
+  }
+  if (!delegated && claims.act !== undefined) {
+    throw new ServiceError('insufficient_scope', {
+      detail: 'An agent that acts for somebody else may not do this: use its own access token.',
+    });
+  }
+}
+
+/** Who holds the token. A token whose subject is not its client is an agent's; of a delegated token the present actor is the agent. */
+export function principalOf(claims: AccessTokenClaims): Principal {
+  const { act, delegated_subject: subject } = claims;
+  const agentId = act?.sub ?? (claims.sub === claims.client_id ? undefined : claims.sub);
+  return {
+    kind: agentId === undefined ? 'application' : 'agent',
+    subject: claims.sub,
+    clientId: claims.client_id,
+    agentId,
+    tokenId: claims.jti,
+    scopes: scopesOf(claims),
+    ...(claims.cnf === undefined ? {} : { jkt: claims.cnf.jkt }),
+    ...(act === undefined || subject === undefined ? {} : { delegated: { subject, act } }),
+  };
+}
+
+/** The scopes of a token. */
+export function scopesOf({ scope }: Pick<AccessTokenClaims, 'scope'>): string[] {
+  return scope.split(' ').filter((name) => name !== '');
+}

@@ -1,0 +1,156 @@
+// Checks the access token of a route and puts its principal into the context (RFC 6750, RFC 9449 §7). It must never log or repeat a token.
+import type { Principal, Tenant } from '../../platform/context.ts';
+import { ServiceError } from '../../platform/errors/service-error.ts';
+import {
+  type Context,
+  contextOf,
+  countHeader,
+  headerValues,
+  type Middleware,
+} from '../../platform/http/request-state.ts';
+import { type Route, takesToken } from '../../platform/http/route.ts';
+import type { DpopService } from '../dpop/dpop.service.ts';
+import { PROOF_ALGORITHMS } from '../dpop/proof-key.ts';
+import type { Presentation } from './access-token.ts';
+import { LONGEST_TOKEN } from './compact-jws.ts';
+
+export type Authenticate = (
+  tenant: Tenant,
+  token: string,
+  presentation?: Presentation | undefined,
+) => Promise<Principal>;
+
+/** Verifies proofs of possession. */
+export type Proofs = Pick<DpopService, 'verifyProof'>;
+
+type Scheme = 'bearer' | 'dpop';
+
+const TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/;
+const REPEATED = 'The Authorization header must be sent once.';
+const INVALID = new Set(['invalid_token', 'token_expired', 'token_revoked']);
+
+/** What the challenge of the DPoP scheme tells (RFC 9449 §7.1). */
+const DPOP_CHALLENGE = `DPoP algs="${PROOF_ALGORITHMS.join(' ')}"`;
+
+/**
+ * Lets a request through whose token is valid for this tenant, holds the route's scope and is of the subject that it takes; a token that is bound to a key with a proof
+ * by that key, made for this request.
+ * @param authenticate gives the token's principal, or throws ServiceError `invalid_token`, `token_expired`, `token_revoked` or
+ *   `insufficient_scope` (another audience)
+ * @param proofs without them there is no scheme but Bearer
+ */
+export function authorize(route: Route, authenticate: Authenticate, proofs?: Proofs | undefined): Middleware {
+  const { scope, anyAudience, delegated } = route;
+  if (!takesToken(route)) return route.clientAuthentication ? refuseRepeatedHeader : (_ctx, next) => next();
+  return async (ctx, next) => {
+    const context = contextOf(ctx);
+    const header = ctx.req.headers.authorization;
+    const [scheme, token] = readCredentials(header, proofs !== undefined);
+    const bearer = `Bearer realm="${context.tenant.issuerUrl}"`;
+    const challenge = scheme === 'dpop' ? DPOP_CHALLENGE : bearer;
+    if (header !== undefined && countHeader(ctx, 'authorization') > 1)
+      throw refused('invalid_request', REPEATED, challenge);
+    if (token === undefined)
+      throw new ServiceError('invalid_token', {
+        detail: 'A bearer token is required in the Authorization header.',
+        headers: { 'www-authenticate': proofs === undefined ? bearer : `${bearer}, ${DPOP_CHALLENGE}` },
+      });
+    if (token.length > LONGEST_TOKEN || !TOKEN.test(token))
+      throw refused('invalid_token', 'The access token is malformed.', challenge);
+    const principal = await authenticate(context.tenant, token, { scheme, anyAudience, delegated }).catch(
+      (error: unknown) => {
+        throw withChallenge(error, challenge, scope);
+      },
+    );
+    if (scheme === 'dpop' && proofs !== undefined) await prove(ctx, proofs, { text: token, principal });
+    const lacking = findLacking(route, principal);
+    if (lacking !== undefined)
+      throw withChallenge(new ServiceError('insufficient_scope', { detail: lacking }), challenge, scope);
+    ctx.state.context = { ...context, principal };
+    try {
+      await next();
+    } catch (error) {
+      throw isLateRefusal(error) ? withChallenge(error, challenge) : error;
+    }
+  };
+}
+
+/**
+ * Verifies the proof of a request whose token is bound to a key, and sets the nonce for the next one.
+ * @throws ServiceError `invalid_dpop_proof`, `use_dpop_nonce` with status 401 and a challenge (RFC 9449 §7.1, §9)
+ */
+async function prove(
+  ctx: Context,
+  proofs: Proofs,
+  { text, principal }: { text: string; principal: Principal },
+): Promise<void> {
+  try {
+    const { nonce } = await proofs.verifyProof(contextOf(ctx), {
+      proofs: headerValues(ctx, 'dpop'),
+      method: ctx.method,
+      path: ctx.state.path,
+      accessToken: { text, jkt: principal.jkt ?? '' },
+      requireNonce: true,
+    });
+    ctx.res.setHeader('dpop-nonce', nonce);
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error;
+    if (error.code !== 'invalid_dpop_proof' && error.code !== 'use_dpop_nonce') throw error;
+    const attributes = `error="${error.code}", error_description="${error.detail ?? ''}"`;
+    throw error.withHeaders({ 'www-authenticate': `${DPOP_CHALLENGE}, ${attributes}` }, 401);
+  }
+}
+
+/** What the principal lacks for the route, for people; undefined when it lacks nothing. */
+function findLacking({ scope, subject }: Route, { kind, scopes }: Principal): string | undefined {
+  if (scope !== null && !scopes.includes(scope)) return `The token lacks the scope ${scope}.`;
+  if (subject !== undefined && kind !== subject) return `The token is not of an ${subject}.`;
+  return undefined;
+}
+
+/** What a service finds lacking is refused as the shell refuses it. */
+function isLateRefusal(error: unknown): boolean {
+  return error instanceof ServiceError && error.code === 'insufficient_scope';
+}
+
+/** Client authentication is the service's; which of two headers it would see is Node's choice. */
+const refuseRepeatedHeader: Middleware = (ctx, next) => {
+  if (ctx.req.headers.authorization !== undefined && countHeader(ctx, 'authorization') > 1)
+    throw new ServiceError('invalid_request', { detail: REPEATED });
+  return next();
+};
+
+/** Scheme and credentials; no credentials for a scheme that is not ours. */
+function readCredentials(
+  header: string | undefined,
+  hasProofs: boolean,
+): [scheme: Scheme, token: string | undefined] {
+  const space = header?.indexOf(' ') ?? -1;
+  const scheme = header?.slice(0, Math.max(space, 0)).toLowerCase();
+  const token = header?.slice(space + 1).trim();
+  if (scheme === 'dpop' && hasProofs) return ['dpop', token];
+  return ['bearer', scheme === 'bearer' ? token : undefined];
+}
+
+function refused(code: 'invalid_request' | 'invalid_token', detail: string, challenge: string): ServiceError {
+  return new ServiceError(code, {
+    detail,
+    headers: { 'www-authenticate': `${challenge}, error="${code}", error_description="${detail}"` },
+  });
+}
+
+/** Adds the challenge of RFC 6750 §3. The header says `invalid_token` for every bad token; only the body tells which. */
+function withChallenge(error: unknown, challenge: string, scope: string | null = null): unknown {
+  if (!(error instanceof ServiceError)) return error;
+  const attributes = INVALID.has(error.code)
+    ? ', error="invalid_token"'
+    : error.code === 'insufficient_scope'
+      ? `, error="insufficient_scope"${scope === null ? '' : `, scope="${scope}"`}`
+      : undefined;
+  if (attributes === undefined) return error;
+  return new ServiceError(error.code, {
+    detail: error.detail,
+    cause: error.cause,
+    headers: { 'www-authenticate': challenge + attributes, ...error.headers },
+  });
+}

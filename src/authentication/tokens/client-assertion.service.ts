@@ -1,0 +1,97 @@
+// Verifies client assertions (RFC 7523). One is worth one request, whatever the number of processes.
+import { createHash, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
+import type { Client } from '../../identity/applications/application.service.ts';
+import type { ApplicationJwk } from '../../identity/applications/application-jwks.ts';
+import type { RequestContext } from '../../platform/context.ts';
+import type { Database } from '../../platform/database/database.ts';
+import { verifyJws } from '../issuer/jws-verification.service.ts';
+import type { ClientAssertionStore } from './client-assertion.store.ts';
+import { type ClientAssertion, checkAssertion, parseAssertion, refused } from './client-assertion.ts';
+
+/** Milliseconds between two purges of one process, and rows that one statement of a purge deletes. */
+const PURGE_INTERVAL = 60_000;
+const PURGE_BATCH = 1_000;
+
+/** Keys whose private halves are gone: for clients that have none, so that a refusal costs what a wrong signature costs. */
+const NOBODYS_KEYS: Readonly<Record<ClientAssertion['algorithm'], ApplicationJwk>> = {
+  ES256: makeKey('ES256', generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey),
+  EdDSA: makeKey('EdDSA', generateKeyPairSync('ed25519').publicKey),
+};
+
+/** Signed assertions of applications. @param now milliseconds since 1970 @param onError told when a purge failed; nobody else is */
+export function createClientAssertionService({
+  store,
+  database,
+  onError,
+  now = Date.now,
+}: {
+  store: ClientAssertionStore;
+  database: Pick<Database, 'query'>;
+  onError: (error: unknown) => void;
+  now?: (() => number) | undefined;
+}) {
+  let purgedAt = now();
+  let purging: Promise<void> = Promise.resolve();
+
+  async function purge(): Promise<void> {
+    let count = PURGE_BATCH;
+    while (count === PURGE_BATCH) count = await store.purge(database, PURGE_BATCH);
+  }
+
+  return {
+    /** Takes an assertion apart. @throws ServiceError `invalid_client` */
+    read: (text: string): ClientAssertion => parseAssertion(text),
+
+    /**
+     * Verifies an assertion of this client and uses it up. In order: audience and times, signature by one of the client's keys (that of
+     * its `kid`, when it has one), `jti`. One round trip, after all other checks.
+     * @param client undefined for one that nobody knows: the words and the work of a wrong signature are the same
+     * @returns the thumbprint (RFC 7638) of the key that signed
+     * @throws ServiceError `invalid_client`
+     */
+    verify: async (
+      context: RequestContext,
+      client: Client | undefined,
+      assertion: ClientAssertion,
+    ): Promise<string> => {
+      checkAssertion(assertion, context.tenant, now());
+      const { algorithm, kid, signed, signature, jti } = assertion;
+      const keys = (client?.keys ?? []).filter(
+        (key) => key.alg === algorithm && (kid === undefined || key.kid === undefined || key.kid === kid),
+      );
+      const isSignedWith = ({ alg, kid: _, ...jwk }: ApplicationJwk) =>
+        verifyJws({ algorithm: alg, key: createPublicKey({ key: jwk, format: 'jwk' }) }, signed, signature);
+      const key = (keys.length === 0 ? [NOBODYS_KEYS[algorithm]] : keys).find(isSignedWith);
+      if (key === undefined || client === undefined || !keys.includes(key))
+        throw refused('is not signed with a key of this client');
+      const use = {
+        clientId: client.id,
+        jtiHash: createHash('sha256').update(jti).digest(),
+        expiresAt: assertion.expiresAt,
+      };
+      if (!(await store.insert(database, use))) throw refused('was used before');
+      if (now() - purgedAt >= PURGE_INTERVAL) {
+        purgedAt = now();
+        purging = purge().catch(onError);
+      }
+      return thumbprintOf(key);
+    },
+
+    /** Waits for a purge that is under way; to be called before the database closes. */
+    close: (): Promise<void> => purging,
+  };
+}
+
+export type ClientAssertionService = ReturnType<typeof createClientAssertionService>;
+
+function makeKey(alg: ApplicationJwk['alg'], key: KeyObject): ApplicationJwk {
+  const { x = '', y } = key.export({ format: 'jwk' });
+  if (alg === 'EdDSA') return { kty: 'OKP', crv: 'Ed25519', x, alg };
+  return { kty: 'EC', crv: 'P-256', x, y: y ?? '', alg };
+}
+
+/** RFC 7638 §3: the required members in lexical order, without white space. */
+function thumbprintOf({ crv, kty, x, y }: ApplicationJwk): string {
+  const members = JSON.stringify({ crv, kty, x, ...(y === undefined ? {} : { y }) });
+  return createHash('sha256').update(members).digest('base64url');
+}

@@ -1,0 +1,90 @@
+// What a client assertion says, and whether it is for this issuer, now (RFC 7523 §3). It must never decide whether its signature is good.
+import type { Tenant } from '../../platform/context.ts';
+import { ServiceError } from '../../platform/errors/service-error.ts';
+import { ASSERTION_ALGORITHMS } from './client-method.ts';
+import { parseCompactJws } from './compact-jws.ts';
+
+/** Seconds: how far ahead `exp` may lie, and how far another clock may be ahead of ours (`nbf`, `iat`). */
+const LONGEST_ASSERTION = 300;
+const CLOCK_SKEW = 10;
+
+/** Characters of a `jti`. */
+const LONGEST_JTI = 256;
+
+export type AssertionAlgorithm = 'ES256' | 'EdDSA';
+
+/** A client assertion whose form is right; times are Unix seconds. */
+export type ClientAssertion = {
+  readonly algorithm: AssertionAlgorithm;
+  readonly kid: string | undefined;
+  /** `iss`, which is `sub`. */
+  readonly clientId: string;
+  readonly audience: unknown;
+  readonly jti: string;
+  readonly expiresAt: number;
+  /** Without `iat` the earliest time at which it can have been made. */
+  readonly issuedAt: number;
+  readonly notBefore: number;
+  readonly signed: string;
+  readonly signature: Uint8Array;
+};
+
+/** Takes an assertion apart. @throws ServiceError `invalid_client` */
+export function parseAssertion(text: string): ClientAssertion {
+  const jws = parseCompactJws(text);
+  if (jws === null) throw refused('is not a JWT in compact form');
+  const { alg, kid, crit } = jws.header;
+  const { iss, sub, aud, exp, nbf, iat, jti } = jws.payload;
+  if (!ASSERTION_ALGORITHMS.some((known) => known === alg))
+    throw refused(`must be signed with one of ${ASSERTION_ALGORITHMS.join(', ')}`);
+  if (crit !== undefined) throw refused('has critical header parameters; none is known');
+  if (kid !== undefined && typeof kid !== 'string') throw refused('has a kid that is not a text');
+  if (typeof iss !== 'string' || iss !== sub) throw refused('must have the client_id as iss and as sub');
+  if (typeof exp !== 'number' || !Number.isFinite(exp)) throw refused('lacks exp');
+  if (typeof jti !== 'string' || jti === '' || jti.length > LONGEST_JTI)
+    throw refused(`needs a jti of at most ${LONGEST_JTI} characters`);
+  return {
+    algorithm: alg === 'ES256' ? 'ES256' : 'EdDSA',
+    kid,
+    clientId: iss,
+    audience: aud,
+    jti,
+    expiresAt: exp,
+    issuedAt: iat === undefined ? exp - LONGEST_ASSERTION : seconds(iat, 'iat'),
+    notBefore: Math.max(seconds(nbf, 'nbf'), seconds(iat, 'iat')),
+    signed: jws.signed,
+    signature: jws.signature,
+  };
+}
+
+/**
+ * Whether the assertion is for this issuer, now. @param tenant.issuerUrl the only audience @param now milliseconds since 1970
+ * @param tenant.resumedAt end of a suspension: what was made before it ended with it
+ * @throws ServiceError `invalid_client`
+ */
+export function checkAssertion(
+  assertion: ClientAssertion,
+  { issuerUrl, resumedAt }: Pick<Tenant, 'issuerUrl' | 'resumedAt'>,
+  now: number,
+): void {
+  const { audience, expiresAt, issuedAt, notBefore } = assertion;
+  const time = now / 1000;
+  const names = Array.isArray(audience) ? audience : [audience];
+  if (names.length !== 1 || names[0] !== issuerUrl) throw refused('must have the issuer as its only aud');
+  if (expiresAt <= time) throw refused('has expired');
+  if (expiresAt > time + LONGEST_ASSERTION) throw refused(`must expire within ${LONGEST_ASSERTION} seconds`);
+  if (notBefore > time + CLOCK_SKEW) throw refused('is not valid yet');
+  if (resumedAt !== undefined && issuedAt * 1000 <= resumedAt.getTime())
+    throw refused('is from before the tenant was suspended, or does not say otherwise by its iat');
+}
+
+/** `invalid_client`. @param fault follows "The client assertion"; it must never repeat what was sent */
+export function refused(fault: string): ServiceError {
+  return new ServiceError('invalid_client', { detail: `The client assertion ${fault}.` });
+}
+
+function seconds(value: unknown, name: 'nbf' | 'iat'): number {
+  if (value === undefined) return 0;
+  if (typeof value === 'number' && Number.isFinite(value)) return value;
+  throw refused(`has an ${name} that is not a number`);
+}

@@ -1,0 +1,149 @@
+// Authenticates applications at every route that they call as clients. Unknown client and wrong secret must never differ in answer or in work.
+
+import type { BruteForceService } from '../../audit/brute-force.service.ts';
+import type { ApplicationService, Client } from '../../identity/applications/application.service.ts';
+import { addressGroup } from '../../platform/address-group.ts';
+import type { RequestContext } from '../../platform/context.ts';
+import { hashesEqual, hashSecret } from '../../platform/crypto/opaque-secret.node.ts';
+import { invalidField, type LimitReached, ServiceError } from '../../platform/errors/service-error.ts';
+import { type ClientCredentials, parseBasicCredentials } from './basic-credentials.ts';
+import type { ClientAssertionService } from './client-assertion.service.ts';
+import { clientRefused } from './client-credentials.ts';
+import { chooseMethod } from './client-method.ts';
+import type { ClientProof, ClientRecordService } from './client-record.service.ts';
+import type { GrantRequest } from './token-answer.ts';
+
+/** A client that has proved itself, and by what. */
+export type AuthenticatedClient = Client & { readonly proof: ClientProof };
+
+/** Counts failures of a key; `blocked` from the one after the last that is allowed. */
+export type FailureCounter = {
+  failed(key: string): Promise<{ readonly blocked: LimitReached | undefined }>;
+};
+
+const NO_SECRET = { id: '', hash: Buffer.alloc(32) };
+
+const CLIENT_ID = /^[0-9a-f-]{36}$/i;
+
+/**
+ * Client authentication: HTTP Basic (RFC 6749 §2.3.1) or a signed assertion (RFC 7523), one of them a request.
+ * @param failures counts wrong credentials by client and address @param bruteForce by client: from many addresses they are one attack
+ */
+export function createClientAuthenticationService({
+  applications,
+  assertions,
+  records,
+  failures,
+  bruteForce,
+}: {
+  applications: Pick<ApplicationService, 'findClient'>;
+  assertions: Pick<ClientAssertionService, 'read' | 'verify'>;
+  records: Pick<ClientRecordService, 'failure' | 'bruteForce'>;
+  failures: FailureCounter;
+  bruteForce: Pick<BruteForceService, 'failed' | 'goesOn'>;
+}) {
+  /** Compares the secret with each live one. An unknown client costs the same. */
+  async function authenticateBySecret(
+    context: RequestContext,
+    { clientId, clientSecret }: ClientCredentials,
+  ): Promise<AuthenticatedClient> {
+    const client = await applications.findClient(context.tenant.id, clientId);
+    const hash = hashSecret(clientSecret);
+    const stored = client?.secrets.length ? client.secrets : [NO_SECRET];
+    const [right] = stored.filter((candidate) => hashesEqual(candidate.hash, hash));
+    const method = 'client_secret_basic';
+    if (client !== undefined && right !== undefined && right !== NO_SECRET)
+      return { ...client, proof: { method, credential: right.id } };
+    throw await refuse(context, { clientId, client, method });
+  }
+
+  async function authenticateByAssertion(
+    context: RequestContext,
+    text: string,
+  ): Promise<AuthenticatedClient> {
+    const assertion = assertions.read(text);
+    const { clientId } = assertion;
+    const client = await applications.findClient(context.tenant.id, clientId);
+    const method = 'private_key_jwt';
+    try {
+      const credential = await assertions.verify(context, client, assertion);
+      if (client === undefined) throw clientRefused();
+      return { ...client, proof: { method, credential } };
+    } catch (error) {
+      if (!(error instanceof ServiceError) || error.code !== 'invalid_client') throw error;
+      throw await refuse(context, { clientId, client, method }, error);
+    }
+  }
+
+  /** Counts a failure. @returns the error for it; `rate_limited` after too many */
+  async function refuse(
+    context: RequestContext,
+    {
+      clientId,
+      client,
+      method,
+    }: Pick<ClientProof, 'method'> & { clientId: string; client: Client | undefined },
+    error = clientRefused(),
+  ): Promise<ServiceError> {
+    const { blocked } = await failures.failed(failureKey(context, clientId));
+    // Counted for clients that nobody knows as well: the answer must not come sooner for them. Below another tenant the id is nobody's,
+    // so that an episode there cannot hide one here.
+    const name = `${context.tenant.id}:${nameOf(clientId)}`;
+    const episode = blocked === undefined ? await bruteForce.failed(name) : undefined;
+    if (blocked !== undefined) await bruteForce.goesOn(name);
+    if (client !== undefined) {
+      const isOnlyCounted = blocked !== undefined;
+      records.failure(context, client.id, error.code, undefined, { proof: { method }, isOnlyCounted });
+      if (episode !== undefined) records.bruteForce(context, client.id, episode);
+    }
+    if (blocked === undefined) return error;
+    return new ServiceError('rate_limited', {
+      detail: 'Too many failures of this client from this address.',
+      ...blocked,
+    });
+  }
+
+  return {
+    /**
+     * Authenticates the client of a request. One round trip to read the client, which requests at the same time share; one more for an
+     * assertion, to use it up.
+     * @throws ServiceError `invalid_request` (malformed header, two methods, another `client_id`), `invalid_client`, or `rate_limited`
+     *   instead after too many failures; right credentials are never refused for failures before them
+     */
+    authenticate: async (
+      context: RequestContext,
+      { authorization, parameters }: Pick<GrantRequest, 'authorization' | 'parameters'>,
+    ): Promise<AuthenticatedClient> => {
+      const credentials = parseBasicCredentials(authorization);
+      if (credentials === 'malformed') {
+        throw invalidField('header.authorization', 'is malformed');
+      }
+      const method = chooseMethod(parameters, credentials);
+      const client =
+        'assertion' in method
+          ? await authenticateByAssertion(context, method.assertion)
+          : await authenticateBySecret(context, checkClientId(parameters.client_id, method.credentials));
+      if ('assertion' in method) checkClientId(parameters.client_id, { clientId: client.id });
+      return client;
+    },
+  };
+}
+
+export type ClientAuthenticationService = ReturnType<typeof createClientAuthenticationService>;
+
+/** A `client_id` beside the credentials must be theirs. */
+function checkClientId<T extends { readonly clientId: string }>(sent: string | undefined, credentials: T): T {
+  if (sent !== undefined && sent !== credentials.clientId) {
+    throw invalidField('body.client_id', 'is not the authenticated client');
+  }
+  return credentials;
+}
+
+/** What counts as one guesser: a client id (ids that no client can have are one) at an address. */
+function failureKey({ tenant, address }: RequestContext, clientId: string): string {
+  return `${tenant.id}:${nameOf(clientId)}:${addressGroup(address)}`;
+}
+
+function nameOf(clientId: string): string {
+  return CLIENT_ID.test(clientId) ? clientId.toLowerCase() : 'malformed';
+}

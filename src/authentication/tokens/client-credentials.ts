@@ -1,0 +1,68 @@
+// The rules of the client credentials grant. They must never see a secret: whether it was right is an input here.
+import type { Client } from '../../identity/applications/application.ts';
+import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
+import { grantScopes, intersectScopes } from '../../platform/scopes.ts';
+import type { AccessTokenGrant } from './access-token.ts';
+import type { TokenParameters } from './token-answer.ts';
+
+export const CLIENT_CREDENTIALS = 'client_credentials';
+
+/** @throws ServiceError `invalid_request` with an `audience` (Specification, "Client credentials rules") */
+export function checkTokenRequest(parameters: TokenParameters): void {
+  if (parameters.audience === undefined) return;
+  throw invalidField('body.audience', "comes from the application's configuration: do not send one");
+}
+
+/**
+ * Decides what an authenticated client gets.
+ * @param parameters.scope as requested @param parameters.resource which can only be the application's own audience (RFC 8707)
+ * @param baseUrl of the tenant: the audience of an application that names none
+ * @throws ServiceError as `checkGrantAllowed`; `invalid_target`, `invalid_scope`
+ */
+export function decideGrant(
+  client: Client,
+  { scope, resource }: TokenParameters,
+  baseUrl: string,
+): AccessTokenGrant {
+  const { agent } = client;
+  checkGrantAllowed(client, CLIENT_CREDENTIALS);
+  const audience = client.audience ?? baseUrl;
+  if (resource !== undefined && resource !== audience)
+    throw refuse(
+      'invalid_target',
+      "The resource is not the application's audience, which comes from its configuration.",
+    );
+  const allowed = agent === undefined ? client.scopes : intersectScopes(client.scopes, agent.scopes);
+  return {
+    sub: agent?.id ?? client.id,
+    audience,
+    scopes: grantScopes(scope, allowed),
+    clientId: client.id,
+    agent: agent === undefined ? undefined : { name: agent.name, capabilities: agent.capabilities },
+  };
+}
+
+/**
+ * Checks that an authenticated client may use a grant at all.
+ * @throws ServiceError `unauthorized_client` when the grant is not allowed, `policy_denied` when the linked agent is suspended,
+ *   `invalid_client` when it was deleted (the client stands for nobody any more, as a deleted agent's keys do)
+ */
+export function checkGrantAllowed({ agent, grantTypes }: Client, grantType: string): void {
+  if (agent?.status === 'deleted') throw clientRefused();
+  if (!grantTypes.includes(grantType))
+    throw refuse('unauthorized_client', `The application may not use the grant ${grantType}.`);
+  if (agent?.status === 'suspended')
+    throw refuse('policy_denied', 'The agent of this application is suspended.');
+}
+
+/** The one answer to an unknown client, another tenant's client and a wrong secret. */
+export function clientRefused(): ServiceError {
+  return refuse('invalid_client', 'Client authentication failed.');
+}
+
+function refuse(
+  code: 'invalid_client' | 'unauthorized_client' | 'policy_denied' | 'invalid_target',
+  detail: string,
+): ServiceError {
+  return new ServiceError(code, { detail });
+}

@@ -1,0 +1,42 @@
+// Which way of authenticating a client a request has chosen. It must never accept two at once.
+import { ServiceError } from '../../platform/errors/service-error.ts';
+import type { ClientCredentials } from './basic-credentials.ts';
+import type { TokenParameters } from './token-answer.ts';
+
+/** The only type of client assertion (RFC 7523 §2.2). */
+export const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
+
+/** Ways in which a client may authenticate, for the issuer's metadata. */
+export const CLIENT_METHODS = ['client_secret_basic', 'private_key_jwt'] as const;
+
+/** Signature algorithms of client assertions. */
+export const ASSERTION_ALGORITHMS = ['ES256', 'EdDSA', 'Ed25519'] as const;
+
+/**
+ * Chooses the way of authenticating.
+ * @param credentials those of the Authorization header
+ * @throws ServiceError `invalid_request` for more than one way (RFC 6749 §2.3); `invalid_client` for none, a secret in the body, or
+ *   an assertion that is incomplete or of another type
+ */
+export function chooseMethod(
+  parameters: TokenParameters,
+  credentials: ClientCredentials | 'absent',
+): { readonly credentials: ClientCredentials } | { readonly assertion: string } {
+  const { client_secret, client_assertion, client_assertion_type } = parameters;
+  const hasAssertion = client_assertion !== undefined || client_assertion_type !== undefined;
+  const ways = [credentials !== 'absent', hasAssertion, client_secret !== undefined].filter(Boolean).length;
+  if (ways > 1)
+    throw new ServiceError('invalid_request', { detail: 'Use one way of authenticating the client.' });
+  if (credentials !== 'absent') return { credentials };
+  if (client_secret !== undefined)
+    throw refuse('The client_secret belongs into the Authorization header (HTTP Basic), not into the body.');
+  if (!hasAssertion) throw refuse('The client must authenticate with HTTP Basic or with a client assertion.');
+  if (client_assertion_type !== ASSERTION_TYPE)
+    throw refuse(`The client_assertion_type must be ${ASSERTION_TYPE}.`);
+  if (client_assertion === undefined) throw refuse('The client_assertion is missing.');
+  return { assertion: client_assertion };
+}
+
+function refuse(detail: string): ServiceError {
+  return new ServiceError('invalid_client', { detail });
+}

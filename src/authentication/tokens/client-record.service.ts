@@ -1,0 +1,183 @@
+// What a token request of a client leaves behind: audit entries and events. It must never be given a token or a secret.
+import type { AuditService } from '../../audit/audit.service.ts';
+import type { Episode } from '../../audit/brute-force.service.ts';
+import { createFailureReporter } from '../../audit/failure-report.service.ts';
+import type { EventService, JsonObject } from '../../events/event.service.ts';
+import type { RequestContext } from '../../platform/context.ts';
+import { createCoalescer } from '../../platform/database/coalescer.ts';
+import type { Database } from '../../platform/database/database.ts';
+import type { ErrorCode } from '../../platform/errors/catalogue.ts';
+import type { AccessTokenGrant } from './access-token.ts';
+import { CLIENT_CREDENTIALS } from './client-credentials.ts';
+import type { CLIENT_METHODS } from './client-method.ts';
+import { type ClientRecord, createClientRecordStore } from './client-record.store.ts';
+import type { IssuedAccessToken } from './token.service.ts';
+
+/** How a client has authenticated, or tried to; `credential`: the id of its secret, or the thumbprint of its key (RFC 7638). */
+export type ClientProof = {
+  readonly method: (typeof CLIENT_METHODS)[number];
+  readonly credential?: string | undefined;
+};
+
+/** A failure of a client that exists. `isAuthenticated`: whether its credentials were right, and something else was refused. */
+type Failure = {
+  readonly context: RequestContext;
+  readonly clientId: string;
+  readonly reason: ErrorCode;
+  readonly method: string;
+  readonly proof?: ClientProof | undefined;
+  readonly isAuthenticated?: boolean | undefined;
+  /** The episode that it began. */
+  readonly episode?: Episode;
+};
+
+/** Records of client credentials requests. Source: Specification, "Event types". */
+export function createClientRecordService({
+  database,
+  audit,
+  events,
+  onError,
+}: {
+  database: Pick<Database, 'query'>;
+  audit: Pick<AuditService, 'prepare' | 'parts'>;
+  events: Pick<EventService, 'prepare' | 'parts' | 'announce'>;
+  /** Told when the record of a failure could not be written. */
+  onError: (error: unknown) => void;
+}) {
+  const store = createClientRecordStore({ database, audit, events });
+  const records = createCoalescer<ClientRecord, void>({
+    sizeOf: (record) => ({
+      rows: record.audit.length + record.events.length,
+      bytes: record.events.reduce((sum, { body }) => sum + body.length, 0),
+    }),
+    run: async (batch) => {
+      events.announce(await store.insert(batch));
+      return batch.map(() => undefined);
+    },
+  });
+  const reporter = createFailureReporter<Failure>({ tell: writeFailure, onError });
+
+  const auditFailure = (failure: Failure) => {
+    const { context, clientId, reason, method, proof, isAuthenticated, episode } = failure;
+    return audit.prepare(context, [
+      {
+        action: typeOf(failure),
+        outcome: 'failure',
+        reason,
+        ...(isAuthenticated ? { actor: { kind: 'application', id: clientId } as const } : {}),
+        target: { type: 'application', id: clientId },
+        data: { method, ...proofFacts(proof), ...episodeFacts(episode) },
+      },
+    ]);
+  };
+
+  /** An event; with the entry of the failure when that is not in the log already. */
+  function writeFailure(failure: Failure, count: number, isFirst: boolean): Promise<void> {
+    const { context, clientId, reason, method, episode } = failure;
+    const number = episode === undefined ? { count } : episodeFacts(episode);
+    const data = { method, ...number, address: context.address, client_id: clientId, reason };
+    return records.add({
+      audit: isFirst ? auditFailure(failure) : [],
+      events: events.prepare(context, [{ type: typeOf(failure), data }]),
+    });
+  }
+
+  return {
+    /** Records an issued token; it is committed when this resolves. Requests at the same time share one statement. */
+    success: async (
+      context: RequestContext,
+      { sub, audience, scopes, clientId, agent, jkt }: AccessTokenGrant,
+      { tokenId, expiresIn }: IssuedAccessToken,
+      proof?: ClientProof | undefined,
+    ): Promise<void> => {
+      const actor = { kind: agent === undefined ? 'application' : 'agent', id: sub } as const;
+      const common = {
+        outcome: 'success',
+        actor,
+        target: { type: 'application', id: clientId },
+        tokenId,
+      } as const;
+      const token = { method: CLIENT_CREDENTIALS, scope: scopes.join(' '), audience };
+      const subject: JsonObject = {
+        method: CLIENT_CREDENTIALS,
+        client_id: clientId,
+        sub,
+        ...(agent === undefined ? {} : { agent_id: sub }),
+      };
+      const login = { method: CLIENT_CREDENTIALS, ...proofFacts(proof) };
+      await records.add({
+        audit: audit.prepare(context, [
+          { ...common, action: 'auth.login.success', data: login },
+          {
+            ...common,
+            action: 'auth.token.issued',
+            data: { ...token, ...(jkt === undefined ? {} : { jkt }) },
+          },
+        ]),
+        events: events.prepare(context, [
+          { type: 'auth.login.success', data: { ...subject, address: context.address } },
+          {
+            type: 'auth.token.issued',
+            data: { ...subject, ...token, token_id: tokenId, expires_in: expiresIn },
+          },
+        ]),
+      });
+    },
+
+    /**
+     * Records a failure of an existing client, in the background: an audit entry each, an event at once and then once a minute with a count.
+     * @param method what was asked for @param more.proof how it authenticated, or tried to
+     * @param more.isAuthenticated whether its credentials were right @param more.isOnlyCounted beyond the limit of failures nothing is written
+     */
+    failure: (
+      context: RequestContext,
+      clientId: string,
+      reason: ErrorCode,
+      method: string = CLIENT_CREDENTIALS,
+      more: { proof?: ClientProof; isAuthenticated?: boolean; isOnlyCounted?: boolean } = {},
+    ): void => {
+      const { isOnlyCounted = false, ...known } = more;
+      const failure: Failure = { context, clientId, reason, method, ...known };
+      const isTold = reporter.report(`${clientId}:${reason}:${method}`, failure);
+      if (!isTold && !isOnlyCounted) records.add({ audit: auditFailure(failure), events: [] }).catch(onError);
+    },
+
+    /** Tells that secrets of a client are being guessed; written in the background. */
+    bruteForce: (context: RequestContext, clientId: string, episode: Episode): void =>
+      void reporter.report(`${clientId}:episode`, {
+        context,
+        clientId,
+        reason: 'invalid_client',
+        method: CLIENT_CREDENTIALS,
+        episode,
+      }),
+
+    /** Waits for what is being written. */
+    settled: async (): Promise<void> => {
+      await reporter.settled();
+      await records.drain();
+    },
+
+    /** Writes what waits and what was counted; called once, when the process stops. */
+    close: async (): Promise<void> => {
+      await reporter.close();
+      await records.drain();
+    },
+  };
+}
+
+export type ClientRecordService = ReturnType<typeof createClientRecordService>;
+
+function proofFacts(proof: ClientProof | undefined) {
+  if (proof === undefined) return {};
+  const { method, credential } = proof;
+  return { client_auth: method, ...(credential === undefined ? {} : { credential }) };
+}
+
+function typeOf({ episode }: Failure): 'auth.login.failure' | 'security.brute_force.detected' {
+  return episode === undefined ? 'auth.login.failure' : 'security.brute_force.detected';
+}
+
+function episodeFacts(episode: Episode | undefined) {
+  return episode === undefined ? {} : { failures: episode.failures, window_seconds: episode.windowSeconds };
+}

@@ -1,0 +1,144 @@
+// Introspection (RFC 7662) and revocation (RFC 7009) for the applications of a tenant. A stranger's token must look like one that never was.
+
+import type { AuditEntry, AuditService } from '../../audit/audit.service.ts';
+import type { EventService, JsonObject } from '../../events/event.service.ts';
+import type { Client } from '../../identity/applications/application.service.ts';
+import type { RequestContext } from '../../platform/context.ts';
+import { hashSecret } from '../../platform/crypto/opaque-secret.node.ts';
+import type { Database } from '../../platform/database/database.ts';
+import type { Unit } from '../../platform/database/transaction.ts';
+import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
+import { principalOf, type SignedClaims } from './access-token.ts';
+import type { ClientAuthenticationService } from './client-authentication.service.ts';
+import { describeAccessToken, describeRefreshToken, INACTIVE } from './introspection.ts';
+import type { RefreshRotationStore } from './refresh-rotation.store.ts';
+import { isLive, type StoredRefreshToken } from './refresh-token.ts';
+import type { RevocationService } from './revocation.service.ts';
+import type { TokenService } from './token.service.ts';
+import { type GrantRequest, type TokenParameters, withTokenHeaders } from './token-answer.ts';
+
+/** Failures of an access token that mean "not active"; others, such as a database that is down, are failures of the request. */
+const DEAD: readonly string[] = ['invalid_token', 'token_expired', 'token_revoked'];
+
+type Request = Pick<GrantRequest, 'authorization' | 'parameters'>;
+
+/** Tokens as their tenant's applications ask for and end them. */
+export function createIntrospectionService({
+  database,
+  clients,
+  tokens,
+  refreshTokens,
+  revocations,
+  audit,
+  events,
+}: {
+  database: Pick<Database, 'hot' | 'query'>;
+  clients: Pick<ClientAuthenticationService, 'authenticate'>;
+  tokens: Pick<TokenService, 'verifyAccessToken' | 'endAccessTokensOf'>;
+  refreshTokens: Pick<RefreshRotationStore, 'find' | 'endFamily'>;
+  revocations: Pick<RevocationService, 'endTokens'>;
+  audit: Pick<AuditService, 'append'>;
+  events: Pick<EventService, 'emit'>;
+}) {
+  /** A living access token of the tenant; undefined for any other text. */
+  async function findAccessToken(
+    { tenant }: RequestContext,
+    text: string,
+  ): Promise<SignedClaims | undefined> {
+    try {
+      return await tokens.verifyAccessToken(tenant, text);
+    } catch (error) {
+      if (error instanceof ServiceError && DEAD.includes(error.code)) return undefined;
+      throw error;
+    }
+  }
+
+  const findRefreshToken = ({ tenant }: RequestContext, text: string) =>
+    refreshTokens.find(database, tenant.id, hashSecret(text));
+
+  async function record(
+    unit: Unit,
+    context: RequestContext,
+    client: Client,
+    entry: Pick<AuditEntry, 'target' | 'keyId' | 'tokenId'>,
+    facts: JsonObject,
+  ): Promise<void> {
+    const actor = { kind: 'application', id: client.id } as const;
+    await audit.append(unit, context, [
+      { ...entry, actor, action: 'auth.token.revoked', outcome: 'success', data: facts },
+    ]);
+    await events.emit(unit, context, [
+      { type: 'auth.token.revoked', data: { ...facts, revoked_by: client.id } },
+    ]);
+  }
+
+  const revokeAccessToken = (context: RequestContext, client: Client, claims: SignedClaims) =>
+    database.hot(async (unit) => {
+      const { jti, sub, client_id } = claims;
+      await revocations.endTokens(unit, context.tenant.id, [jti]);
+      const { kind, agentId = sub } = principalOf(claims);
+      const target = { type: kind, id: agentId };
+      const facts = { token_type: 'access_token', token_id: jti, sub, client_id };
+      await record(unit, context, client, { target, tokenId: jti }, facts);
+    });
+
+  /** Ends the family, and the access tokens that came of it (RFC 7009 §2.1). */
+  const revokeRefreshToken = (context: RequestContext, client: Client, token: StoredRefreshToken) =>
+    database.hot(async (unit) => {
+      const ended = await refreshTokens.endFamily(unit, token.familyId, 'revoked');
+      if (ended.length === 0) return;
+      await tokens.endAccessTokensOf(unit, ended);
+      const { agent, keyId, clientId, familyId } = token;
+      const facts = { token_type: 'refresh_token', family_id: familyId, sub: agent.id, client_id: clientId };
+      await record(unit, context, client, { target: { type: 'agent', id: agent.id }, keyId }, facts);
+    });
+
+  return {
+    /**
+     * Tells whether a token is active, and what it says. The hint is not needed: access and refresh tokens look different.
+     * @returns `{active: false}` and nothing else for a token that is unknown, expired, spent, revoked, or another tenant's
+     * @throws ServiceError `invalid_request` without a token; as client authentication
+     */
+    introspect: (context: RequestContext, request: Request) =>
+      withTokenHeaders(context, async () => {
+        await clients.authenticate(context, request);
+        const text = readToken(request.parameters);
+        if (isJws(text)) {
+          const claims = await findAccessToken(context, text);
+          return claims === undefined ? INACTIVE : describeAccessToken(claims);
+        }
+        const token = await findRefreshToken(context, text);
+        return token !== undefined && isLive(token) ? describeRefreshToken(token, context.tenant) : INACTIVE;
+      }),
+
+    /**
+     * Ends a token: an access token alone, a refresh token with its family and their access tokens. Emits `auth.token.revoked`; for a
+     * token that is not active nothing happens, and the answer is the same.
+     * @throws ServiceError `invalid_request` without a token; as client authentication
+     */
+    revoke: (context: RequestContext, request: Request): Promise<void> =>
+      withTokenHeaders(context, async () => {
+        const client = await clients.authenticate(context, request);
+        const text = readToken(request.parameters);
+        if (isJws(text)) {
+          const claims = await findAccessToken(context, text);
+          if (claims !== undefined) await revokeAccessToken(context, client, claims);
+          return;
+        }
+        const token = await findRefreshToken(context, text);
+        if (token !== undefined) await revokeRefreshToken(context, client, token);
+      }),
+  };
+}
+
+export type IntrospectionService = ReturnType<typeof createIntrospectionService>;
+
+function readToken({ token }: TokenParameters): string {
+  if (token === undefined) throw invalidField('body.token', 'is missing');
+  return token;
+}
+
+/** Access tokens are JWS; a refresh token is base64url without a dot. */
+function isJws(text: string): boolean {
+  return text.includes('.');
+}

@@ -1,0 +1,255 @@
+// The token endpoint's refresh grant. A token is worth one use; a second one ends all that came of the same authentication, and that is
+// committed although the answer is a failure.
+import { createHash } from 'node:crypto';
+import type { AuditService } from '../../audit/audit.service.ts';
+import type { EventService, JsonObject } from '../../events/event.service.ts';
+import type { RequestContext } from '../../platform/context.ts';
+import { hashSecret } from '../../platform/crypto/opaque-secret.node.ts';
+import type { Database } from '../../platform/database/database.ts';
+import { newId } from '../../platform/database/ids.ts';
+import type { Unit } from '../../platform/database/transaction.ts';
+import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
+import type { AuthenticationFailureService } from '../challenges/authentication-failure.service.ts';
+import { AGENT_CLIENT_ID } from '../challenges/challenge.ts';
+import type { RefreshRotationStore } from './refresh-rotation.store.ts';
+import type { SuccessorDeriver } from './refresh-successor.node.ts';
+import {
+  checkRefreshClient,
+  decideRefresh,
+  describeRequest,
+  judgeRefresh,
+  REFRESH_TOKEN,
+  type RefreshRequest,
+  refreshRefused,
+  type StoredRefreshToken,
+} from './refresh-token.ts';
+import type { IssuedAccessToken, TokenService } from './token.service.ts';
+import { type GrantRequest, type TokenAnswer, tokenTypeOf } from './token-answer.ts';
+
+/** How often a use is judged anew when somebody else used the token meanwhile. */
+const TRIES = 3;
+
+/** What one use would hand out; it counts only once it is committed. */
+type Prepared = {
+  readonly scopes: readonly string[];
+  readonly audience: string;
+  readonly issued: IssuedAccessToken;
+  /** Of the key that the access token is bound to. */
+  readonly jkt: string | undefined;
+};
+
+/** The refresh grant (RFC 6749 §6; RFC 9700 §4.14). */
+export function createRefreshService({
+  store,
+  database,
+  successors,
+  tokens,
+  audit,
+  events,
+  failures,
+}: {
+  store: RefreshRotationStore;
+  database: Pick<Database, 'hot' | 'query'>;
+  successors: SuccessorDeriver;
+  tokens: Pick<TokenService, 'issueAccessToken' | 'endAccessTokensOf'>;
+  audit: Pick<AuditService, 'append'>;
+  events: Pick<EventService, 'emit'>;
+  failures: Pick<AuthenticationFailureService, 'report'>;
+}) {
+  async function find(context: RequestContext, text: string): Promise<StoredRefreshToken> {
+    const token = await store.find(database, context.tenant.id, hashSecret(text));
+    if (token === undefined) throw refreshRefused();
+    return token;
+  }
+
+  /** What is refused to the holder of a known token is on record, and that commits although the answer is a failure. */
+  async function recorded<T>(
+    context: RequestContext,
+    token: StoredRefreshToken,
+    decide: () => T,
+  ): Promise<T> {
+    try {
+      return decide();
+    } catch (error) {
+      if (!(error instanceof ServiceError)) throw error;
+      const holder = { key: { id: token.keyId, fingerprint: token.key.fingerprint }, agent: token.agent };
+      const refusal = { code: error.code, detail: error.message };
+      await failures.report(context, { stage: 'refresh', holder, refusal });
+      throw error;
+    }
+  }
+
+  /** Signs before anything is spent, so that a failure to sign does not cost the agent its token. */
+  async function prepare(
+    context: RequestContext,
+    token: StoredRefreshToken,
+    { scopes, audience }: { readonly scopes: readonly string[]; readonly audience: string },
+    jkt: string | undefined,
+  ): Promise<Prepared> {
+    const { id: sub, name, capabilities } = token.agent;
+    const grant = {
+      sub,
+      audience,
+      scopes,
+      clientId: token.clientId,
+      agent: { name, capabilities },
+      jkt,
+    };
+    const issued = await tokens.issueAccessToken(context.tenant, grant);
+    return { scopes, audience, issued, jkt };
+  }
+
+  async function record(unit: Unit, context: RequestContext, token: StoredRefreshToken, prepared: Prepared) {
+    const { scopes, audience, issued, jkt } = prepared;
+    const data = { method: REFRESH_TOKEN, scope: scopes.join(' '), audience };
+    const bound = jkt === undefined ? {} : { jkt };
+    await audit.append(unit, context, [
+      {
+        ...entryOf(token),
+        action: 'auth.token.issued',
+        outcome: 'success',
+        tokenId: issued.tokenId,
+        data: { ...data, ...bound },
+      },
+    ]);
+    const facts: JsonObject = {
+      token_id: issued.tokenId,
+      client_id: token.clientId,
+      expires_in: issued.expiresIn,
+    };
+    await events.emit(unit, context, [
+      { type: 'auth.token.issued', data: { ...subjectOf(token), ...data, ...facts } },
+    ]);
+  }
+
+  /** Spends the token. @returns the text of its successor; undefined when somebody else did, or something about it has changed */
+  function rotate(
+    context: RequestContext,
+    token: StoredRefreshToken,
+    given: { text: string; digest: Uint8Array; jkt: string | undefined; prepared: Prepared },
+  ): Promise<string | undefined> {
+    const id = newId();
+    const text = successors.make(given.text, id);
+    const { issued } = given.prepared;
+    return database.hot(async (unit) => {
+      const isRotated = await store.rotate(unit, token.id, given.digest, {
+        id,
+        hash: hashSecret(text),
+        audience: token.audience,
+        jkt: token.jkt ?? given.jkt,
+        accessTokenId: issued.tokenId,
+      });
+      if (!isRotated) return undefined;
+      await record(unit, context, token, given.prepared);
+      return text;
+    });
+  }
+
+  /** Hands the successor out once more. @returns its text; undefined when it was used or ended meanwhile */
+  async function repeat(
+    context: RequestContext,
+    token: StoredRefreshToken,
+    successor: { readonly id: string; readonly hash: Uint8Array },
+    given: { text: string; prepared: Prepared },
+  ): Promise<string | undefined> {
+    const text = successors.remake(given.text, successor);
+    if (text === undefined) throw refreshRefused();
+    return database.hot(async (unit) => {
+      const { tokenId } = given.prepared.issued;
+      if (!(await store.repeat(unit, token.id, successor.id, tokenId))) return undefined;
+      await record(unit, context, token, given.prepared);
+      return text;
+    });
+  }
+
+  /** Ends the family of a token that was used a second time; of several such uses at the same time one tells of it. */
+  async function endFamily(context: RequestContext, token: StoredRefreshToken): Promise<void> {
+    await database.hot(async (unit) => {
+      const ended = await store.endFamily(unit, token.familyId, 'reuse');
+      if (ended.length === 0) return;
+      await tokens.endAccessTokensOf(unit, ended);
+      const facts = { family_id: token.familyId, client_id: token.clientId, address: context.address };
+      await audit.append(unit, context, [
+        {
+          ...entryOf(token),
+          action: 'security.refresh_token.reuse',
+          outcome: 'failure',
+          reason: 'invalid_grant',
+          data: facts,
+        },
+      ]);
+      await events.emit(unit, context, [
+        { type: 'security.refresh_token.reuse', data: { ...subjectOf(token), ...facts } },
+      ]);
+    });
+  }
+
+  /**
+   * Judges the token as it is now and acts on it. @returns undefined when it changed between the two
+   * @throws ServiceError `invalid_grant` after a reuse, which is committed then
+   */
+  async function use(
+    context: RequestContext,
+    text: string,
+    request: RefreshRequest & { readonly clientId: string | undefined; readonly digest: Uint8Array },
+  ): Promise<TokenAnswer | undefined> {
+    const token = await find(context, text);
+    const judgement = await recorded(context, token, () => judgeRefresh(token, request));
+    if (judgement.verdict === 'reuse') {
+      await endFamily(context, token);
+      throw refreshRefused();
+    }
+    const decided = await recorded(context, token, () => decideRefresh(token, request));
+    const prepared = await prepare(context, token, decided, request.jkt);
+    const { digest, jkt } = request;
+    const refreshToken =
+      judgement.verdict === 'rotate'
+        ? await rotate(context, token, { text, digest, jkt, prepared })
+        : await repeat(context, token, judgement.successor, { text, prepared });
+    if (refreshToken === undefined) return undefined;
+    return {
+      access_token: prepared.issued.accessToken,
+      refresh_token: refreshToken,
+      token_type: tokenTypeOf(jkt === undefined ? undefined : { jkt }),
+      expires_in: prepared.issued.expiresIn,
+      scope: prepared.scopes.join(' '),
+    };
+  }
+
+  return {
+    /**
+     * Exchanges a refresh token for its successor and an access token. The client is the agent's fixed one and has no credentials: the
+     * token is the credential. An identical retry within 10 s gets the same successor while that is unused.
+     * @throws ServiceError `invalid_request` without a token, `invalid_client` for another `client_id`, `invalid_grant`, `invalid_scope`,
+     *   `invalid_target`, `invalid_dpop_proof`, `use_dpop_nonce`
+     */
+    grant: async (
+      context: RequestContext,
+      { authorization, parameters, proveKey }: GrantRequest,
+    ): Promise<TokenAnswer> => {
+      const { refresh_token: text, client_id: clientId, scope, resource } = parameters;
+      checkRefreshClient(clientId, AGENT_CLIENT_ID);
+      if (authorization !== undefined || parameters.client_assertion !== undefined)
+        throw new ServiceError('invalid_client', {
+          detail: "An agent's refresh token needs no client authentication.",
+        });
+      if (text === undefined) throw invalidField('body.refresh_token', 'is missing');
+      const key = await proveKey();
+      const asked = { scope, resource, jkt: key?.jkt };
+      const digest = createHash('sha256').update(describeRequest(asked)).digest();
+      for (let tries = 0; tries < TRIES; tries += 1) {
+        const answer = await use(context, text, { ...asked, clientId, digest });
+        if (answer !== undefined) return answer;
+      }
+      throw new ServiceError('temporarily_unavailable', { retryAfterSeconds: 1 });
+    },
+  };
+}
+
+function entryOf({ agent, keyId }: StoredRefreshToken) {
+  return { actor: { kind: 'agent', id: agent.id }, target: { type: 'agent', id: agent.id }, keyId } as const;
+}
+
+function subjectOf({ agent, keyId }: StoredRefreshToken): JsonObject {
+  return { agent_id: agent.id, key_id: keyId };
+}

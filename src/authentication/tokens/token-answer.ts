@@ -1,0 +1,61 @@
+// What the token endpoint answers, and the headers that its failures carry. It must never hold a rule of one grant.
+import type { RequestContext } from '../../platform/context.ts';
+import { ServiceError } from '../../platform/errors/service-error.ts';
+
+/** Parameters of a form request by name; a parameter without a value is not there. */
+export type TokenParameters = Readonly<Record<string, string | undefined>>;
+
+/** The key that a request has proved to possess: its RFC 7638 thumbprint (RFC 9449 §5). */
+export type ProvenKey = { readonly jkt: string };
+
+/** A token request as a grant sees it. */
+export type GrantRequest = {
+  /** The `Authorization` header. */
+  readonly authorization: string | undefined;
+  readonly parameters: TokenParameters;
+  /**
+   * Verifies the DPoP proof of the request and uses it up; to be called once, after all checks that need nothing written.
+   * @returns undefined for a request without a proof @throws ServiceError `invalid_dpop_proof`, `use_dpop_nonce`
+   */
+  readonly proveKey: () => Promise<ProvenKey | undefined>;
+};
+
+/** Source: Specification, "Token response"; RFC 6749 §5.1. */
+export type TokenAnswer = {
+  readonly access_token: string;
+  readonly token_type: 'Bearer' | 'DPoP';
+  readonly expires_in: number;
+  readonly scope: string;
+  readonly refresh_token?: string | undefined;
+  /** RFC 8693 §2.2.1; token exchange only. */
+  readonly issued_token_type?: string | undefined;
+};
+
+/** One grant of the token endpoint. */
+export type Grant = (context: RequestContext, request: GrantRequest) => Promise<TokenAnswer>;
+
+/** `DPoP` for a token that is bound to a key (RFC 9449 §5). */
+export function tokenTypeOf(key: ProvenKey | undefined): TokenAnswer['token_type'] {
+  return key === undefined ? 'Bearer' : 'DPoP';
+}
+
+/**
+ * Gives every failure of a route that authenticates clients the headers of token answers, and `invalid_client` its challenge
+ * (RFC 6749 §5.1, §5.2; RFC 7617).
+ */
+export async function withTokenHeaders<T>(
+  { tenant }: Pick<RequestContext, 'tenant'>,
+  work: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error;
+    const challenge = { 'www-authenticate': `Basic realm="${tenant.issuerUrl}", charset="UTF-8"` };
+    throw error.withHeaders({
+      'cache-control': 'no-store',
+      pragma: 'no-cache',
+      ...(error.code === 'invalid_client' ? challenge : {}),
+    });
+  }
+}

@@ -1,0 +1,67 @@
+// The token endpoint: finds the grant of a request by a table. It must never know what a grant does.
+import type { RequestContext } from '../../platform/context.ts';
+import { ServiceError } from '../../platform/errors/service-error.ts';
+import type { DpopService } from '../dpop/dpop.service.ts';
+import { type Grant, type TokenAnswer, type TokenParameters, withTokenHeaders } from './token-answer.ts';
+
+/** Path of the token endpoint below the issuer's address. */
+export const TOKEN_PATH = '/oauth/token';
+
+export type TokenRequest = {
+  /** The `Authorization` header. */
+  readonly authorization: string | undefined;
+  readonly parameters: TokenParameters;
+  /** Every `DPoP` header as it was sent. */
+  readonly proofs?: readonly string[] | undefined;
+};
+
+/** `nonce`: for the `DPoP-Nonce` header, when the request had a proof (RFC 9449 §8.2). */
+export type TokenResponse = { readonly answer: TokenAnswer; readonly nonce: string | undefined };
+
+/**
+ * @param grants the grants by their `grant_type`: a further one is a further row
+ */
+export function createTokenEndpointService({
+  grants,
+  dpop,
+}: {
+  grants: ReadonlyMap<string, Grant>;
+  dpop: Pick<DpopService, 'verifyProof' | 'nonce'>;
+}) {
+  return {
+    /**
+     * Answers a token request (RFC 6749 §3.2).
+     * @throws ServiceError `unsupported_grant_type`, and what the grant throws
+     */
+    requestToken: (context: RequestContext, request: TokenRequest): Promise<TokenResponse> =>
+      withTokenHeaders(context, async () => {
+        const { authorization, parameters, proofs = [] } = request;
+        const grant = grants.get(parameters.grant_type ?? '');
+        if (grant === undefined) {
+          throw new ServiceError('unsupported_grant_type', {
+            detail: `The grant_type must be one of ${[...grants.keys()].join(', ')}.`,
+          });
+        }
+        let nonce: string | undefined;
+        const proveKey = async () => {
+          if (proofs.length === 0) return undefined;
+          const proof = { proofs, method: 'POST', path: TOKEN_PATH, requireNonce: true };
+          const verified = await dpop.verifyProof(context, proof);
+          nonce = verified.nonce;
+          return { jkt: verified.jkt };
+        };
+        try {
+          const answer = await grant(context, { authorization, parameters, proveKey });
+          return { answer, nonce };
+        } catch (error) {
+          // Whoever uses proofs, or has to, finds the nonce for the next one (RFC 9449 §8.2).
+          const isWanted =
+            proofs.length > 0 || (error instanceof ServiceError && error.code === 'invalid_dpop_proof');
+          if (!isWanted || !(error instanceof ServiceError)) throw error;
+          throw error.withHeaders({ 'dpop-nonce': nonce ?? dpop.nonce(context.tenant) });
+        }
+      }),
+  };
+}
+
+export type TokenEndpointService = ReturnType<typeof createTokenEndpointService>;

@@ -1,0 +1,65 @@
+// The token endpoint. It must never read credentials itself: the header goes to the service as it is.
+import { defineRoute, type Route } from '../../platform/http/route.ts';
+import { TOKEN_ANSWERS, TOKEN_REQUESTS } from './token.examples.ts';
+import { tokenAnswerSchema, tokenRequestSchema } from './token.schemas.ts';
+import { TOKEN_PATH, type TokenEndpointService } from './token-endpoint.service.ts';
+import { tokenRequestForm } from './token-form.schemas.ts';
+
+/** Routes that hand out tokens. Source: Specification, "Agent authentication routes". */
+export function createTokenRoutes({ tokenEndpoint }: { tokenEndpoint: TokenEndpointService }): Route[] {
+  return [
+    defineRoute({
+      method: 'POST',
+      path: TOKEN_PATH,
+      operationId: 'requestToken',
+      summary:
+        "Get an access token: with client credentials, a refresh token, or in exchange for a user's token",
+      description:
+        'The grants are told apart by `grant_type`. With a DPoP proof (RFC 9449) the tokens are bound to its key, and `token_type` is `DPoP`. A parameter that comes twice is refused, an unknown one is ignored (RFC 6749 §3.2); a `client_secret` in the form is refused, so libraries that send it there unless told otherwise have to be told `client_secret_basic`.',
+      tag: 'Tokens',
+      scope: null,
+      clientAuthentication: 'optional',
+      bindsTokens: true,
+      request: {
+        body: tokenRequestSchema,
+        bodyType: 'form',
+        described: tokenRequestForm,
+        examples: TOKEN_REQUESTS,
+      },
+      responses: {
+        200: {
+          description: 'The token',
+          schema: tokenAnswerSchema,
+          examples: TOKEN_ANSWERS,
+          headers: ['cache-control', 'pragma', 'dpop-nonce'],
+        },
+      },
+      errors: [
+        'unsupported_grant_type',
+        'invalid_grant',
+        'invalid_target',
+        'delegation_expired',
+        'invalid_dpop_proof',
+        'use_dpop_nonce',
+        'invalid_client',
+        'unauthorized_client',
+        'policy_denied',
+        'invalid_scope',
+        'rate_limited',
+      ],
+      handler: async ({ context, body, header, headerValues }) => {
+        const { answer, nonce } = await tokenEndpoint.requestToken(context, {
+          authorization: header('authorization'),
+          parameters: body,
+          proofs: headerValues('dpop'),
+        });
+        const nonceHeader = nonce === undefined ? {} : { 'dpop-nonce': nonce };
+        return {
+          status: 200,
+          headers: { 'cache-control': 'no-store', pragma: 'no-cache', ...nonceHeader },
+          body: answer,
+        };
+      },
+    }),
+  ];
+}

@@ -1,0 +1,231 @@
+// Issues access and refresh tokens, ends refresh tokens, and authenticates bearer tokens. A refresh token is never stored as text.
+import { createHash } from 'node:crypto';
+import type { Principal, Tenant } from '../../platform/context.ts';
+import { createBoundedCache } from '../../platform/crypto/bounded-cache.ts';
+import { hashSecret, newSecret } from '../../platform/crypto/opaque-secret.node.ts';
+import { newId } from '../../platform/database/ids.ts';
+import type { Queryable, Unit } from '../../platform/database/transaction.ts';
+import { ServiceError } from '../../platform/errors/service-error.ts';
+import type { IssuerService } from '../issuer/issuer.service.ts';
+import { verifyJws } from '../issuer/jws-verification.service.ts';
+import {
+  ACCESS_TOKEN_TYPE,
+  type AccessTokenClaims,
+  type AccessTokenGrant,
+  buildAccessTokenClaims,
+  checkAccessToken,
+  checkIssued,
+  type Presentation,
+  principalOf,
+  readAccessTokenClaims,
+  type SignedClaims,
+} from './access-token.ts';
+import { parseCompactJws } from './compact-jws.ts';
+import type { EndedRefreshToken, NewRefreshToken, RefreshTokenStore } from './refresh-token.store.ts';
+import type { RevocationService } from './revocation.service.ts';
+import { madeAt } from './revocation.ts';
+
+export type { NewRefreshToken as RefreshTokenRecord } from './refresh-token.store.ts';
+
+/** Tokens whose signature was checked, kept by their hash: a client uses its token again and again. */
+const VERIFIED_KEPT = 10_000;
+
+/** Milliseconds: no setting lets an access token live longer than a day. */
+const LONGEST_LIFE = 86_400_000;
+
+export type IssuedAccessToken = {
+  readonly accessToken: string;
+  /** The token's `jti`. */
+  readonly tokenId: string;
+  /** Seconds. */
+  readonly expiresIn: number;
+};
+
+/** Signs a token of one tenant; `claims` are those in it. */
+export type AccessTokenIssuer = (
+  grant: AccessTokenGrant,
+) => IssuedAccessToken & { readonly claims: AccessTokenClaims };
+
+/** What a refresh token stands for; the family that it begins has its own end, which rotation does not move. */
+export type RefreshGrant = {
+  readonly tenantId: string;
+  readonly agentId: string;
+  readonly keyId: string;
+  readonly scopes: readonly string[];
+  readonly audience: string;
+  readonly clientId: string;
+  readonly jkt?: string | undefined;
+  /** `jti` of the access token that is issued with it, and ends with it. */
+  readonly accessTokenId?: string | undefined;
+};
+
+/**
+ * Tokens of a tenant. Source: Specification, "Agent access token claims"; RFC 9068.
+ * @param accessTokenLifetime seconds @param refreshTokenLifetime seconds, of a whole family
+ * @param now milliseconds since 1970
+ */
+export function createTokenService({
+  issuer,
+  refreshTokens,
+  revocations,
+  accessTokenLifetime,
+  refreshTokenLifetime,
+  now = Date.now,
+}: {
+  issuer: Pick<IssuerService, 'prepareSigning' | 'verificationKey'>;
+  refreshTokens: RefreshTokenStore;
+  revocations: Pick<RevocationService, 'endTokens' | 'endPrincipal' | 'admitPrincipal' | 'check'>;
+  accessTokenLifetime: number;
+  refreshTokenLifetime: number;
+  now?: (() => number) | undefined;
+}) {
+  // Only the fact that a text carries a good signature is kept, which cannot change; everything else is checked each time.
+  const verified = createBoundedCache<SignedClaims>({ limit: VERIFIED_KEPT });
+
+  /** Makes the first refresh token of a new family. @returns its text (256 bits, base64url), for the client only, and what is stored */
+  function prepareRefreshToken(grant: RefreshGrant): { text: string; record: NewRefreshToken } {
+    const text = newSecret();
+    const id = newId();
+    return { text, record: { id, familyId: id, hash: hashSecret(text), ...grant } };
+  }
+
+  async function prepareAccessTokens(tenant: Tenant): Promise<AccessTokenIssuer> {
+    const sign = await issuer.prepareSigning(tenant);
+    return (grant) => {
+      const tokenId = newId();
+      const issuedAt = Math.floor(now() / 1000);
+      const claims = buildAccessTokenClaims(tenant, grant, {
+        tokenId,
+        issuedAt,
+        lifetime: accessTokenLifetime,
+      });
+      const accessToken = sign(claims, { typ: ACCESS_TOKEN_TYPE });
+      return { accessToken, tokenId, expiresIn: claims.exp - claims.iat, claims };
+    };
+  }
+
+  /** The claims of a text that the tenant's issuer has signed as an access token. */
+  async function readSigned(tenant: Tenant, token: string): Promise<SignedClaims> {
+    const jws = parseCompactJws(token);
+    if (jws === null) throw invalidToken();
+    const { alg, typ, kid, crit } = jws.header;
+    if (typ !== ACCESS_TOKEN_TYPE || crit !== undefined || typeof kid !== 'string') throw invalidToken();
+    const key = await issuer.verificationKey(tenant, kid);
+    if (key === undefined || key.algorithm !== alg) throw invalidToken();
+    return verified.get(createHash('sha256').update(token).digest('base64'), () => {
+      const read = verifyJws(key, jws.signed, jws.signature) ? readAccessTokenClaims(jws.payload) : undefined;
+      if (read === undefined) throw invalidToken();
+      return { ...read, signedBy: key.id };
+    });
+  }
+
+  /**
+   * Reads an access token of this tenant that is good somewhere, whatever its audience and key; of a suspended tenant none is.
+   * @throws ServiceError `invalid_token`, `token_expired`, `token_revoked`
+   */
+  async function verifyAccessToken(tenant: Tenant, token: string): Promise<SignedClaims> {
+    const claims = await readSigned(tenant, token);
+    checkIssued(claims, tenant, now());
+    // A decision of the feed lives a day, a suspension as long as it takes.
+    if (tenant.suspended) throw new ServiceError('token_revoked', { detail: 'The tenant is suspended.' });
+    await revocations.check(claims);
+    return claims;
+  }
+
+  /** Ends the access tokens that were issued with these refresh tokens of one tenant and may live still. */
+  async function endAccessTokensOf(unit: Unit, ended: readonly EndedRefreshToken[]): Promise<void> {
+    const [first] = ended;
+    if (first === undefined) return;
+    const oldest = Date.now() - LONGEST_LIFE;
+    const ids = ended.flatMap(({ accessTokenIds }) => accessTokenIds);
+    await revocations.endTokens(
+      unit,
+      first.tenantId,
+      ids.filter((id) => (madeAt(id) ?? oldest) >= oldest),
+    );
+  }
+
+  return {
+    /** Signs an access token with the tenant's present key; no round trip, but for the list of keys every 2 s. */
+    issueAccessToken: async (tenant: Tenant, grant: AccessTokenGrant): Promise<IssuedAccessToken> => {
+      const { claims: _, ...issued } = (await prepareAccessTokens(tenant))(grant);
+      return issued;
+    },
+
+    /** As `issueAccessToken`, in two steps: the second needs no connection, so it can be done within a transaction. */
+    prepareAccessTokens,
+
+    prepareRefreshToken,
+
+    /** The insert of prepared refresh tokens, for a statement that writes more than these (see statement-parts.ts). */
+    refreshTokenPart: refreshTokens.part(refreshTokenLifetime),
+
+    /** Stores the first refresh token of a new family; one round trip. @returns its text, for the client only */
+    createRefreshToken: async (unit: Queryable, grant: RefreshGrant): Promise<string> => {
+      const { text, record } = prepareRefreshToken(grant);
+      await refreshTokens.insert(unit, record, refreshTokenLifetime);
+      return text;
+    },
+
+    /** Ends every token of an agent with the caller's transaction. @returns how many refresh tokens were live */
+    revokeTokensOfAgent: async (
+      unit: Unit,
+      agent: { readonly tenantId: string; readonly id: string },
+      reason: string,
+    ): Promise<number> => {
+      await revocations.endPrincipal(unit, agent.tenantId, agent.id);
+      return (await refreshTokens.revokeOfAgent(unit, agent, reason)).length;
+    },
+
+    /** Accepts tokens that a suspended agent gets from now on. Those that were ended stay ended. */
+    admitTokensOfAgent: (
+      unit: Unit,
+      agent: { readonly tenantId: string; readonly id: string },
+    ): Promise<void> => revocations.admitPrincipal(unit, agent.tenantId, agent.id),
+
+    /** Ends every token that came of one key with the caller's transaction. @returns how many refresh tokens were live */
+    revokeTokensOfKey: async (
+      unit: Unit,
+      key: { readonly tenantId: string; readonly agentId: string; readonly id: string },
+      reason: string,
+    ): Promise<number> => {
+      const ended = await refreshTokens.revokeOfKey(unit, key, reason);
+      await endAccessTokensOf(unit, ended);
+      return ended.length;
+    },
+
+    /** Id of the key with which the agent authenticated to get this access token; undefined when no key did. One round trip. */
+    findKeyOfToken: async (
+      queryable: Queryable,
+      token: { readonly tenantId: string; readonly agentId: string; readonly id: string },
+    ): Promise<string | undefined> => {
+      const time = madeAt(token.id);
+      return time === undefined ? undefined : refreshTokens.findKeyOf(queryable, { ...token, madeAt: time });
+    },
+
+    verifyAccessToken,
+    endAccessTokensOf,
+
+    /**
+     * Authenticates a bearer token for the service's own routes. No round trip, but for the list of keys every 2 s.
+     * @throws ServiceError `invalid_token` (malformed, longer than 8 KiB, another `typ`, a `crit`, an unknown key, a bad
+     *   signature, another issuer or tenant, bound to a key), `token_expired`, `token_revoked`, `insufficient_scope` (another audience)
+     */
+    authenticate: async (
+      tenant: Tenant,
+      token: string,
+      presentation?: Presentation | undefined,
+    ): Promise<Principal> => {
+      const claims = await readSigned(tenant, token);
+      checkAccessToken(claims, tenant, now(), presentation);
+      await revocations.check(claims);
+      return principalOf(claims);
+    },
+  };
+}
+
+export type TokenService = ReturnType<typeof createTokenService>;
+
+function invalidToken(): ServiceError {
+  return new ServiceError('invalid_token', { detail: 'The access token is not valid.' });
+}

@@ -1,0 +1,59 @@
+// The subject of a token as it is now. It must never tell of anybody but the request's own principal.
+import type { AgentService } from '../../identity/agents/agent.service.ts';
+import type { ApplicationService } from '../../identity/applications/application.service.ts';
+import type { RequestContext } from '../../platform/context.ts';
+import { ServiceError } from '../../platform/errors/service-error.ts';
+import type { DelegationClaims } from './access-token.ts';
+
+/** Source: Specification, "Agent access token claims" for the names. */
+export type Userinfo = {
+  readonly sub: string;
+  readonly subject_type: 'agent';
+  readonly tenant_id: string;
+  readonly name?: string;
+  readonly agent?: { readonly name: string; readonly capabilities: readonly string[] };
+  readonly delegated_subject?: DelegationClaims['delegated_subject'];
+  readonly act?: DelegationClaims['act'];
+};
+
+/** Describes principals. */
+export function createUserinfoService({
+  agents,
+  applications,
+}: {
+  agents: Pick<AgentService, 'get'>;
+  applications: Pick<ApplicationService, 'get'>;
+}) {
+  async function describe(context: RequestContext, kind: 'agent' | 'application', id: string) {
+    if (kind === 'application') return { name: (await applications.get(context, id)).name };
+    const { name, capabilities } = await agents.get(context, id);
+    return { name, agent: { name, capabilities } };
+  }
+
+  return {
+    /**
+     * Name and capabilities are there when the subject is an agent or application of the tenant. Of a user for whom an agent acts
+     * nothing is known but how his issuer names him: the agent is told in `act`, never as if it were the user.
+     */
+    describe: async (context: RequestContext): Promise<Userinfo> => {
+      const { principal, tenant } = context;
+      if (principal === undefined) throw new ServiceError('invalid_token');
+      const { kind, subject, delegated } = principal;
+      if (delegated !== undefined)
+        return {
+          sub: subject,
+          subject_type: 'agent',
+          tenant_id: tenant.id,
+          delegated_subject: delegated.subject,
+          act: delegated.act,
+        };
+      const known = await describe(context, kind, subject).catch((error: unknown) => {
+        if (error instanceof ServiceError && error.code === 'not_found') return {};
+        throw error;
+      });
+      return { sub: subject, subject_type: 'agent', tenant_id: tenant.id, ...known };
+    },
+  };
+}
+
+export type UserinfoService = ReturnType<typeof createUserinfoService>;

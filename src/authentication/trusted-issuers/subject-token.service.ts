@@ -1,0 +1,127 @@
+// Verifies users' tokens of the issuers that a tenant trusts. It must never accept a token of anybody else, or when in doubt.
+import { createPublicKey, type KeyObject } from 'node:crypto';
+import { decodeJwt, errors, type JWTPayload, jwtVerify } from 'jose';
+import type { Tenant } from '../../platform/context.ts';
+import { createBoundedCache } from '../../platform/crypto/bounded-cache.ts';
+import { isIssuer } from '../delegations/subject.ts';
+import { SUBJECT_TOKEN_ALGORITHMS, selectKey, type TrustedJwk } from './jwk-set.ts';
+import type { KeySetCache } from './key-set.service.ts';
+import {
+  CLOCK_AHEAD,
+  invalidSubjectToken,
+  readSubjectClaims,
+  type VerifiedSubject,
+} from './subject-token.ts';
+import type { TrustedIssuerStore } from './trusted-issuer.store.ts';
+import type { TrustedIssuer } from './trusted-issuer.ts';
+
+export type { VerifiedSubject } from './subject-token.ts';
+
+/** Characters of the longest token that is looked at; those of other issuers may be larger than ours. */
+const LONGEST_TOKEN = 16_384;
+
+const KEYS_KEPT = 2_000;
+
+/** The part of a token's header that chooses its key. */
+export type KeyWanted = { readonly kid?: string | undefined; readonly alg: string };
+
+/**
+ * Users' tokens from trusted issuers (RFC 8693 §2.1, RFC 8725).
+ * @param keySets of the issuers whose keys are fetched
+ * @param now milliseconds since 1970
+ */
+export function createSubjectTokenService({
+  store,
+  keySets,
+  now = Date.now,
+}: {
+  store: Pick<TrustedIssuerStore, 'findByIssuer'>;
+  keySets: KeySetCache;
+  now?: (() => number) | undefined;
+}) {
+  // A key is what its members say, so a text of them is a name that cannot go stale.
+  const imported = createBoundedCache<KeyObject>({ limit: KEYS_KEPT });
+
+  async function findKey({ id, jwksUri, jwks }: TrustedIssuer, wanted: KeyWanted): Promise<KeyObject> {
+    const found =
+      jwksUri === null
+        ? selectKey(jwks?.keys ?? [], wanted)
+        : await keySets.find({ id, uri: jwksUri }, wanted);
+    if (found === 'unknown') throw invalidSubjectToken('is signed with a key that its issuer does not have');
+    if (found === 'ambiguous') throw invalidSubjectToken('names no kid, and several keys of its issuer fit');
+    return importKey(found);
+  }
+
+  function importKey(key: TrustedJwk): KeyObject {
+    try {
+      return imported.get(JSON.stringify(key), () => createPublicKey({ key: { ...key }, format: 'jwk' }));
+    } catch (error) {
+      throw invalidSubjectToken('is signed with a key that is not valid', error);
+    }
+  }
+
+  async function findIssuer(tenant: Pick<Tenant, 'id'>, issuer: unknown): Promise<TrustedIssuer> {
+    const known =
+      typeof issuer === 'string' && isIssuer(issuer)
+        ? await store.findByIssuer(tenant.id, issuer)
+        : undefined;
+    if (known === undefined) throw invalidSubjectToken('is of an issuer that this tenant does not trust');
+    return known;
+  }
+
+  return {
+    /**
+     * The key that verifies a token of a trusted issuer.
+     * @throws ServiceError `invalid_request` when the issuer is not trusted or has no such key; `temporarily_unavailable` when its
+     *   keys cannot be had
+     */
+    keyFor: async (tenant: Pick<Tenant, 'id'>, issuer: string, wanted: KeyWanted): Promise<KeyObject> =>
+      findKey(await findIssuer(tenant, issuer), wanted),
+
+    /**
+     * Verifies a user's token: an asymmetric signature by a key of its issuer, which the tenant trusts; for an audience that is
+     * agreed with that issuer; not expired, and bound to nobody.
+     * @throws ServiceError `invalid_request` for every fault of the token (RFC 8693 §2.2.2); `temporarily_unavailable` when the
+     *   issuer's keys cannot be had, which says nothing of the token
+     */
+    verifySubjectToken: async (tenant: Pick<Tenant, 'id'>, token: string): Promise<VerifiedSubject> => {
+      const trusted = await findIssuer(tenant, peekIssuer(token));
+      try {
+        const { payload, protectedHeader } = await jwtVerify(
+          token,
+          ({ kid, alg }) => findKey(trusted, { kid, alg }),
+          {
+            algorithms: [...SUBJECT_TOKEN_ALGORITHMS],
+            issuer: trusted.issuer,
+            audience: [...trusted.audiences],
+            requiredClaims: ['sub', 'exp'],
+            clockTolerance: CLOCK_AHEAD,
+            currentDate: new Date(now()),
+          },
+        );
+        return readSubjectClaims(protectedHeader, payload, now());
+      } catch (error) {
+        throw error instanceof errors.JOSEError ? invalidSubjectToken(faultOf(error), error) : error;
+      }
+    },
+  };
+}
+
+export type SubjectTokenService = ReturnType<typeof createSubjectTokenService>;
+
+function peekIssuer(token: string): JWTPayload['iss'] {
+  if (token.length > LONGEST_TOKEN) throw invalidSubjectToken('is too long');
+  try {
+    return decodeJwt(token).iss;
+  } catch (error) {
+    throw invalidSubjectToken('is not a JWT', error);
+  }
+}
+
+function faultOf(error: errors.JOSEError): string {
+  if (error instanceof errors.JWTExpired) return 'has expired';
+  if (error instanceof errors.JWTClaimValidationFailed) return `has a wrong or missing ${error.claim}`;
+  if (error instanceof errors.JWSSignatureVerificationFailed) return 'has a wrong signature';
+  if (error instanceof errors.JOSEAlgNotAllowed) return 'has an alg that is not accepted';
+  return 'is malformed';
+}

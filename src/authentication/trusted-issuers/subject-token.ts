@@ -1,0 +1,77 @@
+// What a verified token of a foreign issuer says of its user. Pure: reads claims whose signature somebody else has checked.
+
+import { ServiceError } from '../../platform/errors/service-error.ts';
+import { parseScope } from '../../platform/scope-hash.ts';
+import { isSub } from '../delegations/subject.ts';
+
+/** A user as a trusted issuer's token names him. */
+export type VerifiedSubject = {
+  readonly issuer: string;
+  readonly sub: string;
+  /** What the user's token allows; absent when it has no scopes, as an ID token. */
+  readonly scopes?: readonly string[] | undefined;
+  /** Unix seconds. */
+  readonly exp: number;
+  /** The `act` and `may_act` claims as they are (RFC 8693 §4.1, §4.4). */
+  readonly act?: unknown;
+  readonly mayAct?: unknown;
+};
+
+/** Seconds by which another issuer's clock may be ahead, for `nbf` and `iat`. */
+export const CLOCK_AHEAD = 30;
+
+/** Media types of ordinary access and identity tokens; a token of another purpose must not pass for one (RFC 8725 §3.11). */
+const TYPES: readonly unknown[] = [undefined, 'jwt', 'at+jwt'];
+
+/**
+ * Reads the claims of a verified token.
+ * @param now milliseconds since 1970; `exp` has no leeway
+ * @throws ServiceError `invalid_request` for another `typ`, a missing or malformed `sub`, `exp` or scope, an expired token, one that
+ *   was issued in the future, or one that is bound to a key
+ */
+export function readSubjectClaims(
+  { typ }: { readonly typ?: unknown },
+  claims: Readonly<Record<string, unknown>>,
+  now: number,
+): VerifiedSubject {
+  // What jose gives as text is whatever the header holds.
+  const type = typeof typ === 'string' ? typ.toLowerCase().replace(/^application\//, '') : typ;
+  if (!TYPES.includes(type)) throw invalidSubjectToken('is of another type');
+  const { iss, sub, exp, iat, act, may_act: mayAct } = claims;
+  if (!isSub(sub)) throw invalidSubjectToken('has no sub, or a malformed one');
+  if (typeof iss !== 'string' || typeof exp !== 'number' || !Number.isFinite(exp))
+    throw invalidSubjectToken('has no exp');
+  if (exp * 1000 <= now) throw invalidSubjectToken('has expired');
+  if (typeof iat === 'number' && iat > now / 1000 + CLOCK_AHEAD)
+    throw invalidSubjectToken('was issued in the future');
+  if (claims.cnf !== undefined)
+    throw invalidSubjectToken('is bound to a key of its holder and must not be passed on');
+  const scopes = readScopes(claims);
+  return {
+    issuer: iss,
+    sub,
+    exp,
+    ...(scopes === undefined ? {} : { scopes }),
+    ...(act === undefined ? {} : { act }),
+    ...(mayAct === undefined ? {} : { mayAct }),
+  };
+}
+
+/** `invalid_request`, as RFC 8693 §2.2.2 has it for a subject token that is not accepted. @param fault follows "The subject token" */
+export function invalidSubjectToken(fault: string, cause?: unknown): ServiceError {
+  return new ServiceError('invalid_request', {
+    detail: `The subject token ${fault}.`,
+    ...(cause === undefined ? {} : { cause }),
+  });
+}
+
+/** `scope` (RFC 8693 §4.2), else `scp`, which some issuers write instead, as text or as a list. */
+function readScopes({ scope, scp }: Readonly<Record<string, unknown>>): readonly string[] | undefined {
+  const claim = scope ?? scp;
+  if (claim === undefined || claim === null) return undefined;
+  const text =
+    Array.isArray(claim) && claim.every((item) => typeof item === 'string') ? claim.join(' ') : claim;
+  const scopes = typeof text === 'string' ? parseScope(text) : null;
+  if (scopes === null) throw invalidSubjectToken('has a malformed scope');
+  return scopes;
+}

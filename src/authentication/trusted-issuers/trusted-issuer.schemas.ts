@@ -1,0 +1,107 @@
+// The shapes of trusted issuers in requests and answers. Of a key only its public members are kept.
+import { z } from 'zod';
+import { describeJwk } from '../../platform/crypto/jwk-schema.ts';
+import { MAX_URL_LENGTH } from '../../platform/egress/url-rules.ts';
+import { audience, pageParameters } from '../../platform/http/field-schemas.ts';
+import { LONGEST } from '../delegations/subject.ts';
+import { judgeJwk, MOST_KEYS, type TrustedJwk } from './jwk-set.ts';
+import type { TrustedIssuer } from './trusted-issuer.service.ts';
+
+const issuer = z.string().min(1).max(LONGEST.issuer).meta({
+  format: 'uri',
+  pattern: '^https://[^?#]+$',
+  description: 'The `iss` of its tokens, exactly: an https URL without query and fragment.',
+});
+const jwksUri = z.string().min(1).max(MAX_URL_LENGTH).meta({
+  format: 'uri',
+  pattern: '^https?://[^#]+$',
+  description: 'Where its JWK set is fetched, over HTTPS. Instead of jwks.',
+});
+const audiences = z
+  .array(audience)
+  .min(1)
+  .max(20)
+  .refine((values) => new Set(values).size === values.length, 'must not name an audience twice')
+  .meta({ uniqueItems: true, description: 'Tokens are accepted that are for one of these.' });
+
+const jwk = z
+  .record(z.string(), z.json())
+  .transform((value, context): TrustedJwk => {
+    const verdict = judgeJwk(value);
+    if (verdict.ok) return verdict.key;
+    context.addIssue({ code: 'custom', message: verdict.message });
+    return z.NEVER;
+  })
+  .meta(describeJwk('IssuerJwk', ['P-256', 'P-384', 'P-521', 'Ed25519', 'RSA']));
+const jwks = z
+  .strictObject({ keys: z.array(jwk).min(1).max(MOST_KEYS.inline) })
+  .refine(({ keys }) => {
+    const names = keys.flatMap(({ kid }) => kid ?? []);
+    return new Set(names).size === names.length;
+  }, 'must not use a kid twice')
+  .meta({ description: 'Its public keys (RFC 7517). Instead of jwks_uri.' });
+
+const jwkAnswer = z.object({
+  kty: z.string(),
+  crv: z.string().optional(),
+  x: z.string().optional(),
+  y: z.string().optional(),
+  n: z.string().optional(),
+  e: z.string().optional(),
+  kid: z.string().optional(),
+  alg: z.string().optional(),
+  use: z.string().optional(),
+});
+
+export const trustedIssuerSchema = z
+  .strictObject({
+    id: z.uuid(),
+    issuer: z.string(),
+    jwks_uri: z.string().nullable(),
+    jwks: z.strictObject({ keys: z.array(jwkAnswer) }).nullable(),
+    audiences: z.array(z.string()),
+    created_at: z.iso.datetime(),
+    updated_at: z.iso.datetime(),
+  })
+  .meta({ id: 'TrustedIssuer' });
+
+export const trustedIssuerListSchema = z
+  .strictObject({ data: z.array(trustedIssuerSchema), next_cursor: z.string().nullable() })
+  .meta({ id: 'TrustedIssuerList' });
+
+export const trustedIssuerParams = z.object({ id: z.uuid() });
+
+export const trustedIssuerListQuery = z.object({
+  ...pageParameters,
+  issuer: z
+    .string()
+    .min(1)
+    .max(LONGEST.issuer)
+    .optional()
+    .meta({ description: 'The whole issuer, exactly.' }),
+});
+
+export const createTrustedIssuerBody = z
+  .strictObject({
+    issuer,
+    jwks_uri: jwksUri.nullable().optional(),
+    jwks: jwks.nullable().optional(),
+    audiences,
+  })
+  .meta({ id: 'NewTrustedIssuer' });
+
+/** Fields that are there are changed; naming one source of keys replaces the other. */
+export const updateTrustedIssuerBody = createTrustedIssuerBody.partial().meta({ id: 'TrustedIssuerPatch' });
+
+/** A trusted issuer as answers show it. */
+export function presentTrustedIssuer(trusted: TrustedIssuer): z.input<typeof trustedIssuerSchema> {
+  return {
+    id: trusted.id,
+    issuer: trusted.issuer,
+    jwks_uri: trusted.jwksUri,
+    jwks: trusted.jwks === null ? null : { keys: [...trusted.jwks.keys] },
+    audiences: [...trusted.audiences],
+    created_at: trusted.createdAt.toISOString(),
+    updated_at: trusted.updatedAt.toISOString(),
+  };
+}

@@ -1,0 +1,152 @@
+// The issuers that a tenant trusts to name its users. A key set may hold public keys only, and its address must be one that may be asked.
+import { createPublicKey } from 'node:crypto';
+import type { AuditService } from '../../audit/audit.service.ts';
+import type { RequestContext } from '../../platform/context.ts';
+import type { Database } from '../../platform/database/database.ts';
+import { newId } from '../../platform/database/ids.ts';
+import type { Page, PageRequest } from '../../platform/database/page.ts';
+import type { Transaction } from '../../platform/database/transaction.ts';
+import type { Network } from '../../platform/egress/address-rules.ts';
+import { checkReceiverUrl } from '../../platform/egress/url-rules.ts';
+import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
+import { isIssuer } from '../delegations/subject.ts';
+import type { TrustedIssuerStore } from './trusted-issuer.store.ts';
+import {
+  chooseKeySource,
+  type InlineJwks,
+  type KeySourceInput,
+  type TrustedIssuer,
+} from './trusted-issuer.ts';
+
+export type { TrustedIssuer } from './trusted-issuer.ts';
+
+export type NewTrustedIssuer = KeySourceInput & {
+  readonly issuer: string;
+  readonly audiences: readonly string[];
+};
+
+/** Fields that are there are changed; an `issuer` is only compared. */
+export type TrustedIssuerPatch = KeySourceInput & {
+  readonly issuer?: string | undefined;
+  readonly audiences?: readonly string[] | undefined;
+};
+
+/**
+ * Trusted issuers of a tenant. Source: RFC 8693, RFC 7517, RFC 8414 §2.
+ * @param admittedNetworks networks beside public addresses that a key set's address may lie in
+ */
+export function createTrustedIssuerService({
+  store,
+  database,
+  audit,
+  admittedNetworks,
+}: {
+  store: TrustedIssuerStore;
+  database: Pick<Database, 'transaction'>;
+  audit: Pick<AuditService, 'append'>;
+  admittedNetworks: readonly Network[];
+}) {
+  function checkSource({ jwksUri, jwks }: KeySourceInput): void {
+    if (typeof jwksUri === 'string') {
+      const verdict = checkReceiverUrl(jwksUri, admittedNetworks);
+      if (!verdict.ok) throw invalidField('body.jwks_uri', verdict.message);
+    }
+    if (jwks !== undefined && jwks !== null) checkPoints(jwks);
+  }
+
+  const record = (
+    transaction: Transaction,
+    context: RequestContext,
+    verb: 'created' | 'updated' | 'deleted',
+    { id, issuer, audiences, jwksUri }: TrustedIssuer,
+  ) =>
+    audit.append(transaction, context, [
+      {
+        action: `trusted_issuer.${verb}`,
+        outcome: 'success',
+        target: { type: 'trusted_issuer', id },
+        data: { issuer, audiences, keys: jwksUri === null ? 'inline' : 'fetched' },
+      },
+    ]);
+
+  return {
+    /**
+     * Trusts an issuer.
+     * @throws ServiceError `invalid_request` naming the field: an issuer that is no https URL or the tenant's own, none or two
+     *   sources of keys, an address that may not be asked, a key that is none; `conflict` when it is trusted already
+     */
+    create: (context: RequestContext, input: NewTrustedIssuer): Promise<TrustedIssuer> =>
+      database.transaction(context, async (transaction) => {
+        const { tenant } = context;
+        const { issuer, audiences } = input;
+        if (!isIssuer(issuer))
+          throw invalidField('body.issuer', 'must be an https URL without credentials, query and fragment');
+        if (issuer === tenant.issuerUrl) throw invalidField('body.issuer', "is this tenant's own issuer");
+        const source = chooseKeySource(input);
+        checkSource(source);
+        const row = { id: newId(), tenantId: tenant.id, issuer, ...source, audiences };
+        const created = await store.insert(transaction, row);
+        await record(transaction, context, 'created', created);
+        return created;
+      }),
+
+    /** @throws ServiceError `not_found` */
+    get: async (context: RequestContext, id: string): Promise<TrustedIssuer> =>
+      orNotFound(await store.find(context.transaction, context.tenant.id, id)),
+
+    /** Whether this is a trusted issuer of the tenant. One indexed read. */
+    exists: ({ tenant }: RequestContext, id: string): Promise<boolean> => store.exists(tenant.id, id),
+
+    /** A page, the newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+    list: (
+      context: RequestContext,
+      request: PageRequest & { readonly issuer?: string | undefined },
+    ): Promise<Page<TrustedIssuer>> => store.list(context.transaction, context.tenant.id, request),
+
+    /**
+     * Changes the source of keys, where naming one replaces the other, or the audiences. It counts from the next token on.
+     * @throws ServiceError `not_found`, `invalid_request` (also for another `issuer`)
+     */
+    update: (context: RequestContext, id: string, patch: TrustedIssuerPatch): Promise<TrustedIssuer> =>
+      database.transaction(context, async (transaction) => {
+        const found = orNotFound(await store.lock(transaction, context.tenant.id, id));
+        if (patch.issuer !== undefined && patch.issuer !== found.issuer)
+          throw invalidField('body.issuer', 'cannot be changed; trust the other issuer beside this one');
+        const source = chooseKeySource(patch, found);
+        checkSource(source);
+        const updated = await store.update(transaction, id, {
+          ...source,
+          audiences: patch.audiences ?? found.audiences,
+        });
+        await record(transaction, context, 'updated', updated);
+        return updated;
+      }),
+
+    /** Trusts an issuer no longer, from the commit on. @throws ServiceError `not_found` */
+    remove: (context: RequestContext, id: string): Promise<void> =>
+      database.transaction(context, async (transaction) => {
+        const found = orNotFound(await store.lock(transaction, context.tenant.id, id));
+        await store.remove(transaction, id);
+        await record(transaction, context, 'deleted', found);
+      }),
+  };
+}
+
+export type TrustedIssuerService = ReturnType<typeof createTrustedIssuerService>;
+
+/** What only OpenSSL can tell: whether the numbers are a key, with its point on the curve. */
+function checkPoints({ keys }: InlineJwks): void {
+  for (const [index, key] of keys.entries()) {
+    try {
+      createPublicKey({ key: { ...key }, format: 'jwk' });
+    } catch {
+      throw invalidField(`body.jwks.keys.${index}`, 'is not a valid public key');
+    }
+  }
+}
+
+function orNotFound(issuer: TrustedIssuer | undefined): TrustedIssuer {
+  if (issuer === undefined)
+    throw new ServiceError('not_found', { detail: 'There is no trusted issuer with this id.' });
+  return issuer;
+}

@@ -1,0 +1,45 @@
+// What a trusted issuer is, and how its one source of keys may change. Types and rules only.
+import { invalidField } from '../../platform/errors/service-error.ts';
+import type { TrustedJwk } from './jwk-set.ts';
+
+export type InlineJwks = { readonly keys: readonly TrustedJwk[] };
+
+/** An issuer whose users' tokens a tenant accepts. Exactly one of `jwksUri` and `jwks` is not null. */
+export type TrustedIssuer = {
+  readonly id: string;
+  readonly tenantId: string;
+  readonly issuer: string;
+  readonly jwksUri: string | null;
+  readonly jwks: InlineJwks | null;
+  readonly audiences: readonly string[];
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
+};
+
+/** Where the keys come from; null and absent are the same but in a change. */
+export type KeySourceInput = {
+  readonly jwksUri?: string | null | undefined;
+  readonly jwks?: InlineJwks | null | undefined;
+};
+
+/**
+ * The one source of keys after a change: naming one replaces the other.
+ * @param present the source so far, none for a new issuer
+ * @throws ServiceError `invalid_request` when both are named, or none is left
+ */
+export function chooseKeySource(
+  change: KeySourceInput,
+  present: Pick<TrustedIssuer, 'jwksUri' | 'jwks'> = { jwksUri: null, jwks: null },
+): Pick<TrustedIssuer, 'jwksUri' | 'jwks'> {
+  const named = { jwksUri: change.jwksUri ?? null, jwks: change.jwks ?? null };
+  if (named.jwksUri !== null && named.jwks !== null)
+    throw invalidField('body.jwks', 'must not be there beside jwks_uri');
+  if (named.jwksUri !== null || named.jwks !== null) return named;
+  const left = {
+    jwksUri: change.jwksUri === undefined ? present.jwksUri : null,
+    jwks: change.jwks === undefined ? present.jwks : null,
+  };
+  if (left.jwksUri === null && left.jwks === null)
+    throw invalidField('body.jwks_uri', 'is required, unless jwks is there');
+  return left;
+}

@@ -1,0 +1,91 @@
+// Says whether a tenant has too much undelivered. It must never count while a publisher waits: it answers from its last count.
+import { ServiceError } from '../platform/errors/service-error.ts';
+
+type Reading = {
+  /** Unfinished deliveries at the last count. */
+  counted: number;
+  /** Deliveries that this process has accepted since. */
+  since: number;
+  /** Milliseconds, when the count was made and how long it took. */
+  at: number;
+  took: number;
+  counting: boolean;
+};
+
+const LEAST_AGE_MS = 1_000;
+const GREATEST_AGE_MS = 10_000;
+const MAX_TENANTS = 10_000;
+/** A count is repeated so seldom that counting takes at most a twentieth of one connection's time. */
+const REST = 20;
+
+/**
+ * Estimates each tenant's backlog: the unfinished deliveries at the last count and what this process has accepted since. A
+ * count is made again after 10 s, or once a tenth of what was free is used up, but not within a second.
+ * @param count counts a tenant's unfinished deliveries, up to `atMost`
+ * @param limit deliveries that a tenant may have unfinished
+ * @param clock milliseconds of a clock that never goes back
+ */
+export function createBacklogGauge({
+  count,
+  limit,
+  clock = () => performance.now(),
+}: {
+  count: (tenantId: string, atMost: number) => Promise<number>;
+  limit: number;
+  clock?: (() => number) | undefined;
+}) {
+  const readings = new Map<string, Reading>();
+
+  const readingOf = (tenantId: string): Reading => {
+    const known = readings.get(tenantId);
+    if (known !== undefined) return known;
+    const oldest = readings.keys().next().value;
+    if (readings.size >= MAX_TENANTS && oldest !== undefined) readings.delete(oldest);
+    const reading = { counted: 0, since: 0, at: Number.NEGATIVE_INFINITY, took: 0, counting: false };
+    readings.set(tenantId, reading);
+    return reading;
+  };
+
+  const isStale = (reading: Reading): boolean => {
+    const age = clock() - reading.at;
+    if (age < Math.max(LEAST_AGE_MS, reading.took * REST)) return false;
+    return age >= GREATEST_AGE_MS || reading.since * 10 >= limit - reading.counted;
+  };
+
+  const recount = async (tenantId: string, reading: Reading): Promise<void> => {
+    reading.counting = true;
+    const began = clock();
+    const before = reading.since;
+    try {
+      reading.counted = await count(tenantId, limit + 1);
+      reading.since -= before;
+    } catch {
+      // The last count stays: a database in trouble refuses the publication itself.
+    } finally {
+      reading.at = clock();
+      reading.took = reading.at - began;
+      reading.counting = false;
+    }
+  };
+
+  return {
+    /**
+     * @throws ServiceError `rate_limited` with `Retry-After` when the tenant's backlog is full
+     */
+    check: (tenantId: string): void => {
+      const reading = readingOf(tenantId);
+      if (!reading.counting && isStale(reading)) void recount(tenantId, reading);
+      if (reading.counted + reading.since < limit) return;
+      throw new ServiceError('rate_limited', {
+        detail: `The tenant has ${limit} deliveries or more that are not finished. Publish again when some are.`,
+        retryAfterSeconds: Math.ceil(Math.max(LEAST_AGE_MS, reading.took * REST) / 1_000),
+      });
+    },
+    /** Adds deliveries that were accepted just now. */
+    add: (tenantId: string, deliveries: number): void => {
+      readingOf(tenantId).since += deliveries;
+    },
+  };
+}
+
+export type BacklogGauge = ReturnType<typeof createBacklogGauge>;

@@ -1,0 +1,135 @@
+// The shapes of agents in requests and answers. Limits keep an access token, which carries name and capabilities, below 8 KiB.
+import { z } from 'zod';
+import type { Tenant } from '../../platform/context.ts';
+import {
+  audience as audienceSchema,
+  displayName as name,
+  pageParameters,
+} from '../../platform/http/field-schemas.ts';
+import { AGENT_SCOPES } from '../../platform/scopes.ts';
+import { AGENT_STATUSES, type Agent, resolveAudience } from './agent.ts';
+
+/** Bytes of UTF-8 JSON. */
+const LARGEST = { capabilities: 3_072, metadata: 16_384 } as const;
+
+const isSmall = (value: unknown, most: number) =>
+  new TextEncoder().encode(JSON.stringify(value)).length <= most;
+const isUnique = (values: readonly string[]) => new Set(values).size === values.length;
+
+const line = (least: number, most: number) =>
+  z
+    .string()
+    .min(least)
+    .max(most)
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: refusing them is the purpose
+    .regex(/^[^\x00-\x1f\x7f]*$/, 'must not contain control characters');
+
+const description = z.string().max(2_000).nullable().meta({ description: 'For people.' });
+const capabilities = z
+  .array(line(1, 100))
+  .max(50)
+  .refine(isUnique, 'must not name a capability twice')
+  .refine(
+    (values) => isSmall(values, LARGEST.capabilities),
+    `must be at most ${LARGEST.capabilities} bytes of JSON together`,
+  )
+  .meta({ uniqueItems: true, description: 'Declared capabilities, carried in the access token.' });
+const audience = audienceSchema.meta({ description: 'Audience of a resource server.' });
+const audiences = z
+  .array(audience)
+  .max(20)
+  .refine(isUnique, 'must not name an audience twice')
+  .meta({ uniqueItems: true, description: 'Audiences besides it that `resource` may choose (RFC 8707).' });
+const scopes = z
+  .array(z.enum(AGENT_SCOPES))
+  .min(1, 'must name at least one scope')
+  .refine(isUnique, 'must not name a scope twice')
+  .meta({ uniqueItems: true, description: 'What the agent may ask for; all that agents may, unless said.' });
+const metadata = z
+  .record(z.string().min(1).max(100), z.json())
+  .refine((value) => isSmall(value, LARGEST.metadata), `must be at most ${LARGEST.metadata} bytes of JSON`)
+  .meta({ description: "The tenant's own data." });
+
+const timestamp = z.iso.datetime();
+
+/** The agent as answers show it. Source: Specification, "Agent". */
+export const agentSchema = z
+  .object({
+    id: z.uuid(),
+    name: z.string(),
+    description: z.string().nullable(),
+    capabilities: z.array(z.string()),
+    status: z.enum(AGENT_STATUSES),
+    audience: z.string(),
+    audiences: z.array(z.string()),
+    scopes: z.array(z.string()),
+    metadata: z.record(z.string(), z.unknown()),
+    created_at: timestamp,
+    updated_at: timestamp,
+    registration: z
+      .object({
+        complete: z.boolean(),
+        active: z.boolean(),
+        verified: z.boolean(),
+        scoped: z.boolean().meta({
+          description:
+            'Whether its scopes are limited to its job: true for some of those that agents may have, false for all of them, the default.',
+        }),
+        audited: z.boolean(),
+      })
+      .meta({ description: 'Whether the agent is correctly registered, and each part of the answer.' }),
+  })
+  .meta({ id: 'Agent' });
+
+export const agentListSchema = z
+  .object({ data: z.array(agentSchema), next_cursor: z.string().nullable() })
+  .meta({ id: 'AgentList' });
+
+export const agentParams = z.object({ id: z.uuid() });
+
+export const agentListQuery = z.object({
+  ...pageParameters,
+  status: z.enum(AGENT_STATUSES).optional(),
+  name: z.string().min(1).max(200).optional().meta({ description: 'The whole name, exactly.' }),
+  capability: z
+    .string()
+    .min(1)
+    .max(100)
+    .optional()
+    .meta({ description: 'Those that declare this capability.' }),
+  scope: z.enum(AGENT_SCOPES).optional().meta({ description: 'Those that may ask for this scope.' }),
+});
+
+/** Source: Specification, "Agent management". */
+export const createAgentBody = z.strictObject({
+  name,
+  description: description.optional(),
+  capabilities: capabilities.optional(),
+  audience: audience.nullable().optional(),
+  audiences: audiences.optional(),
+  scopes: scopes.optional(),
+  metadata: metadata.optional(),
+});
+
+export const updateAgentBody = createAgentBody.partial();
+
+/** Suspension and reactivation take no field. */
+export const agentStatusBody = z.strictObject({});
+
+/** An agent as answers show it; without an audience of its own it has the tenant's. */
+export function presentAgent(agent: Agent, tenant: Tenant): z.input<typeof agentSchema> {
+  return {
+    id: agent.id,
+    name: agent.name,
+    description: agent.description,
+    capabilities: [...agent.capabilities],
+    status: agent.status,
+    audience: resolveAudience(agent, tenant),
+    audiences: [...agent.audiences],
+    scopes: [...agent.scopes],
+    metadata: { ...agent.metadata },
+    created_at: agent.createdAt.toISOString(),
+    updated_at: agent.updatedAt.toISOString(),
+    registration: { ...agent.registration },
+  };
+}

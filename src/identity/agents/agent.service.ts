@@ -1,0 +1,235 @@
+// The life of agents. Whatever ends an agent's access ends its tokens in the same transaction.
+import type { AuditService } from '../../audit/audit.service.ts';
+import { describeChanges, findChanges } from '../../audit/changes.ts';
+import type { TokenService } from '../../authentication/tokens/token.service.ts';
+import type { EventService } from '../../events/event.service.ts';
+import type { RequestContext } from '../../platform/context.ts';
+import type { Database } from '../../platform/database/database.ts';
+import { newId } from '../../platform/database/ids.ts';
+import type { Page, PageRequest } from '../../platform/database/page.ts';
+import type { Transaction } from '../../platform/database/transaction.ts';
+import { ServiceError } from '../../platform/errors/service-error.ts';
+import { AGENT_SCOPES } from '../../platform/scopes.ts';
+import type { AgentChanges, AgentFilters, AgentStore } from './agent.store.ts';
+import { type Agent, type AgentRecord, type AgentStatus, assessRegistration } from './agent.ts';
+
+export type { Agent } from './agent.ts';
+
+export type NewAgent = {
+  readonly name: string;
+  readonly description?: string | null | undefined;
+  readonly capabilities?: readonly string[] | undefined;
+  readonly audience?: string | null | undefined;
+  readonly audiences?: readonly string[] | undefined;
+  /** All scopes that agents may have, unless said. */
+  readonly scopes?: readonly string[] | undefined;
+  readonly metadata?: Readonly<Record<string, unknown>> | undefined;
+};
+
+/** Fields that are there are changed; `audience: null` makes it follow the tenant's. */
+export type AgentPatch = Omit<NewAgent, 'name'> & { readonly name?: string | undefined };
+
+/** Fields whose values the audit log tells; descriptions and metadata are the tenant's own. */
+const TOLD = ['name', 'capabilities', 'audience', 'audiences', 'scopes'];
+
+type Verb = 'registered' | 'updated' | 'suspended' | 'reactivated' | 'deleted';
+
+/** What each change is called in the audit log; the event is `admin.agent.<verb>`. */
+const AUDITED: Readonly<Record<Verb, string>> = {
+  registered: 'agent.created',
+  updated: 'agent.updated',
+  suspended: 'agent.suspended',
+  reactivated: 'agent.reactivated',
+  deleted: 'agent.deleted',
+};
+
+/**
+ * Agents of a tenant. Source: Specification, "Agent management", "Agent status".
+ * @param tokens ends tokens, and accepts new ones again
+ * @param releaseKeys removes the unrevoked keys of a deleted agent, so that their owner may register them again
+ * @param revokeAnchors revokes the pending and verified anchors of a deleted agent
+ * @param tellDelegations tells the workflows of a deleted agent's delegations, which end with it
+ */
+export function createAgentService({
+  store,
+  database,
+  audit,
+  events,
+  tokens,
+  releaseKeys,
+  revokeAnchors,
+  tellDelegations,
+}: {
+  store: AgentStore;
+  database: Pick<Database, 'transaction' | 'query'>;
+  audit: Pick<AuditService, 'append'>;
+  events: Pick<EventService, 'emit'>;
+  tokens: Pick<TokenService, 'revokeTokensOfAgent' | 'admitTokensOfAgent'>;
+  releaseKeys: (transaction: Transaction, agentId: string) => Promise<void>;
+  revokeAnchors: (transaction: Transaction, agentId: string) => Promise<void>;
+  tellDelegations: (transaction: Transaction, agentId: string) => Promise<void>;
+}) {
+  async function assess(context: RequestContext, agents: readonly AgentRecord[]): Promise<Agent[]> {
+    if (agents.length === 0) return [];
+    const ids = agents.map(({ id }) => id);
+    const queryable = context.transaction ?? database;
+    const evidence = await store.readEvidence(queryable, context.tenant.id, ids);
+    return agents.map((agent) => ({
+      ...agent,
+      registration: assessRegistration(agent, evidence.get(agent.id) ?? { verified: false, audited: false }),
+    }));
+  }
+
+  async function assessOne(context: RequestContext, agent: AgentRecord): Promise<Agent> {
+    const [assessed] = await assess(context, [agent]);
+    if (assessed === undefined) throw new ServiceError('not_found');
+    return assessed;
+  }
+
+  async function lock(
+    transaction: Transaction,
+    context: RequestContext,
+    id: string,
+    purpose: 'change' | 'reference',
+  ): Promise<AgentRecord> {
+    const agent = await store.lock(transaction, context.tenant.id, id, purpose);
+    if (agent === null) throw unknownAgent();
+    return agent;
+  }
+
+  async function record(
+    transaction: Transaction,
+    context: RequestContext,
+    verb: Verb,
+    agent: AgentRecord,
+    change?: ReturnType<typeof describeChanges>,
+  ): Promise<void> {
+    const { id, name } = agent;
+    // A receiver that keeps each agent's latest status must not keep one that is gone as active.
+    const status = verb === 'deleted' ? 'deleted' : agent.status;
+    await audit.append(transaction, context, [
+      {
+        action: AUDITED[verb],
+        outcome: 'success',
+        target: { type: 'agent', id },
+        data: { name, ...change },
+      },
+    ]);
+    await events.emit(transaction, context, [
+      {
+        type: `admin.agent.${verb}`,
+        data: {
+          agent_id: id,
+          name,
+          status,
+          capabilities: [...agent.capabilities],
+          scopes: [...agent.scopes],
+          ...(change === undefined ? {} : { changed: change.fields }),
+        },
+      },
+    ]);
+  }
+
+  async function setStatus(context: RequestContext, id: string, status: AgentStatus): Promise<Agent> {
+    return database.transaction(context, async (transaction) => {
+      const found = await lock(transaction, context, id, 'change');
+      if (found.status === status) return assessOne({ ...context, transaction }, found);
+      const agent = await store.update(transaction, id, { status });
+      if (status === 'suspended') await tokens.revokeTokensOfAgent(transaction, agent, 'agent_suspended');
+      else await tokens.admitTokensOfAgent(transaction, agent);
+      await record(transaction, context, status === 'suspended' ? 'suspended' : 'reactivated', agent);
+      return assessOne({ ...context, transaction }, agent);
+    });
+  }
+
+  return {
+    /** Creates an active agent. Emits `admin.agent.registered`. */
+    create: (context: RequestContext, input: NewAgent): Promise<Agent> =>
+      database.transaction(context, async (transaction) => {
+        const agent = await store.insert(transaction, {
+          id: newId(),
+          tenantId: context.tenant.id,
+          name: input.name,
+          description: input.description ?? null,
+          capabilities: input.capabilities ?? [],
+          audience: input.audience ?? null,
+          audiences: input.audiences ?? [],
+          scopes: input.scopes ?? AGENT_SCOPES,
+          metadata: input.metadata ?? {},
+        });
+        await record(transaction, context, 'registered', agent);
+        return assessOne({ ...context, transaction }, agent);
+      }),
+
+    /** Whether this is an agent of the tenant that is not deleted. One indexed read. */
+    exists: (context: RequestContext, id: string): Promise<boolean> =>
+      store.exists(context.transaction ?? database, context.tenant.id, id),
+
+    /** @throws ServiceError `not_found` for an id that is no agent of this tenant, or a deleted one */
+    get: async (context: RequestContext, id: string): Promise<Agent> => {
+      const agent = await store.find(context.transaction, context.tenant.id, id);
+      if (agent === null) throw unknownAgent();
+      return assessOne(context, agent);
+    },
+
+    /** A page of the tenant's agents, the newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+    list: async (context: RequestContext, request: PageRequest & AgentFilters): Promise<Page<Agent>> => {
+      const page = await store.list(context.transaction, context.tenant.id, request);
+      return { data: await assess(context, page.data), nextCursor: page.nextCursor };
+    },
+
+    /**
+     * Keeps an agent as it is until the transaction ends, for another room whose row is about to refer to it.
+     * @throws ServiceError `not_found`
+     */
+    hold: (transaction: Transaction, context: RequestContext, id: string): Promise<AgentRecord> =>
+      lock(transaction, context, id, 'reference'),
+
+    /** Changes the given fields; where none differs, nothing happens. Emits `admin.agent.updated`. @throws ServiceError `not_found` */
+    update: (context: RequestContext, id: string, patch: AgentPatch): Promise<Agent> =>
+      database.transaction(context, async (transaction) => {
+        const found = await lock(transaction, context, id, 'change');
+        const changes: AgentChanges = findChanges(found, followTenant(context, found, patch));
+        if (Object.keys(changes).length === 0) return assessOne({ ...context, transaction }, found);
+        const agent = await store.update(transaction, id, changes);
+        await record(transaction, context, 'updated', agent, describeChanges(found, changes, TOLD));
+        return assessOne({ ...context, transaction }, agent);
+      }),
+
+    /**
+     * Suspends an agent: it cannot authenticate, and its tokens end. Again: nothing happens.
+     * Emits `admin.agent.suspended`. @throws ServiceError `not_found`
+     */
+    suspend: (context: RequestContext, id: string): Promise<Agent> => setStatus(context, id, 'suspended'),
+
+    /** Makes a suspended agent active; its tokens stay ended. Emits `admin.agent.reactivated`. @throws ServiceError `not_found` */
+    reactivate: (context: RequestContext, id: string): Promise<Agent> => setStatus(context, id, 'active'),
+
+    /**
+     * Deletes an agent: its tokens end, its unrevoked keys are free again, its anchors are revoked, its audit trail stays.
+     * Emits `admin.agent.deleted`. @throws ServiceError `not_found`
+     */
+    remove: (context: RequestContext, id: string): Promise<void> =>
+      database.transaction(context, async (transaction) => {
+        const agent = await lock(transaction, context, id, 'change');
+        await store.markDeleted(transaction, id);
+        await releaseKeys(transaction, id);
+        await revokeAnchors(transaction, id);
+        await tellDelegations(transaction, id);
+        await tokens.revokeTokensOfAgent(transaction, agent, 'agent_deleted');
+        await record(transaction, context, 'deleted', agent);
+      }),
+  };
+}
+
+export type AgentService = ReturnType<typeof createAgentService>;
+
+/** An agent that follows its tenant's audience still does when it is sent back as it was read. */
+function followTenant({ tenant }: RequestContext, found: AgentRecord, patch: AgentPatch): AgentPatch {
+  if (found.audience !== null || patch.audience !== tenant.audience) return patch;
+  return { ...patch, audience: undefined };
+}
+
+function unknownAgent(): ServiceError {
+  return new ServiceError('not_found', { detail: 'There is no agent with this id.' });
+}

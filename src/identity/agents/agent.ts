@@ -1,0 +1,73 @@
+// What an agent is, and what makes one correctly registered. Types and rules only.
+import { AGENT_SCOPES, isWithin } from '../../platform/scopes.ts';
+
+/** Source: Specification, "Agent status". */
+export const AGENT_STATUSES = ['active', 'suspended'] as const;
+export type AgentStatus = (typeof AGENT_STATUSES)[number];
+
+/** `audience` is null where the tenant's counts; `audiences` are further ones that a token may be asked for. */
+export type AgentRecord = {
+  readonly id: string;
+  readonly tenantId: string;
+  readonly name: string;
+  readonly description: string | null;
+  readonly capabilities: readonly string[];
+  readonly status: AgentStatus;
+  readonly audience: string | null;
+  readonly audiences: readonly string[];
+  readonly scopes: readonly string[];
+  readonly metadata: Readonly<Record<string, unknown>>;
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
+};
+
+/** What only other rows can tell: whether a key or anchor of the agent is verified, and whether the audit log holds its creation and that verification. */
+export type RegistrationEvidence = { readonly verified: boolean; readonly audited: boolean };
+
+/** The parts of "correctly registered", and whether all of them hold. */
+export type Registration = RegistrationEvidence & {
+  readonly complete: boolean;
+  readonly active: boolean;
+  readonly scoped: boolean;
+};
+
+/** An agent with the answer to whether it is correctly registered. */
+export type Agent = AgentRecord & { readonly registration: Registration };
+
+/**
+ * Whether the agent is correctly registered: its status is active, at least one anchor or key is verified, its scopes are
+ * limited to its job, and the audit log records creation and verification.
+ * Source: Specification, "Definition of a correctly registered agent". An agent that may ask for every scope there is was
+ * limited to nothing, so `scoped` takes a selection.
+ */
+export function assessRegistration(
+  agent: Pick<AgentRecord, 'status' | 'scopes'>,
+  evidence: RegistrationEvidence,
+): Registration {
+  const active = agent.status === 'active';
+  const scoped = isWithin(agent.scopes, AGENT_SCOPES) && !isWithin(AGENT_SCOPES, agent.scopes);
+  const { verified, audited } = evidence;
+  return { complete: active && verified && scoped && audited, active, verified, scoped, audited };
+}
+
+/** The audience of the agent's tokens: its own, else the tenant's. */
+export function resolveAudience(
+  agent: Pick<AgentRecord, 'audience'>,
+  tenant: { readonly audience: string },
+): string {
+  return agent.audience ?? tenant.audience;
+}
+
+/**
+ * The audience of a token that is asked for with `resource` (RFC 8707): one of the agent's, compared exactly; its first without it.
+ * @returns undefined for a resource that is none of them, which a malformed one never is
+ */
+export function chooseAudience(
+  agent: Pick<AgentRecord, 'audience' | 'audiences'>,
+  tenant: { readonly audience: string },
+  resource: string | null | undefined,
+): string | undefined {
+  const usual = resolveAudience(agent, tenant);
+  if (resource === undefined || resource === null) return usual;
+  return [usual, ...agent.audiences].find((audience) => audience === resource);
+}

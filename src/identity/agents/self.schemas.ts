@@ -1,0 +1,32 @@
+// The shape of an agent as it sees itself. It must never show what the tenant keeps about the agent for its own use.
+import { z } from 'zod';
+import type { Tenant } from '../../platform/context.ts';
+import { PAGE_LIMIT } from '../../platform/database/page.ts';
+import { keySchema, presentKey } from '../keys/key.schemas.ts';
+import { agentSchema, presentAgent } from './agent.schemas.ts';
+import type { AgentSelf } from './self.service.ts';
+
+/** An agent as management reads it, without `metadata`; with its tenant's id, which the proofs of its keys name. */
+export const selfSchema = agentSchema
+  .omit({ metadata: true })
+  .extend({
+    tenant_id: z.uuid(),
+    keys: z.array(keySchema).max(PAGE_LIMIT.most).meta({
+      description: 'The keys with which the agent may authenticate, the newest first.',
+    }),
+    authenticated_key_id: z.uuid().nullable().meta({
+      description: 'The key that this token came of; null when no key of the agent did.',
+    }),
+  })
+  .meta({ id: 'AgentSelf' });
+
+/** What an agent is told of itself: its own record without the metadata of the tenant, and its keys. */
+export function presentSelf(self: AgentSelf, tenant: Tenant): z.input<typeof selfSchema> {
+  const { metadata: _, ...agent } = presentAgent(self.agent, tenant);
+  return {
+    ...agent,
+    tenant_id: tenant.id,
+    keys: self.keys.map(presentKey),
+    authenticated_key_id: self.authenticatedKeyId,
+  };
+}

@@ -1,0 +1,55 @@
+// What an agent is told of itself. It must never tell of anybody but the agent whose token was presented.
+
+import type { TokenService } from '../../authentication/tokens/token.service.ts';
+import type { RequestContext } from '../../platform/context.ts';
+import type { Database } from '../../platform/database/database.ts';
+import { ServiceError } from '../../platform/errors/service-error.ts';
+import type { AgentKey, KeyService } from '../keys/key.service.ts';
+import type { Agent, AgentService } from './agent.service.ts';
+
+/** `authenticatedKeyId`: the key that the presented token came of, null when none did. */
+export type AgentSelf = {
+  readonly agent: Agent;
+  readonly keys: readonly AgentKey[];
+  readonly authenticatedKeyId: string | null;
+};
+
+/** Agents as they see themselves. */
+export function createSelfService({
+  agents,
+  keys,
+  tokens,
+  database,
+}: {
+  agents: Pick<AgentService, 'get'>;
+  keys: Pick<KeyService, 'listUsable'>;
+  tokens: Pick<TokenService, 'findKeyOfToken'>;
+  database: Pick<Database, 'query'>;
+}) {
+  return {
+    /**
+     * The agent of the request's token, with the keys that may authenticate.
+     * @throws ServiceError `insufficient_scope` for a token whose subject is no agent of the tenant
+     */
+    describe: async ({ tenant, principal, ...request }: RequestContext): Promise<AgentSelf> => {
+      const agentId = principal?.agentId;
+      if (principal === undefined || agentId === undefined) throw notAnAgent();
+      const context = { ...request, tenant, principal };
+      const token = { tenantId: tenant.id, agentId, id: principal.tokenId };
+      const [agent, usable, keyId] = await Promise.all([
+        agents.get(context, agentId),
+        keys.listUsable(context, agentId),
+        tokens.findKeyOfToken(database, token),
+      ]).catch((error: unknown) => {
+        throw error instanceof ServiceError && error.code === 'not_found' ? notAnAgent() : error;
+      });
+      return { agent, keys: usable, authenticatedKeyId: keyId ?? null };
+    },
+  };
+}
+
+export type SelfService = ReturnType<typeof createSelfService>;
+
+function notAnAgent(): ServiceError {
+  return new ServiceError('insufficient_scope', { detail: 'The token is not of an agent of this tenant.' });
+}

@@ -1,0 +1,124 @@
+// SQL of the looks for anchors' proofs. Every statement is bound to one tenant; every judgement of time is the database's.
+import type { Queryable, Unit } from '../../platform/database/transaction.ts';
+import {
+  type ExpectedPage,
+  type ExpectedWorkflow,
+  pageValues,
+} from '../../platform/temporal/expected-workflows.ts';
+import type { Anchor, AnchorStatus } from './anchor.ts';
+import { FOUND, LEAST_PAUSE_MS, type LookEffect } from './anchor-check.ts';
+
+/** Names an anchor for whoever looks after it. */
+export type CheckedAnchor = { readonly tenantId: string; readonly id: string };
+
+/** An anchor with all that is judged by; `checks` counts the looks that were recorded. */
+export type AnchorCase = Pick<
+  Anchor,
+  | 'id'
+  | 'agentId'
+  | 'type'
+  | 'value'
+  | 'proof'
+  | 'expiresAt'
+  | 'verifiedAt'
+  | 'nextCheckAt'
+  | 'lastCheckedAt'
+  | 'lastOutcome'
+  | 'missingSince'
+> & {
+  readonly now: Date;
+  readonly status: AnchorStatus;
+  readonly createdAt: Date;
+  readonly requestedAt: Date | null;
+  readonly lastFoundAt: Date | null;
+  readonly checks: number;
+  readonly misses: number;
+};
+
+/** The status as it is written: a pending anchor whose time is over is to be failed still. An anchor ends with its agent. */
+const READ = `
+SELECT now()::timestamptz(3) AS now, anchor.id, anchor.agent_id AS "agentId", anchor.type, anchor.value, anchor.proof, anchor.status,
+  anchor.created_at AS "createdAt", anchor.expires_at AS "expiresAt", anchor.verified_at AS "verifiedAt",
+  anchor.next_check_at AS "nextCheckAt", anchor.requested_at AS "requestedAt", anchor.checks, anchor.misses,
+  anchor.last_checked_at AS "lastCheckedAt", anchor.last_outcome AS "lastOutcome", anchor.last_found_at AS "lastFoundAt",
+  anchor.missing_since AS "missingSince"
+FROM anchors anchor JOIN agents agent ON agent.id = anchor.agent_id
+WHERE anchor.id = $1 AND anchor.tenant_id = $2 AND agent.deleted_at IS NULL`;
+
+const RECORD = `
+UPDATE anchors SET checks = checks + 1, last_checked_at = now(), last_outcome = $2,
+  last_found_at = CASE WHEN $2 = '${FOUND}' THEN now() ELSE last_found_at END,
+  status = $3, misses = $4, missing_since = $5, next_check_at = now() + $6::float8 * interval '1 millisecond',
+  verified_at = CASE WHEN $3 = 'verified' THEN coalesce(verified_at, now()) ELSE verified_at END,
+  revoked_at = CASE WHEN $3 = 'revoked' THEN now() END
+WHERE id = $1`;
+
+/** Sooner than planned, never later. */
+const REQUEST = `
+UPDATE anchors SET requested_at = now(), next_check_at = least(next_check_at, greatest(now(),
+  coalesce(last_checked_at + $4::float8 * interval '1 millisecond', now())))
+WHERE id = $1 AND tenant_id = $2 AND (status = 'verified' OR status = 'pending' AND expires_at > now()) AND ($3::uuid IS NULL OR agent_id = $3)`;
+
+const EXPECTED = `
+SELECT anchor.tenant_id AS "tenantId", anchor.id AS "entityId"
+FROM anchors anchor JOIN agents agent ON agent.id = anchor.agent_id
+WHERE anchor.status IN ('pending', 'verified') AND agent.deleted_at IS NULL AND anchor.id > $1
+ORDER BY anchor.id LIMIT $2`;
+
+const OVERDUE = `
+SELECT count(*)::int AS count FROM anchors anchor JOIN agents agent ON agent.id = anchor.agent_id
+WHERE anchor.status IN ('pending', 'verified') AND agent.deleted_at IS NULL
+  AND least(anchor.next_check_at, CASE anchor.status WHEN 'pending' THEN anchor.expires_at END) < now() - interval '5 minutes'`;
+
+/** Every function is one round trip on the caller's connection. */
+export function createAnchorCheckStore() {
+  return {
+    /** Nothing for an anchor that is gone with its agent. */
+    read: async (queryable: Queryable, { tenantId, id }: CheckedAnchor): Promise<AnchorCase | undefined> => {
+      const { rows } = await queryable.query<AnchorCase>(READ, [id, tenantId]);
+      return rows[0];
+    },
+
+    /** Locks an anchor until the transaction ends. */
+    lock: async (unit: Unit, { tenantId, id }: CheckedAnchor): Promise<void> => {
+      await unit.query('SELECT id FROM anchors WHERE id = $1 AND tenant_id = $2 FOR UPDATE', [id, tenantId]);
+    },
+
+    /** Writes down a look, and what it means, for an anchor that the transaction has locked. */
+    record: async (unit: Unit, id: string, outcome: string, effect: LookEffect): Promise<void> => {
+      const { status, misses, missingSince, delayMs } = effect;
+      await unit.query(RECORD, [id, outcome, status, misses, missingSince, delayMs]);
+    },
+
+    /** Writes down that the time of a pending anchor is over, which the transaction has locked. */
+    fail: async (unit: Unit, id: string): Promise<void> => {
+      await unit.query(`UPDATE anchors SET status = 'failed' WHERE id = $1 AND status = 'pending'`, [id]);
+    },
+
+    /**
+     * Brings the next look forward: to a few seconds after the latest one, or to now.
+     * @param options.agentId whose anchor it must be, if that is to be checked
+     * @param options.atOnce also right after another look
+     * @returns false for an anchor that has ended
+     */
+    request: async (
+      unit: Unit,
+      { tenantId, id }: CheckedAnchor,
+      { agentId, atOnce = false }: { agentId?: string; atOnce?: boolean } = {},
+    ): Promise<boolean> => {
+      const pause = atOnce ? 0 : LEAST_PAUSE_MS;
+      const { rowCount } = await unit.query(REQUEST, [id, tenantId, agentId ?? null, pause]);
+      return rowCount > 0;
+    },
+
+    /** Anchors whose look, or whose end, was due more than 5 minutes ago. */
+    countOverdue: async (queryable: Queryable): Promise<number> =>
+      (await queryable.query<{ count: number }>(OVERDUE)).rows[0]?.count ?? 0,
+
+    /** Anchors whose anchorVerification should be running: pending and verified ones. */
+    listExpectedWorkflows: async (queryable: Queryable, page: ExpectedPage): Promise<ExpectedWorkflow[]> =>
+      (await queryable.query<ExpectedWorkflow>(EXPECTED, pageValues(page))).rows,
+  };
+}
+
+export type AnchorCheckStore = ReturnType<typeof createAnchorCheckStore>;

@@ -1,0 +1,110 @@
+// The shapes of anchors in requests and answers. A domain name comes out of here in its one form.
+import { z } from 'zod';
+import { pageParameters } from '../../platform/http/field-schemas.ts';
+import { ANCHOR_STATUSES, ANCHOR_TYPES, type Anchor, normalizeDomain } from './anchor.ts';
+import { errorOf, isLive } from './anchor-check.ts';
+
+const type = z.enum(ANCHOR_TYPES).meta({
+  description:
+    '`domain_https`: the proof is the text of `https://<value>/.well-known/countersign-anchor.txt`. `domain_dns`: it is a TXT record at `_countersign.<value>`.',
+});
+const timestamp = z.iso.datetime();
+
+/** An anchor as answers show it. Source: Specification, "Anchor", "Anchor and delegation". */
+export const anchorSchema = z
+  .strictObject({
+    anchor_id: z.uuid(),
+    agent_id: z.uuid(),
+    type,
+    value: z
+      .string()
+      .meta({ description: 'The domain name: lower case, A-labels, without a dot at its end.' }),
+    status: z.enum(ANCHOR_STATUSES).meta({
+      description:
+        'An anchor begins `pending`. It is `verified` once its proof was found, and `failed` when that did not happen before `expires_at`. It is `revoked` by request, with its agent, and when the proof of a verified one is gone for three days.',
+    }),
+    proof: z.string().meta({
+      description:
+        'The text to publish, alone: for `domain_https` at `https://<value>/.well-known/countersign-anchor.txt`, for `domain_dns` as a TXT record at `_countersign.<value>`.',
+    }),
+    expires_at: timestamp.meta({ description: 'Until then the proof of a pending anchor is looked for.' }),
+    verified_at: timestamp.nullable(),
+    revoked_at: timestamp.nullable(),
+    created_at: timestamp,
+    last_checked_at: timestamp
+      .nullable()
+      .meta({ description: 'When the proof was looked for the last time.' }),
+    last_error: z
+      .string()
+      .nullable()
+      .meta({
+        description:
+          'What the latest look met instead of the proof, null when it found it: `mismatch` (another text), `http:<status>` (redirects are not followed), `dns:<code>`, `connect:<code>`, `tls:<code>`, `timeout:<phase>`, `blocked_address:<network>`, `too_large`, `encoded`, and others of this form.',
+        examples: ['http:404'],
+      }),
+    missing_since: timestamp.nullable().meta({
+      description: 'Since when the proof of a verified anchor is not found. It is revoked three days later.',
+    }),
+    next_check_at: timestamp.nullable().meta({
+      description: 'When the proof is looked for next; null when the anchor has failed or is revoked.',
+    }),
+  })
+  .meta({ id: 'Anchor' });
+
+export const anchorListSchema = z
+  .strictObject({ data: z.array(anchorSchema), next_cursor: z.string().nullable() })
+  .meta({ id: 'AnchorList' });
+
+export const agentAnchorsParams = z.object({ agent_id: z.uuid() });
+export const anchorParams = z.object({ agent_id: z.uuid(), anchor_id: z.uuid() });
+
+export const anchorListQuery = z.object({
+  ...pageParameters,
+  type: z.enum(ANCHOR_TYPES).optional(),
+  status: z.enum(ANCHOR_STATUSES).optional(),
+});
+
+const value = z
+  .string()
+  .min(1)
+  .max(1_000)
+  .transform((text, issue) => {
+    const normalized = normalizeDomain(text);
+    if ('domain' in normalized) return normalized.domain;
+    issue.addIssue({ code: 'custom', message: normalized.problem });
+    return z.NEVER;
+  })
+  .meta({
+    description:
+      'A domain name of the public DNS with at least two labels: no scheme, port or path, no IP address. Upper case and international names are taken and brought to their ASCII form.',
+    examples: ['agents.example.com'],
+  });
+
+export const createAnchorBody = z.strictObject({ type, value }).meta({ id: 'NewAnchor' });
+
+/** Nothing is to be said. */
+export const checkAnchorBody = z.strictObject({});
+
+export const revokeAnchorBody = z.strictObject({
+  reason: z.string().min(1).max(500).optional().meta({ description: 'For the audit log.' }),
+});
+
+/** An anchor as answers show it. */
+export function presentAnchor(anchor: Anchor): z.input<typeof anchorSchema> {
+  return {
+    anchor_id: anchor.id,
+    agent_id: anchor.agentId,
+    type: anchor.type,
+    value: anchor.value,
+    status: anchor.status,
+    proof: anchor.proof,
+    expires_at: anchor.expiresAt.toISOString(),
+    verified_at: anchor.verifiedAt?.toISOString() ?? null,
+    revoked_at: anchor.revokedAt?.toISOString() ?? null,
+    created_at: anchor.createdAt.toISOString(),
+    last_checked_at: anchor.lastCheckedAt?.toISOString() ?? null,
+    last_error: errorOf(anchor),
+    missing_since: anchor.missingSince?.toISOString() ?? null,
+    next_check_at: isLive(anchor) ? anchor.nextCheckAt.toISOString() : null,
+  };
+}

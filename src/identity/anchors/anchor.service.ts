@@ -1,0 +1,165 @@
+// The life of agents' anchors as their tenant manages it. What looks for proofs is in anchor-check.service.ts; nothing here may call one found.
+
+import type { RequestContext } from '../../platform/context.ts';
+import { newSecret } from '../../platform/crypto/opaque-secret.node.ts';
+import type { Database } from '../../platform/database/database.ts';
+import { newId } from '../../platform/database/ids.ts';
+import type { Page, PageRequest } from '../../platform/database/page.ts';
+import { ServiceError } from '../../platform/errors/service-error.ts';
+import type { AgentService } from '../agents/agent.service.ts';
+import type { AnchorFilters, AnchorName, AnchorStore } from './anchor.store.ts';
+import { type Anchor, type AnchorType, PROOF_PREFIX } from './anchor.ts';
+import type { AnchorCheckStore } from './anchor-check.store.ts';
+import { errorOf } from './anchor-check.ts';
+import type { AnchorProgressService } from './anchor-progress.service.ts';
+
+export type { Anchor } from './anchor.ts';
+
+/** Anchors that an agent may have at once: each asks a stranger's domain for years. */
+const MOST_LIVE = 50;
+
+/** Anchors that all agents of a tenant may have at once. */
+const MOST_LIVE_OF_TENANT = 1_000;
+
+/** `value` is a domain name as `normalizeDomain` gives it. */
+export type NewAnchor = { readonly type: AnchorType; readonly value: string };
+
+/** Anchors of a tenant's agents. Source: Specification, "Anchor", "Anchor and delegation". */
+export function createAnchorService({
+  store,
+  checks,
+  database,
+  agents,
+  progress,
+}: {
+  store: AnchorStore;
+  checks: Pick<AnchorCheckStore, 'request'>;
+  database: Pick<Database, 'transaction' | 'query'>;
+  agents: Pick<AgentService, 'exists' | 'get' | 'hold'>;
+  progress: AnchorProgressService;
+}) {
+  const nameOf = (context: RequestContext, agentId: string, id: string): AnchorName => ({
+    tenantId: context.tenant.id,
+    agentId,
+    id,
+  });
+
+  async function read(context: RequestContext, agentId: string, id: string): Promise<Anchor> {
+    const name = nameOf(context, agentId, id);
+    const anchor = await store.find(context.transaction ?? database, name);
+    if (anchor === undefined)
+      throw new ServiceError('not_found', { detail: 'The agent has no anchor with this id.' });
+    return anchor;
+  }
+
+  return {
+    /**
+     * Gives an agent a pending anchor with a proof of its own, which is to be published within seven days.
+     * @throws ServiceError `not_found` (agent), `conflict` while a like anchor is pending or verified, or the agent has 50 of them, or
+     *   its tenant 1,000
+     */
+    create: (context: RequestContext, agentId: string, { type, value }: NewAnchor): Promise<Anchor> =>
+      database.transaction(context, async (transaction) => {
+        await store.lockTenant(transaction, context.tenant.id);
+        const { id: owner } = await agents.hold(transaction, context, agentId);
+        const row = {
+          id: newId(),
+          tenantId: context.tenant.id,
+          agentId: owner,
+          type,
+          value,
+          proof: PROOF_PREFIX + newSecret(),
+        };
+        const failed = await store.failOverdue(transaction, row);
+        const { ofAgent, ofTenant } = await store.countLive(transaction, row);
+        if (ofTenant >= MOST_LIVE_OF_TENANT)
+          throw new ServiceError('conflict', {
+            detail: `The tenant has ${MOST_LIVE_OF_TENANT} pending or verified anchors, as many as it may have: revoke one.`,
+          });
+        if (ofAgent >= MOST_LIVE)
+          throw new ServiceError('conflict', {
+            detail: `The agent has ${MOST_LIVE} pending or verified anchors, as many as it may have: revoke one.`,
+          });
+        if (!(await store.insert(transaction, row)))
+          throw new ServiceError('conflict', {
+            detail: `The agent has a pending or verified anchor ${type} for ${value} already.`,
+          });
+        for (const { id, lastOutcome } of failed)
+          await progress.tell(transaction, context, 'failed', { ...row, id }, { last_error: lastOutcome });
+        await progress.tell(transaction, context, 'created', row);
+        await progress.wake(transaction, row);
+        return read({ ...context, transaction }, owner, row.id);
+      }),
+
+    /** Whether anchors can be given to this agent: it is one of the tenant's. */
+    hasAgent: (context: RequestContext, agentId: string): Promise<boolean> => agents.exists(context, agentId),
+
+    /** Whether this is an anchor of an agent of the tenant. One indexed read. */
+    exists: (context: RequestContext, agentId: string, id: string): Promise<boolean> =>
+      store.exists(context.transaction ?? database, nameOf(context, agentId, id)),
+
+    /** @throws ServiceError `not_found` for an anchor that is not this agent's, or an agent that is not this tenant's */
+    get: read,
+
+    /** A page of an agent's anchors, the newest first. @throws ServiceError `not_found`, `invalid_request` for a foreign cursor */
+    list: async (
+      context: RequestContext,
+      agentId: string,
+      request: PageRequest & AnchorFilters,
+    ): Promise<Page<Anchor>> => {
+      await agents.get(context, agentId);
+      const owner = { tenantId: context.tenant.id, agentId };
+      return store.list(context.transaction ?? database, owner, request);
+    },
+
+    /**
+     * Has the proof of a pending or verified anchor looked for now, or a few seconds after the latest look.
+     * @throws ServiceError `not_found`, `conflict` when the anchor has failed or is revoked
+     */
+    requestCheck: (context: RequestContext, agentId: string, id: string): Promise<Anchor> =>
+      database.transaction(context, async (transaction) => {
+        const joined = { ...context, transaction };
+        await agents.hold(transaction, context, agentId);
+        const name = nameOf(context, agentId, id);
+        const anchor = await read(joined, agentId, id);
+        if (!(await checks.request(transaction, name, { agentId })))
+          throw new ServiceError('conflict', {
+            detail: `The anchor is ${anchor.status}: create another one.`,
+          });
+        await progress.tell(transaction, context, 'check_requested', anchor);
+        await progress.wake(transaction, name);
+        return read(joined, agentId, id);
+      }),
+
+    /**
+     * Revokes a pending or verified anchor. One that has failed or is revoked stays as it is: there is nothing left to take back. Emits
+     * `admin.agent.anchor.revoked`.
+     * @param reason for the audit log and the event
+     * @throws ServiceError `not_found`
+     */
+    revoke: (
+      context: RequestContext,
+      agentId: string,
+      id: string,
+      reason?: string | undefined,
+    ): Promise<Anchor> =>
+      database.transaction(context, async (transaction) => {
+        const joined = { ...context, transaction };
+        await agents.hold(transaction, context, agentId);
+        await store.lock(transaction, nameOf(context, agentId, id));
+        const anchor = await read(joined, agentId, id);
+        if (anchor.status === 'revoked' || anchor.status === 'failed') return anchor;
+        await store.revoke(transaction, id);
+        await progress.tell(transaction, context, 'revoked', anchor, {
+          was: anchor.status,
+          reason: reason ?? null,
+          missing_since: anchor.missingSince?.toISOString() ?? null,
+          last_error: errorOf(anchor),
+        });
+        await progress.wake(transaction, anchor);
+        return read(joined, agentId, id);
+      }),
+  };
+}
+
+export type AnchorService = ReturnType<typeof createAnchorService>;

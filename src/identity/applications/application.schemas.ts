@@ -1,0 +1,141 @@
+// Shapes of applications on the wire. A secret's text is in the answers that make one, and in no other.
+import { z } from 'zod';
+import { describeJwk } from '../../platform/crypto/jwk-schema.ts';
+import { audience, displayName as name, pageParameters } from '../../platform/http/field-schemas.ts';
+import { APPLICATION_SCOPES } from '../../platform/scopes.ts';
+import type { ApplicationWithSecrets, CreatedApplication, CreatedSecret } from './application.service.ts';
+import { GRANT_TYPES } from './application.ts';
+import { MOST_KEYS } from './application-jwks.ts';
+
+const scopes = z.array(z.enum(APPLICATION_SCOPES)).min(1).max(APPLICATION_SCOPES.length);
+const grantTypes = z.array(z.enum(GRANT_TYPES)).max(GRANT_TYPES.length);
+
+const jwks = z
+  .strictObject({
+    keys: z
+      .array(z.record(z.string(), z.unknown()).meta(describeJwk('ClientJwk', ['P-256', 'Ed25519'])))
+      .min(1)
+      .max(MOST_KEYS),
+  })
+  .describe('Public keys on P-256 (ES256) or Ed25519 (EdDSA) for private_key_jwt (RFC 7523)');
+
+const jwksSchema = z.strictObject({
+  keys: z.array(
+    z.strictObject({
+      kty: z.enum(['EC', 'OKP']),
+      crv: z.enum(['P-256', 'Ed25519']),
+      x: z.string(),
+      y: z.string().optional(),
+      alg: z.enum(['ES256', 'EdDSA']),
+      kid: z.string().optional(),
+    }),
+  ),
+});
+
+const secretSchema = z.strictObject({
+  id: z.uuid(),
+  created_at: z.iso.datetime(),
+  expires_at: z.iso.datetime().nullable(),
+});
+
+export const applicationSchema = z
+  .strictObject({
+    client_id: z.uuid(),
+    name: z.string(),
+    audience: z.string().describe("`aud` of its tokens; the tenant's base URL unless set"),
+    scopes: z.array(z.string()),
+    grant_types: z.array(z.string()),
+    agent_id: z
+      .uuid()
+      .nullable()
+      .describe('The agent that it acts for; its scopes are the most that it gets'),
+    jwks: jwksSchema.nullable().describe('Keys with which it may authenticate by private_key_jwt'),
+    secrets: z.array(secretSchema).describe('The live secrets, the newest first'),
+    created_at: z.iso.datetime(),
+    updated_at: z.iso.datetime(),
+  })
+  .meta({ id: 'Application' });
+
+export const createdApplicationSchema = applicationSchema
+  .extend({ client_secret: z.string().optional().describe('Shown once; absent in a replay') })
+  .meta({ id: 'CreatedApplication' });
+
+export const createdSecretSchema = secretSchema
+  .extend({ client_secret: z.string().optional().describe('Shown once; absent in a replay') })
+  .meta({ id: 'CreatedSecret' });
+
+export const applicationListSchema = z
+  .strictObject({ data: z.array(applicationSchema), next_cursor: z.string().nullable() })
+  .meta({ id: 'ApplicationList' });
+
+export const applicationListQuery = z.object({
+  ...pageParameters,
+  name: z.string().min(1).max(200).optional().meta({ description: 'The whole name, exactly.' }),
+  agent_id: z.uuid().optional().describe('Those that act for this agent.'),
+});
+
+export const createApplicationBody = z
+  .strictObject({
+    name,
+    scopes,
+    audience: audience.optional(),
+    grant_types: grantTypes.optional().describe('client_credentials, unless said'),
+    agent_id: z.uuid().optional(),
+    jwks: jwks.optional(),
+  })
+  .meta({ id: 'NewApplication' });
+
+/** Fields that are there are changed; `audience: null` makes it follow the tenant's base URL, `agent_id: null` unlinks its agent. */
+export const updateApplicationBody = z
+  .strictObject({
+    name: name.optional(),
+    scopes: scopes.optional(),
+    audience: audience.nullable().optional(),
+    grant_types: grantTypes.optional(),
+    jwks: jwks.nullable().optional(),
+    agent_id: z
+      .uuid()
+      .nullable()
+      .optional()
+      .describe('The agent that it acts for, whose scopes must hold its own; null for none'),
+  })
+  .meta({ id: 'ApplicationPatch' });
+
+export const applicationParams = z.object({ client_id: z.uuid() });
+/** A secret takes no field. */
+export const createSecretBody = z.strictObject({});
+
+export const secretParams = z.object({ client_id: z.uuid(), secret_id: z.uuid() });
+
+/** An application as answers show it. @param baseUrl of its tenant */
+export function presentApplication(
+  application: ApplicationWithSecrets,
+  baseUrl: string,
+): z.input<typeof applicationSchema> {
+  return {
+    client_id: application.id,
+    name: application.name,
+    audience: application.audience ?? baseUrl,
+    scopes: [...application.scopes],
+    grant_types: [...application.grantTypes],
+    agent_id: application.agentId,
+    jwks: application.jwks === null ? null : { keys: [...application.jwks.keys] },
+    secrets: application.secrets.map(presentSecret),
+    created_at: application.createdAt.toISOString(),
+    updated_at: application.updatedAt.toISOString(),
+  };
+}
+
+/** A new application with its secret: for the one answer that shows it. */
+export function presentCreatedApplication(created: CreatedApplication, baseUrl: string) {
+  return { ...presentApplication(created.application, baseUrl), client_secret: created.clientSecret };
+}
+
+/** A new secret with its text: for the one answer that shows it. */
+export function presentCreatedSecret({ secret, clientSecret }: CreatedSecret) {
+  return { ...presentSecret(secret), client_secret: clientSecret };
+}
+
+function presentSecret({ id, createdAt, expiresAt }: CreatedSecret['secret']): z.input<typeof secretSchema> {
+  return { id, created_at: createdAt.toISOString(), expires_at: expiresAt?.toISOString() ?? null };
+}

@@ -1,0 +1,316 @@
+// Applications: confidential clients and their secrets. A secret is returned once, by the call that makes it, and never again.
+import { validate as isUuid } from 'uuid';
+import type { AuditService } from '../../audit/audit.service.ts';
+import { describeChanges, findChanges } from '../../audit/changes.ts';
+import type { RequestContext } from '../../platform/context.ts';
+import { hashSecret, newSecret } from '../../platform/crypto/opaque-secret.node.ts';
+import { createCoalescer } from '../../platform/database/coalescer.ts';
+import type { Database } from '../../platform/database/database.ts';
+import { newId } from '../../platform/database/ids.ts';
+import { decodeCursor, type Page, type PageRequest, toPage } from '../../platform/database/page.ts';
+import type { Transaction, Unit } from '../../platform/database/transaction.ts';
+import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
+import type {
+  ApplicationChange,
+  ApplicationFilters,
+  ApplicationStore,
+  ClientKey,
+} from './application.store.ts';
+import {
+  type Application,
+  type ApplicationSecret,
+  type Client,
+  checkApplicationScopes,
+  checkGrantor,
+  type GrantType,
+  LIVE_SECRETS,
+} from './application.ts';
+import type { ApplicationJwks } from './application-jwks.ts';
+import type { SecretStore } from './secret.store.ts';
+
+export type { Application, ApplicationSecret, Client, LinkedAgent } from './application.ts';
+
+/** Seconds for which the secret before stays valid when one is rotated, unless said. */
+const OVERLAP_SECONDS = 86_400;
+
+/** Fields whose values the audit log tells. */
+const TOLD = ['name', 'audience', 'scopes', 'grantTypes', 'agentId'];
+
+export type NewApplication = {
+  readonly name: string;
+  readonly scopes: readonly string[];
+  /** The tenant's base URL, unless said. */
+  readonly audience?: string | undefined;
+  readonly grantTypes?: readonly GrantType[] | undefined;
+  readonly agentId?: string | undefined;
+  readonly jwks?: ApplicationJwks | undefined;
+};
+
+export type ApplicationWithSecrets = Application & { readonly secrets: readonly ApplicationSecret[] };
+export type CreatedApplication = {
+  readonly application: ApplicationWithSecrets;
+  readonly clientSecret: string;
+};
+export type CreatedSecret = { readonly secret: ApplicationSecret; readonly clientSecret: string };
+
+/** Applications of a tenant. */
+export function createApplicationService({
+  database,
+  store,
+  secrets,
+  audit,
+  tokens,
+}: {
+  database: Pick<Database, 'transaction'>;
+  store: ApplicationStore;
+  secrets: SecretStore;
+  audit: AuditService;
+  /** Ends the tokens that an application got. */
+  tokens: { endPrincipal(unit: Unit, tenantId: string, principal: string): Promise<void> };
+}) {
+  const clients = createCoalescer<ClientKey, Client | undefined>({
+    run: store.findClients,
+    limits: { batches: 1 },
+  });
+
+  const record = (
+    unit: Unit,
+    context: RequestContext,
+    id: string,
+    action: string,
+    data: Record<string, unknown> = {},
+  ) =>
+    audit.append(unit, context, [{ action, outcome: 'success', target: { type: 'application', id }, data }]);
+
+  /** Whoever gets a secret can be the application, and so must hold all that it holds. */
+  async function makeSecret(
+    unit: Unit,
+    { principal }: RequestContext,
+    { id: applicationId, tenantId, scopes }: Application,
+  ): Promise<CreatedSecret> {
+    checkGrantor(scopes, principal);
+    const clientSecret = newSecret();
+    const hash = hashSecret(clientSecret);
+    return {
+      secret: await secrets.insert(unit, { id: newId(), tenantId, applicationId, hash }),
+      clientSecret,
+    };
+  }
+
+  async function readAgentScopes(unit: Unit, tenantId: string, agentId: string | null | undefined) {
+    if (agentId === null || agentId === undefined) return undefined;
+    const scopes = isUuid(agentId) ? await store.findAgentScopes(unit, tenantId, agentId) : undefined;
+    if (scopes === undefined) throw invalidField('body.agent_id', 'is no agent of this tenant');
+    return scopes;
+  }
+
+  async function find({ tenant }: RequestContext, id: string): Promise<Application> {
+    const application = isUuid(id) ? await store.find(tenant.id, id) : undefined;
+    if (application === undefined) throw notFound();
+    return application;
+  }
+
+  /** The application, which nobody else changes until the transaction ends: neither itself nor its secrets. */
+  async function lock(
+    transaction: Transaction,
+    { tenant }: RequestContext,
+    id: string,
+  ): Promise<Application> {
+    const application = isUuid(id) ? await store.lock(transaction, tenant.id, id) : undefined;
+    if (application === undefined) throw notFound();
+    return application;
+  }
+
+  async function withSecrets(
+    { tenant }: RequestContext,
+    applications: readonly Application[],
+  ): Promise<ApplicationWithSecrets[]> {
+    const live = await secrets.listLive(
+      tenant.id,
+      applications.map(({ id }) => id),
+    );
+    return applications.map((application) => ({ ...application, secrets: live.get(application.id) ?? [] }));
+  }
+
+  async function withSecretsOf(
+    { tenant }: RequestContext,
+    application: Application,
+  ): Promise<ApplicationWithSecrets> {
+    const live = await secrets.listLive(tenant.id, [application.id]);
+    return { ...application, secrets: live.get(application.id) ?? [] };
+  }
+
+  return {
+    /**
+     * Creates a confidential client and its first secret (256 bits, base64url).
+     * @throws ServiceError `invalid_request` when a scope is unknown or beyond the linked agent's, or the agent is not there;
+     *   `insufficient_scope` when the principal lacks one of the scopes
+     */
+    create: (context: RequestContext, input: NewApplication): Promise<CreatedApplication> =>
+      database.transaction(context, async (transaction) => {
+        const { tenant } = context;
+        checkApplicationScopes(input.scopes, await readAgentScopes(transaction, tenant.id, input.agentId));
+        const application = await store.insert(transaction, {
+          id: newId(),
+          tenantId: tenant.id,
+          name: input.name,
+          audience: input.audience ?? null,
+          scopes: [...new Set(input.scopes)],
+          grantTypes: input.grantTypes ?? ['client_credentials'],
+          agentId: input.agentId ?? null,
+          jwks: input.jwks ?? null,
+        });
+        const { secret, clientSecret } = await makeSecret(transaction, context, application);
+        await record(transaction, context, application.id, 'application.created', {
+          scopes: application.scopes,
+          agent_id: application.agentId,
+        });
+        return { application: { ...application, secrets: [secret] }, clientSecret };
+      }),
+
+    /** All applications, the newest first. */
+    list: async (context: RequestContext): Promise<ApplicationWithSecrets[]> =>
+      withSecrets(context, await store.list(context.tenant.id, {})),
+
+    /** One page of applications, the newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+    page: async (
+      context: RequestContext,
+      { limit, cursor, ...filters }: PageRequest & ApplicationFilters,
+    ): Promise<Page<ApplicationWithSecrets>> => {
+      const page = { after: decodeCursor(cursor), limit: limit + 1, ...filters };
+      const rows = await store.list(context.tenant.id, page);
+      const { data, nextCursor } = toPage(rows, limit);
+      return { data: await withSecrets(context, data), nextCursor };
+    },
+
+    /** Whether this is an application of the tenant. @param id a UUID */
+    exists: ({ tenant }: RequestContext, id: string): Promise<boolean> => store.exists(tenant.id, id),
+
+    /** @throws ServiceError `not_found` */
+    get: async (context: RequestContext, id: string): Promise<ApplicationWithSecrets> =>
+      withSecretsOf(context, await find(context, id)),
+
+    /**
+     * Changes the given fields; where none differs, nothing happens. `agentId: null` unlinks the agent.
+     * @throws ServiceError `not_found`; `invalid_request` when the scopes are beyond the linked agent's, or it is not there;
+     *   `insufficient_scope` when the principal lacks a scope that is added, or any that another agent's client or one with new keys would hold
+     */
+    update: async (
+      context: RequestContext,
+      id: string,
+      change: ApplicationChange,
+    ): Promise<ApplicationWithSecrets> => {
+      const updated = await database.transaction(context, async (transaction) => {
+        const before = await lock(transaction, context, id);
+        const changes = findChanges(before, followTenant(context, before, change));
+        if (Object.keys(changes).length === 0) return before;
+        const { scopes, agentId } = { ...before, ...changes };
+        // Whoever registers a key can be the application, as whoever gets a secret.
+        const isKeyed = changes.jwks !== undefined && changes.jwks !== null;
+        const kept = agentId === before.agentId && !isKeyed ? before.scopes : [];
+        checkGrantor(
+          scopes.filter((scope) => !kept.includes(scope)),
+          context.principal,
+        );
+        if (changes.scopes !== undefined || agentId !== before.agentId)
+          checkApplicationScopes(scopes, await readAgentScopes(transaction, context.tenant.id, agentId));
+        const application = await store.update(transaction, context.tenant.id, id, changes);
+        if (application === undefined) throw notFound();
+        const told = describeChanges(before, changes, TOLD);
+        await record(transaction, context, id, 'application.updated', told);
+        return application;
+      });
+      return withSecretsOf(context, updated);
+    },
+
+    /** Deletes an application: its tokens end, and it can ask for none from the commit on. @throws ServiceError `not_found` */
+    remove: (context: RequestContext, id: string): Promise<void> =>
+      database.transaction(context, async (transaction) => {
+        const removed = await store.update(transaction, context.tenant.id, id, { deletedAt: 'now' });
+        if (removed === undefined) throw notFound();
+        await tokens.endPrincipal(transaction, context.tenant.id, removed.id);
+        await record(transaction, context, id, 'application.deleted');
+      }),
+
+    /**
+     * Adds a secret beside the present one.
+     * @throws ServiceError `not_found`; `conflict` when two are live already; `insufficient_scope` when the principal lacks a
+     *   scope of the application
+     */
+    addSecret: (context: RequestContext, id: string): Promise<CreatedSecret> =>
+      changeSecrets(context, id, async (transaction, application, live) => {
+        if (live.length >= LIVE_SECRETS) {
+          throw new ServiceError('conflict', {
+            detail: `An application has at most ${LIVE_SECRETS} live secrets.`,
+          });
+        }
+        const created = await makeSecret(transaction, context, application);
+        await record(transaction, context, id, 'application.secret_added', { secret_id: created.secret.id });
+        return created;
+      }),
+
+    /** Ends a secret at once. @throws ServiceError `not_found` when there is no such live secret */
+    removeSecret: (context: RequestContext, id: string, secretId: string): Promise<void> =>
+      changeSecrets(context, id, async (transaction) => {
+        const ended = await secrets.expire(transaction, context.tenant.id, id, [secretId], 0);
+        if (ended === 0) throw notFound();
+        await record(transaction, context, id, 'application.secret_removed', { secret_id: secretId });
+      }),
+
+    /**
+     * Makes a new secret; the newest one before it stays valid for the overlap, older ones end at once.
+     * @param overlapSeconds a day, unless said; 0 ends the one before at once too
+     * @throws ServiceError `not_found`, `insufficient_scope` as for `addSecret`
+     */
+    rotateSecret: (
+      context: RequestContext,
+      id: string,
+      overlapSeconds: number = OVERLAP_SECONDS,
+    ): Promise<CreatedSecret> =>
+      changeSecrets(context, id, async (transaction, application, [newest, ...older]) => {
+        const { tenant } = context;
+        if (newest !== undefined) await secrets.expire(transaction, tenant.id, id, [newest], overlapSeconds);
+        if (older.length > 0) await secrets.expire(transaction, tenant.id, id, older, 0);
+        const created = await makeSecret(transaction, context, application);
+        await record(transaction, context, id, 'application.secret_rotated', {
+          secret_id: created.secret.id,
+        });
+        return created;
+      }),
+
+    /**
+     * The client of this id as it is now, undefined for an id that no client of the tenant has. One round trip, which requests
+     * at the same time share; it begins after the call.
+     */
+    findClient: async (tenantId: string, clientId: string): Promise<Client | undefined> =>
+      isUuid(clientId) ? clients.add({ tenantId, clientId }) : undefined,
+  };
+
+  async function changeSecrets<T>(
+    context: RequestContext,
+    id: string,
+    work: (transaction: Transaction, application: Application, live: readonly string[]) => Promise<T>,
+  ): Promise<T> {
+    return database.transaction(context, async (transaction) => {
+      const application = await lock(transaction, context, id);
+      return work(transaction, application, await secrets.listLiveIds(transaction, application));
+    });
+  }
+}
+
+export type ApplicationService = ReturnType<typeof createApplicationService>;
+
+/** An application that follows its tenant's address still does when it is sent back as it was read. */
+function followTenant(
+  { tenant }: RequestContext,
+  before: Application,
+  change: ApplicationChange,
+): ApplicationChange {
+  if (before.audience !== null || change.audience !== tenant.baseUrl) return change;
+  const { audience: _, ...others } = change;
+  return others;
+}
+
+function notFound(): ServiceError {
+  return new ServiceError('not_found', { detail: 'There is no such application, or no such live secret.' });
+}

@@ -1,0 +1,89 @@
+// What an application (a confidential OAuth client) is, and what it may hold. It must never see a secret, only its hash.
+
+import { TOKEN_EXCHANGE_GRANT } from '../../authentication/token-exchange/exchange-request.ts';
+import type { Principal } from '../../platform/context.ts';
+import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
+import { APPLICATION_SCOPES, isWithin } from '../../platform/scopes.ts';
+import type { ApplicationJwk, ApplicationJwks } from './application-jwks.ts';
+
+/** Grants that an application can be allowed. */
+export const GRANT_TYPES = ['client_credentials', TOKEN_EXCHANGE_GRANT] as const;
+export type GrantType = (typeof GRANT_TYPES)[number];
+
+/** What a refused set of scopes is called in the answer. */
+const SCOPES = 'body.scopes';
+
+/** Secrets that may be valid at the same time, so that a client can change over. */
+export const LIVE_SECRETS = 2;
+
+/** A confidential client as it is stored; `id` is its `client_id`, `audience` null follows the tenant's base URL. */
+export type Application = {
+  readonly id: string;
+  readonly tenantId: string;
+  readonly name: string;
+  readonly audience: string | null;
+  readonly scopes: readonly string[];
+  readonly grantTypes: readonly string[];
+  readonly agentId: string | null;
+  /** Keys with which it may authenticate besides its secrets. */
+  readonly jwks: ApplicationJwks | null;
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
+};
+
+/** A live secret; only its hash is stored. */
+export type ApplicationSecret = {
+  readonly id: string;
+  readonly createdAt: Date;
+  readonly expiresAt: Date | null;
+};
+
+/** The agent that an application acts for, as authentication sees it. */
+export type LinkedAgent = {
+  readonly id: string;
+  readonly name: string;
+  readonly capabilities: readonly string[];
+  readonly scopes: readonly string[];
+  readonly status: 'active' | 'suspended' | 'deleted';
+};
+
+/** Everything that deciding a token request needs. `secrets`: the live ones only, with their SHA-256. */
+export type Client = Pick<Application, 'id' | 'name' | 'audience' | 'scopes' | 'grantTypes'> & {
+  readonly secrets: readonly { readonly id: string; readonly hash: Uint8Array }[];
+  readonly keys: readonly ApplicationJwk[];
+  readonly agent?: LinkedAgent | undefined;
+};
+
+/**
+ * Checks what an application would hold.
+ * @param agentScopes scopes of the linked agent, when there is one: nothing beyond them may be held
+ * @throws ServiceError `invalid_request` naming `body.scopes`
+ */
+export function checkApplicationScopes(
+  scopes: readonly string[],
+  agentScopes: readonly string[] | undefined,
+): void {
+  if (scopes.length === 0) throw invalidField(SCOPES, 'must name at least one scope');
+  const unknown = scopes.find((scope) => !isWithin([scope], APPLICATION_SCOPES));
+  if (unknown !== undefined) throw invalidField(SCOPES, `"${unknown}" is not a scope of this service`);
+  const beyond = agentScopes && scopes.find((scope) => !isWithin([scope], agentScopes));
+  if (beyond !== undefined) {
+    throw invalidField(SCOPES, `"${beyond}" is beyond the scopes of the linked agent`);
+  }
+}
+
+/**
+ * Checks that nobody hands on more than they hold: an application's credentials are worth all of its scopes.
+ * @param grantor who gives the scopes; undefined for an operator, who may give all
+ * @throws ServiceError `insufficient_scope` naming what the grantor lacks
+ */
+export function checkGrantor(
+  scopes: readonly string[],
+  grantor: Pick<Principal, 'scopes'> | undefined,
+): void {
+  const lacking = grantor === undefined ? [] : scopes.filter((scope) => !grantor.scopes.includes(scope));
+  if (lacking.length === 0) return;
+  throw new ServiceError('insufficient_scope', {
+    detail: `The application would hold ${lacking.join(' ')}, which the token lacks: nobody can grant more than they hold.`,
+  });
+}

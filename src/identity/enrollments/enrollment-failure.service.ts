@@ -1,0 +1,109 @@
+// Counts and records enrollments that were refused. Its records commit although the answer is an error; no token and no key is ever in one.
+
+import type { AuditEntry, AuditService } from '../../audit/audit.service.ts';
+import type { BruteForceService, Episode } from '../../audit/brute-force.service.ts';
+import type { EventService, JsonObject } from '../../events/event.service.ts';
+import { addressGroup } from '../../platform/address-group.ts';
+import type { RequestContext } from '../../platform/context.ts';
+import type { Database } from '../../platform/database/database.ts';
+import type { ErrorCode } from '../../platform/errors/catalogue.ts';
+import { type LimitReached, ServiceError } from '../../platform/errors/service-error.ts';
+import type { EnrollmentToken } from './enrollment.ts';
+
+const BRUTE_FORCE_DETECTED = 'security.brute_force.detected';
+
+/** What a holder of the right token and key may meet too: always answered as what it is, and counted apart from guesses. */
+const NOBODYS_GUESS: ReadonlySet<ErrorCode> = new Set(['invalid_grant', 'policy_denied', 'key_exists']);
+
+/** Counts failures of a key; `blocked` from the one after the last that is allowed. */
+export type FailureCounter = {
+  failed(key: string): Promise<{ readonly blocked: LimitReached | undefined }>;
+};
+
+/**
+ * Failed enrollments.
+ * @param limiter per token and address, tokens that nobody made being one
+ * @param bruteForce counts guesses by token: from many addresses they are one attack. Tokens that nobody made are one for each address.
+ */
+export function createEnrollmentFailureService({
+  database,
+  audit,
+  events,
+  limiter,
+  bruteForce,
+}: {
+  database: Pick<Database, 'query' | 'hot'>;
+  audit: Pick<AuditService, 'append'>;
+  events: Pick<EventService, 'emit'>;
+  limiter: FailureCounter;
+  bruteForce: Pick<BruteForceService, 'failed' | 'goesOn'>;
+}) {
+  async function alarm(
+    context: RequestContext,
+    token: EnrollmentToken | undefined,
+    { reason, entries, episode }: { reason: ErrorCode; entries: readonly AuditEntry[]; episode: Episode },
+  ): Promise<void> {
+    const known: JsonObject =
+      token === undefined ? {} : { agent_id: token.agentId, enrollment_token_id: token.id };
+    const { failures, windowSeconds } = episode;
+    const facts = { method: 'enrollment', address: context.address, failures, window_seconds: windowSeconds };
+    const data = { ...known, ...facts };
+    await database.hot(async (unit) => {
+      await audit.append(unit, context, [
+        ...entries,
+        { action: BRUTE_FORCE_DETECTED, outcome: 'failure', reason, target: targetOf(token), data },
+      ]);
+      await events.emit(unit, context, [{ type: BRUTE_FORCE_DETECTED, data }]);
+    });
+  }
+
+  return {
+    /**
+     * Counts and records a failure; beyond the limit nothing is written. A token that nobody made is counted, and leaves a record only
+     * as an attack.
+     * @returns the error to answer with: the given one, or `rate_limited` after too many guesses
+     */
+    report: async (
+      context: RequestContext,
+      token: EnrollmentToken | undefined,
+      error: ServiceError,
+    ): Promise<ServiceError> => {
+      const isGuess = token === undefined || !NOBODYS_GUESS.has(error.code);
+      const counter = `${context.tenant.id}:${token?.id ?? 'unknown'}:${addressGroup(context.address)}`;
+      const guessed = token?.id ?? `enrollment:${counter}`;
+      const { blocked } = await limiter.failed(isGuess ? counter : `${counter}:late`);
+      if (blocked !== undefined) {
+        if (!isGuess) return error;
+        await bruteForce.goesOn(guessed);
+        return tooManyFailures(blocked);
+      }
+      const episode = isGuess ? await bruteForce.failed(guessed) : undefined;
+      const entries = token === undefined ? [] : [describeFailure(token, error.code)];
+      if (episode === undefined) await audit.append(database, context, entries);
+      else await alarm(context, token, { reason: error.code, entries, episode });
+      return error;
+    },
+  };
+}
+
+export type EnrollmentFailureService = ReturnType<typeof createEnrollmentFailureService>;
+
+const targetOf = (token: EnrollmentToken | undefined) =>
+  token === undefined ? undefined : { type: 'enrollment_token', id: token.id };
+
+function describeFailure(token: EnrollmentToken, reason: ErrorCode): AuditEntry {
+  return {
+    action: 'agent.enrollment_token.used',
+    outcome: 'failure',
+    reason,
+    target: targetOf(token),
+    data: { agent_id: token.agentId },
+  };
+}
+
+function tooManyFailures(blocked: LimitReached): ServiceError {
+  return new ServiceError('rate_limited', {
+    detail: 'Too many failed enrollments from this address.',
+    ...blocked,
+  });
+}

@@ -1,0 +1,89 @@
+// The shapes of enrollment. A token's text is in the answer that makes it, and in no other.
+import { z } from 'zod';
+import type { Tenant } from '../../platform/context.ts';
+import { pageParameters } from '../../platform/http/field-schemas.ts';
+import { registerKeyBody } from '../keys/key.schemas.ts';
+import type { CreatedEnrollmentToken } from './enrollment.service.ts';
+import type { StoredEnrollmentToken } from './enrollment.store.ts';
+import { ENROLLMENT_STATUSES, statusAt } from './enrollment.ts';
+
+/** Path of the agent's own route below the issuer's address. */
+export const ENROLL_PATH = '/auth/agent/enroll';
+
+const timestamp = z.iso.datetime();
+
+/** Everything that the agent needs to register its key. */
+export const createdEnrollmentSchema = z
+  .object({
+    enrollment_token_id: z.uuid(),
+    token: z
+      .string()
+      .optional()
+      .meta({ description: 'Shown once, for the agent; absent when an `idempotency-key` is replayed.' }),
+    expires_at: timestamp,
+    tenant_id: z.uuid().meta({ description: 'Second line of the proof.' }),
+    agent_id: z.uuid().meta({ description: 'Third line of the proof.' }),
+    enroll_url: z.url().meta({ description: 'Where the agent presents the token.' }),
+  })
+  .meta({ id: 'CreatedEnrollmentToken' });
+
+const enrollmentSchema = z
+  .object({
+    enrollment_token_id: z.uuid(),
+    agent_id: z.uuid(),
+    status: z.enum(ENROLLMENT_STATUSES),
+    created_at: timestamp,
+    expires_at: timestamp,
+    used_at: timestamp.nullable(),
+    revoked_at: timestamp.nullable(),
+    key_id: z.uuid().nullable().meta({ description: 'The key that was registered with it.' }),
+  })
+  .meta({ id: 'EnrollmentToken' });
+
+export const enrollmentListSchema = z
+  .object({ data: z.array(enrollmentSchema), next_cursor: z.string().nullable() })
+  .meta({ id: 'EnrollmentTokenList' });
+
+export const agentEnrollmentsParams = z.object({ agent_id: z.uuid() });
+export const enrollmentParams = z.object({ agent_id: z.uuid(), enrollment_token_id: z.uuid() });
+export const enrollmentListQuery = z.object(pageParameters);
+
+/** A token takes no field. */
+export const createEnrollmentBody = z.strictObject({});
+
+export const enrollBody = registerKeyBody.extend({
+  token: z.string().min(1).max(200).meta({ description: 'The enrollment token.' }),
+  proof: z.string().min(1).max(200).meta({
+    description:
+      'Signature in base64 by this key over SERVICE-KEY-PROOF-V1, tenant id, agent id and fingerprint, joined by line feeds.',
+  }),
+});
+
+/** The only answer that has the token itself. */
+export function presentCreatedEnrollment(
+  { enrollment, token }: CreatedEnrollmentToken,
+  tenant: Tenant,
+): z.input<typeof createdEnrollmentSchema> {
+  return {
+    enrollment_token_id: enrollment.id,
+    token,
+    expires_at: enrollment.expiresAt.toISOString(),
+    tenant_id: tenant.id,
+    agent_id: enrollment.agentId,
+    enroll_url: tenant.issuerUrl + ENROLL_PATH,
+  };
+}
+
+/** A token without its secret, with its status at the time of the read. */
+export function presentEnrollment(token: StoredEnrollmentToken): z.input<typeof enrollmentSchema> {
+  return {
+    enrollment_token_id: token.id,
+    agent_id: token.agentId,
+    status: statusAt(token, token.readAt),
+    created_at: token.createdAt.toISOString(),
+    expires_at: token.expiresAt.toISOString(),
+    used_at: token.usedAt?.toISOString() ?? null,
+    revoked_at: token.revokedAt?.toISOString() ?? null,
+    key_id: token.keyId,
+  };
+}

@@ -1,0 +1,177 @@
+// Enrollment: management makes a token that is shown once, and the agent registers one key with it. No private key and no management
+// credential travels; a token is stored as its hash only.
+
+import type { AuditEntry, AuditService } from '../../audit/audit.service.ts';
+import type { RequestContext } from '../../platform/context.ts';
+import { hashSecret, newSecret } from '../../platform/crypto/opaque-secret.node.ts';
+import type { Database } from '../../platform/database/database.ts';
+import { newId } from '../../platform/database/ids.ts';
+import type { Page, PageRequest } from '../../platform/database/page.ts';
+import type { Transaction } from '../../platform/database/transaction.ts';
+import type { ErrorCode } from '../../platform/errors/catalogue.ts';
+import { ServiceError } from '../../platform/errors/service-error.ts';
+import type { AgentService } from '../agents/agent.service.ts';
+import type { AgentKey, KeyService, NewKey } from '../keys/key.service.ts';
+import type { EnrollmentStore, StoredEnrollmentToken } from './enrollment.store.ts';
+import { type EnrollmentToken, judgePresented, statusAt, TOKEN_PREFIX } from './enrollment.ts';
+import type { EnrollmentFailureService } from './enrollment-failure.service.ts';
+
+/** A new token; `token` is its text, shown once. */
+export type CreatedEnrollmentToken = { readonly enrollment: StoredEnrollmentToken; readonly token: string };
+
+/** What an agent registers its key with. */
+export type Enrollment = Omit<NewKey, 'proof'> & { readonly token: string; readonly proof: string };
+
+/** Refusals of an enrollment whose token is known; other errors are failures of ours. */
+const REFUSALS: ReadonlySet<ErrorCode> = new Set([
+  'invalid_grant',
+  'policy_denied',
+  'invalid_request',
+  'key_exists',
+]);
+
+/** Enrollment tokens of a tenant's agents, and their use. */
+export function createEnrollmentService({
+  store,
+  database,
+  agents,
+  keys,
+  audit,
+  failures,
+}: {
+  store: EnrollmentStore;
+  database: Pick<Database, 'transaction' | 'query'>;
+  agents: Pick<AgentService, 'exists' | 'get' | 'hold'>;
+  keys: Pick<KeyService, 'prove' | 'add'>;
+  audit: Pick<AuditService, 'append'>;
+  failures: Pick<EnrollmentFailureService, 'report'>;
+}) {
+  /** Keeps the agent as it is until the transaction ends. @throws ServiceError `invalid_grant`, `policy_denied` */
+  async function admit(transaction: Transaction, context: RequestContext, agentId: string): Promise<void> {
+    const agent = await agents.hold(transaction, context, agentId).catch((error: unknown) => {
+      if (error instanceof ServiceError && error.code === 'not_found') return null;
+      throw error;
+    });
+    if (agent === null) throw refused('The enrollment token has ended with its agent.');
+    if (agent.status === 'suspended')
+      throw new ServiceError('policy_denied', { detail: 'The agent is suspended.' });
+  }
+
+  /** Checks the proof, then uses the token up and registers the key, both or none. */
+  async function register(context: RequestContext, token: EnrollmentToken, input: Enrollment) {
+    // Before anything is locked: a signature can take its time.
+    const key = await keys.prove(context, token.agentId, input);
+    return database.transaction(context, async (transaction) => {
+      const actor = { kind: 'agent', id: token.agentId } as const;
+      const joined = { ...context, transaction, actor };
+      await admit(transaction, context, token.agentId);
+      if (!(await store.consume(transaction, token.id)))
+        throw refused('The enrollment token was used or revoked, or has expired.');
+      const terms = { label: input.label ?? null, isVerified: true };
+      const registered = await keys.add(joined, token.agentId, key, terms);
+      await store.noteKey(transaction, token.id, registered.id);
+      await audit.append(transaction, joined, [
+        describe('used', token, { keyId: registered.id, data: { key_fingerprint: registered.fingerprint } }),
+      ]);
+      return registered;
+    });
+  }
+
+  return {
+    /** Makes a token for an agent, which may be suspended: it is of no use until that ends. @throws ServiceError `not_found` (agent) */
+    create: (context: RequestContext, agentId: string): Promise<CreatedEnrollmentToken> =>
+      database.transaction(context, async (transaction) => {
+        const agent = await agents.hold(transaction, context, agentId);
+        const token = TOKEN_PREFIX + newSecret();
+        const enrollment = await store.insert(transaction, {
+          id: newId(),
+          tenantId: context.tenant.id,
+          agentId: agent.id,
+          hash: hashSecret(token),
+        });
+        const data = { expires_at: enrollment.expiresAt.toISOString() };
+        await audit.append(transaction, context, [describe('created', enrollment, { data })]);
+        return { enrollment, token };
+      }),
+
+    /** Whether tokens can be made for this agent: it is one of the tenant's. */
+    hasAgent: (context: RequestContext, agentId: string): Promise<boolean> => agents.exists(context, agentId),
+
+    /** A page of an agent's tokens, the newest first. @throws ServiceError `not_found`, `invalid_request` for a foreign cursor */
+    list: async (
+      context: RequestContext,
+      agentId: string,
+      request: PageRequest,
+    ): Promise<Page<StoredEnrollmentToken>> => {
+      await agents.get(context, agentId);
+      const owner = { tenantId: context.tenant.id, agentId };
+      return store.list(context.transaction ?? database, owner, request);
+    },
+
+    /**
+     * Revokes a token; for one that is revoked or has expired there is nothing to do.
+     * @throws ServiceError `not_found`; `conflict` for one that was used: the key that it registered is to be revoked instead
+     */
+    revoke: (context: RequestContext, agentId: string, id: string): Promise<void> =>
+      database.transaction(context, async (transaction) => {
+        await agents.hold(transaction, context, agentId);
+        const token = await store.lock(transaction, { tenantId: context.tenant.id, agentId, id });
+        if (token === undefined)
+          throw new ServiceError('not_found', { detail: 'The agent has no enrollment token with this id.' });
+        const status = statusAt(token, token.readAt);
+        if (status === 'used')
+          throw new ServiceError('conflict', {
+            detail: `The enrollment token was used: revoke the key ${token.keyId} if that was not the agent.`,
+          });
+        if (status !== 'open') return;
+        await store.revoke(transaction, id);
+        await audit.append(transaction, context, [describe('revoked', token)]);
+      }),
+
+    /**
+     * Registers a key with a token, which is used up by that and by nothing else: a refusal leaves it as it was. Emits
+     * `admin.agent.key.registered` and `admin.agent.key.verified`.
+     * @throws ServiceError `invalid_grant` (unknown, used, revoked or expired token; deleted agent), `policy_denied` (suspended agent),
+     *   `invalid_request` naming the key or the proof, `key_exists`; `rate_limited` instead after too many guesses
+     */
+    enroll: async (context: RequestContext, input: Enrollment): Promise<AgentKey> => {
+      const presented = await store.findPresented(database, context.tenant.id, hashSecret(input.token));
+      if (presented === undefined)
+        throw await failures.report(context, undefined, refused('The enrollment token is unknown.'));
+      const { token } = presented;
+      const refusal = judgePresented(presented);
+      if (refusal !== undefined)
+        throw await failures.report(
+          context,
+          token,
+          new ServiceError(refusal.code, { detail: refusal.detail }),
+        );
+      try {
+        return await register(context, token, input);
+      } catch (error) {
+        if (!(error instanceof ServiceError) || !REFUSALS.has(error.code)) throw error;
+        throw await failures.report(context, token, error);
+      }
+    },
+  };
+}
+
+export type EnrollmentService = ReturnType<typeof createEnrollmentService>;
+
+function refused(detail: string): ServiceError {
+  return new ServiceError('invalid_grant', { detail });
+}
+
+function describe(
+  verb: 'created' | 'revoked' | 'used',
+  token: Pick<EnrollmentToken, 'id' | 'agentId'>,
+  { keyId, data }: Pick<AuditEntry, 'keyId' | 'data'> = {},
+): AuditEntry {
+  return {
+    action: `agent.enrollment_token.${verb}`,
+    outcome: 'success',
+    target: { type: 'enrollment_token', id: token.id },
+    keyId,
+    data: { agent_id: token.agentId, ...data },
+  };
+}

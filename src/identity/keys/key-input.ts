@@ -1,0 +1,21 @@
+// Reads the public key of a request. A refused key must never be repeated in a message: it could be a private one.
+import type { KeyAlgorithm } from '../../platform/crypto/algorithm.ts';
+import { type PublicKey, parsePublicKey } from '../../platform/crypto/public-key.ts';
+import { PublicKeyError } from '../../platform/crypto/public-key-error.ts';
+import { invalidField } from '../../platform/errors/service-error.ts';
+
+/** `publicKey` in any form that `parsePublicKey` reads. */
+export type PublicKeyInput = {
+  readonly algorithm: KeyAlgorithm;
+  readonly publicKey: string | Readonly<Record<string, unknown>>;
+};
+
+/** @throws ServiceError `invalid_request` naming `body.public_key` */
+export function readPublicKey({ algorithm, publicKey }: PublicKeyInput): PublicKey {
+  try {
+    return parsePublicKey(algorithm, publicKey);
+  } catch (error) {
+    if (error instanceof PublicKeyError) throw invalidField('body.public_key', error.message);
+    throw error;
+  }
+}

@@ -1,0 +1,100 @@
+// The shapes of agent keys in requests and answers. A refused key must never be repeated in a message: it could be a private one.
+import { z } from 'zod';
+import { KEY_ALGORITHMS } from '../../platform/crypto/algorithm.ts';
+import { describeJwk } from '../../platform/crypto/jwk-schema.ts';
+import { toJwk } from '../../platform/crypto/public-key.ts';
+import { pageParameters } from '../../platform/http/field-schemas.ts';
+import { type AgentKey, KEY_STATES } from './key.ts';
+
+const algorithm = z.enum(KEY_ALGORITHMS);
+const timestamp = z.iso.datetime();
+
+const jwk = z
+  .object({ kty: z.enum(['EC', 'OKP']), crv: z.string(), x: z.string(), y: z.string().optional() })
+  .meta({ description: 'JWK; a bip340 key as the secp256k1 point with an even y.' });
+
+/** A key as answers show it. Source: Specification, "Agent key". */
+export const keySchema = z
+  .object({
+    key_id: z.uuid(),
+    agent_id: z.uuid(),
+    algorithm,
+    fingerprint: z.string().regex(/^[0-9a-f]{64}$/),
+    jwk_thumbprint: z.string().nullable(),
+    public_key: jwk,
+    label: z.string().nullable(),
+    state: z.enum(KEY_STATES),
+    verified_at: timestamp.nullable(),
+    sunset_at: timestamp.nullable(),
+    last_used_at: timestamp.nullable(),
+    created_at: timestamp,
+  })
+  .meta({ id: 'AgentKey' });
+
+export const keyListSchema = z
+  .object({ data: z.array(keySchema), next_cursor: z.string().nullable() })
+  .meta({ id: 'AgentKeyList' });
+
+export const agentKeysParams = z.object({ agent_id: z.uuid() });
+export const keyParams = z.object({ agent_id: z.uuid(), key_id: z.uuid() });
+
+export const keyListQuery = z.object({
+  ...pageParameters,
+  state: z.enum(KEY_STATES).optional(),
+});
+
+export const registerKeyBody = z.strictObject({
+  algorithm,
+  public_key: z
+    .union(
+      [
+        z.string().min(1),
+        z.record(z.string(), z.unknown()).meta(describeJwk('AgentKeyJwk', ['Ed25519', 'P-256', 'secp256k1'])),
+      ],
+      {
+        error:
+          'must be a JWK object, or a string: SPKI PEM, SPKI DER in base64, or the raw key in hex or base64',
+      },
+    )
+    .meta({
+      description:
+        'JWK object, SPKI PEM, SPKI DER in base64, or the raw key in hex or base64: ed25519 32 bytes; bip340 32 bytes x-only or 33 compressed; es256 and es256k SEC1, compressed or not, or x‖y.',
+      examples: [{ kty: 'OKP', crv: 'Ed25519', x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo' }],
+    }),
+  label: z.string().min(1).max(200).nullable().optional(),
+  proof: z.string().min(1).max(200).optional().meta({
+    description:
+      'Signature in base64 by this key over SERVICE-KEY-PROOF-V1, tenant id, agent id and fingerprint, joined by line feeds.',
+  }),
+});
+
+/** At most one of the two; neither is 7 days from now. */
+export const deprecateKeyBody = z
+  .strictObject({
+    sunset_at: z.iso.datetime({ offset: true }).optional().meta({ description: 'In the future.' }),
+    sunset_after_seconds: z.number().int().min(1).max(315_360_000).optional(),
+  })
+  .meta({
+    not: { required: ['sunset_at', 'sunset_after_seconds'] },
+    description: 'When the key ends: one of the two, or neither for 7 days from now.',
+  });
+
+export const revokeKeyBody = z.strictObject({ reason: z.string().min(1).max(500).optional() });
+
+/** A key as answers show it; `public_key` is a JWK, in whatever form it was registered. */
+export function presentKey(key: AgentKey): z.input<typeof keySchema> {
+  return {
+    key_id: key.id,
+    agent_id: key.agentId,
+    algorithm: key.algorithm,
+    fingerprint: key.fingerprint,
+    jwk_thumbprint: key.jwkThumbprint,
+    public_key: toJwk({ algorithm: key.algorithm, raw: key.publicKey }),
+    label: key.label,
+    state: key.state,
+    verified_at: key.verifiedAt?.toISOString() ?? null,
+    sunset_at: key.sunsetAt?.toISOString() ?? null,
+    last_used_at: key.lastUsedAt?.toISOString() ?? null,
+    created_at: key.createdAt.toISOString(),
+  };
+}

@@ -1,0 +1,279 @@
+// The life of agents' keys: registered, verified, deprecated, revoked. A revocation ends the tokens that came of it in the same transaction.
+
+import type { AuditEntry, AuditService } from '../../audit/audit.service.ts';
+import type { TokenService } from '../../authentication/tokens/token.service.ts';
+import type { EventService, JsonObject } from '../../events/event.service.ts';
+import type { RequestContext } from '../../platform/context.ts';
+import {
+  fingerprint,
+  fingerprintAliases,
+  jwkThumbprint,
+  type PublicKey,
+} from '../../platform/crypto/public-key.ts';
+import type { SignatureVerifier } from '../../platform/crypto/verify-signature.node.ts';
+import type { Database } from '../../platform/database/database.ts';
+import { newId } from '../../platform/database/ids.ts';
+import { PAGE_LIMIT, type Page, type PageRequest } from '../../platform/database/page.ts';
+import type { Transaction } from '../../platform/database/transaction.ts';
+import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
+import type { AgentService } from '../agents/agent.service.ts';
+import type { KeyName, KeyStore, StoredKey } from './key.store.ts';
+import { type AgentKey, type KeyState, mayDeprecate, resolveSunset, stateAt } from './key.ts';
+import { type PublicKeyInput, readPublicKey } from './key-input.ts';
+import { buildKeyProofPayload } from './key-proof.ts';
+import type { ChangedBy, RotationProgressService } from './rotation-progress.service.ts';
+
+export type { AgentKey } from './key.ts';
+
+/** `proof`: a base64 signature over the text of `buildKeyProofPayload`. */
+export type NewKey = PublicKeyInput & {
+  readonly label?: string | null | undefined;
+  readonly proof?: string | undefined;
+};
+
+type Verb = 'registered' | 'verified' | 'deprecated' | 'revoked';
+
+/**
+ * Keys of a tenant's agents. Source: Specification, "Agent key", "Key state".
+ * @param tokens ends tokens
+ * @param rotations moves the rotations of a key that changes
+ */
+export function createKeyService({
+  store,
+  database,
+  agents,
+  verifier,
+  audit,
+  events,
+  tokens,
+  rotations,
+}: {
+  store: KeyStore;
+  database: Pick<Database, 'transaction' | 'query'>;
+  agents: Pick<AgentService, 'exists' | 'get' | 'hold'>;
+  verifier: Pick<SignatureVerifier, 'verifySignature'>;
+  audit: Pick<AuditService, 'append'>;
+  events: Pick<EventService, 'emit'>;
+  tokens: Pick<TokenService, 'revokeTokensOfKey'>;
+  rotations: Pick<RotationProgressService, 'follow'>;
+}) {
+  const nameOf = (context: RequestContext, agentId: string, id: string): KeyName => ({
+    tenantId: context.tenant.id,
+    agentId,
+    id,
+  });
+
+  async function lock(transaction: Transaction, name: KeyName): Promise<StoredKey> {
+    const key = await store.lock(transaction, name);
+    if (key === null) throw unknownKey();
+    return key;
+  }
+
+  async function reread(transaction: Transaction, name: KeyName): Promise<AgentKey> {
+    const key = await store.find(transaction, name);
+    if (key === null) throw unknownKey();
+    return present(key);
+  }
+
+  async function record(
+    transaction: Transaction,
+    context: RequestContext,
+    key: Pick<AgentKey, 'id' | 'agentId' | 'fingerprint' | 'algorithm'>,
+    changes: readonly { readonly verb: Verb; readonly data?: JsonObject }[],
+  ): Promise<void> {
+    const facts = { agent_id: key.agentId, key_fingerprint: key.fingerprint, algorithm: key.algorithm };
+    const entry = ({ verb, data }: { verb: Verb; data?: JsonObject }): AuditEntry => ({
+      action: `agent.key.${verb}`,
+      outcome: 'success',
+      target: { type: 'key', id: key.id },
+      keyId: key.id,
+      data: { ...facts, ...data },
+    });
+    await audit.append(transaction, context, changes.map(entry));
+    await events.emit(
+      transaction,
+      context,
+      changes.map(({ verb, data }) => ({
+        type: `admin.agent.key.${verb}`,
+        data: { ...facts, key_id: key.id, ...data },
+      })),
+    );
+  }
+
+  async function checkProof(context: RequestContext, agentId: string, key: PublicKey, proof: string) {
+    const payload = buildKeyProofPayload({
+      tenantId: context.tenant.id,
+      agentId,
+      fingerprint: fingerprint(key.raw),
+    });
+    const { algorithm, raw: publicKey } = key;
+    if (await verifier.verifySignature({ algorithm, publicKey, payload, signature: proof })) return;
+    throw invalidField(
+      'body.proof',
+      "is not this key's signature over the proof text of this tenant and agent",
+    );
+  }
+
+  /** Adds a key that was parsed, and whose proofs were checked, by the caller; `isVerified` says that there were some. */
+  const add = (
+    context: RequestContext,
+    agentId: string,
+    key: PublicKey,
+    { label, isVerified }: { readonly label: string | null; readonly isVerified: boolean },
+  ): Promise<AgentKey> =>
+    database.transaction(context, async (transaction) => {
+      const agent = await agents.hold(transaction, context, agentId);
+      const row = {
+        id: newId(),
+        tenantId: context.tenant.id,
+        agentId: agent.id,
+        algorithm: key.algorithm,
+        publicKey: Buffer.from(key.raw),
+        fingerprint: fingerprint(key.raw),
+        aliases: fingerprintAliases(key),
+        jwkThumbprint: jwkThumbprint(key),
+        label,
+      };
+      await store.insert(transaction, row);
+      if (isVerified) await store.markVerified(transaction, row.id);
+      const verified = { verb: 'verified', data: { method: 'proof' } } as const;
+      await record(transaction, context, row, [
+        { verb: 'registered', data: { label: row.label } },
+        ...(isVerified ? [verified] : []),
+      ]);
+      return reread(transaction, nameOf(context, agent.id, row.id));
+    });
+
+  return {
+    /**
+     * Registers a key for an agent: active, and verified at once when `proof` holds. Emits `admin.agent.key.registered`, then
+     * `admin.agent.key.verified`.
+     * @throws ServiceError `invalid_request` naming the field, `not_found` (agent), `key_exists`
+     */
+    register: async (context: RequestContext, agentId: string, input: NewKey): Promise<AgentKey> => {
+      const key = readPublicKey(input);
+      // Before anything is locked: a signature can take its time.
+      const isVerified = input.proof !== undefined;
+      if (input.proof !== undefined) await checkProof(context, agentId.toLowerCase(), key, input.proof);
+      return add(context, agentId, key, { label: input.label ?? null, isVerified });
+    },
+
+    add,
+
+    /**
+     * Reads a key and checks that its owner holds the private half; nothing is registered.
+     * @throws ServiceError `invalid_request` naming `body.public_key` or `body.proof`
+     */
+    prove: async (
+      context: RequestContext,
+      agentId: string,
+      input: PublicKeyInput & { readonly proof: string },
+    ): Promise<PublicKey> => {
+      const key = readPublicKey(input);
+      await checkProof(context, agentId, key, input.proof);
+      return key;
+    },
+
+    /** Whether keys can be registered for this agent: it is one of the tenant's. */
+    hasAgent: (context: RequestContext, agentId: string): Promise<boolean> => agents.exists(context, agentId),
+
+    /** Whether this is a key of an agent of the tenant. One indexed read. */
+    exists: (context: RequestContext, agentId: string, id: string): Promise<boolean> =>
+      store.exists(context.transaction ?? database, nameOf(context, agentId, id)),
+
+    /** @throws ServiceError `not_found` for a key that is not this agent's, or an agent that is not this tenant's */
+    get: async (context: RequestContext, agentId: string, id: string): Promise<AgentKey> => {
+      await agents.get(context, agentId);
+      const key = await store.find(context.transaction, nameOf(context, agentId, id));
+      if (key === null) throw unknownKey();
+      return present(key);
+    },
+
+    /** A page of an agent's keys, the newest first. @throws ServiceError `not_found`, `invalid_request` for a foreign cursor */
+    list: async (
+      context: RequestContext,
+      agentId: string,
+      request: PageRequest & { readonly state?: KeyState | undefined },
+    ): Promise<Page<AgentKey>> => {
+      await agents.get(context, agentId);
+      const owner = { tenantId: context.tenant.id, agentId };
+      const page = await store.list(context.transaction, owner, request);
+      return { data: page.data.map(present), nextCursor: page.nextCursor };
+    },
+
+    /** The keys with which an agent may authenticate, the newest first; at most `PAGE_LIMIT.most`. */
+    listUsable: async (context: RequestContext, agentId: string): Promise<AgentKey[]> => {
+      const owner = { tenantId: context.tenant.id, agentId };
+      return (await store.listUsable(context.transaction, owner, PAGE_LIMIT.most)).map(present);
+    },
+
+    /**
+     * Deprecates a key: it authenticates, with a warning, until its sunset. Again: moves the sunset. Emits
+     * `admin.agent.key.deprecated`.
+     * @param sunset an instant or seconds from now; neither is 7 days
+     * @throws ServiceError `not_found`, `invalid_request`, `conflict` for a revoked key
+     */
+    deprecate: (
+      context: RequestContext,
+      agentId: string,
+      id: string,
+      sunset: { readonly sunsetAt?: Date | undefined; readonly sunsetAfterSeconds?: number | undefined },
+      by: ChangedBy = 'hand',
+    ): Promise<AgentKey> =>
+      database.transaction(context, async (transaction) => {
+        await agents.hold(transaction, context, agentId);
+        const name = nameOf(context, agentId, id);
+        const key = await lock(transaction, name);
+        const resolved = resolveSunset(sunset, key.readAt);
+        if ('problem' in resolved)
+          throw invalidField(`body.${resolved.problem.field}`, resolved.problem.message);
+        if (!mayDeprecate(stateAt(key, key.readAt))) {
+          throw new ServiceError('conflict', { detail: 'The key is revoked, which is final.' });
+        }
+        await store.deprecate(transaction, id, resolved.sunsetAt);
+        const data = { sunset_at: resolved.sunsetAt.toISOString() };
+        await record(transaction, context, key, [{ verb: 'deprecated', data }]);
+        await rotations.follow(transaction, context, key, { change: 'deprecated', before: key.state, by });
+        return reread(transaction, name);
+      }),
+
+    /**
+     * Revokes a key for good; its tokens end. Again: nothing happens. Emits `admin.agent.key.revoked`.
+     * @param reason for the audit log
+     * @throws ServiceError `not_found`
+     */
+    revoke: (
+      context: RequestContext,
+      agentId: string,
+      id: string,
+      reason?: string,
+      by: ChangedBy = 'hand',
+    ): Promise<AgentKey> =>
+      database.transaction(context, async (transaction) => {
+        await agents.hold(transaction, context, agentId);
+        const name = nameOf(context, agentId, id);
+        const key = await lock(transaction, name);
+        if (key.state === 'revoked') return present(key);
+        await store.revoke(transaction, id, reason ?? null);
+        await tokens.revokeTokensOfKey(transaction, key, 'key_revoked');
+        await record(transaction, context, key, [{ verb: 'revoked', data: { reason: reason ?? null } }]);
+        const change = stateAt(key, key.readAt) === 'revoked' ? 'expired' : 'revoked';
+        await rotations.follow(transaction, context, key, { change, before: key.state, by });
+        return reread(transaction, name);
+      }),
+
+    /** Notes that a key was used, at most once a minute, in a statement of its own. */
+    recordUse: (id: string): Promise<void> => store.recordUse(database, id),
+  };
+}
+
+export type KeyService = ReturnType<typeof createKeyService>;
+
+/** The key with the state that it had when it was read: a passed sunset is a revocation. */
+function present(key: StoredKey): AgentKey {
+  return { ...key, state: stateAt(key, key.readAt) };
+}
+
+function unknownKey(): ServiceError {
+  return new ServiceError('not_found', { detail: 'The agent has no key with this id.' });
+}

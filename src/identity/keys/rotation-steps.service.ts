@@ -1,0 +1,174 @@
+// What time, and the agent's switch, make due for a key that goes. Postgres decides each step anew, so a step asked for twice, late or
+// for nothing does no harm; it needs no workflow to be right.
+
+import type { AuditService } from '../../audit/audit.service.ts';
+import { serviceContext } from '../../audit/audit.ts';
+import type { EventService } from '../../events/event.service.ts';
+import type { RequestContext } from '../../platform/context.ts';
+import type { Database } from '../../platform/database/database.ts';
+import { newId } from '../../platform/database/ids.ts';
+import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
+import { ServiceError } from '../../platform/errors/service-error.ts';
+import type { AgentService } from '../agents/agent.service.ts';
+import type { TenantService } from '../tenants/tenant.service.ts';
+import type { KeyService } from './key.service.ts';
+import type { KeyStore } from './key.store.ts';
+import { type KeyState, stateAt } from './key.ts';
+import type { KeyCase, RotationStore } from './rotation.store.ts';
+import { decideStep, isOpen, type RotationState, type RotationStep, sunsetAfterSwitch } from './rotation.ts';
+import { describeRotation } from './rotation-progress.service.ts';
+
+/** Names the key that goes. */
+export type DepartingKey = { readonly tenantId: string; readonly keyId: string };
+
+/** How a key stands: `gone` with its agent; `rotation` is the state of its latest rotation. Times in ISO 8601. */
+export type KeyStanding = {
+  readonly step: RotationStep;
+  readonly key: KeyState | 'gone';
+  readonly rotation: RotationState | null;
+  readonly sunsetAt: string | null;
+  /** Of a rotation that the agent has not switched to. */
+  readonly deadlineAt: string | null;
+  /** Whether that deadline has been missed. */
+  readonly stalled: boolean;
+};
+
+/** What can be due. */
+export type DueStep = 'switch' | 'warn' | 'revoke';
+
+/** The steps of rotations and deprecations. */
+export function createRotationStepService({
+  store,
+  keyStore,
+  database,
+  tenants,
+  agents,
+  keys,
+  audit,
+  events,
+}: {
+  store: RotationStore;
+  keyStore: Pick<KeyStore, 'lock'>;
+  database: Pick<Database, 'transaction' | 'query'>;
+  tenants: Pick<TenantService, 'byId'>;
+  agents: Pick<AgentService, 'hold'>;
+  keys: Pick<KeyService, 'deprecate' | 'revoke'>;
+  audit: Pick<AuditService, 'append'>;
+  events: Pick<EventService, 'emit'>;
+}) {
+  async function look(queryable: Queryable, name: DepartingKey): Promise<KeyStanding> {
+    const found = await store.readCase(queryable, name);
+    return found === null ? GONE : standingOf(found);
+  }
+
+  async function noticeSwitch(
+    context: RequestContext & { transaction: Transaction },
+    { keyId }: DepartingKey,
+    { agentId, key, rotation, now }: KeyCase,
+  ): Promise<void> {
+    const firstUsedAt = rotation?.newKeyFirstUsedAt;
+    if (rotation === null || !firstUsedAt) return;
+    await store.markSwitched(context.transaction, rotation.id, firstUsedAt);
+    await audit.append(context.transaction, context, [describeRotation('switched', rotation)]);
+    // A sunset that somebody has set by hand stays.
+    if (key.state === 'active') {
+      const sunsetAt = sunsetAfterSwitch(firstUsedAt, rotation.overlapSeconds, now);
+      await keys.deprecate(context, agentId, keyId, { sunsetAt }, 'workflow');
+    }
+  }
+
+  async function warn(
+    context: RequestContext & { transaction: Transaction },
+    { agentId, rotation }: KeyCase,
+  ): Promise<void> {
+    if (rotation === null) return;
+    await store.markStalled(context.transaction, rotation.id);
+    await audit.append(context.transaction, context, [describeRotation('stalled', rotation)]);
+    await events.emit(context.transaction, context, [
+      {
+        type: 'admin.agent.key.rotation_stalled',
+        data: {
+          agent_id: agentId,
+          rotation_id: rotation.id,
+          old_key_id: rotation.oldKeyId,
+          new_key_id: rotation.newKeyId,
+          deadline_at: rotation.deadlineAt.toISOString(),
+        },
+      },
+    ]);
+  }
+
+  async function run(
+    context: RequestContext & { transaction: Transaction },
+    name: DepartingKey,
+    due: DueStep,
+    found: KeyCase,
+  ): Promise<void> {
+    if (due === 'switch') await noticeSwitch(context, name, found);
+    else if (due === 'warn') await warn(context, found);
+    else await keys.revoke(context, found.agentId, name.keyId, 'sunset', 'workflow');
+  }
+
+  return {
+    /** How a key stands, and what is due for it. One round trip; changes nothing. */
+    look: (name: DepartingKey): Promise<KeyStanding> => look(database, name),
+
+    /** What an operator is shown of a key: its algorithm, the beginning of its fingerprint, and whose it is. */
+    describe: async (name: DepartingKey): Promise<{ summary: string; agentId: string } | undefined> =>
+      store.describeKey(database, name),
+
+    /** Keys whose workflow should be running now, by ascending id. */
+    listExpectedWorkflows: store.listExpectedWorkflows,
+
+    /**
+     * Does a step if it is due, in one transaction: `switch` notes the switch and gives the old key its sunset; `warn` emits
+     * `admin.agent.key.rotation_stalled`; `revoke` revokes the old key, whose sunset has come.
+     * @returns how the key stands afterwards
+     */
+    perform: async (name: DepartingKey, due: DueStep): Promise<KeyStanding> => {
+      const tenant = await tenants.byId(name.tenantId);
+      const first = await store.readCase(database, name);
+      if (tenant === undefined || first === null) return GONE;
+      if (decideStep(first).kind !== due) return standingOf(first);
+      return database.transaction({}, async (transaction) => {
+        const context = { ...serviceContext(tenant, newId()), tenant, transaction };
+        try {
+          await agents.hold(transaction, context, first.agentId);
+        } catch (error) {
+          if (error instanceof ServiceError && error.code === 'not_found') return GONE;
+          throw error;
+        }
+        await keyStore.lock(transaction, { tenantId: name.tenantId, agentId: first.agentId, id: name.keyId });
+        await store.lockOpen(transaction, name.keyId);
+        const found = await store.readCase(transaction, name);
+        if (found !== null && decideStep(found).kind === due) await run(context, name, due, found);
+        return look(transaction, name);
+      });
+    },
+  };
+}
+
+export type RotationStepService = ReturnType<typeof createRotationStepService>;
+
+const GONE: KeyStanding = {
+  step: { kind: 'end' },
+  key: 'gone',
+  rotation: null,
+  sunsetAt: null,
+  deadlineAt: null,
+  stalled: false,
+};
+
+function standingOf(found: KeyCase): KeyStanding {
+  const { key, rotation, now } = found;
+  const waiting =
+    rotation !== null && isOpen(rotation.state) && rotation.switchedAt === null ? rotation : null;
+  return {
+    step: decideStep(found),
+    key: stateAt(key, now),
+    rotation: rotation?.state ?? null,
+    sunsetAt: key.sunsetAt?.toISOString() ?? null,
+    deadlineAt: waiting?.deadlineAt.toISOString() ?? null,
+    stalled: waiting !== null && waiting.stalledAt !== null,
+  };
+}

@@ -1,0 +1,297 @@
+// Rotations of agents' keys: begun by the tenant or by the agent, canceled, read. What time makes of them is in rotation-steps.service.ts.
+
+import type { AuditService } from '../../audit/audit.service.ts';
+import { operatorContext } from '../../audit/audit.ts';
+import type { RequestContext } from '../../platform/context.ts';
+import type { PublicKey } from '../../platform/crypto/public-key.ts';
+import { fingerprint } from '../../platform/crypto/public-key.ts';
+import type { SignatureVerifier } from '../../platform/crypto/verify-signature.node.ts';
+import type { Database } from '../../platform/database/database.ts';
+import { newId } from '../../platform/database/ids.ts';
+import type { Page, PageRequest } from '../../platform/database/page.ts';
+import type { Transaction } from '../../platform/database/transaction.ts';
+import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
+import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
+import type { AgentService } from '../agents/agent.service.ts';
+import type { TenantService } from '../tenants/tenant.service.ts';
+import type { AgentKey, KeyService } from './key.service.ts';
+import type { KeyStore, StoredKey } from './key.store.ts';
+import { mayDeprecate, stateAt } from './key.ts';
+import { type PublicKeyInput, readPublicKey } from './key-input.ts';
+import type { RotationName, RotationStore, SwitchedKey } from './rotation.store.ts';
+import { initialState, isOpen, type KeyRotation, ROTATION_DEFAULTS, type RotationState } from './rotation.ts';
+import { type ChangedBy, describeRotation } from './rotation-progress.service.ts';
+import { buildRotationProofPayload } from './rotation-proof.ts';
+import type { RotationStepService } from './rotation-steps.service.ts';
+
+export type { SwitchedKey } from './rotation.store.ts';
+export type { KeyRotation } from './rotation.ts';
+
+/** The key that comes, and how long the agent has. */
+export type NewRotation = PublicKeyInput & {
+  readonly label?: string | null | undefined;
+  readonly overlapSeconds?: number | undefined;
+  readonly deadlineSeconds?: number | undefined;
+};
+
+/** What an agent proves: the base64 signatures of both keys over the text of `buildRotationProofPayload`. */
+export type OwnRotation = NewRotation & {
+  /** The key that goes: its id, or its fingerprint. */
+  readonly oldKey: { readonly id: string } | { readonly fingerprint: string };
+  readonly proof: { readonly oldKey: string; readonly newKey: string };
+};
+
+/** Source: Specification, "Key state". @param steps does what is due */
+export function createRotationService({
+  store,
+  keyStore,
+  database,
+  tenants,
+  agents,
+  keys,
+  steps,
+  verifier,
+  audit,
+  commands,
+  onError,
+}: {
+  store: RotationStore;
+  keyStore: Pick<KeyStore, 'lock'>;
+  database: Pick<Database, 'transaction' | 'query'>;
+  tenants: Pick<TenantService, 'byId'>;
+  agents: Pick<AgentService, 'exists' | 'get' | 'hold'>;
+  keys: Pick<KeyService, 'add' | 'get'>;
+  steps: Pick<RotationStepService, 'perform'>;
+  verifier: Pick<SignatureVerifier, 'verifySignature'>;
+  audit: Pick<AuditService, 'append'>;
+  commands: Pick<WorkflowCommandService, 'add'>;
+  /** Told of a switch that could not be followed at once; the rotation's workflow follows it. */
+  onError: (error: unknown) => void;
+}) {
+  const nameOf = (context: RequestContext, agentId: string, id: string): RotationName => ({
+    tenantId: context.tenant.id,
+    agentId,
+    id,
+  });
+
+  async function read(context: RequestContext, agentId: string, id: string): Promise<KeyRotation> {
+    const rotation = await store.find(context.transaction ?? database, nameOf(context, agentId, id));
+    if (rotation === null)
+      throw new ServiceError('not_found', { detail: 'The agent has no key rotation with this id.' });
+    return rotation;
+  }
+
+  async function holdOldKey(
+    transaction: Transaction,
+    context: RequestContext,
+    agentId: string,
+    id: string,
+  ): Promise<StoredKey> {
+    const key = await keyStore.lock(transaction, nameOf(context, agentId, id));
+    if (key === null) throw invalidField('body.old_key_id', 'is no key of this agent');
+    if (!mayDeprecate(stateAt(key, key.readAt)))
+      throw new ServiceError('conflict', { detail: 'The old key is revoked, which is final.' });
+    const [open] = (await store.lockOpen(transaction, id)).filter(
+      ({ oldKeyId, state }) => oldKeyId === id || state === 'waiting_for_switch',
+    );
+    if (open !== undefined)
+      throw new ServiceError('conflict', { detail: `The rotation ${open.id} of this key has not ended.` });
+    return key;
+  }
+
+  const start = (
+    context: RequestContext,
+    agentId: string,
+    newKey: PublicKey,
+    request: Omit<NewRotation, keyof PublicKeyInput> & { readonly oldKeyId: string },
+    { isOwn }: { readonly isOwn: boolean },
+  ): Promise<KeyRotation> =>
+    database.transaction(context, async (transaction) => {
+      const joined = { ...context, transaction };
+      const { id: owner, status } = await agents.hold(transaction, context, agentId);
+      // Its token ended with its suspension, but a request may be under way.
+      if (isOwn && status === 'suspended')
+        throw new ServiceError('policy_denied', { detail: 'The agent is suspended.' });
+      const oldKey = await holdOldKey(transaction, context, owner, request.oldKeyId);
+      const added = await keys.add(joined, owner, newKey, {
+        label: request.label ?? null,
+        isVerified: isOwn,
+      });
+      const row = {
+        id: newId(),
+        tenantId: context.tenant.id,
+        agentId: owner,
+        oldKeyId: oldKey.id,
+        newKeyId: added.id,
+        state: initialState(oldKey.state),
+        overlapSeconds: request.overlapSeconds ?? ROTATION_DEFAULTS.overlapSeconds,
+        deadlineSeconds: request.deadlineSeconds ?? ROTATION_DEFAULTS.deadlineSeconds,
+      };
+      await store.insert(transaction, row);
+      const data = { overlap_seconds: row.overlapSeconds, deadline_seconds: row.deadlineSeconds };
+      await audit.append(transaction, context, [describeRotation('started', row, data)]);
+      await commands.add(transaction, [
+        { tenantId: row.tenantId, workflow: 'agentKeyRotation', entityId: row.oldKeyId },
+      ]);
+      return read(joined, owner, row.id);
+    });
+
+  async function checkProofs(
+    context: RequestContext,
+    agentId: string,
+    { oldKey, newKey }: { oldKey: AgentKey; newKey: PublicKey },
+    proof: OwnRotation['proof'],
+  ): Promise<void> {
+    const payload = buildRotationProofPayload({
+      tenantId: context.tenant.id,
+      agentId,
+      oldFingerprint: oldKey.fingerprint,
+      newFingerprint: fingerprint(newKey.raw),
+    });
+    const signatures = [
+      ['body.proof.old_key', oldKey.algorithm, oldKey.publicKey, proof.oldKey],
+      ['body.proof.new_key', newKey.algorithm, newKey.raw, proof.newKey],
+    ] as const;
+    for (const [path, algorithm, publicKey, signature] of signatures) {
+      if (!(await verifier.verifySignature({ algorithm, publicKey, payload, signature })))
+        throw invalidField(path, "is not this key's signature over the rotation's text");
+    }
+  }
+
+  /**
+   * Cancels a rotation that waits for the agent: both keys stay as they are. Again: nothing happens.
+   * @param reason for the audit log
+   * @throws ServiceError `not_found`, `conflict` once the old key has its sunset, and after another end
+   */
+  const cancel = (
+    context: RequestContext,
+    agentId: string,
+    id: string,
+    reason?: string,
+    by: ChangedBy = 'hand',
+  ): Promise<KeyRotation> =>
+    database.transaction(context, async (transaction) => {
+      const joined = { ...context, transaction };
+      await agents.hold(transaction, context, agentId);
+      const { oldKeyId } = await read(joined, agentId, id);
+      await keyStore.lock(transaction, nameOf(context, agentId, oldKeyId));
+      await store.lockOpen(transaction, oldKeyId);
+      const rotation = await read(joined, agentId, id);
+      if (rotation.state === 'canceled') return rotation;
+      if (rotation.state !== 'waiting_for_switch') throw notCancelable(rotation);
+      await store.move(transaction, id, { state: 'canceled', endReason: 'canceled' });
+      await audit.append(transaction, context, [
+        describeRotation('canceled', rotation, reason === undefined ? {} : { reason }),
+      ]);
+      const command = {
+        tenantId: rotation.tenantId,
+        workflow: 'agentKeyRotation',
+        entityId: oldKeyId,
+      } as const;
+      await commands.add(transaction, by === 'workflow' ? [] : [command]);
+      return read(joined, agentId, id);
+    });
+
+  return {
+    /**
+     * Registers a new key and begins to rotate to it, both or neither. A deprecated old key keeps the sunset that it has.
+     * @throws ServiceError `not_found` (agent), `invalid_request` naming the field, `key_exists`, `conflict` for a revoked old key, and
+     *   for one that an open rotation is about
+     */
+    begin: async (
+      context: RequestContext,
+      agentId: string,
+      input: NewRotation & { readonly oldKeyId: string },
+    ): Promise<KeyRotation> => {
+      const newKey = readPublicKey(input);
+      return start(context, agentId, newKey, input, { isOwn: false });
+    },
+
+    /**
+     * The same for the agent itself, which proves that it has both keys; its new key is verified by that.
+     * @throws ServiceError as `begin`, and `policy_denied` for an agent that is suspended meanwhile
+     */
+    beginOwn: async (context: RequestContext, agentId: string, input: OwnRotation): Promise<KeyRotation> => {
+      const newKey = readPublicKey(input);
+      const owner = { tenantId: context.tenant.id, agentId };
+      const path = 'id' in input.oldKey ? 'body.old_key_id' : 'body.old_key_fingerprint';
+      const oldKeyId =
+        'id' in input.oldKey
+          ? input.oldKey.id
+          : await store.findKeyByFingerprint(database, owner, input.oldKey.fingerprint);
+      const oldKey =
+        oldKeyId === undefined ? undefined : await keys.get(context, agentId, oldKeyId).catch(orNotFound);
+      if (oldKey === undefined) throw invalidField(path, 'is no key of this agent');
+      // Before anything is locked: signatures can take their time.
+      await checkProofs(context, agentId, { oldKey, newKey }, input.proof);
+      return start(context, agentId, newKey, { ...input, oldKeyId: oldKey.id }, { isOwn: true });
+    },
+
+    /** @throws ServiceError `not_found` for a rotation that is not this agent's, or an agent that is not this tenant's */
+    get: async (context: RequestContext, agentId: string, id: string): Promise<KeyRotation> => {
+      await agents.get(context, agentId);
+      return read(context, agentId, id);
+    },
+
+    /** Whether keys of this agent can be rotated: it is one of the tenant's. */
+    hasAgent: (context: RequestContext, agentId: string): Promise<boolean> => agents.exists(context, agentId),
+
+    /** Whether this is a rotation of an agent of the tenant. One indexed read. */
+    exists: (context: RequestContext, agentId: string, id: string): Promise<boolean> =>
+      store.exists(context.transaction ?? database, nameOf(context, agentId, id)),
+
+    /** A page of an agent's rotations, the newest first. @throws ServiceError `not_found`, `invalid_request` for a foreign cursor */
+    list: async (
+      context: RequestContext,
+      agentId: string,
+      request: PageRequest & { readonly state?: RotationState | undefined },
+    ): Promise<Page<KeyRotation>> => {
+      await agents.get(context, agentId);
+      const owner = { tenantId: context.tenant.id, agentId };
+      return store.list(context.transaction ?? database, owner, request);
+    },
+
+    cancel,
+
+    /**
+     * The same for an operator, who asks the old key's workflow.
+     * @throws ServiceError `not_found` when the key has no rotation, `conflict` as `cancel`
+     */
+    cancelByOperator: async (
+      { tenantId, keyId }: SwitchedKey,
+      reason?: string | undefined,
+    ): Promise<KeyRotation> => {
+      const tenant = await tenants.byId(tenantId);
+      const found = await store.readCase(database, { tenantId, keyId });
+      if (tenant === undefined || found === null || found.rotation === null)
+        throw new ServiceError('not_found', { detail: 'The key has no rotation.' });
+      return cancel(operatorContext(tenant, newId()), found.agentId, found.rotation.id, reason, 'workflow');
+    },
+
+    /** The part of the statement that consumes challenges which tells rotations of their new keys' first use. */
+    firstUsePart: store.firstUsePart,
+
+    /**
+     * Gives old keys their sunset after a switch. Nobody waits for it, and whatever is lost here the rotation's workflow does: the
+     * switch itself was committed with the authentication.
+     */
+    noticeSwitches: (switched: readonly SwitchedKey[]): void => {
+      for (const key of switched) steps.perform(key, 'switch').catch(onError);
+    },
+  };
+}
+
+export type RotationService = ReturnType<typeof createRotationService>;
+
+function orNotFound(error: unknown): undefined {
+  if (error instanceof ServiceError && error.code === 'not_found') return undefined;
+  throw error;
+}
+
+function notCancelable({ state }: KeyRotation): ServiceError {
+  return new ServiceError('conflict', {
+    detail: isOpen(state)
+      ? 'The old key has its sunset already; deprecate it again to move that.'
+      : `The rotation has ended: ${state}.`,
+  });
+}

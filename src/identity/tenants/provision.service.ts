@@ -1,0 +1,56 @@
+// Makes a tenant that can be used at once: with its first application, whose secret is in the answer and nowhere else.
+
+import { operatorContext } from '../../audit/audit.ts';
+import type { Database } from '../../platform/database/database.ts';
+import { newId } from '../../platform/database/ids.ts';
+import { APPLICATION_SCOPES } from '../../platform/scopes.ts';
+import type { ApplicationService } from '../applications/application.service.ts';
+import { GRANT_TYPES } from '../applications/application.ts';
+import type { NewTenant, TenantService } from './tenant.service.ts';
+import { toTenant } from './tenant.ts';
+
+/** What an operator hands to whoever runs the tenant. */
+export type Provisioned = {
+  readonly tenant_id: string;
+  readonly slug: string;
+  readonly base_url: string;
+  readonly issuer_url: string;
+  readonly client_id: string;
+  readonly client_secret: string;
+};
+
+/** First tenants and their first credentials. */
+export function createProvisionService({
+  database,
+  tenants,
+  applications,
+}: {
+  database: Pick<Database, 'transaction'>;
+  tenants: Pick<TenantService, 'create'>;
+  applications: Pick<ApplicationService, 'create'>;
+}) {
+  return {
+    /**
+     * Creates a tenant, its first issuer key and an application that holds every scope and may use every grant, all or nothing.
+     * @throws ServiceError `invalid_request` when the slug is no DNS label, `conflict` when it was ever used
+     */
+    provision: (input: NewTenant): Promise<Provisioned> =>
+      database.transaction({}, async (transaction) => {
+        const tenant = toTenant(await tenants.create(input, { transaction }));
+        const { application, clientSecret } = await applications.create(
+          operatorContext(tenant, newId(), transaction),
+          { name: 'First application', scopes: APPLICATION_SCOPES, grantTypes: GRANT_TYPES },
+        );
+        return {
+          tenant_id: tenant.id,
+          slug: tenant.slug,
+          base_url: tenant.baseUrl,
+          issuer_url: tenant.issuerUrl,
+          client_id: application.id,
+          client_secret: clientSecret,
+        };
+      }),
+  };
+}
+
+export type ProvisionService = ReturnType<typeof createProvisionService>;

@@ -1,0 +1,88 @@
+// `countersign tenant …`: options in, service call, text out. With --json nothing but the answer goes to stdout.
+import type { Command } from 'commander';
+import { parseInput } from '../../platform/command-input.ts';
+import type { ProvisionService } from './provision.service.ts';
+import { tenantPatchSchema } from './tenant.schemas.ts';
+import type { TenantRecord, TenantService } from './tenant.service.ts';
+
+/** Opens the services for one command; `close` lets the process end. */
+type Open = () => Promise<{
+  tenants: TenantService;
+  provisioning: ProvisionService;
+  close: () => Promise<void>;
+}>;
+
+const describe = ({ id, slug, name, baseUrl, issuerUrl, suspendedAt, createdAt }: TenantRecord) => ({
+  tenant_id: id,
+  slug,
+  name,
+  base_url: baseUrl,
+  issuer_url: issuerUrl,
+  suspended_at: suspendedAt?.toISOString() ?? null,
+  created_at: createdAt.toISOString(),
+});
+
+/** Adds `tenant create`, `tenant list` and `tenant move`. @param print writes one line to stdout */
+export function registerTenantCommands(
+  program: Command,
+  { open, print }: { open: Open; print: (line: string) => void },
+): void {
+  const tenant = program.command('tenant').description('create, list and move tenants');
+
+  tenant
+    .command('create')
+    .description('create a tenant and its first application; the secret is shown this once')
+    .argument('<slug>', 'a DNS label; it can never be changed or used again')
+    .option('--name <name>', 'display name; the slug unless given')
+    .option('--json', 'print the object only')
+    .action(async (slug: string, options: { name?: string; json?: true }) => {
+      const { name } = parseInput(tenantPatchSchema, { name: options.name }, { name: '--name' });
+      const services = await open();
+      try {
+        const created = await services.provisioning.provision({ slug, name });
+        if (options.json) return print(JSON.stringify(created));
+        print(`Tenant ${created.slug} (${created.tenant_id}) is at ${created.base_url}.`);
+        print(`  client_id      ${created.client_id}`);
+        print(`  client_secret  ${created.client_secret}   (shown once: keep it now)`);
+      } finally {
+        await services.close();
+      }
+    });
+
+  tenant
+    .command('list')
+    .description('list all tenants, the oldest first')
+    .option('--json', 'print the array only')
+    .action(async (options: { json?: true }) => {
+      const services = await open();
+      try {
+        const tenants = (await services.tenants.list()).map(describe);
+        if (options.json) return print(JSON.stringify(tenants));
+        for (const { slug, tenant_id, base_url, name, suspended_at } of tenants) {
+          const standing = suspended_at === null ? '' : `  (suspended since ${suspended_at})`;
+          print(`${slug.padEnd(24)} ${tenant_id}  ${base_url}  ${name}${standing}`);
+        }
+      } finally {
+        await services.close();
+      }
+    });
+
+  tenant
+    .command('move')
+    .description('give a tenant the address that PUBLIC_URL and TENANT_URL say; its earlier tokens end')
+    .argument('<slug>')
+    .option('--json', 'print the object only')
+    .action(async (slug: string, options: { json?: true }) => {
+      const services = await open();
+      try {
+        const moved = describe(await services.tenants.move(slug));
+        print(
+          options.json
+            ? JSON.stringify(moved)
+            : `Tenant ${moved.slug} is at ${moved.base_url} now; tokens of before are refused.`,
+        );
+      } finally {
+        await services.close();
+      }
+    });
+}

@@ -1,0 +1,47 @@
+// Shapes of a tenant on the wire. They must never admit a change of its slug or address.
+import { z } from 'zod';
+import { audience, displayName } from '../../platform/http/field-schemas.ts';
+import { SIGNING_ALGORITHMS, type TenantRecord } from './tenant.ts';
+
+export const tenantSchema = z
+  .strictObject({
+    id: z.uuid(),
+    slug: z.string(),
+    name: z.string(),
+    audience: z.string().describe("Audience of this tenant's tokens unless an agent names its own"),
+    signing_algorithm: z.enum(SIGNING_ALGORITHMS),
+    base_url: z.string(),
+    issuer_url: z.string(),
+    created_at: z.iso.datetime(),
+    updated_at: z.iso.datetime(),
+  })
+  .meta({ id: 'Tenant' });
+
+/** Fields that are there are changed. */
+export const tenantPatchSchema = z
+  .strictObject({
+    name: displayName.optional(),
+    audience: audience.nullable().optional().describe('null: the base URL'),
+    signing_algorithm: z
+      .enum(SIGNING_ALGORITHMS)
+      .optional()
+      .describe(
+        'A new algorithm signs 10 minutes after its key is published, so that no verifier meets an unknown key',
+      ),
+  })
+  .meta({ id: 'TenantPatch' });
+
+/** A stored tenant as answers show it. */
+export function presentTenant(tenant: TenantRecord): z.input<typeof tenantSchema> {
+  return {
+    id: tenant.id,
+    slug: tenant.slug,
+    name: tenant.name,
+    audience: tenant.audience ?? tenant.baseUrl,
+    signing_algorithm: tenant.signingAlgorithm,
+    base_url: tenant.baseUrl,
+    issuer_url: tenant.issuerUrl,
+    created_at: tenant.createdAt.toISOString(),
+    updated_at: tenant.updatedAt.toISOString(),
+  };
+}

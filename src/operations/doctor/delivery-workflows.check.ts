@@ -1,0 +1,104 @@
+// Holds unfinished deliveries against the workflows that run for them, both ways. A delivery's next attempt may be a day away: nobody but
+// this would miss its workflow until then.
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Queryable } from '../../platform/database/transaction.ts';
+import {
+  DELIVERY_SIGNALS,
+  DELIVERY_WORKFLOW,
+  deliveryWorkflowId,
+  parseDeliveryWorkflowId,
+} from '../../platform/temporal/names.ts';
+import type { WorkflowInspector } from '../../platform/temporal/workflow-inspection.client.ts';
+import type {
+  DeliveryInspectionStore,
+  StartedDelivery,
+} from '../../webhooks/relay/delivery-inspection.store.ts';
+import type { Check, Reporter } from './finding.ts';
+import { inGroups } from './in-groups.ts';
+import { comesTrue } from './mend-waiting.service.ts';
+import { PACE, type Pace } from './pace.ts';
+
+type Named = { readonly id: string; readonly generation: number };
+type Look = { readonly missing: ReadonlyMap<string, StartedDelivery>; readonly orphans: ReadonlySet<string> };
+
+/** @param options.restart starts a delivery again whose workflow is gone; false when there is nothing to start */
+export function createDeliveryWorkflowCheck({
+  database,
+  store,
+  inspector,
+  restart,
+  pace = PACE,
+}: {
+  database: Queryable;
+  store: Pick<DeliveryInspectionStore, 'listStarted' | 'listUnfinished'>;
+  inspector: Pick<WorkflowInspector, 'listRunning' | 'isRunning' | 'signal' | 'terminate'>;
+  restart: (delivery: Named) => Promise<boolean>;
+  pace?: Pace | undefined;
+}): Check {
+  async function look(looked: Reporter['looked']): Promise<Look> {
+    const running = new Set<string>();
+    for await (const page of inspector.listRunning(DELIVERY_WORKFLOW)) for (const id of page) running.add(id);
+    const missing = new Map<string, StartedDelivery>();
+    for await (const page of store.listStarted(database, pace.page)) {
+      for (const delivery of page) {
+        const id = deliveryWorkflowId(delivery.id, delivery.generation);
+        if (!running.delete(id)) missing.set(id, delivery);
+      }
+      looked(page.length);
+    }
+    looked(running.size);
+    return { missing, orphans: running };
+  }
+
+  /** Whether the row is as it was read. A workflow that is not known here is nobody's. */
+  const isUnfinished = async (id: string): Promise<boolean> => {
+    const named = parseDeliveryWorkflowId(id);
+    return named !== undefined && (await store.listUnfinished(database, [named])).length > 0;
+  };
+
+  /** A workflow that is told reads its row, and ends with it; one whose row is gone has nothing to read. */
+  async function endOrphan(id: string): Promise<'mended' | 'asked'> {
+    const hasEnded = async () => !(await inspector.isRunning(id));
+    await inspector.signal(id, DELIVERY_SIGNALS.cancel);
+    if (await comesTrue(hasEnded, pace)) return 'mended';
+    if (await isUnfinished(id)) return 'asked';
+    await inspector.terminate(id, 'countersign doctor: its delivery has ended, and it does not');
+    return (await comesTrue(hasEnded, pace)) ? 'mended' : 'asked';
+  }
+
+  async function examine({ found, looked }: Reporter): Promise<void> {
+    const { missing, orphans } = await look(looked);
+    if (missing.size === 0 && orphans.size === 0) return;
+    // What was just being started or ended is settled then, and is asked for itself.
+    await sleep(pace.settle);
+    await inGroups([...missing], pace.atOnce, async ([id, delivery]) => {
+      if ((await inspector.isRunning(id)) || !(await isUnfinished(id))) return;
+      const next = deliveryWorkflowId(delivery.id, delivery.generation + 1);
+      const mend = async () => {
+        const restarted = await restart(delivery);
+        // It waits in the outbox, as a delivery does whose endpoint is closed: its workflow comes with the opening.
+        if (restarted && !delivery.laneIsOpen) return 'mended' as const;
+        const isBack = async () =>
+          (await inspector.isRunning(next)) ||
+          // It may have been delivered meanwhile.
+          (await store.listUnfinished(database, [{ ...delivery, generation: delivery.generation + 1 }]))
+            .length === 0;
+        return (await comesTrue(isBack, pace)) ? ('mended' as const) : ('asked' as const);
+      };
+      const detail = `its delivery is unfinished${delivery.nextAttemptAt === null ? '' : `, due at ${delivery.nextAttemptAt.toISOString()}`}, and it does not run`;
+      const { tenantId } = delivery;
+      await found({ code: 'workflow_missing', subject: id, tenantId, detail }, mend);
+    });
+    await inGroups([...orphans], pace.atOnce, async (id) => {
+      if (!(await inspector.isRunning(id)) || (await isUnfinished(id))) return;
+      const detail = 'it runs, and its delivery has ended';
+      await found({ code: 'workflow_without_row', subject: id, detail }, () => endOrphan(id));
+    });
+  }
+
+  return {
+    name: DELIVERY_WORKFLOW,
+    title: `${DELIVERY_WORKFLOW} workflows and the unfinished deliveries`,
+    examine,
+  };
+}

@@ -1,0 +1,108 @@
+// Holds the entities that should have a workflow against the workflows that run, both ways. What is on its way is no finding.
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Queryable, Unit } from '../../platform/database/transaction.ts';
+import type { ExpectedPage, ExpectedWorkflow } from '../../platform/temporal/expected-workflows.ts';
+import { ENTITY_CHANGED, type EntityWorkflow, entityWorkflowId } from '../../platform/temporal/names.ts';
+import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
+import type { WorkflowInspector } from '../../platform/temporal/workflow-inspection.client.ts';
+import type { Check, Reporter } from './finding.ts';
+import { inGroups } from './in-groups.ts';
+import { comesTrue } from './mend-waiting.service.ts';
+import { PACE, type Pace } from './pace.ts';
+
+/** Lists the entities of a type whose workflow should run now, by ascending id, a page at a time. */
+export type ListExpected = (queryable: Queryable, page: ExpectedPage) => Promise<readonly ExpectedWorkflow[]>;
+
+type Look = {
+  readonly missing: ReadonlyMap<string, ExpectedWorkflow>;
+  readonly orphans: ReadonlySet<string>;
+};
+
+/**
+ * @param options.listExpected of the type
+ * @param options.pace shorter in tests
+ */
+export function createEntityWorkflowCheck({
+  workflow,
+  listExpected,
+  database,
+  inspector,
+  commands,
+  pace = PACE,
+}: {
+  workflow: EntityWorkflow;
+  listExpected: ListExpected;
+  database: Queryable & { hot: <T>(work: (unit: Unit) => Promise<T>) => Promise<T> };
+  inspector: Pick<WorkflowInspector, 'listRunning' | 'isRunning' | 'signal'>;
+  commands: Pick<WorkflowCommandService, 'add' | 'isWaiting'>;
+  pace?: Pace | undefined;
+}): Check {
+  async function* listRows(): AsyncGenerator<readonly ExpectedWorkflow[]> {
+    for (let after: string | undefined; ; ) {
+      const page = await listExpected(database, { after, limit: pace.page });
+      yield page;
+      after = page.at(-1)?.entityId;
+      if (page.length < pace.page) return;
+    }
+  }
+
+  /** Everything once, by Temporal's list, which may be some moments old. */
+  async function look(looked: Reporter['looked']): Promise<Look> {
+    const running = new Set<string>();
+    for await (const page of inspector.listRunning(workflow)) for (const id of page) running.add(id);
+    const missing = new Map<string, ExpectedWorkflow>();
+    for await (const page of listRows()) {
+      for (const entity of page) {
+        const id = entityWorkflowId(workflow, entity.entityId);
+        if (!running.delete(id)) missing.set(id, entity);
+      }
+      looked(page.length);
+    }
+    looked(running.size);
+    return { missing, orphans: running };
+  }
+
+  /** Which of these have a row that should have them. */
+  async function filterExpected(ids: ReadonlySet<string>): Promise<Set<string>> {
+    const expected = new Set<string>();
+    for await (const page of listRows())
+      for (const { entityId } of page) {
+        const id = entityWorkflowId(workflow, entityId);
+        if (ids.has(id)) expected.add(id);
+      }
+    return expected;
+  }
+
+  async function examine({ found, looked }: Reporter): Promise<void> {
+    const { missing, orphans } = await look(looked);
+    if (missing.size === 0 && orphans.size === 0) return;
+    // What was just being started or ended is settled then; each workflow is asked for itself.
+    await sleep(pace.settle);
+    const expected = await filterExpected(new Set([...missing.keys(), ...orphans]));
+    await inGroups([...missing], pace.atOnce, async ([id, { tenantId, entityId }]) => {
+      if (!expected.has(id)) return;
+      if (await inspector.isRunning(id)) return;
+      if (await commands.isWaiting(database, { tenantId, workflow, entityId })) return;
+      const finding = { code: 'workflow_missing', subject: id, tenantId };
+      const mend = async () => {
+        await database.hot((unit) => commands.add(unit, [{ tenantId, workflow, entityId }]));
+        return (await comesTrue(() => inspector.isRunning(id), pace))
+          ? ('mended' as const)
+          : ('asked' as const);
+      };
+      await found({ ...finding, detail: 'its row should have a workflow, and none runs' }, mend);
+    });
+    await inGroups([...orphans], pace.atOnce, async (id) => {
+      if (expected.has(id) || !(await inspector.isRunning(id))) return;
+      const mend = async () => {
+        await inspector.signal(id, ENTITY_CHANGED);
+        const ended = await comesTrue(async () => !(await inspector.isRunning(id)), pace);
+        return ended ? ('mended' as const) : ('asked' as const);
+      };
+      const detail = 'it runs, and no row should have it';
+      await found({ code: 'workflow_without_row', subject: id, detail }, mend);
+    });
+  }
+
+  return { name: workflow, title: `${workflow} workflows and the rows that should have one`, examine };
+}

@@ -1,0 +1,25 @@
+// Looks whether every master key is there that a sealed secret names. A key that is missing is noticed at the next use of a secret, which may be far.
+import type { KeyInUse } from '../../platform/database/sealed-column.ts';
+import type { Check } from './finding.ts';
+
+/** @param options.listMissingKeys master keys that secrets name and that the settings do not have */
+export function createSealedSecretsCheck({
+  listMissingKeys,
+}: {
+  listMissingKeys: () => Promise<readonly KeyInUse[]>;
+}): Check {
+  return {
+    name: 'sealedSecrets',
+    title: 'the master keys that sealed secrets name',
+    examine: async ({ found, looked }) => {
+      const missing = await listMissingKeys();
+      looked(1);
+      for (const { table, column, keyId } of missing)
+        await found({
+          code: 'master_key_missing',
+          subject: `${table}.${column}`,
+          detail: `has secrets that are sealed with the master key ${keyId}, which is not in MASTER_KEY: nobody can open them`,
+        });
+    },
+  };
+}

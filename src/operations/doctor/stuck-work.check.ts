@@ -1,0 +1,89 @@
+// Looks for work in Postgres that nobody takes. What the sweep mends each minute is mended here by the same code.
+import type { Queryable } from '../../platform/database/transaction.ts';
+import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
+import type { DeliveryInspectionStore, StuckWork } from '../../webhooks/relay/delivery-inspection.store.ts';
+import type { SweepService } from '../../webhooks/relay/sweep.service.ts';
+import type { Check } from './finding.ts';
+import { STUCK_AFTER } from './pace.ts';
+
+type Kind = {
+  readonly code: string;
+  readonly subject: string;
+  readonly detail: string;
+  readonly find: () => Promise<StuckWork>;
+  readonly isSwept: boolean;
+};
+
+/** @param options.sweep the worker's own; undefined from `run` means that a worker is sweeping now */
+export function createStuckWorkCheck({
+  database,
+  store,
+  commands,
+  sweep,
+  age = STUCK_AFTER,
+}: {
+  database: Queryable;
+  store: Pick<
+    DeliveryInspectionStore,
+    'findStuckCommands' | 'findDeadClaims' | 'findOfDeleted' | 'findParked'
+  >;
+  commands: Pick<WorkflowCommandService, 'findStuck'>;
+  sweep: Pick<SweepService, 'run'>;
+  age?: number | undefined;
+}): Check {
+  const kinds: readonly Kind[] = [
+    {
+      code: 'command_stuck',
+      subject: 'workflow_commands',
+      detail: 'changes that no workflow was told of',
+      find: () => commands.findStuck(database, age),
+      isSwept: false,
+    },
+    {
+      code: 'intent_stuck',
+      subject: 'outbox',
+      detail: 'retries and cancels that no delivery was told of',
+      find: () => store.findStuckCommands(database, age),
+      isSwept: false,
+    },
+    {
+      code: 'claim_dead',
+      subject: 'outbox',
+      detail:
+        'deliveries that a relay took which is gone; the next relay takes them over: does a worker run?',
+      find: () => store.findDeadClaims(database),
+      isSwept: false,
+    },
+    {
+      code: 'delivery_not_canceled',
+      subject: 'deliveries',
+      detail: 'unfinished deliveries of deleted subscriptions',
+      find: () => store.findOfDeleted(database),
+      isSwept: true,
+    },
+    {
+      code: 'delivery_not_woken',
+      subject: 'deliveries',
+      detail: 'deliveries that wait for an endpoint which takes them, and that nothing wakes',
+      find: () => store.findParked(database),
+      isSwept: true,
+    },
+  ];
+  return {
+    name: 'stuckWork',
+    title: 'work that nobody takes',
+    examine: async ({ found, looked }) => {
+      for (const { code, subject, detail, find, isSwept } of kinds) {
+        looked(1);
+        const { count, oldest } = await find();
+        if (count === 0) continue;
+        const since = oldest === null ? '' : `, the oldest of ${oldest.toISOString()}`;
+        const mend = async () => {
+          await sweep.run();
+          return (await find()).count === 0 ? ('mended' as const) : ('asked' as const);
+        };
+        await found({ code, subject, detail: `${count} ${detail}${since}` }, isSwept ? mend : undefined);
+      }
+    },
+  };
+}

@@ -1,0 +1,126 @@
+// Holds what is sealed against the master keys that are there, and seals it anew with the first. A secret that was opened must never leave this file.
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  type MasterKey,
+  openSecret,
+  SecretBoxError,
+  sealSecret,
+} from '../../platform/crypto/secret-box.node.ts';
+import type { KeyInUse, SealedColumn } from '../../platform/database/sealed-column.ts';
+import type { Queryable } from '../../platform/database/transaction.ts';
+import type { SealedSecret, SealedSecretStore } from './sealed-secret.store.ts';
+
+/** What is left of a column after a run. `missing`: of these the master key is not among those given. */
+export type Remaining = KeyInUse & { readonly secrets: number; readonly missing: boolean };
+
+/** `refused`: secrets that their own master key does not open, since they were changed or moved. */
+export type ResealReport = {
+  readonly keyId: string;
+  readonly resealed: number;
+  readonly refused: number;
+  readonly remaining: readonly Remaining[];
+};
+
+/** Secrets of one statement. */
+const PAGE = 500;
+
+/** Passes over a column while somebody else is changing rows of it, and milliseconds between two. */
+const PASSES = 5;
+const PAUSE = 1_000;
+
+const FIRST_ID = '00000000-0000-0000-0000-000000000000';
+
+/** @param options.columns all that hold sealed secrets; what can move from one to another stands before where it goes */
+export function createSealedSecretService({
+  database,
+  store,
+  columns,
+  masterKeys,
+}: {
+  database: Queryable;
+  store: SealedSecretStore;
+  columns: readonly SealedColumn[];
+  masterKeys: readonly MasterKey[];
+}) {
+  const isHere = (keyId: string) => masterKeys.some(({ id }) => id === keyId);
+
+  /** @returns undefined for a secret that does not open */
+  function sealAnew({ contextOf }: SealedColumn, secret: SealedSecret): Buffer | undefined {
+    const context = contextOf(secret);
+    try {
+      return sealSecret(masterKeys, context, openSecret(masterKeys, context, secret.sealed));
+    } catch (error) {
+      if (error instanceof SecretBoxError) return undefined;
+      throw error;
+    }
+  }
+
+  /** One pass over the secrets of a column under one key. */
+  async function resealColumn(column: SealedColumn, keyId: string, onPage: (count: number) => void) {
+    const done = { resealed: 0, refused: 0, skipped: 0 };
+    for (let after = FIRST_ID; ; ) {
+      const page = await store.list(database, column, { keyId, after, limit: PAGE });
+      const last = page.at(-1);
+      if (last === undefined) return done;
+      const secrets = page.flatMap((secret) => {
+        const anew = sealAnew(column, secret);
+        return anew === undefined ? [] : [{ ...secret, anew }];
+      });
+      const count = secrets.length === 0 ? 0 : await store.replace(database, column, secrets);
+      done.resealed += count;
+      done.skipped += secrets.length - count;
+      done.refused += page.length - secrets.length;
+      onPage(count);
+      after = last.id;
+    }
+  }
+
+  async function listRemaining(keyId: string): Promise<Remaining[]> {
+    const others = (await store.listKeysInUse(database, columns)).filter((used) => used.keyId !== keyId);
+    const counted = others.map(async (used) => {
+      const column = columns.find(({ table, column }) => table === used.table && column === used.column);
+      const secrets = column === undefined ? 0 : await store.count(database, column, [used.keyId]);
+      return { ...used, secrets, missing: !isHere(used.keyId) };
+    });
+    return Promise.all(counted);
+  }
+
+  return {
+    /** Master keys that sealed secrets name and that are not here. One statement, whose cost does not grow with the secrets. */
+    listMissingKeys: async (): Promise<KeyInUse[]> =>
+      (await store.listKeysInUse(database, columns)).filter(({ keyId }) => !isHere(keyId)),
+
+    /**
+     * Seals everything anew that another master key than the first has sealed. Safe to run again, and beside traffic: a secret that was
+     * changed meanwhile is left as it is.
+     * @param onProgress told after each page how many were sealed anew so far
+     * @returns what was done, and what names another master key afterwards
+     * @throws SecretBoxError without a master key
+     */
+    reseal: async (onProgress: (resealed: number) => void = () => undefined): Promise<ResealReport> => {
+      const [first] = masterKeys;
+      if (first === undefined)
+        throw new SecretBoxError('unknown_master_key', 'there is no master key to seal with');
+      let resealed = 0;
+      let refused = 0;
+      const onPage = (count: number) => {
+        resealed += count;
+        onProgress(resealed);
+      };
+      for (const column of columns) {
+        const used = await store.listKeysInUse(database, [column]);
+        for (const { keyId } of used.filter(({ keyId }) => keyId !== first.id && isHere(keyId))) {
+          let done = await resealColumn(column, keyId, onPage);
+          for (let pass = 1; done.skipped > 0 && pass < PASSES; pass += 1) {
+            await sleep(PAUSE);
+            done = await resealColumn(column, keyId, onPage);
+          }
+          refused += done.refused;
+        }
+      }
+      return { keyId: first.id, resealed, refused, remaining: await listRemaining(first.id) };
+    },
+  };
+}
+
+export type SealedSecretService = ReturnType<typeof createSealedSecretService>;

@@ -1,0 +1,141 @@
+// `countersign audit …`: options in, service call, text out. With --json nothing but the answer goes to stdout.
+import { readFile } from 'node:fs/promises';
+import type { Command } from 'commander';
+import { z } from 'zod';
+import type { AuditVerificationService } from '../../audit/audit-verification.service.ts';
+import { type Anchor, type Finding, parseAnchor, type VerificationReport } from '../../audit/verification.ts';
+import type { TenantService } from '../../identity/tenants/tenant.service.ts';
+import { ServiceError } from '../../platform/errors/service-error.ts';
+
+/** Opens the services for one command; `close` lets the process end. */
+type Open = () => Promise<{
+  tenants: Pick<TenantService, 'bySlug' | 'list'>;
+  auditVerification: AuditVerificationService;
+  close: () => Promise<void>;
+}>;
+
+type Options = { tenant?: string; anchors?: string; json?: true };
+
+/** Findings that the JSON answer lists; all are counted. */
+const MOST_LISTED = 1_000;
+
+/** Only the statement is read: the rest repeats it. */
+const anchorFile = z.object({ data: z.array(z.object({ statement: z.string() })) });
+
+/**
+ * Adds `audit verify`.
+ * @param print writes one line to stdout
+ * @param fail makes the process end with this code
+ */
+export function registerAuditCommands(
+  program: Command,
+  { open, print, fail }: { open: Open; print: (line: string) => void; fail: (code: number) => void },
+): void {
+  program
+    .command('audit')
+    .description('verify the audit log')
+    .command('verify')
+    .description('recompute every checkpoint of the audit log; ends with 1 when anything was changed')
+    .option('--tenant <slug>', 'only this tenant')
+    .option('--anchors <file>', 'checkpoints kept elsewhere: the JSON of GET /api/v1/audit-logs/checkpoints')
+    .option('--json', 'print the object only')
+    .action(async (options: Options) => {
+      const anchors = options.anchors === undefined ? [] : await readAnchors(options.anchors);
+      const services = await open();
+      try {
+        const { tenants, auditVerification } = services;
+        const tenantId = options.tenant === undefined ? undefined : await idOf(tenants, options.tenant);
+        const slugs = new Map((await tenants.list()).map(({ id, slug }) => [id, slug]));
+        const listed: Finding[] = [];
+        const report = await auditVerification.verifyAuditLog({
+          tenantId,
+          anchors: anchors.filter((anchor) => tenantId === undefined || anchor.tenantId === tenantId),
+          onFinding: (finding) => {
+            if (!options.json) print(describeFinding(finding, slugs));
+            else if (listed.length < MOST_LISTED) listed.push(finding);
+          },
+        });
+        if (options.json) print(JSON.stringify(present(report, listed, slugs)));
+        else for (const line of describeReport(report)) print(line);
+        if (report.findings > 0) fail(1);
+      } finally {
+        await services.close();
+      }
+    });
+}
+
+async function idOf(tenants: Pick<TenantService, 'bySlug'>, slug: string): Promise<string> {
+  const tenant = await tenants.bySlug(slug);
+  if (tenant === undefined) throw new ServiceError('not_found', { detail: `There is no tenant "${slug}".` });
+  return tenant.id;
+}
+
+async function readAnchors(file: string): Promise<Anchor[]> {
+  const refuse = (why: string) => new ServiceError('invalid_request', { detail: `${file}: ${why}` });
+  const text = await readFile(file, 'utf8').catch((error: Error) => {
+    throw refuse(error.message);
+  });
+  const parsed = anchorFile.safeParse(parseJson(text));
+  if (!parsed.success) throw refuse('is not the JSON of a page of checkpoints');
+  return parsed.data.data.map(({ statement }) => {
+    const anchor = parseAnchor(statement);
+    if (anchor === undefined) throw refuse('holds a statement that is none of a checkpoint');
+    return anchor;
+  });
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** One line: what it is about, and what is wrong with it. */
+function describeFinding(
+  { kind, tenantId, rowId, checkpoint, seal, detail }: Finding,
+  slugs: ReadonlyMap<string, string>,
+): string {
+  const about = [
+    tenantId === undefined ? undefined : `tenant ${slugs.get(tenantId) ?? tenantId}`,
+    checkpoint === undefined ? undefined : `checkpoint ${checkpoint}`,
+    seal === undefined ? undefined : `seal ${seal}`,
+    rowId === undefined ? undefined : `row ${rowId}`,
+  ].filter((part) => part !== undefined);
+  return `${kind}: ${about.length === 0 ? 'the head' : about.join(', ')}: ${detail}`;
+}
+
+function describeReport(report: VerificationReport): string[] {
+  const { tenants, checkpoints, seals, rows, findings, unsealed, sealedLate } = report;
+  const read = `${rows} rows of ${tenants} ${tenants === 1 ? 'tenant' : 'tenants'}, ${checkpoints} checkpoints, ${seals} seals`;
+  return [
+    findings === 0 ? `The audit log is as it was sealed: ${read}.` : `${findings} findings in ${read}.`,
+    `Not sealed yet, and not verified: ${unsealed.rows} rows${unsealed.oldest === null ? '' : ` (the oldest of ${unsealed.oldest})`}. A row is sealed about 2 seconds after it is written, while a worker runs.`,
+    ...(sealedLate === 0
+      ? []
+      : [
+          `${sealedLate} rows were sealed more than 10 minutes after they say they occurred: no worker ran, or they were written later.`,
+        ]),
+  ];
+}
+
+const present = (
+  report: VerificationReport,
+  listed: readonly Finding[],
+  slugs: ReadonlyMap<string, string>,
+) => ({
+  intact: report.findings === 0,
+  tenants: report.tenants,
+  seals: report.seals,
+  checkpoints: report.checkpoints,
+  rows: report.rows,
+  unsealed: report.unsealed,
+  sealed_late: report.sealedLate,
+  findings_count: report.findings,
+  findings: listed.map(({ tenantId, rowId, ...finding }) => ({
+    ...finding,
+    tenant: tenantId === undefined ? undefined : (slugs.get(tenantId) ?? tenantId),
+    row_id: rowId,
+  })),
+});

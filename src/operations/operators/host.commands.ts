@@ -1,0 +1,136 @@
+// `countersign operator host …`: options in, service call, text out. With --json nothing but the answer goes to stdout.
+import type { Command } from 'commander';
+import { parseInput } from '../../platform/command-input.ts';
+import type { FailingHost, HostHold } from '../../webhooks/endpoints/host-hold.service.ts';
+import type { HoldLength } from '../../webhooks/endpoints/host-hold.ts';
+import type { HostResult } from './host.service.ts';
+import {
+  type IntentOptions,
+  type OperatorRuntime,
+  readIntent,
+  withIntent,
+  withServices,
+} from './operator.commands.ts';
+import { failingSchema, lengthSchema } from './operator.schemas.ts';
+
+type HoldOptions = IntentOptions & { readonly until?: string; readonly for?: string };
+
+/** Adds `host …` to `countersign operator`. */
+export function registerHostCommands(operator: Command, runtime: OperatorRuntime): void {
+  const { print } = runtime;
+  const host = operator
+    .command('host')
+    .description('hold the hosts of receivers, and see which fail, across all tenants');
+  const answer = (options: { json?: true }, object: object, lines: string[]) => {
+    if (options.json) print(JSON.stringify(object));
+    else for (const line of lines) print(line);
+  };
+
+  withIntent(
+    host
+      .command('hold')
+      .description('send nothing to a host until it is released')
+      .argument(...HOST),
+  )
+    .option('--until <time>', 'end by itself at this time (ISO 8601)')
+    .option('--for <duration>', 'end by itself after so long: 90s, 30m, 12h, 7d')
+    .action(async (name: string, options: HoldOptions) => {
+      const intent = readIntent(options);
+      const length = readLength(options);
+      const held = await withServices(runtime, ({ hosts }) => hosts.hold(intent, name, length));
+      answer(options, held, [`Nothing is sent to ${held.host} any more: ${sizeOf(held)}.`]);
+    });
+
+  withIntent(
+    host
+      .command('release')
+      .description('send to a host again, the oldest deliveries first')
+      .argument(...HOST),
+  ).action(async (name: string, options: IntentOptions) => {
+    const intent = readIntent(options);
+    const released = await withServices(runtime, ({ hosts }) => hosts.release(intent, name));
+    const line = released.changed
+      ? `What has waited for ${released.host} goes out: ${sizeOf(released)}.`
+      : `${released.host} was not held; nothing changed.`;
+    answer(options, released, [line]);
+  });
+
+  withIntent(
+    host
+      .command('retry')
+      .description('send what waits for a host now, one endpoint’s deliveries after the other')
+      .argument(...HOST),
+  ).action(async (name: string, options: IntentOptions) => {
+    const intent = readIntent(options);
+    const retried = await withServices(runtime, ({ hosts }) => hosts.retry(intent, name));
+    const line = retried.changed
+      ? `What waits for ${retried.host} goes out: ${sizeOf(retried)}.`
+      : `Nothing waits for ${retried.host}; nothing changed.`;
+    answer(options, retried, [line]);
+  });
+
+  host
+    .command('list')
+    .description('list the hosts that are held, the oldest hold first')
+    .option('--json', 'print the array only')
+    .action(async (options: { json?: true }) => {
+      const holds = await withServices(runtime, ({ hosts }) => hosts.list());
+      answer(options, holds.map(describeHold), holds.map(lineOfHold));
+    });
+
+  host
+    .command('failing')
+    .description('list the hosts whose endpoints fail, by class of errors, those with most endpoints first')
+    .option('--class <class>', 'only this class, as it stands before the colon of a code: tls, dns, http')
+    .option('--limit <number>', 'how many lines', '50')
+    .option('--json', 'print the array only')
+    .action(async (options: { class?: string; limit: string; json?: true }) => {
+      const names = { errorClass: '--class', limit: '--limit' };
+      const input = { errorClass: options.class, limit: options.limit };
+      const { errorClass, limit } = parseInput(failingSchema, input, names);
+      const found = await withServices(runtime, ({ hosts }) => hosts.listFailing({ errorClass, limit }));
+      answer(options, found.map(describeFailing), found.map(lineOfFailing));
+    });
+}
+
+const HOST = ['<host>', 'a name or an address, for all its ports, or with a port: api.acme.com'] as const;
+
+function readLength(options: HoldOptions): HoldLength {
+  const names = { until: '--until', for: '--for' };
+  const { until, for: seconds } = parseInput(lengthSchema, { until: options.until, for: options.for }, names);
+  if (until !== undefined) return { until };
+  return seconds === undefined ? 'released' : { seconds };
+}
+
+const plural = (count: number, noun: string) => `${count} ${noun}${count === 1 ? '' : 's'}`;
+
+const sizeOf = ({ endpoints, tenants }: Pick<HostResult, 'endpoints' | 'tenants'>) =>
+  `${plural(endpoints, 'endpoint')} of ${plural(tenants, 'tenant')}`;
+
+const describeHold = ({ host, until, reason, operator, heldAt, endpoints, tenants }: HostHold) => ({
+  host,
+  until: until?.toISOString() ?? null,
+  held_at: heldAt.toISOString(),
+  operator,
+  reason,
+  endpoints,
+  tenants,
+});
+
+const lineOfHold = (hold: HostHold) => {
+  const { host, until, held_at, operator, reason } = describeHold(hold);
+  return `${host}  since ${held_at}  until ${until ?? 'it is released'}  ${sizeOf(hold)}  ${operator}: ${reason}`;
+};
+
+const describeFailing = (found: FailingHost) => ({
+  host: found.host,
+  class: found.class,
+  last_error: found.lastError,
+  endpoints: found.endpoints,
+  closed: found.closed,
+  tenants: found.tenants,
+  failing_since: found.failingSince.toISOString(),
+});
+
+const lineOfFailing = (found: FailingHost) =>
+  `${found.host}  ${found.lastError}  ${sizeOf(found)}  since ${found.failingSince.toISOString()}`;

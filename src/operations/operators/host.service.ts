@@ -1,0 +1,134 @@
+// What operators do with hosts, across all tenants that send there. Each act is on record in the transaction that does it.
+import type { Database } from '../../platform/database/database.ts';
+import type { Transaction } from '../../platform/database/transaction.ts';
+import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
+import type {
+  FailingHost,
+  HostHold,
+  HostHoldService,
+  LaneChange,
+} from '../../webhooks/endpoints/host-hold.service.ts';
+import { type HoldLength, readHost } from '../../webhooks/endpoints/host-hold.ts';
+import type { Concerned, OperatorActService } from './operator-act.service.ts';
+import type { OperatorIntent } from './operator-act.ts';
+
+/** What an act did: to how many endpoints of how many tenants. Not `changed`: there was nothing to do, and that is no act. */
+export type HostResult = {
+  readonly host: string;
+  readonly changed: boolean;
+  readonly endpoints: number;
+  readonly tenants: number;
+};
+
+/** Deliveries that one transaction makes due. */
+const CHUNK = 500;
+
+/** The id before all others. */
+const NIL = '00000000-0000-0000-0000-000000000000';
+
+/** Hosts, for operators. */
+export function createHostService({
+  database,
+  hosts,
+  acts,
+}: {
+  database: Pick<Database, 'transaction' | 'query'>;
+  hosts: HostHoldService;
+  acts: Pick<OperatorActService, 'record'>;
+}) {
+  const record = async (
+    transaction: Transaction,
+    intent: OperatorIntent,
+    { action, host, data }: { action: string; host: string; data?: Record<string, unknown> },
+    changes: readonly LaneChange[],
+  ): Promise<HostResult> => {
+    const concerned = byTenant(changes);
+    const target = { type: 'host', id: host } as const;
+    await acts.record(transaction, intent, { action, target, data }, concerned);
+    return { host, changed: true, endpoints: changes.length, tenants: concerned.length };
+  };
+
+  return {
+    /**
+     * From the commit no attempt to this host begins, whoever subscribes, and however their subscriptions change; what is to go there
+     * waits. An earlier hold of the same host is replaced.
+     * @throws ServiceError `invalid_request` for what is no host
+     */
+    hold: (intent: OperatorIntent, text: string, length: HoldLength): Promise<HostResult> => {
+      const host = parseHost(text);
+      return database.transaction({}, async (transaction) => {
+        const changes = await hosts.hold(transaction, host, { ...intent, length });
+        const data =
+          length === 'released'
+            ? {}
+            : 'until' in length
+              ? { until: length.until.toISOString() }
+              : { seconds: length.seconds };
+        return record(transaction, intent, { action: 'webhook.host.held', host, data }, changes);
+      });
+    },
+
+    /** Ends a hold: what has waited goes out, paced, the oldest first. @throws ServiceError `invalid_request` for what is no host */
+    release: (intent: OperatorIntent, text: string): Promise<HostResult> => {
+      const host = parseHost(text);
+      return database.transaction({}, async (transaction) => {
+        const changes = await hosts.release(transaction, host);
+        if (changes === undefined) return nothing(host);
+        return record(transaction, intent, { action: 'webhook.host.released', host }, changes);
+      });
+    },
+
+    /**
+     * Lets what waits for this host out now, paced, whatever it waits for but an operator's hold.
+     * @returns with how many deliveries waited for a time, and are due now
+     * @throws ServiceError `invalid_request` for what is no host, `conflict` while the host is held
+     */
+    retry: async (intent: OperatorIntent, text: string): Promise<HostResult & { deliveries: number }> => {
+      const host = parseHost(text);
+      const { result, lanes } = await database.transaction({}, async (transaction) => {
+        const changes = await hosts.retry(transaction, host);
+        if (changes === undefined)
+          throw new ServiceError('conflict', { detail: `The host ${host} is held. Release it first.` });
+        const lanes = changes.map(({ subscriptionId }) => subscriptionId);
+        if (lanes.length === 0) return { result: nothing(host), lanes };
+        const act = { action: 'webhook.host.retried', host };
+        return { result: await record(transaction, intent, act, changes), lanes };
+      });
+      let deliveries = 0;
+      for (let after = NIL; lanes.length > 0; ) {
+        const ids = await database.transaction({}, (transaction) =>
+          hosts.hasten(transaction, lanes, { after, limit: CHUNK }),
+        );
+        deliveries += ids.length;
+        const last = ids.at(-1);
+        if (last === undefined || ids.length < CHUNK) break;
+        after = last;
+      }
+      return { ...result, deliveries };
+    },
+
+    /** The holds in force, the oldest first. */
+    list: (): Promise<HostHold[]> => hosts.list(database),
+
+    /** Where endpoints fail, by host and class of errors, those with most first. */
+    listFailing: (filter: { errorClass: string | undefined; limit: number }): Promise<FailingHost[]> =>
+      hosts.listFailing(database, filter),
+  };
+}
+
+export type HostService = ReturnType<typeof createHostService>;
+
+const nothing = (host: string): HostResult => ({ host, changed: false, endpoints: 0, tenants: 0 });
+
+function parseHost(text: string): string {
+  const host = readHost(text);
+  if (host === undefined)
+    throw invalidField('host', 'must be a host name, an address, or one of them with a port');
+  return host;
+}
+
+function byTenant(changes: readonly LaneChange[]): Concerned[] {
+  const endpoints = new Map<string, number>();
+  for (const { tenantId } of changes) endpoints.set(tenantId, (endpoints.get(tenantId) ?? 0) + 1);
+  return [...endpoints].map(([tenantId, count]) => ({ tenantId, data: { endpoints: count } }));
+}

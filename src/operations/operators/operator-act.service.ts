@@ -1,0 +1,70 @@
+// The record of what operators do across tenants. An act is recorded in its own transaction's commit, or it has not happened.
+import type { AuditService } from '../../audit/audit.service.ts';
+import type { Database } from '../../platform/database/database.ts';
+import { newId } from '../../platform/database/ids.ts';
+import type { Queryable } from '../../platform/database/transaction.ts';
+import type { OperatorActStore } from './operator-act.store.ts';
+import type { OperatorAct, OperatorDeed, OperatorIntent, RecordState } from './operator-act.ts';
+
+/** A tenant that an act concerns, and what its audit log says of it beyond the act. */
+export type Concerned = {
+  readonly tenantId: string;
+  readonly data?: Readonly<Record<string, unknown>> | undefined;
+};
+
+/** Acts of operators. */
+export function createOperatorActService({
+  database,
+  store,
+  audit,
+}: {
+  database: Pick<Database, 'query' | 'transaction'>;
+  store: OperatorActStore;
+  audit: Pick<AuditService, 'prepare' | 'appendPrepared'>;
+}) {
+  async function record(
+    unit: Queryable,
+    intent: OperatorIntent,
+    deed: OperatorDeed,
+    concerned: readonly Concerned[],
+  ): Promise<number> {
+    const act = await store.insert(unit, { ...intent, ...deed }, concerned.length);
+    const requestId = newId();
+    const { operator, reason } = intent;
+    const { action, target } = deed;
+    const records = concerned.flatMap(({ tenantId, data }) =>
+      audit.prepare(
+        {
+          requestId,
+          tenant: { id: tenantId },
+          address: 'local',
+          actor: { kind: 'operator', id: operator },
+        },
+        [{ action, outcome: 'success', target, data: { reason, act, ...deed.data, ...data } }],
+      ),
+    );
+    await audit.appendPrepared(unit, records);
+    return act;
+  }
+
+  return {
+    /**
+     * Records an act with the caller's transaction: here, and in the audit log of each tenant concerned, in the operator's name. To be
+     * called last in a transaction: until it ends, other acts wait.
+     * @returns the act's number, which each audit entry names as `act`
+     */
+    record,
+
+    /** Records an act that concerns no tenant and has been done. @returns its number */
+    recordAlone: (intent: OperatorIntent, deed: OperatorDeed): Promise<number> =>
+      database.transaction({}, (transaction) => record(transaction, intent, deed, [])),
+
+    /** @returns the newest acts, the newest first, and whether all are there and as they were: somebody with the right to may have changed them */
+    list: async (limit: number): Promise<{ acts: OperatorAct[] } & RecordState> => ({
+      acts: await store.list(database, limit),
+      ...(await store.examine(database)),
+    }),
+  };
+}
+
+export type OperatorActService = ReturnType<typeof createOperatorActService>;

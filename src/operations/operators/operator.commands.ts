@@ -1,0 +1,143 @@
+// `countersign operator …`: options in, service call, text out. With --json nothing but the answer goes to stdout.
+import { userInfo } from 'node:os';
+import type { Command } from 'commander';
+import type { TenantRecord } from '../../identity/tenants/tenant.service.ts';
+import { parseInput } from '../../platform/command-input.ts';
+import { ServiceError } from '../../platform/errors/service-error.ts';
+import type { HostService } from './host.service.ts';
+import { intentSchema, logSchema } from './operator.schemas.ts';
+import type { OperatorActService } from './operator-act.service.ts';
+import type { OperatorAct, OperatorIntent } from './operator-act.ts';
+import type { SuspensionService } from './suspension.service.ts';
+
+/** What the commands act with; `close` lets the process end. */
+export type OperatorServices = {
+  readonly acts: Pick<OperatorActService, 'list'>;
+  readonly suspensions: SuspensionService;
+  readonly hosts: HostService;
+  readonly close: () => Promise<void>;
+};
+
+/** How a command of an operator runs. */
+export type OperatorRuntime = {
+  readonly open: () => Promise<OperatorServices>;
+  /** Writes one line to stdout. */
+  readonly print: (line: string) => void;
+};
+
+export type IntentOptions = { readonly reason: string; readonly as?: string; readonly json?: true };
+
+/** Adds the options of everything that changes something: it is on record with a name and a reason. */
+export function withIntent(command: Command): Command {
+  return command
+    .requiredOption('--reason <text>', 'why; the tenants concerned read it in their audit logs')
+    .option('--as <name>', 'in whose name; the user of this machine unless given')
+    .option('--json', 'print the object only');
+}
+
+/** Adds what a command may be given that says its own reason. */
+export function withName(command: Command): Command {
+  return command
+    .option('--as <name>', 'in whose name it is on record; the user of this machine unless given')
+    .option('--reason <text>', 'why; the command itself unless given');
+}
+
+/** @throws ServiceError `invalid_request` */
+export function readIntent({ reason, as }: Pick<IntentOptions, 'reason' | 'as'>): OperatorIntent {
+  const names = { operator: '--as', reason: '--reason' };
+  return parseInput(intentSchema, { operator: as ?? currentUser(), reason }, names);
+}
+
+/** Runs one command against the services. */
+export async function withServices<Result>(
+  { open }: OperatorRuntime,
+  work: (services: OperatorServices) => Promise<Result>,
+): Promise<Result> {
+  const services = await open();
+  try {
+    return await work(services);
+  } finally {
+    await services.close();
+  }
+}
+
+/** Adds `operator tenant …` and `operator log`. @returns the command `operator`, for what else there is */
+export function registerOperatorCommands(program: Command, runtime: OperatorRuntime): Command {
+  const { print } = runtime;
+  const operator = program
+    .command('operator')
+    .description('act across tenants, for whoever runs the service; every act is on record');
+  const tenant = operator.command('tenant').description('suspend and resume tenants');
+
+  const registerChange = (verb: 'suspend' | 'resume', description: string) =>
+    withIntent(tenant.command(verb).description(description).argument('<slug>')).action(
+      async (slug: string, options: IntentOptions) => {
+        const intent = readIntent(options);
+        const result = await withServices(runtime, ({ suspensions }) => suspensions[verb](intent, slug));
+        if (options.json) print(JSON.stringify(describe(result)));
+        else print(SENTENCES[verb](result.tenant, result.changed));
+      },
+    );
+  registerChange(
+    'suspend',
+    'refuse a tenant everything: nobody authenticates, its tokens end, its deliveries wait',
+  );
+  registerChange('resume', 'serve a tenant again; tokens of before stay ended, its deliveries go out');
+
+  operator
+    .command('log')
+    .description('list what operators did, the newest first')
+    .option('--limit <number>', 'how many', '50')
+    .option('--json', 'print the object only')
+    .action(async (options: { limit: string; json?: true }) => {
+      const { limit } = parseInput(logSchema, { limit: options.limit }, { limit: '--limit' });
+      const { acts, ...record } = await withServices(runtime, (services) => services.acts.list(limit));
+      if (options.json) return print(JSON.stringify({ acts: acts.map(describeAct), ...record }));
+      for (const act of acts) print(lineOf(act));
+      if (record.missing > 0) print(`Missing: ${record.missing} acts have been removed from the record.`);
+      if (record.altered > 0) print(`Altered: ${record.altered} acts are not as they were recorded.`);
+    });
+  return operator;
+}
+
+const SENTENCES = {
+  suspend: ({ slug, suspendedAt }: TenantRecord, changed: boolean) =>
+    changed
+      ? `Tenant ${slug} is suspended: it is refused everywhere within a second, and its deliveries wait.`
+      : `Tenant ${slug} has been suspended since ${suspendedAt?.toISOString()}; nothing changed.`,
+  resume: ({ slug }: TenantRecord, changed: boolean) =>
+    changed
+      ? `Tenant ${slug} is served again within a second; tokens of before stay ended.`
+      : `Tenant ${slug} was not suspended; nothing changed.`,
+};
+
+const describe = ({ tenant, changed }: { tenant: TenantRecord; changed: boolean }) => ({
+  tenant_id: tenant.id,
+  slug: tenant.slug,
+  suspended_at: tenant.suspendedAt?.toISOString() ?? null,
+  changed,
+});
+
+const describeAct = ({ n, at, operator, action, target, reason, data, tenants }: OperatorAct) => ({
+  n,
+  at: at.toISOString(),
+  operator,
+  action,
+  target,
+  reason,
+  data,
+  tenants,
+});
+
+const lineOf = ({ n, at, operator, action, target, reason, data }: OperatorAct): string => {
+  const name = typeof data?.slug === 'string' ? data.slug : target.id;
+  return `${String(n).padStart(5)}  ${at.toISOString()}  ${operator}  ${action}  ${name}  ${reason}`;
+};
+
+function currentUser(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    throw new ServiceError('invalid_request', { detail: '--as: is needed, since this user has no name' });
+  }
+}

@@ -1,0 +1,99 @@
+// Removes what is older than it is kept, in small pieces with pauses between them. It must never stand in the way of traffic, nor remove
+// a delivery that has not ended.
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Database } from '../../platform/database/database.ts';
+import { dropPartition, ensurePartitions, listOldPartitions } from '../../platform/database/partitions.ts';
+import type { Queryable } from '../../platform/database/transaction.ts';
+import type { AccountService } from '../../webhooks/accounts/account.service.ts';
+import type { DeliveryExpiryService } from '../../webhooks/deliveries/delivery-expiry.service.ts';
+import { KEPT_DAYS, type StepResult } from './retention.ts';
+
+/** Deletes rows that are too old, at most `limit`. @returns how many */
+export type Purge = (queryable: Queryable, limit: number) => Promise<number>;
+
+/** How a step tells that it lives, and is told to stop. */
+export type Pulse = { readonly beat: () => void; readonly signal: AbortSignal };
+
+/** Rows that one statement deletes, and milliseconds that one call of a step may take. */
+const SETTINGS = { chunk: 1_000, budget: 60_000 } as const;
+
+/** @param options.purges by the name that an operator sees; each deletes in chunks */
+export function createRetentionService({
+  database,
+  expiry,
+  accounts,
+  purges,
+  settings = SETTINGS,
+}: {
+  database: Pick<Database, 'query'>;
+  expiry: Pick<DeliveryExpiryService, 'expire'>;
+  accounts: Pick<AccountService, 'countDue' | 'countDay'>;
+  purges: Readonly<Record<string, Purge>>;
+  settings?: typeof SETTINGS | { readonly chunk: number; readonly budget: number } | undefined;
+}) {
+  const { chunk, budget } = settings;
+
+  /** Chunk after chunk, resting as long as each took: retention takes at most half of one connection's time. */
+  const inChunks = async (remove: (limit: number) => Promise<number>, pulse: Pulse): Promise<StepResult> => {
+    const began = performance.now();
+    for (let count = 0; ; ) {
+      pulse.signal.throwIfAborted();
+      const start = performance.now();
+      const removed = await remove(chunk);
+      count += removed;
+      pulse.beat();
+      if (removed < chunk) return { count, more: false };
+      if (performance.now() - began > budget) return { count, more: true };
+      await sleep(performance.now() - start, undefined, { signal: pulse.signal });
+    }
+  };
+
+  return {
+    /** Makes the next days' partitions. */
+    makePartitions: async (): Promise<StepResult> => ({
+      count: await ensurePartitions(database),
+      more: false,
+    }),
+
+    /** Ends deliveries that are too old to wait any longer. */
+    expireDeliveries: (pulse: Pulse): Promise<StepResult> =>
+      inChunks((limit) => expiry.expire(KEPT_DAYS, limit), pulse),
+
+    /** Counts the accounts of the days that are due. */
+    countAccounts: async (pulse: Pulse): Promise<StepResult> => ({
+      count: await accounts.countDue(KEPT_DAYS, pulse),
+      more: false,
+    }),
+
+    /**
+     * Drops the partitions of days that are too old, each day after a last count of its deliveries. One that holds an unfinished
+     * delivery stays, and so does one whose lock is not to be had: the next run sees to them.
+     */
+    dropPartitions: async (pulse: Pulse): Promise<StepResult> => {
+      const kept = new Set<string>();
+      let count = 0;
+      for (const { parent, day, attached } of await listOldPartitions(database, KEPT_DAYS)) {
+        pulse.signal.throwIfAborted();
+        pulse.beat();
+        if (kept.has(day)) continue;
+        if (parent === 'deliveries' && attached) await accounts.countDay(day, pulse);
+        const outcome = await dropPartition(database, { parent, day });
+        if (outcome === 'dropped') count += 1;
+        else if (outcome !== 'gone') kept.add(day);
+      }
+      return { count, more: false };
+    },
+
+    /** Names of the other things to be purged. */
+    purgeNames: (): string[] => Object.keys(purges),
+
+    /** Purges one of them. */
+    purge: (name: string, pulse: Pulse): Promise<StepResult> => {
+      const remove = purges[name];
+      if (remove === undefined) return Promise.resolve({ count: 0, more: false });
+      return inChunks((limit) => remove(database, limit), pulse);
+    },
+  };
+}
+
+export type RetentionService = ReturnType<typeof createRetentionService>;

@@ -1,0 +1,88 @@
+// The `act` claim: who acts, and through whom the authority came (RFC 8693 §4.1). It must never drop a link.
+import { ServiceError } from './errors/service-error.ts';
+
+/** Actors in one token, the present one included. */
+export const MOST_ACTORS = 5;
+
+/** Bytes of the largest `act` as JSON: a token with it stays below 8 KiB. */
+export const LARGEST_ACT = 4_096;
+
+/** An actor; `iss` is there when it is not this token's issuer. `act` is the actor before it. */
+export type Act = {
+  readonly sub: string;
+  readonly iss?: string | undefined;
+  readonly agent?: { readonly name: string; readonly capabilities: readonly string[] } | undefined;
+  readonly act?: Act | undefined;
+};
+
+/** An actor without those before it. */
+export type Actor = Omit<Act, 'act'>;
+
+/**
+ * Reads the `act` claim of a verified subject token.
+ * @param claim undefined when the token has none
+ * @param foreign who issued the token, when it is not this issuer: links that name no `iss` are his. `own` is this issuer, whose agents
+ *   have no `iss`
+ * @throws ServiceError `invalid_request` unless it is an object with a `sub`, all the way down, at most `MOST_ACTORS` deep
+ */
+export function readAct(
+  claim: unknown,
+  foreign?: { readonly issuer: string; readonly own: string } | undefined,
+  depth = 1,
+): Act | undefined {
+  if (claim === undefined) return undefined;
+  if (depth > MOST_ACTORS) throw tooDeep();
+  if (!isObject(claim) || typeof claim.sub !== 'string' || claim.sub === '')
+    throw invalid('The act claim of the subject token is malformed.');
+  const named = typeof claim.iss === 'string' ? claim.iss : foreign?.issuer;
+  const iss = named === foreign?.own ? undefined : named;
+  const agent = foreign === undefined ? readAgent(claim.agent) : undefined;
+  const act = readAct(claim.act, foreign, depth + 1);
+  return {
+    sub: claim.sub,
+    ...(iss === undefined ? {} : { iss }),
+    ...(agent === undefined ? {} : { agent }),
+    ...(act === undefined ? {} : { act }),
+  };
+}
+
+/**
+ * Puts the present actor before those that the subject token names already.
+ * @throws ServiceError `invalid_request` when the chain becomes deeper than `MOST_ACTORS` or larger than `LARGEST_ACT`
+ */
+export function buildAct(actor: Actor, older: Act | undefined): Act {
+  const act: Act = older === undefined ? { ...actor } : { ...actor, act: older };
+  if (actorsOf(act).length > MOST_ACTORS) throw tooDeep();
+  if (new TextEncoder().encode(JSON.stringify(act)).length > LARGEST_ACT)
+    throw invalid('The chain of delegation is too large for a token.');
+  return act;
+}
+
+/** The actors, the present one first. */
+export function actorsOf(act: Act | undefined): Actor[] {
+  const actors: Actor[] = [];
+  for (let link = act; link !== undefined; link = link.act) {
+    const { act: _older, ...actor } = link;
+    actors.push(actor);
+  }
+  return actors;
+}
+
+function readAgent(value: unknown): Act['agent'] {
+  if (!isObject(value) || typeof value.name !== 'string' || !Array.isArray(value.capabilities))
+    return undefined;
+  const capabilities = value.capabilities.filter((item): item is string => typeof item === 'string');
+  return { name: value.name, capabilities };
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function tooDeep(): ServiceError {
+  return invalid(`The chain of delegation has more than ${MOST_ACTORS} actors.`);
+}
+
+function invalid(detail: string): ServiceError {
+  return new ServiceError('invalid_request', { detail });
+}

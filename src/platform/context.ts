@@ -1,0 +1,50 @@
+// What a service is told about the request it serves. Types only: no HTTP object may ever be among them.
+
+import type { Act } from './act.ts';
+import type { Transaction } from './database/transaction.ts';
+
+export type SigningAlgorithm = 'ES256' | 'EdDSA';
+
+/** A tenant with its canonical addresses; `audience` is resolved (its own, else `baseUrl`). */
+export type Tenant = {
+  readonly id: string;
+  readonly slug: string;
+  readonly name: string;
+  readonly audience: string;
+  readonly signingAlgorithm: SigningAlgorithm;
+  /** `{base_url}` of the specification, without a slash at its end. */
+  readonly baseUrl: string;
+  /** `{issuer_url}` of the specification, without a slash at its end. */
+  readonly issuerUrl: string;
+  /** Suspended by whoever runs the service. */
+  readonly suspended?: true;
+  /** End of its latest suspension: no credential of before it is good again. */
+  readonly resumedAt?: Date;
+};
+
+/** Whoever presented a valid access token; `subject` is the token's `sub`, which is the agent unless the token is delegated. */
+export type Principal = {
+  readonly kind: 'application' | 'agent';
+  readonly subject: string;
+  readonly clientId: string;
+  readonly agentId?: string | undefined;
+  readonly tokenId: string;
+  readonly scopes: readonly string[];
+  /** Thumbprint of the key that the token is bound to (RFC 9449 §6.1). */
+  readonly jkt?: string | undefined;
+  /** Of a token in which the agent acts for somebody else: for whom, and through whom (RFC 8693 §4.1). */
+  readonly delegated?:
+    | { readonly subject: { readonly iss: string; readonly sub: string }; readonly act: Act }
+    | undefined;
+};
+
+export type RequestContext = {
+  readonly requestId: string;
+  readonly tenant: Tenant;
+  /** The client's IP address, behind trusted proxies the one that they report. */
+  readonly address: string;
+  readonly userAgent?: string | undefined;
+  readonly principal?: Principal | undefined;
+  /** The transaction that an idempotent request runs in; `database.transaction` joins it. */
+  readonly transaction?: Transaction | undefined;
+};

@@ -1,0 +1,73 @@
+// Hears the notifications of committed work, on a connection of its own. It is an accelerator only: whoever listens must also poll.
+import pg from 'pg';
+import { OUTBOX_CHANNEL } from './notifier.client.ts';
+
+/** Milliseconds before a broken connection is opened again. */
+const PAUSE_MS = 1_000;
+
+/**
+ * @param options.url connection string of the database
+ * @param options.channel another one than the relays'
+ * @param options.onWork called for each notification, and once after each connect, for what was missed
+ * @param options.onError told when the connection broke
+ * @returns `close`
+ */
+export function createOutboxListener({
+  url,
+  channel = OUTBOX_CHANNEL,
+  onWork,
+  onError,
+}: {
+  url: string;
+  channel?: string | undefined;
+  onWork: () => void;
+  onError?: ((error: Error) => void) | undefined;
+}) {
+  let client: pg.Client | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  let closed = false;
+
+  const again = (error: Error) => {
+    if (closed || timer !== undefined) return;
+    onError?.(error);
+    const broken = client;
+    client = undefined;
+    broken?.end().catch(() => undefined);
+    timer = setTimeout(() => {
+      timer = undefined;
+      void open();
+    }, PAUSE_MS);
+  };
+
+  const open = async (): Promise<void> => {
+    const opened = new pg.Client({
+      connectionString: url,
+      application_name: `countersign listener ${channel}`,
+      connectionTimeoutMillis: 2_000,
+      statement_timeout: 5_000,
+      query_timeout: 6_000,
+      keepAlive: true,
+    });
+    client = opened;
+    opened.on('error', again);
+    opened.on('end', () => again(new Error('the connection ended')));
+    opened.on('notification', onWork);
+    try {
+      await opened.connect();
+      await opened.query(`LISTEN ${channel}`);
+      onWork();
+    } catch (error) {
+      again(error instanceof Error ? error : new Error(String(error)));
+    }
+  };
+
+  const opening = open();
+  return {
+    close: async (): Promise<void> => {
+      closed = true;
+      clearTimeout(timer);
+      await opening;
+      await client?.end().catch(() => undefined);
+    },
+  };
+}

@@ -1,0 +1,125 @@
+// The undici dispatcher of everything that this service sends to addresses that tenants choose.
+// Must never follow a redirect, and never open a connection but through the guarded connector.
+
+import { readFileSync } from 'node:fs';
+import type { Socket } from 'node:net';
+import { rootCertificates } from 'node:tls';
+import { Agent, Client, type Dispatcher, Pool } from 'undici';
+import { type AddressLookup, createAddressLookup } from './address.client.ts';
+import { parseNetworks } from './address-rules.ts';
+import {
+  type ConnectionTrace,
+  createGuardedConnect,
+  type GuardedConnect,
+} from './guarded-connection.client.ts';
+
+/** The longest head of an answer in bytes. */
+const MAX_RESPONSE_HEADER_BYTES = 16 * 1024;
+
+const KEEP_ALIVE_MS = 10_000;
+const KEEP_ALIVE_MAX_MS = 60_000;
+// A connection is given up after so many requests, so that a changed DNS record is seen by the busiest endpoint too.
+const REQUESTS_PER_CONNECTION = 1000;
+
+/** Options of a request that wants to know how its connection came about; the dispatcher writes to `trace`. */
+export type TracedDispatchOptions = Dispatcher.DispatchOptions & { trace?: ConnectionTrace };
+
+export type GuardedAgent = ReturnType<typeof createGuardedAgent>;
+
+/** A trace to send along with a request. On a kept-alive connection its phases stay null. */
+export function newConnectionTrace(): ConnectionTrace {
+  return {
+    phase: 'response',
+    dnsMs: null,
+    connectMs: null,
+    tlsMs: null,
+    remoteAddress: null,
+    dialing: null,
+    socket: null,
+    abandoned: false,
+  };
+}
+
+/**
+ * Makes the guarded dispatcher. Its connections are kept alive per origin; failures to connect reach the request as
+ * `EgressError`.
+ *
+ * @param allowedNetworks CIDR blocks that are admitted beside public addresses, and plain `http` into them
+ * @param caFile a PEM file of certificate authorities beside Node's own
+ * @param insecureReceivers take any certificate inside the admitted networks; only for local development
+ * @param internalNames whether names that only this system knows are found too; false where strangers choose the names
+ * @param lookup resolves host names; the default asks DNS
+ * @param connectTimeoutMs the time for a TCP and TLS connection
+ * @throws {Error} when a block is malformed or the file cannot be read
+ */
+export function createGuardedAgent({
+  allowedNetworks = [],
+  caFile,
+  insecureReceivers = false,
+  internalNames = true,
+  lookup = createAddressLookup({ internalNames }),
+  connectTimeoutMs = 15_000,
+}: {
+  allowedNetworks?: readonly string[] | undefined;
+  caFile?: string | undefined;
+  insecureReceivers?: boolean | undefined;
+  internalNames?: boolean | undefined;
+  lookup?: AddressLookup | undefined;
+  connectTimeoutMs?: number | undefined;
+} = {}) {
+  const admittedNetworks = parseNetworks(allowedNetworks);
+  const connect = createGuardedConnect({
+    admittedNetworks,
+    certificateAuthorities:
+      caFile === undefined ? undefined : [...rootCertificates, readFileSync(caFile, 'utf8')],
+    insecureReceivers,
+    lookup,
+    connectTimeoutMs,
+  });
+  const dispatcher = new Agent({
+    factory: (origin) => new Pool(origin, { factory: (client) => new TracingClient(client, connect) }),
+  });
+
+  return {
+    dispatcher,
+    admittedNetworks,
+    /** Ends all connections; requests under way fail. */
+    close: () => dispatcher.destroy(),
+  };
+}
+
+// A client has one connection and one request at a time, which is how a connection finds the trace of its request.
+class TracingClient extends Client {
+  #trace = newConnectionTrace();
+  #remoteAddress: string | null = null;
+  #socket: Socket | null = null;
+
+  constructor(origin: string | URL, connect: GuardedConnect) {
+    super(origin, {
+      pipelining: 1,
+      maxHeaderSize: MAX_RESPONSE_HEADER_BYTES,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      keepAliveMaxTimeout: KEEP_ALIVE_MAX_MS,
+      maxRequestsPerClient: REQUESTS_PER_CONNECTION,
+      connect: (target, callback) => {
+        const trace = this.#trace;
+        connect(target, trace).then(
+          (socket) => {
+            this.#remoteAddress = trace.remoteAddress;
+            this.#socket = socket;
+            trace.socket = socket;
+            callback(null, socket);
+          },
+          (error: Error) => callback(error, null),
+        );
+      },
+    });
+  }
+
+  override dispatch(options: TracedDispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
+    this.#trace = options.trace ?? newConnectionTrace();
+    this.#trace.remoteAddress = this.#remoteAddress;
+    this.#trace.socket = this.#socket;
+    return super.dispatch(options, handler);
+  }
+}

@@ -1,0 +1,172 @@
+// Opens the sockets of outgoing requests, to judged addresses only.
+// Must never connect to an address that was not judged: not by a second resolution, and not because the host is a literal.
+
+import { Socket } from 'node:net';
+import { createSecureContext } from 'node:tls';
+import { buildConnector } from 'undici';
+import type { AddressLookup } from './address.client.ts';
+import { type AddressVerdict, canonicalAddress, judgeAddress, type Network } from './address-rules.ts';
+
+/** Where a connection stands, and how long its phases took in milliseconds (null: not gone through). */
+export type ConnectionTrace = {
+  phase: 'dns' | 'address' | 'connect' | 'tls' | 'response';
+  dnsMs: number | null;
+  connectMs: number | null;
+  tlsMs: number | null;
+  remoteAddress: string | null;
+  /** The socket that is being opened. */
+  dialing: Socket | null;
+  /** The socket that the request goes over. */
+  socket: Socket | null;
+  /** Nobody waits for the connection any more. */
+  abandoned: boolean;
+};
+
+/** No connection was made. `code` is the system's or OpenSSL's error code, or the name of the rule that refused. */
+export class EgressError extends Error {
+  readonly phase: ConnectionTrace['phase'];
+  readonly code: string;
+
+  constructor(phase: ConnectionTrace['phase'], code: string, cause?: unknown) {
+    super(`${phase}: ${code}`, { cause });
+    this.name = 'EgressError';
+    this.phase = phase;
+    this.code = code;
+  }
+}
+
+/** Ends the opening of a connection that nobody waits for any more; one that is open stays so. */
+export function abandonConnection(trace: ConnectionTrace): void {
+  trace.abandoned = true;
+  trace.dialing?.destroy(new EgressError(trace.phase, 'ABANDONED'));
+}
+
+/** How connections are guarded. */
+export type ConnectorOptions = {
+  /** The networks that the operator admits beside public addresses, and plain `http` into them. */
+  admittedNetworks: readonly Network[];
+  /** All certificate authorities in PEM; undefined: Node's own. */
+  certificateAuthorities?: string[] | undefined;
+  /** Take a certificate that nobody vouches for, in admitted networks only. For local development. */
+  insecureReceivers?: boolean | undefined;
+  lookup: AddressLookup;
+};
+
+/** Opens a guarded connection; the trace is written to while it goes on. */
+export type GuardedConnect = (target: buildConnector.Options, trace: ConnectionTrace) => Promise<Socket>;
+
+// Tried one after the other; all but the last get a short time, so that one dead address does not use up the attempt.
+const MAX_ADDRESSES = 4;
+const ADDRESS_TIMEOUT_MS = 3000;
+
+/**
+ * Wraps undici's connector: resolves all addresses of the host, judges every one (a single refused one refuses the host),
+ * connects to a judged one with the host's own name in SNI, and compares the peer's address before anything is sent.
+ *
+ * @param connectTimeoutMs the time for TCP and TLS to one address
+ * @returns a function that rejects with {@link EgressError}
+ */
+export function createGuardedConnect({
+  admittedNetworks,
+  certificateAuthorities,
+  insecureReceivers = false,
+  lookup,
+  connectTimeoutMs,
+}: ConnectorOptions & { connectTimeoutMs: number }): GuardedConnect {
+  // One context for all connections: building one with its own authorities costs milliseconds.
+  const secureContext = createSecureContext(
+    certificateAuthorities === undefined ? {} : { ca: certificateAuthorities },
+  );
+  const vouched = buildConnector({ secureContext, timeout: connectTimeoutMs });
+  const unvouched = buildConnector({ secureContext, timeout: connectTimeoutMs, rejectUnauthorized: false });
+  const connectorFor = (verdict: AddressVerdict) =>
+    insecureReceivers && verdict.reason === 'admitted' ? unvouched : vouched;
+
+  return async (target, trace) => {
+    const verdicts = await judgeHost(target, trace);
+    const tried = verdicts.slice(0, MAX_ADDRESSES);
+    let failure = new EgressError('dns', 'ENODATA');
+    for (const [index, verdict] of tried.entries()) {
+      const patience = index < tried.length - 1 ? ADDRESS_TIMEOUT_MS : undefined;
+      try {
+        return await dial(connectorFor(verdict), target, verdict.address, trace, patience);
+      } catch (error) {
+        if (!(error instanceof EgressError) || error.phase !== 'connect' || trace.abandoned) throw error;
+        failure = error;
+      }
+    }
+    throw failure;
+  };
+
+  async function judgeHost(
+    target: buildConnector.Options,
+    trace: ConnectionTrace,
+  ): Promise<AddressVerdict[]> {
+    trace.phase = 'dns';
+    trace.remoteAddress = null;
+    const began = performance.now();
+    const addresses = await lookup(target.hostname).catch((error: unknown) => {
+      throw new EgressError('dns', errorCode(error), error);
+    });
+    trace.dnsMs = performance.now() - began;
+    if (trace.abandoned) throw new EgressError('dns', 'ABANDONED');
+    if (addresses.length === 0) throw new EgressError('dns', 'ENODATA');
+    trace.phase = 'address';
+    const verdicts = addresses.map((address) => judgeAddress(address, admittedNetworks));
+    for (const verdict of verdicts) {
+      if (!verdict.allowed) throw new EgressError('address', verdict.reason);
+      if (target.protocol === 'http:' && verdict.reason !== 'admitted') {
+        throw new EgressError('address', 'plain_http');
+      }
+    }
+    return verdicts;
+  }
+}
+
+function dial(
+  connector: buildConnector.connector,
+  target: buildConnector.Options,
+  address: string,
+  trace: ConnectionTrace,
+  patienceMs: number | undefined,
+): Promise<Socket> {
+  trace.phase = 'connect';
+  const began = performance.now();
+  let phaseBegan = began;
+  return new Promise((resolve, reject) => {
+    // The connector returns its socket, which its type does not say. Host and SNI stay the target's; the address is ours.
+    const socket: unknown = connector({ ...target, hostname: address }, (error, connected) => {
+      trace.dialing = null;
+      if (error !== null) return reject(new EgressError(trace.phase, errorCode(error), error));
+      if (target.protocol === 'https:') trace.tlsMs = performance.now() - phaseBegan;
+      trace.phase = 'response';
+      trace.remoteAddress = address;
+      resolve(connected);
+    });
+    if (!(socket instanceof Socket)) return reject(new Error('the connector gave no socket'));
+    trace.dialing = socket;
+    const patience =
+      patienceMs === undefined
+        ? undefined
+        : setTimeout(() => socket.destroy(new EgressError('connect', 'ETIMEDOUT')), patienceMs);
+    socket.once('close', () => clearTimeout(patience));
+    // First of the listeners, so that nothing is sent to another address than the judged one.
+    socket.prependOnceListener('connect', () => {
+      clearTimeout(patience);
+      trace.connectMs = performance.now() - began;
+      phaseBegan = performance.now();
+      if (canonicalAddress(socket.remoteAddress ?? '') !== address) {
+        trace.phase = 'address';
+        socket.destroy(new EgressError('address', 'changed'));
+      } else if (target.protocol === 'https:') {
+        trace.phase = 'tls';
+      }
+    });
+  });
+}
+
+/** The code of an error of the system, OpenSSL or undici; its name when it has none. */
+export function errorCode(error: unknown): string {
+  if (error instanceof Error && 'code' in error && typeof error.code === 'string') return error.code;
+  return error instanceof Error ? error.name : 'unknown';
+}

@@ -1,0 +1,168 @@
+// One request and its answer through the guarded dispatcher, under one deadline and with bounded reading.
+// Must never wait, read or keep more than it was allowed to, whatever the other side does.
+
+import { setMaxListeners } from 'node:events';
+import type { Socket } from 'node:net';
+import type { Dispatcher } from 'undici';
+import type { TracedDispatchOptions } from './guarded-agent.client.ts';
+import {
+  abandonConnection,
+  type ConnectionTrace,
+  EgressError,
+  errorCode,
+} from './guarded-connection.client.ts';
+
+/** Why there is no answer when the time was over before one began. */
+export const TIMED_OUT = Symbol('timed out');
+
+/**
+ * An answer as far as it was read. `headers` by lower-case name, a list where one came several times; `excerpt` is the beginning
+ * of the body; `retryAfter` undefined unless there is exactly one.
+ */
+export type Answer = {
+  statusCode: number;
+  headers: Readonly<Record<string, string | string[] | undefined>>;
+  retryAfter: string | undefined;
+  excerpt: Buffer;
+};
+
+/**
+ * The end of an exchange: the answer, else `failure`: {@link TIMED_OUT}, an `EgressError` or what undici reports. `firstByteMs`:
+ * from the sending of the request to the first byte of the answer, null when none came.
+ */
+export type Exchange = { answer?: Answer | undefined; failure?: unknown; firstByteMs: number | null };
+
+/** The bounds of an exchange: the time for all of it, the bytes of the body to read and to keep. */
+export type ExchangeLimits = {
+  timeoutMs: number;
+  maxBodyBytes: number;
+  excerptBytes: number;
+  signal?: AbortSignal | undefined;
+};
+
+/** More informational answers (1xx) than this end an exchange: each is parsed, and they could come as fast as the network allows. */
+export const MAX_INFORMATIONAL = 32;
+
+/**
+ * More bytes than this end an exchange, whatever they are: an answer can also be made endless by its reason phrase or by what stands
+ * around the pieces of its body.
+ */
+export const MAX_WIRE_BYTES = 1024 * 1024;
+
+export type TracedRequest = TracedDispatchOptions & { trace: ConnectionTrace };
+
+// Errors of undici that say that this service used it wrongly or has closed it.
+const OWN_FAULTS = new Set([
+  'UND_ERR_INVALID_ARG',
+  'UND_ERR_NOT_SUPPORTED',
+  'UND_ERR_DESTROYED',
+  'UND_ERR_CLOSED',
+]);
+
+/**
+ * Sends a request and waits for the end of its answer, the limit of its body, or the deadline, whichever is first. An answer
+ * counts from its status line on: what becomes of its body only ends the reading. The connection is kept for
+ * another request only when the answer was read to its end.
+ *
+ * @throws the signal's reason when it is aborted, and undici's error when the fault is this service's own
+ */
+export function exchange(
+  dispatcher: Dispatcher,
+  request: TracedRequest,
+  { timeoutMs, maxBodyBytes, excerptBytes, signal }: ExchangeLimits,
+): Promise<Exchange> {
+  return new Promise((resolve, reject) => {
+    let controller: Dispatcher.DispatchController | undefined;
+    let answer: Answer | undefined;
+    let settled = false;
+    let sentAt = 0;
+    let firstByteMs: number | null = null;
+    let informational = 0;
+    let received = 0;
+    let kept = 0;
+    let room = Buffer.alloc(0);
+    let stopCounting = () => {};
+
+    const settle = (end: () => void) => {
+      if (settled) return;
+      settled = true;
+      clearTimeout(deadline);
+      signal?.removeEventListener('abort', onAbort);
+      stopCounting();
+      end();
+      abandonConnection(request.trace);
+      controller?.abort(new Error('the exchange is over'));
+    };
+    const finish = (failure?: unknown) =>
+      settle(() => {
+        if (answer !== undefined) answer.excerpt = room.subarray(0, kept);
+        resolve({ answer, failure, firstByteMs });
+      });
+    const onAbort = () => settle(() => reject(signal?.reason));
+    const deadline = setTimeout(finish, timeoutMs, TIMED_OUT);
+    if (signal !== undefined) listen(signal, onAbort);
+
+    dispatcher.dispatch(request, {
+      onRequestStart(started) {
+        controller = started;
+        sentAt = performance.now();
+        stopCounting = countBytes(request.trace.socket, () =>
+          finish(new EgressError('response', 'ANSWER_TOO_LONG')),
+        );
+        if (settled) started.abort(new Error('the exchange is over'));
+      },
+      onResponseStarted() {
+        firstByteMs = performance.now() - sentAt;
+      },
+      onResponseStart(_controller, statusCode, headers) {
+        if (statusCode < 200) {
+          informational += 1;
+          if (informational > MAX_INFORMATIONAL)
+            finish(new EgressError('response', 'TOO_MANY_INFORMATIONAL'));
+          return;
+        }
+        firstByteMs ??= performance.now() - sentAt;
+        const retryAfter = headers['retry-after'];
+        answer = {
+          statusCode,
+          headers,
+          retryAfter: typeof retryAfter === 'string' ? retryAfter : undefined,
+          excerpt: room,
+        };
+      },
+      onResponseData(_controller, chunk) {
+        if (answer === undefined) return;
+        // One buffer for all: a body can come in as many pieces as it has bytes.
+        if (received === 0) room = Buffer.alloc(excerptBytes);
+        kept += chunk.copy(room, kept);
+        received += chunk.length;
+        if (received >= maxBodyBytes) finish();
+      },
+      onResponseEnd() {
+        controller = undefined;
+        finish();
+      },
+      onResponseError(_controller, error) {
+        controller = undefined;
+        if (OWN_FAULTS.has(errorCode(error))) settle(() => reject(error));
+        else finish(error);
+      },
+    });
+  });
+}
+
+// Undici reads on the same event, and has begun to listen for it before the request is sent.
+function countBytes(socket: Socket | null, onTooMany: () => void): () => void {
+  const before = socket?.bytesRead ?? 0;
+  const count = () => {
+    if (socket !== null && socket.bytesRead - before > MAX_WIRE_BYTES) onTooMany();
+  };
+  socket?.on('readable', count);
+  return () => void socket?.off('readable', count);
+}
+
+// One shutdown signal serves all exchanges under way, and Node warns of a leak at the eleventh listener.
+function listen(signal: AbortSignal, onAbort: () => void): void {
+  setMaxListeners(0, signal);
+  signal.addEventListener('abort', onAbort);
+}

@@ -1,0 +1,111 @@
+// The HTTP shell: every request passes these middlewares in this order. What a route does is not known here.
+import Koa from 'koa';
+import type { Logger } from 'pino';
+import { type Authenticate, authorize, type Proofs } from '../../authentication/tokens/bearer.ts';
+import type { Config } from '../config.ts';
+import type { Tenant } from '../context.ts';
+import type { Database } from '../database/database.ts';
+import { NO_TRACING, type Tracing } from '../tracing/tracing.ts';
+import { logRequests } from './access-log.ts';
+import { createAddressReader } from './client-address.ts';
+import { createContract } from './contract.ts';
+import { allowAnyOrigin } from './cors.ts';
+import { setDefaultHeaders } from './default-headers.ts';
+import { guardRequest } from './guard.ts';
+import { type Perform, respond, runHandler } from './handler.ts';
+import type { Health } from './health.ts';
+import { createIdempotencyStore } from './idempotency.store.ts';
+import { keepAnswers } from './idempotency.ts';
+import { createOpenApi } from './openapi.ts';
+import { answerProblems } from './problem-handler.ts';
+import { limitAddress, limitTenant, type RateLimits } from './rate-limit.ts';
+import { identifyRequest } from './request-id.ts';
+import type { Middleware, RequestState } from './request-state.ts';
+import { readTarget } from './request-target.ts';
+import type { Route } from './route.ts';
+import { createRouter } from './router.ts';
+import { answerSystemRoutes } from './system-routes.ts';
+import { findTarget } from './target.ts';
+import { locateTenant, refuseSuspended, resolveTenant } from './tenant.ts';
+import { createTenantLocator } from './tenant-locator.ts';
+import { traceRequests } from './trace-requests.ts';
+
+export type AppConfig = Pick<
+  Config,
+  'nodeEnv' | 'publicUrl' | 'defaultTenant' | 'tenantUrl' | 'errorTypeBase' | 'trustedProxies'
+>;
+
+export type AppDependencies = {
+  readonly routes: readonly Route[];
+  readonly tenants: { bySlug(slug: string): Promise<Tenant | undefined> };
+  /** Gives the principal of a bearer token, or throws (see bearer.ts). */
+  readonly authenticate: Authenticate;
+  /** Verifies DPoP proofs; without it only plain bearer tokens are taken. */
+  readonly dpop?: Proofs | undefined;
+  readonly database: Pick<Database, 'transaction'>;
+  readonly health: Health;
+  readonly config: AppConfig;
+  readonly logger: Logger;
+  /** Comes around everything that answers. */
+  readonly measure?: Middleware | undefined;
+  /** Made from `config.rateLimit`. */
+  readonly rateLimits: RateLimits;
+  readonly tracing?: Tracing | undefined;
+};
+
+/** @returns a Koa application; createHttpServer (server.ts) serves it */
+export function createApp(dependencies: AppDependencies): Koa<RequestState> {
+  const {
+    routes,
+    tenants,
+    authenticate,
+    dpop,
+    health,
+    rateLimits,
+    config,
+    logger,
+    tracing = NO_TRACING,
+  } = dependencies;
+  const perform = createPerform(dependencies);
+  const order: Middleware[] = [
+    identifyRequest(createAddressReader(config.trustedProxies)),
+    logRequests(logger),
+    ...(dependencies.measure === undefined ? [] : [dependencies.measure]),
+    ...(tracing.on ? [traceRequests(tracing, routes)] : []),
+    answerProblems({ errorTypeBase: config.errorTypeBase, logger }),
+    setDefaultHeaders(),
+    readTarget(),
+    answerSystemRoutes({
+      health,
+      openapi: createOpenApi({ routes, config }),
+      errorTypeBase: config.errorTypeBase,
+    }),
+    locateTenant(createTenantLocator(config)),
+    limitAddress(rateLimits),
+    resolveTenant((slug) => tenants.bySlug(slug)),
+    limitTenant(rateLimits),
+    ...createRouter(routes, (route) => [
+      allowAnyOrigin(route),
+      refuseSuspended(route),
+      authorize(route, authenticate, dpop), // 401, 403
+      findTarget(route), // 404
+      guardRequest(route), // 415, 413, 400
+      respond(route, perform(route)), // idempotency: 422, 409; then the handler
+    ]),
+  ];
+  const app = new Koa<RequestState>({ env: config.nodeEnv });
+  for (const middleware of order) app.use(middleware);
+  // Only what went wrong after an answer began, such as a client that hung up.
+  app.on('error', (error: unknown) => logger.debug({ err: error }, 'an answer was cut short'));
+  return app;
+}
+
+function createPerform({ database, config }: AppDependencies): (route: Route) => Perform {
+  const answers = createIdempotencyStore();
+  const checked = config.nodeEnv !== 'production';
+  return (route) => {
+    const contract = checked ? createContract(route, { errors: config.nodeEnv === 'test' }) : undefined;
+    const perform = runHandler(route, contract);
+    return route.idempotent ? keepAnswers(route, perform, { database, answers }) : perform;
+  };
+}

@@ -1,0 +1,67 @@
+// Shapes of fields that requests of several rooms share. Their patterns are written for every dialect of regular expressions: no \p.
+import { z } from 'zod';
+import { CURSOR, PAGE_LIMIT } from '../database/page.ts';
+import { parseTimestamp, TIMESTAMP_PATTERN } from '../timestamp.ts';
+
+/** A range in a pattern by its characters themselves: their escapes are not the same in every dialect. */
+const range = (first: number, last: number) => `${String.fromCharCode(first)}-${String.fromCharCode(last)}`;
+
+/** Neither white space, nor of no width. */
+const VISIBLE = new RegExp(
+  `^$|[^\\s${range(0x200b, 0x200f)}${range(0x2060, 0x2064)}${range(0xfeff, 0xfeff)}]`,
+);
+
+/** No character that turns the direction of what follows (embeddings, overrides, isolates). */
+const ONE_DIRECTION = new RegExp(`^[^${range(0x202a, 0x202e)}${range(0x2066, 0x2069)}]*$`);
+
+/** What people read in lists: one line with something to see; no control characters (C0, DEL, C1), and none that turn the order of what follows. */
+export const displayName = z
+  .string()
+  .min(1)
+  .max(200)
+  .regex(VISIBLE, 'must contain a visible character')
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: refusing them is the purpose
+  .regex(/^[^\x00-\x1f\x7f-\x9f]*$/, 'must not contain control characters')
+  .regex(ONE_DIRECTION, 'must not contain characters that turn the direction of text')
+  .meta({ description: 'Display name.' });
+
+/** The `aud` of tokens: any text without white space or control characters, usually a URL. */
+export const audience = z
+  .string()
+  .min(1)
+  .max(500)
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: refusing them is the purpose
+  .regex(/^[^\s\x00-\x1f\x7f-\x9f]+$/, 'must not hold white space or control characters');
+
+const isLimit = (text: unknown) =>
+  typeof text === 'string' &&
+  /^[1-9]\d{0,2}$/.test(text) &&
+  Number(text) >= PAGE_LIMIT.least &&
+  Number(text) <= PAGE_LIMIT.most;
+
+/** The query parameters of every list: decimal digits only, so that no two spellings ask for the same page. */
+export const pageParameters = {
+  limit: z
+    .custom<string>(isLimit, {
+      error: `must be a whole number from ${PAGE_LIMIT.least} to ${PAGE_LIMIT.most}`,
+    })
+    .meta({ type: 'integer', minimum: PAGE_LIMIT.least, maximum: PAGE_LIMIT.most, default: PAGE_LIMIT.usual })
+    .transform(Number)
+    .default(PAGE_LIMIT.usual),
+  cursor: z
+    .string()
+    .regex(CURSOR, 'is not a cursor that a list gave')
+    .optional()
+    .meta({ description: 'The `next_cursor` of the page before; absent for the first.' }),
+};
+
+/** A moment in a query (RFC 3339 with its offset), as a Date. */
+export const moment = z
+  .string()
+  .transform((text, issue) => {
+    const parsed = parseTimestamp(text);
+    if (parsed !== undefined) return parsed;
+    issue.addIssue({ code: 'custom', message: 'must be an RFC 3339 date and time with its offset' });
+    return z.NEVER;
+  })
+  .meta({ format: 'date-time', pattern: TIMESTAMP_PATTERN });

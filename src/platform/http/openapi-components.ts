@@ -1,0 +1,157 @@
+// The parts of openapi.json that routes share: the error body with an example a code, headers, parameters, security schemes.
+import { z } from 'zod';
+import { describeError, ERRORS, type ErrorCode } from '../errors/catalogue.ts';
+import { publishErrors } from '../errors/meanings.ts';
+import { toProblem } from '../errors/problem.ts';
+import { ServiceError } from '../errors/service-error.ts';
+import { AGENT_SCOPES, MANAGEMENT_SCOPES } from '../scopes.ts';
+import type { JsonSchema } from './openapi-schemas.ts';
+
+/** The error body. Source: Specification, "Errors: Format". */
+export const problemSchema = z
+  .object({
+    type: z.url().describe('Identifies the kind of problem'),
+    title: z.string(),
+    status: z.int(),
+    detail: z.string().describe('What was wrong with this request'),
+    error: z.enum(Object.keys(ERRORS) as [ErrorCode, ...ErrorCode[]]).describe('The code to act on'),
+    error_description: z.string(),
+    request_id: z.string(),
+    errors: z
+      .array(z.object({ path: z.string(), message: z.string() }))
+      .optional()
+      .describe('The refused fields'),
+  })
+  .meta({ id: 'Problem', description: 'Problem details (RFC 7807) with the fields of RFC 6749 §5.2' });
+
+export const SECURITY_SCHEMES: JsonSchema = {
+  bearer: {
+    type: 'http',
+    scheme: 'bearer',
+    bearerFormat: 'JWT',
+    description: `An access token of the tenant that holds the scope. Scopes of applications: ${MANAGEMENT_SCOPES.map((scope) => `\`${scope}\``).join(', ')}; agents hold ${AGENT_SCOPES.map((scope) => `\`${scope}\``).join(', ')}`,
+  },
+  dpop: {
+    type: 'http',
+    scheme: 'dpop',
+    description:
+      'An access token that is bound to a key, with a proof by that key in the DPoP header (RFC 9449 §7)',
+  },
+  basic: {
+    type: 'http',
+    scheme: 'basic',
+    description: 'client_id and client_secret of an application, each form-encoded (RFC 6749 §2.3.1)',
+  },
+  dpop_proof: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'DPoP',
+    description:
+      'A proof of possession (RFC 9449 §4): the issued tokens are bound to its key. The first one is refused with `use_dpop_nonce`; the header `DPoP-Nonce` of that answer has the nonce for the next',
+  },
+};
+
+/** The security scheme of signed client assertions; OpenAPI knows their kind only by the metadata that offers it. */
+export function describeAssertions(publicUrl: string): JsonSchema {
+  return {
+    type: 'openIdConnect',
+    openIdConnectUrl: `${publicUrl}/.well-known/openid-configuration`,
+    description:
+      '`private_key_jwt`: the form fields `client_assertion` and `client_assertion_type` hold a JWT that is signed with a key of the application (`jwks`), its `iss` and `sub` the client_id, its `aud` the issuer, each `jti` used once (RFC 7523 §2.2, §3)',
+  };
+}
+
+export const PARAMETERS: JsonSchema = {
+  'idempotency-key': {
+    name: 'idempotency-key',
+    in: 'header',
+    description:
+      "Makes the request repeatable for 24 hours: the same request with the same key gets the first answer, without secrets that are shown once, and `idempotency-replayed: true`. Another request with it is refused with 422, one that comes before the first has ended with 409. Keys are the caller's own: each tenant, principal (the token's subject) and route has its own, so that nobody meets an answer to somebody else",
+    schema: { type: 'string', pattern: '^[\\x21-\\x7e]{1,255}$' },
+  },
+  'x-request-id': {
+    name: 'x-request-id',
+    in: 'header',
+    description: 'Kept and repeated when it is 1 to 128 visible characters',
+    schema: { type: 'string' },
+  },
+};
+
+const HEADERS: Readonly<Record<string, string>> = {
+  'x-request-id': "The request's id, for support and logs",
+  ratelimit: 'What remains of each limit (r) and the seconds until it is whole again (t)',
+  'ratelimit-policy': 'The limits (q) in a window of seconds (w)',
+  'retry-after': 'Seconds to wait before the next attempt',
+  'www-authenticate': 'How to authenticate (RFC 6750, RFC 7617)',
+  allow: 'The methods of this address',
+  'dpop-nonce': 'The nonce that the next DPoP proof needs (RFC 9449 §8)',
+  'idempotency-replayed': '`true` when this is the kept answer of an earlier request',
+  location: 'Address of what was made',
+  etag: 'Version of the document, for If-None-Match',
+  'cache-control': 'How long the answer may be kept; `no-store` unless said',
+  pragma: '`no-cache`, for caches of HTTP/1.0 (RFC 6749 §5.1)',
+  warning: 'That the key is deprecated, and when it ends: `299 - "…"`',
+  deprecation: 'Since when the key is deprecated: `@` and Unix seconds (RFC 9745)',
+  sunset: 'When the key ends, as an HTTP date (RFC 8594)',
+};
+
+/** What the groups of operations are about. */
+const TAGS: Readonly<Record<string, string>> = {
+  Service:
+    'Whether this process lives and should get requests. At the address of the service, whatever the tenant.',
+  Issuer: 'What resource servers need in order to validate access tokens.',
+  Tokens: 'Tokens for applications, exchange, introspection and revocation of tokens.',
+  'Agent authentication':
+    'An agent proves that it holds its key: it asks for a challenge, signs its canonical payload, and gets tokens for the signature.',
+  Tenant: 'The settings of the tenant at whose address the request is made.',
+  'Issuer keys': 'The keys that sign access tokens: when each does, rotation and revocation.',
+  Applications: 'Confidential clients of the token endpoint, with up to two live secrets or with keys.',
+  Agents: 'The agents of the tenant. One is correctly registered when its `registration` is complete.',
+  Keys: 'The public keys with which an agent authenticates.',
+  'Key rotations': 'One key of an agent takes the place of another, with a time in which both work.',
+  Enrollment: 'An agent registers its first key itself, with a one-time token and a proof.',
+  Anchors: 'Domains that vouch for an agent.',
+  'Audit log':
+    'What was done and tried, by whom, and the signed checkpoints by which a later change is found.',
+  Delegations: 'Which agent may act for which user.',
+  'Trusted issuers': "Issuers whose tokens name this tenant's users.",
+  Events: 'Publishing of events, and their types.',
+  Webhooks: 'Subscriptions to events, and what became of each delivery.',
+};
+
+/** @param names tags of the routes, in the order in which they are to be shown */
+export function describeTags(names: readonly string[]): JsonSchema[] {
+  return [...new Set(names)].map((name) => {
+    const description = TAGS[name];
+    return description === undefined ? { name } : { name, description };
+  });
+}
+
+/** @param declared names of further headers that routes declare */
+export function describeHeaders(declared: readonly string[]): JsonSchema {
+  const names = new Set([...Object.keys(HEADERS), ...declared.map((name) => name.toLowerCase())]);
+  return Object.fromEntries(
+    [...names].map((name) => [
+      name,
+      { ...(HEADERS[name] ? { description: HEADERS[name] } : {}), schema: { type: 'string' } },
+    ]),
+  );
+}
+
+/** The example of a code that comes with this status: by its own name, unless it comes with others too. */
+export function exampleName(code: ErrorCode, status: number): string {
+  return status === describeError(code).status ? code : `${code}_${status}`;
+}
+
+/** One example of an error body for each code and status that it comes with. */
+export function describeExamples(errorTypeBase: string): JsonSchema {
+  const requestId = '0199a1b2-7c3d-7e4f-8a5b-6c7d8e9f0a1b';
+  return Object.fromEntries(
+    publishErrors().flatMap(({ code, statuses }) =>
+      statuses.map((status) => [
+        exampleName(code, status),
+        { value: toProblem(new ServiceError(code), { errorTypeBase, requestId, status }).body },
+      ]),
+    ),
+  );
+}

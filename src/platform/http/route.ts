@@ -1,0 +1,115 @@
+// A route as data: router, guard, bearer check and openapi.json all come from this one value. It must never run anything itself.
+import type { ZodObject, ZodType, z } from 'zod';
+import type { RequestContext } from '../context.ts';
+import type { ErrorCode } from '../errors/catalogue.ts';
+import type { ManagementScope } from '../scopes.ts';
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+
+export { MANAGEMENT_SCOPES, type ManagementScope } from '../scopes.ts';
+
+/** A body to show in the documentation. */
+export type Example = { readonly summary: string; readonly value: unknown };
+
+type RouteResponse = {
+  readonly description: string;
+  /** Schema of the body; none for an answer without one. */
+  readonly schema?: ZodType;
+  /** `application/json` unless said. */
+  readonly contentType?: string;
+  /** Names of headers that this answer carries beyond those of every answer. */
+  readonly headers?: readonly string[];
+  readonly examples?: Readonly<Record<string, Example>>;
+};
+
+type Schemas = {
+  readonly params?: ZodObject;
+  readonly query?: ZodObject;
+  readonly body?: ZodType;
+  /** `json` unless said; `form` is `application/x-www-form-urlencoded`. */
+  readonly bodyType?: 'json' | 'form';
+  /** What openapi.json says of the body where the guard lets more through, for the handler to answer it with a better error. */
+  readonly described?: ZodType;
+  /** Bodies to show, by name. */
+  readonly examples?: Readonly<Record<string, Example>>;
+  /** Our own fields that PUT and PATCH ignore in the body; unless said, those of the 200 answer that the body does not know. */
+  readonly readOnly?: readonly string[];
+};
+
+type Parsed<S extends Schemas> = {
+  params: S['params'] extends ZodObject ? z.output<S['params']> : Record<string, never>;
+  query: S['query'] extends ZodObject ? z.output<S['query']> : Record<string, never>;
+  body: S['body'] extends ZodType ? z.output<S['body']> : undefined;
+};
+
+type HandlerInput<S extends Schemas> = Parsed<S> & {
+  context: RequestContext;
+  /** A request header by its lower-case name. */
+  header: (name: string) => string | undefined;
+  /** Each value of a request header as it was sent, by its lower-case name. */
+  headerValues: (name: string) => string[];
+};
+
+export type HandlerResult = {
+  status: number;
+  /** Sent as JSON; a string or bytes are sent as they are. */
+  body?: unknown;
+  headers?: Record<string, string>;
+};
+
+type RouteDefinition<S extends Schemas> = {
+  readonly method: Method;
+  /** Relative to the tenant's address, with `:name` parameters. */
+  readonly path: string;
+  readonly operationId: string;
+  readonly summary: string;
+  /** What the summary and the schemas do not say, in Markdown. */
+  readonly description?: string;
+  readonly tag: string;
+  /** Scope that the bearer token must hold; null for a route that takes no token, or one of any scope (see `subject`). */
+  readonly scope: ManagementScope | 'openid' | null;
+  /** Takes the token of an agent only, with or without a scope. */
+  readonly subject?: 'agent';
+  /** Takes a token for any audience, as long as it is of this issuer; unless said, it must be for the tenant. */
+  readonly anyAudience?: true;
+  /** Takes a token in which an agent acts for somebody else; unless said, only an agent's or application's own. */
+  readonly delegated?: true;
+  /** Accepts an `idempotency-key`. */
+  readonly idempotent?: true;
+  /** Top-level fields of the answer that are shown once: they are not kept for a replay of the same `idempotency-key`. */
+  readonly secretFields?: readonly string[];
+  /** The caller authenticates as a client (HTTP Basic or private_key_jwt), or may do so; the service checks it. */
+  readonly clientAuthentication?: 'required' | 'optional';
+  /** Takes a DPoP proof, to which the issued tokens are bound; routes with a scope take one with a bound token. */
+  readonly bindsTokens?: true;
+  /** Answers also for a tenant that is suspended; unless said, 403 `policy_denied`. */
+  readonly whileSuspended?: true;
+  /** Pages of any origin may read it; unless said, only public GETs below `/.well-known/`. */
+  readonly cors?: boolean;
+  readonly request?: S;
+  readonly responses: Readonly<Record<number, RouteResponse>>;
+  /** Codes beyond those that every route can answer. */
+  readonly errors: readonly ErrorCode[];
+  /**
+   * Whether what the path names is there, in one indexed read. The shell asks before it looks at body or `idempotency-key`, so that
+   * an unknown id is 404 whatever else is wrong; the handler still has to look for itself.
+   */
+  readonly exists?: (context: RequestContext, params: Parsed<S>['params']) => Promise<boolean>;
+  readonly handler: (input: HandlerInput<S>) => Promise<HandlerResult> | HandlerResult;
+};
+
+/** A route whose schema types are forgotten, as the table holds it. The guard validates before it calls `handler`. */
+export type Route = Omit<RouteDefinition<Schemas>, 'handler' | 'exists'> & {
+  readonly exists?: (context: RequestContext, params: never) => Promise<boolean>;
+  readonly handler: (input: never) => Promise<HandlerResult> | HandlerResult;
+};
+
+/** Whether the route asks for an access token. */
+export function takesToken({ scope, subject }: Pick<Route, 'scope' | 'subject'>): boolean {
+  return scope !== null || subject !== undefined;
+}
+
+/** Types a route's handler from its schemas. */
+export function defineRoute<const S extends Schemas>(definition: RouteDefinition<S>): Route {
+  return definition as Route;
+}

@@ -1,0 +1,73 @@
+// Which scopes exist, and what a request for some of them is granted. It must never look at who asks.
+
+import { ServiceError } from './errors/service-error.ts';
+import { canonicalizeScopes, parseScope } from './scope-hash.ts';
+
+export { parseScope };
+
+/** The scopes that an agent may ask for. Source: Specification, "Allowed scopes for agents". */
+export const AGENT_SCOPES = [
+  'openid',
+  'profile',
+  'email',
+  'offline_access',
+  'wallet:sign',
+  'vault:read',
+] as const;
+export type AgentScope = (typeof AGENT_SCOPES)[number];
+
+/** The scopes that management routes ask for. */
+export const MANAGEMENT_SCOPES = [
+  'agents:read',
+  'agents:write',
+  'applications:read',
+  'applications:write',
+  'webhooks:read',
+  'webhooks:write',
+  'delegations:read',
+  'delegations:write',
+  'events:write',
+  'audit:read',
+  'tenant:write',
+] as const;
+export type ManagementScope = (typeof MANAGEMENT_SCOPES)[number];
+
+/** Everything that an application can hold. */
+export const APPLICATION_SCOPES = [...AGENT_SCOPES, ...MANAGEMENT_SCOPES] as const;
+
+const AGENT_SCOPE_SET: ReadonlySet<string> = new Set(AGENT_SCOPES);
+
+/** Whether an agent may ever ask for this scope. */
+export function isAgentScope(scope: string): scope is AgentScope {
+  return AGENT_SCOPE_SET.has(scope);
+}
+
+/** Whether each of `scopes` is in `allowed`. */
+export function isWithin(scopes: readonly string[], allowed: readonly string[]): boolean {
+  return scopes.every((scope) => allowed.includes(scope));
+}
+
+/** The scopes of `held` that are also in `limit`, unique and sorted. */
+export function intersectScopes(held: readonly string[], limit: readonly string[]): string[] {
+  return canonicalizeScopes(held.filter((scope) => limit.includes(scope)));
+}
+
+/**
+ * Decides what a token request gets (RFC 6749 §3.3).
+ * @param requested the `scope` parameter; undefined when the request has none, which asks for all of `allowed`
+ * @param allowed what the client or agent may hold
+ * @returns the granted scopes, unique and sorted by byte value; never empty
+ * @throws ServiceError `invalid_scope` when the text is malformed or empty, names a scope outside `allowed`, or nothing is allowed
+ */
+export function grantScopes(requested: string | undefined, allowed: readonly string[]): string[] {
+  const scopes = requested === undefined ? canonicalizeScopes(allowed) : parseScope(requested);
+  if (scopes === null) throw invalidScope('The scope is malformed.');
+  if (scopes.length === 0) throw invalidScope('No scope is left to grant.');
+  const refused = scopes.find((scope) => !allowed.includes(scope));
+  if (refused !== undefined) throw invalidScope(`The scope ${refused} is not allowed.`);
+  return scopes;
+}
+
+function invalidScope(detail: string): ServiceError {
+  return new ServiceError('invalid_scope', { detail });
+}

@@ -1,0 +1,103 @@
+// Hands commands over to Temporal: each worker process has one. A row goes only after the hand-over was acknowledged, so a crash anywhere
+// means that it is handed over again, which does no harm.
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Database } from '../database/database.ts';
+import type { EntityRequest, EntityStarter } from './entity.client.ts';
+import type { EntityWorkflow } from './names.ts';
+import type { ClaimedCommand, WorkflowCommandStore } from './workflow-command.store.ts';
+
+/** Times in milliseconds. The lease is longer than the calls of one look can take. */
+const SETTINGS = { limit: 64, atOnce: 16, poll: 500, lease: 60_000, longestPause: 15_000 } as const;
+
+/** Says what an operator sees of an entity's workflow; nothing for an entity that is gone. */
+export type Describe = (entity: {
+  tenantId: string;
+  id: string;
+}) => Promise<Omit<EntityRequest, 'tenantId' | 'workflow' | 'entityId'> | undefined>;
+
+/**
+ * @param options.describe by workflow type
+ * @param options.onFailure told of each failure of Temporal or the database; the runner carries on
+ */
+export function createWorkflowCommandRunner({
+  database,
+  store,
+  starter,
+  describe,
+  onFailure,
+  poll = SETTINGS.poll,
+}: {
+  database: Pick<Database, 'query'>;
+  store: WorkflowCommandStore;
+  starter: Pick<EntityStarter, 'tell'>;
+  describe: Readonly<Partial<Record<EntityWorkflow, Describe>>>;
+  onFailure: (error: unknown) => void;
+  poll?: number | undefined;
+}) {
+  /** All commands for one workflow are one call. */
+  const handOver = async (commands: readonly ClaimedCommand[]): Promise<boolean> => {
+    const [first] = commands;
+    if (first === undefined) return true;
+    const { tenantId, workflow, entityId } = first;
+    try {
+      const shown = await describe[workflow]?.({ tenantId, id: entityId });
+      await starter.tell({ tenantId, workflow, entityId, ...shown });
+      return true;
+    } catch (error) {
+      onFailure(error);
+      return false;
+    }
+  };
+
+  /** @returns how many commands were claimed */
+  const run = async (): Promise<number> => {
+    const { limit, lease, atOnce, longestPause } = SETTINGS;
+    const claimed = await store.claim(database, { limit, lease });
+    const groups = groupByEntity(claimed);
+    for (let start = 0; start < groups.length; start += atOnce) {
+      const part = groups.slice(start, start + atOnce);
+      const outcomes = await Promise.all(part.map(handOver));
+      const idsOf = (outcome: boolean) =>
+        part.flatMap((group, index) => (outcomes[index] === outcome ? group.map(({ id }) => id) : []));
+      const [done, failed] = [idsOf(true), idsOf(false)];
+      if (done.length > 0) await store.remove(database, done);
+      if (failed.length > 0) await store.postpone(database, failed, longestPause);
+    }
+    return claimed.length;
+  };
+
+  return {
+    run,
+
+    /** Runs until it is stopped. */
+    start: (): { stop(): Promise<void> } => {
+      const ending = new AbortController();
+      const { signal } = ending;
+      const loop = async (): Promise<void> => {
+        while (!signal.aborted) {
+          const claimed = await run().catch((error: unknown) => {
+            onFailure(error);
+            return 0;
+          });
+          if (claimed < SETTINGS.limit) await sleep(poll, undefined, { signal }).catch(() => undefined);
+        }
+      };
+      const running = loop();
+      return {
+        stop: async () => {
+          ending.abort();
+          await running;
+        },
+      };
+    },
+  };
+}
+
+function groupByEntity(commands: readonly ClaimedCommand[]): ClaimedCommand[][] {
+  const groups = new Map<string, ClaimedCommand[]>();
+  for (const command of commands) {
+    const name = `${command.workflow} ${command.entityId}`;
+    groups.set(name, [...(groups.get(name) ?? []), command]);
+  }
+  return [...groups.values()];
+}

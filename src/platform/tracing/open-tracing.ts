@@ -1,0 +1,41 @@
+// Turns tracing on where the settings say so. Where they do not, nothing of it is loaded.
+import { randomUUID } from 'node:crypto';
+import type { Logger } from 'pino';
+import type { Config } from '../config.ts';
+import { reasonOf } from '../logging.ts';
+import { NO_TRACING, type Tracing } from './tracing.ts';
+
+/** Milliseconds between two warnings. */
+const WARNING_PAUSE = 60_000;
+
+/** @param role what this process does, which its spans say: `api` or `worker` */
+export async function openTracing(
+  { tracing }: Pick<Config, 'tracing'>,
+  { role, logger }: { role: string; logger: Pick<Logger, 'warn'> },
+): Promise<Tracing> {
+  if (tracing === undefined) return NO_TRACING;
+  const [{ createTracer }, { createOtlpProcessor }, { createSampler }, { resourceFromAttributes }] =
+    await Promise.all([
+      import('./tracer.ts'),
+      import('./otlp.client.ts'),
+      import('./sampler.ts'),
+      import('@opentelemetry/resources'),
+    ]);
+  let warned = Number.NEGATIVE_INFINITY;
+  return createTracer({
+    sampler: createSampler(tracing.sampler, tracing.ratio),
+    processor: createOtlpProcessor({
+      settings: tracing,
+      onFailure: (error) => {
+        if (performance.now() - warned < WARNING_PAUSE) return;
+        warned = performance.now();
+        logger.warn({ reason: reasonOf(error) }, 'the collector of traces did not take all spans');
+      },
+    }),
+    resource: resourceFromAttributes({
+      'service.name': tracing.serviceName,
+      'service.instance.id': randomUUID(),
+      'countersign.role': role,
+    }),
+  });
+}

@@ -1,0 +1,265 @@
+// The SQL by which people see and steer deliveries. It must never touch attempts, or a lane: whoever steers opens the lane first.
+import { decodeCursor, type Page, type PageRequest, toPage } from '../../platform/database/page.ts';
+import type { Queryable } from '../../platform/database/transaction.ts';
+import type { AttemptRecord, DeliveryFilters, DeliveryRecord, DeliveryStatus } from './delivery.ts';
+
+/** Whose deliveries: of a tenant, and of one subscription where `subscriptionId` is there. */
+export type DeliveryScope = { readonly tenantId: string; readonly subscriptionId?: string | undefined };
+
+type Row = DeliveryRecord & { readonly payload?: Buffer | null };
+
+// What a deleted subscription left is canceled since then, whether or not it has been tidied up yet. The next attempt's time is null while
+// nobody can say when the lane opens.
+const COLUMNS = `
+d.id, d.subscription_id AS "subscriptionId", d.event_id AS "eventId", d.event_type AS "eventType",
+d.shown_status AS status, d.attempt_count AS "attemptCount",
+CASE d.shown_status WHEN 'held' THEN lane_opens_at(l) WHEN 'pending' THEN d.next_attempt_at
+  WHEN 'retrying' THEN CASE WHEN lane_is_open(l) THEN d.next_attempt_at
+    WHEN lane_opens_at(l) IS NOT NULL THEN greatest(d.next_attempt_at, lane_opens_at(l)) END END AS "nextAttemptAt",
+d.last_status_code AS "lastStatusCode", d.last_error AS "lastError", d.created_at AS "createdAt",
+CASE d.shown_status WHEN 'canceled' THEN coalesce(d.completed_at, l.updated_at) ELSE d.completed_at END AS "completedAt", d.started_generation AS "startedGeneration"`;
+
+const FROM = 'FROM delivery_records d JOIN lanes l ON l.subscription_id = d.subscription_id';
+
+/** Stored statuses behind each shown one, as literal text: only so can the planner use the partial indexes. */
+const STORED: Readonly<Record<DeliveryStatus, string>> = {
+  pending: `d.status = 'pending'`,
+  held: `d.status = 'pending'`,
+  retrying: `d.status = 'retrying'`,
+  delivered: `d.status = 'delivered'`,
+  failed: `d.status = 'failed'`,
+  canceled: `(d.status = 'canceled' OR d.status IN ('pending', 'retrying') AND l.deleted)`,
+};
+
+/** An id begins with the publisher's clock, `created_at` is the database's: their difference must never hide a row. */
+const CLOCK_SKEW = `interval '1 hour'`;
+
+const EXISTS = `
+SELECT 1 FROM deliveries d
+WHERE d.id = $1 AND d.tenant_id = $2 AND ($3::uuid IS NULL OR d.subscription_id = $3 AND EXISTS (
+  SELECT 1 FROM subscriptions s WHERE s.id = $3 AND s.tenant_id = $2 AND s.deleted_at IS NULL))`;
+
+// Ids of an event's deliveries begin as the event's own: the range finds their partition.
+const OF_EVENT = `
+SELECT id, subscription_id AS "subscriptionId", shown_status AS status FROM delivery_records
+WHERE event_row = $1 AND tenant_id = $2 AND id BETWEEN $3 AND $4 ORDER BY id LIMIT 1000`;
+
+const ATTEMPTS = `
+SELECT n AS number, started_at AS "startedAt", duration_ms AS "durationMs", phases, status_code AS "statusCode",
+  error, retry_after_seconds AS "retryAfterSeconds", response_excerpt AS "responseExcerpt"
+FROM attempts WHERE delivery_id = $1 AND tenant_id = $2 ORDER BY n`;
+
+// Ended: a replay, which is a new generation whose workflow is to be started. Waiting: due now, and its workflow is told,
+// if one has made an attempt or gone to wait: until then an outbox row, or the attempt under way, does what is asked for.
+const RETRY = `
+WITH target AS (
+  SELECT d.id, d.status IN ('delivered', 'failed', 'canceled') AS ended
+  FROM deliveries d JOIN lanes l ON l.subscription_id = d.subscription_id
+  WHERE d.id = $1 AND d.tenant_id = $2 AND NOT l.deleted
+    AND ($4::int IS NULL OR d.generation = $4 AND d.status IN ('pending', 'retrying'))
+  FOR UPDATE OF d
+), changed AS (
+  UPDATE deliveries d SET
+    next_attempt_at = now(),
+    retry_requested_at = CASE WHEN t.ended THEN NULL ELSE now() END,
+    generation = d.generation + CASE WHEN t.ended THEN 1 ELSE 0 END,
+    status = CASE WHEN NOT t.ended THEN d.status WHEN d.attempt_count > 0 THEN 'retrying' ELSE 'pending' END,
+    failed_attempts = CASE WHEN t.ended THEN 0 ELSE d.failed_attempts END,
+    waiting_epoch = CASE WHEN t.ended THEN NULL ELSE d.waiting_epoch END,
+    needs_workflow = d.needs_workflow AND NOT t.ended,
+    completed_at = CASE WHEN t.ended THEN NULL ELSE d.completed_at END
+  FROM target t WHERE d.id = t.id
+  RETURNING d.id, d.tenant_id, d.subscription_id, d.generation, d.started_generation, t.ended
+), work AS (
+  INSERT INTO outbox (id, tenant_id, lane, delivery_id, generation, kind, rank, command)
+  SELECT $3, c.tenant_id, c.subscription_id, c.id, c.generation,
+    CASE WHEN c.ended THEN 'start' ELSE 'command' END, 2, CASE WHEN c.ended THEN NULL ELSE 'retry' END
+  FROM changed c
+  WHERE c.ended OR c.started_generation = c.generation
+)
+SELECT ended FROM changed`;
+
+// Ends the deliveries that the target selects, takes their unclaimed work out of the outbox, and tells the workflows that were started.
+const cancel = (target: string) => `
+WITH target AS (${target}), changed AS (
+  UPDATE deliveries d SET status = 'canceled', completed_at = now(), next_attempt_at = NULL, waiting_epoch = NULL,
+    needs_workflow = false
+  FROM target t WHERE d.id = t.id AND d.status IN ('pending', 'retrying')
+  RETURNING d.id, d.tenant_id, d.subscription_id, d.generation, d.started_generation
+), dropped AS (
+  DELETE FROM outbox WHERE id IN (
+    SELECT o.id FROM outbox o JOIN changed c ON c.id = o.delivery_id
+    WHERE o.claimed_by IS NULL AND o.kind <> 'command' FOR UPDATE OF o SKIP LOCKED)
+), told AS (
+  INSERT INTO outbox (id, tenant_id, lane, delivery_id, generation, kind, command)
+  SELECT gen_random_uuid(), c.tenant_id, c.subscription_id, c.id, c.generation, 'command', 'cancel'
+  FROM changed c
+  WHERE c.started_generation = c.generation
+)
+SELECT count(*)::int AS canceled FROM changed`;
+
+const CANCEL_ONE = cancel(`
+  SELECT id FROM deliveries WHERE id = $1 AND tenant_id = $2 AND status IN ('pending', 'retrying') FOR UPDATE`);
+
+// Untried ones only, that wait for an inactive subscription: what was tried is not held but retrying, and what waits for a receiver's
+// Retry-After waits by its wish. In id order, as everybody who locks several.
+const CANCEL_UNTRIED = cancel(`
+  SELECT d.id FROM deliveries d JOIN lanes l ON l.subscription_id = d.subscription_id
+  WHERE d.subscription_id = $1 AND d.status = 'pending' AND ($2 OR NOT l.active)
+  ORDER BY d.id LIMIT $3 FOR UPDATE OF d`);
+
+const CANCEL_UNFINISHED = cancel(`
+  SELECT id FROM deliveries WHERE subscription_id = $1 AND status IN ('pending', 'retrying')
+  ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED`);
+
+/** SQL of delivery records; every function runs on the caller's connection. */
+export function createDeliveryRecordStore() {
+  return {
+    /** A page of deliveries, the newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+    list: async (
+      queryable: Queryable,
+      scope: DeliveryScope,
+      request: PageRequest & DeliveryFilters,
+    ): Promise<Page<DeliveryRecord>> => {
+      const { text, values } = listQuery(scope, request);
+      const { rows } = await queryable.query<DeliveryRecord>(text, values);
+      return toPage(rows, request.limit);
+    },
+
+    /** Whether the delivery is in the scope; one of a deleted subscription is not in that subscription's. One indexed read. */
+    exists: async (queryable: Queryable, scope: DeliveryScope, id: string): Promise<boolean> => {
+      const { rowCount } = await queryable.query(EXISTS, [id, scope.tenantId, scope.subscriptionId ?? null]);
+      return rowCount > 0;
+    },
+
+    /** @returns undefined when the delivery is not in the scope */
+    find: async (
+      queryable: Queryable,
+      scope: DeliveryScope,
+      id: string,
+    ): Promise<DeliveryRecord | undefined> => {
+      const { rows } = await queryable.query<DeliveryRecord>(
+        `SELECT ${COLUMNS} ${FROM}
+         WHERE d.id = $1 AND d.tenant_id = $2 AND ($3::uuid IS NULL OR d.subscription_id = $3)`,
+        [id, scope.tenantId, scope.subscriptionId ?? null],
+      );
+      return rows[0];
+    },
+
+    /** The exact bytes that each attempt of a delivery sends; undefined when the event is no longer kept. */
+    findPayload: async (queryable: Queryable, tenantId: string, id: string): Promise<Buffer | undefined> => {
+      const { rows } = await queryable.query<Required<Pick<Row, 'payload'>>>(
+        `SELECT e.body AS payload FROM deliveries d JOIN events e ON e.id = d.event_row
+         WHERE d.id = $1 AND d.tenant_id = $2`,
+        [id, tenantId],
+      );
+      return rows[0]?.payload ?? undefined;
+    },
+
+    /** The deliveries of an event, up to 1,000. @param eventRow id of its row */
+    listOfEvent: async (
+      queryable: Queryable,
+      tenantId: string,
+      eventRow: string,
+    ): Promise<Pick<DeliveryRecord, 'id' | 'subscriptionId' | 'status'>[]> => {
+      const begin = eventRow.slice(0, 'xxxxxxxx-xxxx-7'.length);
+      const { rows } = await queryable.query<Pick<DeliveryRecord, 'id' | 'subscriptionId' | 'status'>>(
+        OF_EVENT,
+        [eventRow, tenantId, `${begin}000-0000-000000000000`, `${begin}fff-ffff-ffffffffffff`],
+      );
+      return rows;
+    },
+
+    /** All attempts of a delivery, the first one first. */
+    listAttempts: async (queryable: Queryable, tenantId: string, id: string): Promise<AttemptRecord[]> => {
+      const { rows } = await queryable.query<AttemptRecord>(ATTEMPTS, [id, tenantId]);
+      return rows;
+    },
+
+    /** Whether the tenant has this subscription, and has not deleted it. */
+    hasSubscription: async (queryable: Queryable, tenantId: string, id: string): Promise<boolean> => {
+      const { rowCount } = await queryable.query(
+        'SELECT 1 FROM subscriptions WHERE tenant_id = $1 AND id = $2 AND deleted_at IS NULL',
+        [tenantId, id],
+      );
+      return rowCount > 0;
+    },
+
+    /**
+     * Makes a waiting delivery due now, or begins an ended one anew, and hands the work over. One statement.
+     * @param workId id of the outbox row
+     * @param unfinished only while this generation has not ended
+     * @returns what it was, or undefined when its subscription is deleted, or it is not as asked for
+     */
+    retry: async (
+      unit: Queryable,
+      tenantId: string,
+      id: string,
+      workId: string,
+      unfinished?: number | undefined,
+    ): Promise<'waiting' | 'ended' | undefined> => {
+      const values = [id, tenantId, workId, unfinished ?? null];
+      const { rows } = await unit.query<{ ended: boolean }>(RETRY, values);
+      return rows[0] === undefined ? undefined : rows[0].ended ? 'ended' : 'waiting';
+    },
+
+    /** Cancels a delivery that has not ended. One statement. @returns false when it has */
+    cancel: async (unit: Queryable, tenantId: string, id: string): Promise<boolean> => {
+      const { rows } = await unit.query<{ canceled: number }>(CANCEL_ONE, [id, tenantId]);
+      return (rows[0]?.canceled ?? 0) > 0;
+    },
+
+    /**
+     * Cancels untried deliveries of a subscription, the oldest first.
+     * @param options.onlyWhileInactive none when the subscription is active
+     * @returns how many, at most `options.limit`
+     */
+    cancelUntried: async (
+      unit: Queryable,
+      subscriptionId: string,
+      { onlyWhileInactive, limit }: { onlyWhileInactive: boolean; limit: number },
+    ): Promise<number> => {
+      const { rows } = await unit.query<{ canceled: number }>(CANCEL_UNTRIED, [
+        subscriptionId,
+        !onlyWhileInactive,
+        limit,
+      ]);
+      return rows[0]?.canceled ?? 0;
+    },
+
+    /** Cancels unfinished deliveries of a subscription, the oldest first. @returns how many, at most `limit` */
+    cancelUnfinished: async (unit: Queryable, subscriptionId: string, limit: number): Promise<number> => {
+      const { rows } = await unit.query<{ canceled: number }>(CANCEL_UNFINISHED, [subscriptionId, limit]);
+      return rows[0]?.canceled ?? 0;
+    },
+  };
+}
+
+export type DeliveryRecordStore = ReturnType<typeof createDeliveryRecordStore>;
+
+function listQuery(
+  { tenantId, subscriptionId }: DeliveryScope,
+  { limit, cursor, status, eventType, since, until }: PageRequest & DeliveryFilters,
+): { text: string; values: unknown[] } {
+  const values: unknown[] = [tenantId, limit + 1];
+  const conditions = ['d.tenant_id = $1'];
+  const where = (condition: (parameter: string) => string, value: unknown) => {
+    if (value === undefined) return;
+    values.push(value);
+    conditions.push(condition(`$${values.length}`));
+  };
+  where((p) => `d.subscription_id = ${p}`, subscriptionId);
+  where((p) => `d.id < ${p}`, decodeCursor(cursor));
+  where((p) => `d.event_type = ${p}`, eventType);
+  // The ids bound the partitions and the index range that are read; created_at decides.
+  where(
+    (p) =>
+      `d.created_at >= ${p} AND d.id >= uuid_of_time(greatest(${p}::timestamptz - ${CLOCK_SKEW}, 'epoch'))`,
+    since,
+  );
+  where((p) => `d.created_at < ${p} AND d.id < uuid_of_time(${p}::timestamptz + ${CLOCK_SKEW})`, until);
+  if (status !== undefined) conditions.push(STORED[status]);
+  where((p) => `d.shown_status = ${p}`, status);
+  const text = `SELECT ${COLUMNS} ${FROM} WHERE ${conditions.join(' AND ')} ORDER BY d.id DESC LIMIT $2`;
+  return { text, values };
+}

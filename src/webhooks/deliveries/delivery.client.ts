@@ -1,0 +1,229 @@
+// Makes one attempt of a delivery: signs it, posts it, and says how it went.
+// Must never follow a redirect, wait beyond its deadline, or throw for anything that a receiver does.
+
+import { type GuardedAgent, newConnectionTrace } from '../../platform/egress/guarded-agent.client.ts';
+import {
+  type ConnectionTrace,
+  EgressError,
+  errorCode,
+} from '../../platform/egress/guarded-connection.client.ts';
+import {
+  type Exchange,
+  exchange,
+  TIMED_OUT,
+  type TracedRequest,
+} from '../../platform/egress/guarded-exchange.client.ts';
+import {
+  classifyFailure,
+  classifyResponse,
+  classifyTimeout,
+  type Outcome,
+} from '../../platform/egress/outcome.ts';
+import { checkReceiverUrl } from '../../platform/egress/url-rules.ts';
+import { NO_TRACING, type Tracing } from '../../platform/tracing/tracing.ts';
+import { type SigningSecrets, signDelivery } from '../signing/delivery-signature.node.ts';
+import { excerptOf, MAX_EXCERPT_BYTES } from './response-excerpt.ts';
+import { parseRetryAfter } from './retry-after.ts';
+
+/** The time of one attempt, from DNS to the end of the answer. */
+export const DEFAULT_TIMEOUT_MS = 15_000;
+
+/** The most bytes of an answer's body that are read. */
+export const MAX_RESPONSE_BYTES = 64 * 1024;
+
+const USER_AGENT = 'Countersign-Webhooks/1';
+
+const BROKEN_ANSWERS = new Set(['bad response', 'bad upgrade']);
+
+/** One attempt to make. `headers` are the subscription's own; `maxAge` is in seconds; `signal` ends it at shutdown. */
+export type Attempt = {
+  url: string;
+  headers?: Readonly<Record<string, string>> | undefined;
+  body: Uint8Array;
+  secrets: SigningSecrets;
+  maxAge: number;
+  deliveryId: string;
+  eventType: string;
+  timeoutMs?: number | undefined;
+  signal?: AbortSignal | undefined;
+};
+
+/**
+ * The times of an attempt in milliseconds; null for a phase not gone through, as on a kept-alive connection. `first_byte_ms` runs from
+ * the sending of the request to the first byte of the answer; `total_ms` is all of it, the reading of the answer included.
+ */
+export type AttemptPhases = {
+  dns_ms: number | null;
+  connect_ms: number | null;
+  tls_ms: number | null;
+  first_byte_ms: number | null;
+  total_ms: number;
+};
+
+/** How an attempt went. `statusCode` is there once an answer began, `responseExcerpt` when it had a body. */
+export type AttemptResult = {
+  startedAt: Date;
+  durationMs: number;
+  phases: AttemptPhases;
+  statusCode: number | null;
+  outcome: Outcome;
+  retryAfterSeconds: number | null;
+  responseExcerpt: string | null;
+  remoteAddress: string | null;
+};
+
+export type DeliverySender = ReturnType<typeof createDeliverySender>;
+
+/**
+ * Makes the sender of deliveries.
+ *
+ * @param agent the guarded dispatcher
+ * @param clock the wall clock in Unix milliseconds, for signatures and `Retry-After` dates
+ * @param tracing tells the receiver which trace the delivery belongs to, where there is one, in the header `traceparent`
+ */
+export function createDeliverySender({
+  agent,
+  clock = Date,
+  tracing = NO_TRACING,
+}: {
+  agent: Pick<GuardedAgent, 'dispatcher' | 'admittedNetworks'>;
+  clock?: { now(): number };
+  tracing?: Tracing | undefined;
+}) {
+  const post = async (attempt: Attempt): Promise<AttemptResult> => {
+    attempt.signal?.throwIfAborted();
+    const startedAt = clock.now();
+    const began = performance.now();
+    const trace = newConnectionTrace();
+    const verdict = checkReceiverUrl(attempt.url, agent.admittedNetworks);
+    const end: Exchange = verdict.ok
+      ? await exchange(
+          agent.dispatcher,
+          requestOf({ attempt, url: verdict.url, now: startedAt, trace, traceparent: tracing.current() }),
+          {
+            timeoutMs: attempt.timeoutMs ?? DEFAULT_TIMEOUT_MS,
+            maxBodyBytes: MAX_RESPONSE_BYTES,
+            excerptBytes: MAX_EXCERPT_BYTES,
+            signal: attempt.signal,
+          },
+        )
+      : { failure: new EgressError('address', verdict.block ?? verdict.reason), firstByteMs: null };
+    return toResult({ end, trace, startedAt, now: clock.now(), totalMs: performance.now() - began });
+  };
+
+  return {
+    /**
+     * Posts a delivery once. The receiver's status decides as soon as its headers are there; the body is read for the
+     * excerpt only, up to 64 KiB and the deadline, and its failure changes nothing.
+     *
+     * @throws the signal's reason when it is aborted, and when this service's own part fails (an invalid header, a closed
+     *   agent); whatever the receiver, its network or its URL does is an outcome
+     */
+    send: (attempt: Attempt): Promise<AttemptResult> => {
+      if (!tracing.on) return post(attempt);
+      const attributes = { 'http.request.method': 'POST', 'server.address': hostOf(attempt.url) };
+      return tracing.span('POST', { kind: 'client', attributes }, async (span) => {
+        const result = await post(attempt);
+        span.set({ 'http.response.status_code': result.statusCode ?? undefined });
+        if (result.outcome.kind !== 'delivered') span.fail(result.outcome.error);
+        return result;
+      });
+    },
+  };
+}
+
+function hostOf(url: string): string | undefined {
+  return URL.canParse(url) ? new URL(url).hostname : undefined;
+}
+
+function requestOf({
+  attempt,
+  url,
+  now,
+  trace,
+  traceparent,
+}: {
+  attempt: Attempt;
+  url: URL;
+  now: number;
+  trace: ConnectionTrace;
+  traceparent: string | undefined;
+}): TracedRequest {
+  const { headers, body, secrets, maxAge, deliveryId, eventType } = attempt;
+  const timestamp = Math.floor(now / 1000);
+  return {
+    origin: url.origin,
+    path: url.pathname + url.search,
+    method: 'POST',
+    headers: {
+      // A header of the subscription's own wins.
+      ...(traceparent === undefined ? {} : { traceparent }),
+      ...headers,
+      'Content-Type': 'application/json',
+      'User-Agent': USER_AGENT,
+      'Accept-Encoding': 'identity',
+      ...signDelivery({ secrets, timestamp, maxAge, deliveryId, eventType, body }),
+    },
+    body,
+    // The attempt's own deadline covers both.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    trace,
+  };
+}
+
+function toResult({
+  end,
+  trace,
+  startedAt,
+  now,
+  totalMs,
+}: {
+  end: Exchange;
+  trace: ConnectionTrace;
+  startedAt: number;
+  now: number;
+  totalMs: number;
+}): AttemptResult {
+  const { answer } = end;
+  const retryAfterMs = parseRetryAfter(answer?.retryAfter, now);
+  return {
+    startedAt: new Date(startedAt),
+    durationMs: Math.round(totalMs),
+    phases: {
+      dns_ms: tenths(trace.dnsMs),
+      connect_ms: tenths(trace.connectMs),
+      tls_ms: tenths(trace.tlsMs),
+      first_byte_ms: tenths(end.firstByteMs),
+      total_ms: tenths(totalMs),
+    },
+    statusCode: answer?.statusCode ?? null,
+    outcome: outcomeOf(end, trace, retryAfterMs),
+    retryAfterSeconds: retryAfterMs === undefined ? null : Math.ceil(retryAfterMs / 1000),
+    responseExcerpt: answer === undefined || answer.excerpt.length === 0 ? null : excerptOf(answer.excerpt),
+    remoteAddress: trace.remoteAddress,
+  };
+}
+
+function outcomeOf(
+  { answer, failure }: Exchange,
+  trace: ConnectionTrace,
+  retryAfterMs: number | undefined,
+): Outcome {
+  if (answer !== undefined) return classifyResponse(answer.statusCode, retryAfterMs);
+  if (failure === TIMED_OUT) return classifyTimeout(trace.phase);
+  if (failure instanceof EgressError) return classifyFailure(failure.phase, failure.code);
+  return classifyFailure('response', answerErrorCode(failure));
+}
+
+// undici gives an answer that breaks the protocol the code of a lost connection; only its text tells them apart.
+function answerErrorCode(error: unknown): string {
+  const broken = error instanceof Error && BROKEN_ANSWERS.has(error.message);
+  return broken ? 'BAD_RESPONSE' : errorCode(error);
+}
+
+function tenths(milliseconds: number): number;
+function tenths(milliseconds: number | null): number | null;
+function tenths(milliseconds: number | null): number | null {
+  return milliseconds === null ? null : Math.round(milliseconds * 10) / 10;
+}

@@ -1,0 +1,108 @@
+// The SQL by which attempts change their lane: holds, outages, and the pace of what is let out afterwards. Everything here takes the
+// lane's row FOR UPDATE in the transaction of the attempt's record.
+import type { Queryable } from '../../platform/database/transaction.ts';
+import type { LaneTelling } from './endpoint.store.ts';
+import type { LaneRecovery } from './recovery-settings.ts';
+
+/** A failure that a lane is told of. `holdMs`: how long the receiver wants to be left alone, null when it did not say. */
+export type LaneFailure = {
+  readonly tenantId: string;
+  readonly subscriptionId: string;
+  readonly deliveryId: string;
+  readonly holdMs: number | null;
+  /** The attempt was the one let through to an endpoint that is down. */
+  readonly probe: boolean;
+  /** Its code, such as `http:503`. */
+  readonly error: string;
+};
+
+/**
+ * `closed`: this failure closed the lane, or closed it again. `tell`: the lane's workflow must hear of it: it was open until now, or its probe has
+ * failed, or it fails for a while and nobody watches. Further failures of a lane that is closed already tell nobody.
+ */
+export type LaneState = {
+  readonly state: 'open' | 'held' | 'down';
+  readonly closed: boolean;
+  readonly tell: boolean;
+};
+
+/** After so many failures in a row somebody watches, whether or not the lane closes: one delivery alone may be all that an endpoint gets. */
+const WATCHED_FROM = 3;
+
+// A failure that closes the lane leaves one permit: for the attempt that is let through when the lane opens. One that does not close it
+// gives its permit back, so that one delivery that nobody can deliver does not stop the others. What fails late, begun before the lane
+// went down, is counted, and moves nothing.
+// The half millisecond: the column keeps whole ones and rounds, and a hold must never end early.
+const FAIL = `
+WITH lane AS (
+  SELECT l.*, cardinality(l.failing_deliveries) + CASE WHEN $2 = ANY(l.failing_deliveries) THEN 0 ELSE 1 END AS deliveries
+  FROM lanes l WHERE l.subscription_id = $1 AND NOT l.deleted FOR UPDATE
+), judged AS (
+  SELECT lane.*, state = 'down' AND $4 AS probed, $3::float8 IS NOT NULL AS holds,
+    state <> 'down' AND failures_in_a_row + 1 >= $5 AND deliveries >= $6 AS falls
+  FROM lane
+), next AS (
+  SELECT judged.*, falls OR probed OR holds AS closes,
+    falls OR probed OR holds AND (hold_until IS NULL OR hold_until <= now())
+      OR NOT watched AND failures_in_a_row + 1 >= ${WATCHED_FROM} AS tells,
+    CASE WHEN falls THEN 0 WHEN probed THEN least(probe_step + 1, cardinality($7::float8[]) - 1) ELSE probe_step END AS step
+  FROM judged
+)
+UPDATE lanes l SET
+  failures_in_a_row = l.failures_in_a_row + 1,
+  failing_since = coalesce(l.failing_since, now()),
+  failing_deliveries = CASE WHEN $2 = ANY(l.failing_deliveries) OR cardinality(l.failing_deliveries) >= 3
+    THEN l.failing_deliveries ELSE l.failing_deliveries || $2::uuid END,
+  state = CASE WHEN l.state = 'down' OR next.falls THEN 'down' WHEN next.holds THEN 'held' ELSE l.state END,
+  hold_until = greatest(l.hold_until, now() + ($3::float8 + 0.5) * interval '1 millisecond'),
+  probe_step = next.step,
+  probe_at = CASE WHEN next.falls OR next.probed
+    THEN now() + ($7::float8[])[next.step + 1] * interval '1 millisecond' ELSE l.probe_at END,
+  permits = CASE WHEN next.closes THEN 1 WHEN l.state = 'down' THEN l.permits ELSE l.permits + 1 END,
+  permits_at = now(),
+  released = CASE WHEN next.closes THEN 0 ELSE l.released END,
+  epoch = l.epoch + CASE WHEN next.closes THEN 1 ELSE 0 END,
+  last_error = $8, watched = l.watched OR next.tells,
+  updated_at = now()
+FROM next WHERE l.subscription_id = next.subscription_id
+RETURNING l.state, next.closes AS closed, next.tells AS tell`;
+
+// A 2xx opens a lane that is down. A hold that the receiver asked for, and that has not run out, stays. Each success of a lane that
+// comes back lets two more begin; after as many as the lane may have in flight it is not paced any longer. While an operator keeps it closed
+// the pace stays as it is for the time after.
+// Who watches is told of the first success, and when the lane is no longer paced.
+const RECOVER = `
+WITH lane AS (
+  SELECT *, hold_until > now() IS TRUE AS held, greatest(tenant_held_until, host_held_until) > now() IS TRUE AS kept FROM lanes
+  WHERE subscription_id = $1 AND NOT deleted AND (failures_in_a_row > 0 OR permits IS NOT NULL OR state <> 'open') FOR UPDATE
+)
+UPDATE lanes l SET
+  failures_in_a_row = 0, failing_since = NULL, failing_deliveries = '{}', probe_step = 0, probe_at = NULL, last_error = NULL,
+  state = CASE WHEN lane.held THEN 'held' ELSE 'open' END,
+  hold_until = CASE WHEN lane.held THEN l.hold_until END,
+  permits = CASE WHEN lane.held OR lane.kept THEN l.permits WHEN l.released + 1 >= l.in_flight_cap THEN NULL ELSE l.permits + 2 END,
+  released = CASE WHEN l.permits IS NULL OR lane.held OR lane.kept OR l.released + 1 >= l.in_flight_cap THEN 0 ELSE l.released + 1 END,
+  permits_at = now(), updated_at = now()
+FROM lane WHERE l.subscription_id = lane.subscription_id
+RETURNING l.tenant_id AS "tenantId",
+  l.watched AND (lane.failures_in_a_row > 0 OR lane.state <> l.state OR l.permits IS NULL) AS tell`;
+
+/** SQL of a lane's health; every function runs in the caller's transaction. */
+export function createLaneHealthStore({ failures, deliveries, probeDelaysMs }: LaneRecovery) {
+  return {
+    /** Counts a failure against the lane, which may hold or close it. @returns undefined for a lane that is gone */
+    fail: async (
+      unit: Queryable,
+      { subscriptionId, deliveryId, holdMs, probe, error }: LaneFailure,
+    ): Promise<LaneState | undefined> => {
+      const values = [subscriptionId, deliveryId, holdMs, probe, failures, deliveries, probeDelaysMs, error];
+      return (await unit.query<LaneState>(FAIL, values)).rows[0];
+    },
+
+    /** Notes that the endpoint has taken a delivery. @returns undefined for a lane that had nothing to recover from */
+    recover: async (unit: Queryable, subscriptionId: string): Promise<LaneTelling | undefined> =>
+      (await unit.query<LaneTelling>(RECOVER, [subscriptionId])).rows[0],
+  };
+}
+
+export type LaneHealthStore = ReturnType<typeof createLaneHealthStore>;

@@ -1,0 +1,258 @@
+// The watch over endpoints in trouble: warnings, deactivation, and what an operator does by hand. Postgres decides each step anew, so one
+// asked for twice, late or for nothing does no harm. A lane opens by itself: nothing here may ever be needed for that.
+import type { AuditService } from '../../audit/audit.service.ts';
+import { operatorContext, serviceContext } from '../../audit/audit.ts';
+import type { EventService } from '../../events/event.service.ts';
+import type { TenantService } from '../../identity/tenants/tenant.service.ts';
+import type { Database } from '../../platform/database/database.ts';
+import { newId } from '../../platform/database/ids.ts';
+import type { Queryable, Unit } from '../../platform/database/transaction.ts';
+import { ServiceError } from '../../platform/errors/service-error.ts';
+import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
+import type { EndpointCase, EndpointName, RecoveryStore } from './endpoint-recovery.store.ts';
+import {
+  type DueRecoveryStep,
+  deactivatesAt,
+  decideRecoveryStep,
+  type EndpointState,
+  endpointStateOf,
+  type RecoveryStep,
+  warningsEarned,
+} from './recovery-step.ts';
+
+export type { EndpointName } from './endpoint-recovery.store.ts';
+
+/** How an endpoint stands. Times in ISO 8601; `opensAt`: when the next attempt may begin; `lastError`: a code such as `http:503`. */
+export type EndpointStanding = {
+  readonly step: RecoveryStep;
+  readonly state: EndpointState;
+  readonly host: string | null;
+  readonly failingSince: string | null;
+  readonly lastError: string | null;
+  readonly opensAt: string | null;
+  /** Who has it held: `operator` all endpoints of its host, for all tenants; `endpoint` itself, or somebody for it alone. */
+  readonly heldBy: 'operator' | 'endpoint' | null;
+  readonly deactivatesAt: string | null;
+  /** Deliveries that have not ended, up to 10,000. */
+  readonly waiting: number;
+  readonly epoch: number;
+};
+
+/** What an operator can do with an endpoint. */
+export type OperatorStep =
+  | { readonly kind: 'probe' }
+  | { readonly kind: 'release' }
+  | { readonly kind: 'hold'; readonly seconds: number };
+
+/** How often a look is repeated when the lane changes under it. */
+const MOST_LOOKS = 5;
+
+/**
+ * Recoveries of endpoints.
+ * @param subscriptions deactivates the subscription of an endpoint that does nothing but fail
+ * @param commands has the workflow of an endpoint that somebody acted on look at it
+ * @param notifier wakes the relays when a lane has opened
+ */
+export function createRecoveryService({
+  store,
+  database,
+  subscriptions,
+  tenants,
+  audit,
+  events,
+  commands,
+  notifier,
+}: {
+  store: RecoveryStore;
+  database: Pick<Database, 'query' | 'transaction'>;
+  subscriptions: { deactivateFailing(name: EndpointName): Promise<unknown> };
+  tenants: Pick<TenantService, 'byId'>;
+  audit: Pick<AuditService, 'append'>;
+  events: Pick<EventService, 'emit'>;
+  commands: Pick<WorkflowCommandService, 'add'>;
+  notifier: { poke(): void };
+}) {
+  /** @returns undefined when the lane has changed since it was read */
+  const lookOnce = async (
+    queryable: Queryable,
+    name: EndpointName,
+  ): Promise<EndpointStanding | undefined> => {
+    const found = await store.read(queryable, name);
+    if (found === undefined) return GONE;
+    const standing = standingOf(found);
+    const watched = standing.step.kind !== 'end';
+    const isNoted = found.watched === watched || (await store.watch(queryable, name, found, watched));
+    return isNoted ? standing : undefined;
+  };
+
+  /** Who has nothing left to watch lets go of the lane in the state in which that was decided: what fails after that tells it anew. */
+  const look = async (name: EndpointName): Promise<EndpointStanding> => {
+    for (let looks = 0; looks < MOST_LOOKS; looks += 1) {
+      const standing = await lookOnce(database, name);
+      if (standing !== undefined) return standing;
+    }
+    // It changes faster than it is read: now nobody else may. What has been done before the look must not be told as refused.
+    return database.transaction({}, async (transaction) => {
+      await store.lock(transaction, name);
+      return (await lookOnce(transaction, name)) ?? GONE;
+    });
+  };
+
+  const warn = async (unit: Unit, name: EndpointName, found: EndpointCase): Promise<void> => {
+    await store.noteWarned(unit, name, { warned: warningsEarned(found), warnedFor: found.failingSince });
+    await announce(unit, name, 'failing', {
+      host: found.host,
+      state: shownState(found),
+      failing_since: iso(found.failingSince),
+      last_error: found.lastError,
+      waiting: found.waiting,
+      deactivates_at: iso(deactivatesAt(found)),
+    });
+  };
+
+  const announceRecovery = async (unit: Unit, name: EndpointName, found: EndpointCase): Promise<void> => {
+    await store.noteWarned(unit, name, { warned: 0, warnedFor: null });
+    await announce(unit, name, 'recovered', { host: found.host, failing_since: iso(found.warnedFor) });
+  };
+
+  const announce = async (
+    unit: Unit,
+    { tenantId, subscriptionId }: EndpointName,
+    what: 'failing' | 'recovered',
+    facts: Record<string, string | number | null>,
+  ): Promise<void> => {
+    const type = `webhook.endpoint.${what}`;
+    const context = serviceContext({ id: tenantId }, newId());
+    const target = { type: 'subscription', id: subscriptionId };
+    await audit.append(unit, context, [{ action: type, outcome: 'success', target, data: facts }]);
+    const data = { subscription_id: subscriptionId, ...facts };
+    await events.emit(unit, context, [{ type, data, exceptSubscription: subscriptionId }]);
+  };
+
+  const change = (unit: Queryable, name: EndpointName, step: OperatorStep): Promise<boolean> =>
+    step.kind === 'probe'
+      ? store.probeNow(unit, name)
+      : step.kind === 'release'
+        ? store.release(unit, name)
+        : store.hold(unit, name, step.seconds);
+
+  return {
+    /** How an endpoint stands, and what is due for it. One round trip; a second one where it takes the watch up, or lets go of it. */
+    look,
+
+    /** Subscriptions whose endpoint's workflow should be running now, by ascending id. */
+    listExpectedWorkflows: store.listExpectedWorkflows,
+
+    /** What an operator is shown of an endpoint: its host. */
+    describe: async (name: EndpointName): Promise<{ summary: string } | undefined> => {
+      const found = await store.read(database, name);
+      return found && { summary: found.host };
+    },
+
+    /**
+     * Does a step if it is due: `warn` emits `webhook.endpoint.failing`, `announceRecovery` `webhook.endpoint.recovered` after a warning,
+     * `deactivate` deactivates the subscription with the reason `failing`. None of them goes to the subscription itself.
+     * @returns how the endpoint stands afterwards
+     */
+    perform: async (name: EndpointName, due: DueRecoveryStep): Promise<EndpointStanding> => {
+      if (due === 'deactivate') await subscriptions.deactivateFailing(name);
+      else
+        await database.transaction({}, async (transaction) => {
+          await store.lock(transaction, name);
+          const found = await store.read(transaction, name);
+          if (found === undefined || decideRecoveryStep(found).kind !== due) return;
+          await (due === 'warn' ? warn : announceRecovery)(transaction, name, found);
+        });
+      return look(name);
+    },
+
+    /**
+     * Says that the time of the probe has come which was due at this epoch. The row knows that by itself; who measures time otherwise
+     * than the database is right too. @returns how the endpoint stands
+     */
+    probe: async (name: EndpointName, epoch: number): Promise<EndpointStanding> => {
+      await store.probe(database, name, epoch);
+      notifier.poke();
+      return look(name);
+    },
+
+    /**
+     * Does what an operator asks for, with an audit entry: `probe` lets one attempt through now, `release` opens the lane for all that
+     * waits, paced, `hold` keeps it closed for so many seconds.
+     * @throws ServiceError `not_found`, `conflict` when the endpoint is inactive, or open already
+     */
+    operate: async (name: EndpointName, step: OperatorStep): Promise<EndpointStanding> => {
+      const tenant = await tenants.byId(name.tenantId);
+      if (tenant === undefined) throw new ServiceError('not_found', { detail: 'There is no such endpoint.' });
+      await database.transaction({}, async (transaction) => {
+        if (!(await change(transaction, name, step)))
+          throw new ServiceError('conflict', {
+            detail: 'The endpoint is inactive, deleted, open already, or an operator holds its host.',
+          });
+        const target = { type: 'subscription', id: name.subscriptionId };
+        const data = step.kind === 'hold' ? { seconds: step.seconds } : {};
+        await audit.append(transaction, operatorContext(tenant, newId()), [
+          { action: AUDITED[step.kind], outcome: 'success', target, data },
+        ]);
+        // Whoever asked: from here on the lane counts as watched, so somebody must.
+        const { tenantId, subscriptionId: entityId } = name;
+        await commands.add(transaction, [{ tenantId, workflow: 'endpointRecovery', entityId }]);
+        transaction.afterCommit(() => notifier.poke());
+      });
+      return look(name);
+    },
+  };
+}
+
+export type RecoveryService = ReturnType<typeof createRecoveryService>;
+
+const AUDITED = {
+  probe: 'webhook.endpoint.probed',
+  release: 'webhook.endpoint.released',
+  hold: 'webhook.endpoint.held',
+} as const satisfies Record<OperatorStep['kind'], string>;
+
+const GONE: EndpointStanding = {
+  step: { kind: 'end' },
+  state: 'deleted',
+  host: null,
+  failingSince: null,
+  lastError: null,
+  opensAt: null,
+  heldBy: null,
+  deactivatesAt: null,
+  waiting: 0,
+  epoch: 0,
+};
+
+function standingOf(found: EndpointCase): EndpointStanding {
+  const opens = [found.hostHeldUntil, found.holdUntil, found.state === 'down' ? found.probeAt : null];
+  const opensAt = opens
+    .filter((time) => time !== null && time > found.now)
+    .sort((a, b) => +(b ?? 0) - +(a ?? 0));
+  return {
+    step: decideRecoveryStep(found),
+    state: endpointStateOf(found),
+    host: found.host,
+    failingSince: iso(found.failingSince),
+    lastError: found.lastError,
+    opensAt: found.hostHeld && found.hostHeldUntil === null ? null : iso(opensAt[0] ?? null),
+    heldBy: found.hostHeld
+      ? 'operator'
+      : found.holdUntil !== null && found.holdUntil > found.now
+        ? 'endpoint'
+        : null,
+    deactivatesAt: iso(deactivatesAt(found)),
+    waiting: found.waiting,
+    epoch: found.epoch,
+  };
+}
+
+/** A lane's state as the API shows it. */
+function shownState(found: EndpointCase): 'open' | 'held' | 'down' {
+  return found.state === 'held' && found.open ? 'open' : found.state;
+}
+
+function iso(time: Date | null): string | null {
+  return time?.toISOString() ?? null;
+}

@@ -1,0 +1,205 @@
+// SQL of hosts: their holds, and the lanes behind them. Whatever opens or closes a lane takes its row FOR UPDATE and adds one to its epoch.
+// Locks are taken in this order: a subscription, names of hosts, lanes in order of their ids. Nobody may hold a lane and then ask for a name;
+// what takes a name for itself alone may not lock a subscription.
+import type { Queryable } from '../../platform/database/transaction.ts';
+import { type LaneChange, PACED } from './endpoint.store.ts';
+import type { HoldLength } from './host-hold.ts';
+
+/** A hold as it stands. `until` is null while nobody can say. */
+export type HeldHost = {
+  readonly host: string;
+  readonly until: Date | null;
+  readonly reason: string;
+  readonly operator: string;
+  readonly heldAt: Date;
+};
+
+/** The same with what it concerns now. */
+export type HostHold = HeldHost & {
+  readonly endpoints: number;
+  readonly tenants: number;
+};
+
+/** Endpoints of one host that fail with errors of one class. `lastError`: the most frequent code among them. */
+export type FailingHost = {
+  readonly host: string;
+  readonly class: string;
+  readonly endpoints: number;
+  readonly tenants: number;
+  readonly closed: number;
+  readonly failingSince: Date;
+  readonly lastError: string;
+};
+
+const LOCK_NAME = "SELECT pg_advisory_xact_lock(hashtextextended('host ' || host_name($1), 0))";
+
+// In one order, as by everybody who locks several.
+const SHARE_NAMES = `
+SELECT pg_advisory_xact_lock_shared(name) FROM (
+  SELECT DISTINCT hashtextextended('host ' || host_name(host), 0) AS name FROM unnest($1::text[]) AS host ORDER BY name
+) AS names`;
+
+const OF_HOST = `
+FROM subscriptions s JOIN lanes l ON l.subscription_id = s.id
+WHERE host_name(s.host) = host_name($1) AND ($1 = host_name($1) OR s.host = $1) AND s.deleted_at IS NULL`;
+
+const MINE = `
+WITH mine AS (SELECT l.subscription_id, host_hold_end(s.host) AS ends ${OF_HOST} ORDER BY l.subscription_id FOR UPDATE OF l)`;
+
+const CHANGES =
+  'RETURNING l.subscription_id AS "subscriptionId", l.tenant_id AS "tenantId", l.active AND NOT l.deleted AS tell';
+
+// Inactive ones too: they may be activated meanwhile.
+const HOLD = `${MINE}
+UPDATE lanes l SET host_held_until = mine.ends, epoch = epoch + 1, ${PACED}, updated_at = now()
+FROM mine WHERE l.subscription_id = mine.subscription_id ${CHANGES}`;
+
+// An endpoint that was down is probed at once: somebody says that it is back.
+const RELEASE = `${MINE}
+UPDATE lanes l SET host_held_until = mine.ends, epoch = epoch + 1, ${PACED}, updated_at = now(),
+  probe_at = CASE WHEN l.probe_at > now() THEN now() ELSE l.probe_at END
+FROM mine WHERE l.subscription_id = mine.subscription_id ${CHANGES}`;
+
+const FOLLOW = `
+UPDATE lanes l SET host_held_until = host_hold_end($2), epoch = epoch + 1, ${PACED}, updated_at = now()
+WHERE l.subscription_id = $1 AND l.host_held_until IS DISTINCT FROM host_hold_end($2)
+RETURNING l.tenant_id AS "tenantId", l.active AND (l.watched OR l.host_held_until > now()) AS tell`;
+
+const IN_FORCE = `
+SELECT host, CASE WHEN isfinite(until) THEN until END AS until, reason, operator, held_at AS "heldAt" FROM host_holds
+WHERE host IN ($1, host_name($1)) AND until > now() ORDER BY host_holds.until DESC, host LIMIT 1`;
+
+const LIST = `
+SELECT h.host, CASE WHEN isfinite(h.until) THEN h.until END AS until, h.reason, h.operator, h.held_at AS "heldAt", found.*
+FROM host_holds h CROSS JOIN LATERAL (
+  SELECT count(*)::int AS endpoints, count(DISTINCT s.tenant_id)::int AS tenants FROM subscriptions s
+  WHERE host_name(s.host) = host_name(h.host) AND (h.host = host_name(h.host) OR s.host = h.host) AND s.deleted_at IS NULL
+) AS found
+WHERE h.until > now() ORDER BY h.held_at, h.host`;
+
+const FAILING = `
+SELECT s.host, split_part(l.last_error, ':', 1) AS class, count(*)::int AS endpoints, count(DISTINCT l.tenant_id)::int AS tenants,
+  (count(*) FILTER (WHERE NOT lane_is_open(l)))::int AS closed, min(l.failing_since) AS "failingSince",
+  mode() WITHIN GROUP (ORDER BY l.last_error) AS "lastError"
+FROM lanes l JOIN subscriptions s ON s.id = l.subscription_id
+WHERE l.failures_in_a_row > 0 AND l.active AND NOT l.deleted AND l.last_error IS NOT NULL
+  AND ($1::text IS NULL OR split_part(l.last_error, ':', 1) = $1)
+GROUP BY 1, 2 ORDER BY endpoints DESC, s.host, class LIMIT $2`;
+
+// Those that wait for nothing but a time. They are due now; their lanes let them through one after the other. One whose workflow is being
+// started, and is not marked as started yet, is asked for as by hand: whoever marks it tells the workflow. In order of their ids, as by
+// everybody who locks several.
+const HASTEN = `
+WITH target AS (
+  SELECT d.id FROM deliveries d
+  WHERE d.subscription_id = ANY ($1::uuid[]) AND d.status = 'retrying' AND d.waiting_epoch IS NULL AND d.next_attempt_at > now()
+    AND d.id > $2
+  ORDER BY d.id LIMIT $3 FOR UPDATE
+), changed AS (
+  UPDATE deliveries d SET next_attempt_at = now(),
+    retry_requested_at = CASE WHEN d.started_generation = d.generation THEN d.retry_requested_at ELSE now() END
+  FROM target t WHERE d.id = t.id
+  RETURNING d.id, d.tenant_id, d.subscription_id, d.generation, d.started_generation
+), told AS (
+  INSERT INTO outbox (id, tenant_id, lane, delivery_id, generation, kind, command)
+  SELECT gen_random_uuid(), tenant_id, subscription_id, id, generation, 'command', 'retry' FROM changed
+  WHERE started_generation = generation
+)
+SELECT id FROM changed ORDER BY id`;
+
+// A lane that is open gets a pace too: what is due at once must not go out at once.
+const RETRY = `${MINE}
+UPDATE lanes l SET state = 'open', hold_until = NULL, probe_at = NULL, probe_step = 0, epoch = epoch + 1, ${PACED}, updated_at = now()
+FROM mine WHERE l.subscription_id = mine.subscription_id AND l.active AND NOT l.deleted AND EXISTS (
+  SELECT 1 FROM deliveries d WHERE d.subscription_id = l.subscription_id AND d.status IN ('pending', 'retrying'))
+${CHANGES}`;
+
+/** SQL of hosts; every function runs on the caller's connection. */
+export function createHostHoldStore() {
+  const change = async (unit: Queryable, text: string, host: string): Promise<LaneChange[]> =>
+    (await unit.query<LaneChange>(text, [host])).rows;
+
+  return {
+    /** Keeps others from changing the host's holds, and subscriptions from coming to it or leaving it, until the transaction ends. */
+    lock: async (unit: Queryable, host: string): Promise<void> => {
+      await unit.query(LOCK_NAME, [host]);
+    },
+
+    /** Notes a hold, in place of an earlier one. */
+    hold: async (
+      unit: Queryable,
+      host: string,
+      { length, reason, operator }: { length: HoldLength; reason: string; operator: string },
+    ): Promise<void> => {
+      await unit.query(
+        `INSERT INTO host_holds (host, until, reason, operator) VALUES ($1, coalesce($2::timestamptz, now() + $3::float8 * interval '1 second', 'infinity'), $4, $5)
+         ON CONFLICT (host) DO UPDATE SET until = excluded.until, reason = excluded.reason, operator = excluded.operator, held_at = now()`,
+        [
+          host,
+          length !== 'released' && 'until' in length ? length.until : null,
+          length !== 'released' && 'seconds' in length ? length.seconds : null,
+          reason,
+          operator,
+        ],
+      );
+    },
+
+    /** @returns false when the host is not held */
+    end: async (unit: Queryable, host: string): Promise<boolean> =>
+      (await unit.query('UPDATE host_holds SET until = now() WHERE host = $1 AND until > now()', [host]))
+        .rowCount > 0,
+
+    isHeld: async (queryable: Queryable, host: string): Promise<boolean> =>
+      (await queryable.query('SELECT 1 WHERE host_hold_end($1) > now()', [host])).rowCount > 0,
+
+    /** The hold that keeps a host for longest. @returns undefined when it is not held */
+    find: async (queryable: Queryable, host: string): Promise<HeldHost | undefined> =>
+      (await queryable.query<HeldHost>(IN_FORCE, [host])).rows[0],
+
+    /** Closes the host's lanes as its holds say. */
+    holdLanes: (unit: Queryable, host: string): Promise<LaneChange[]> => change(unit, HOLD, host),
+
+    /** Opens the host's lanes as far as its holds allow; what waits goes out as from an endpoint that comes back. */
+    releaseLanes: (unit: Queryable, host: string): Promise<LaneChange[]> => change(unit, RELEASE, host),
+
+    /** Ends what keeps the host's lanes closed by themselves, and lets what waits out paced. */
+    retryLanes: (unit: Queryable, host: string): Promise<LaneChange[]> => change(unit, RETRY, host),
+
+    /**
+     * Gives a lane the hold of the host that its subscription points to now. An act on the host that it leaves is over then, or does not
+     * see the subscription any more.
+     * @param hosts.before the host that it leaves @returns undefined where nothing changes
+     */
+    follow: async (
+      unit: Queryable,
+      subscriptionId: string,
+      { host, before = host }: { host: string; before?: string | undefined },
+    ): Promise<{ tenantId: string; tell: boolean } | undefined> => {
+      await unit.query(SHARE_NAMES, [[before, host]]);
+      const { rows } = await unit.query<{ tenantId: string; tell: boolean }>(FOLLOW, [subscriptionId, host]);
+      return rows[0];
+    },
+
+    /** Makes deliveries due that wait for a time. @returns their ids, at most `limit`, those behind `after` */
+    hasten: async (
+      unit: Queryable,
+      subscriptionIds: readonly string[],
+      { after, limit }: { after: string; limit: number },
+    ): Promise<string[]> => {
+      const { rows } = await unit.query<{ id: string }>(HASTEN, [subscriptionIds, after, limit]);
+      return rows.map(({ id }) => id);
+    },
+
+    /** The holds in force, the oldest first. */
+    list: async (queryable: Queryable): Promise<HostHold[]> => (await queryable.query<HostHold>(LIST)).rows,
+
+    /** Where endpoints fail, those with most first. @param errorClass what stands before the colon of a code: `tls` */
+    listFailing: async (
+      queryable: Queryable,
+      { errorClass, limit }: { errorClass: string | undefined; limit: number },
+    ): Promise<FailingHost[]> =>
+      (await queryable.query<FailingHost>(FAILING, [errorClass ?? null, limit])).rows,
+  };
+}
+
+export type HostHoldStore = ReturnType<typeof createHostHoldStore>;

@@ -1,0 +1,150 @@
+// Starts and signals the workflows of deliveries. It must never put anything into Temporal but ids, hosts, event types and codes.
+import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
+import { TypedSearchAttributes, WorkflowNotFoundError } from '@temporalio/common';
+import { createIndexing } from '../../platform/temporal/indexing.ts';
+import {
+  ATTEMPT_PRIORITY,
+  DELIVERY_SIGNALS,
+  DELIVERY_WORKFLOW,
+  deliveryWorkflowId,
+  SEARCH_ATTRIBUTES,
+  type TaskQueues,
+} from '../../platform/temporal/names.ts';
+import type { DeliveryInput } from '../deliveries/delivery-input.ts';
+
+/** Milliseconds that one call to Temporal may take. */
+const CALL_TIMEOUT = 10_000;
+
+export type StartRequest = Omit<DeliveryInput, 'attemptsQueue' | 'slowQueue' | 'indexed' | 'woken'>;
+
+/** `eager`: the first task runs in this process, without a poll. `exists`: it was started before. */
+export type StartOutcome = 'eager' | 'started' | 'exists';
+
+/**
+ * @param options.client on the worker's own native connection: others cannot start eagerly
+ * @param options.eager false for workers of a version: an eager task would come to this process although another version is current
+ * @param options.now milliseconds of any steady clock
+ */
+export function createDeliveryStarter({
+  client,
+  taskQueues,
+  eager = true,
+  now,
+}: {
+  client: Pick<Client, 'workflow' | 'withDeadline'>;
+  taskQueues: TaskQueues;
+  eager?: boolean | undefined;
+  now?: (() => number) | undefined;
+}) {
+  const indexing = createIndexing({ now });
+
+  const start = async (request: StartRequest, indexed: boolean): Promise<StartOutcome> => {
+    const { deliveryId, generation, tenantId, eventType, host } = request;
+    const input: DeliveryInput = {
+      ...request,
+      indexed,
+      attemptsQueue: taskQueues.attempts,
+      slowQueue: taskQueues.slow,
+    };
+    try {
+      const handle = await client.withDeadline(Date.now() + CALL_TIMEOUT, () =>
+        client.workflow.start(DELIVERY_WORKFLOW, {
+          workflowId: deliveryWorkflowId(deliveryId, generation),
+          taskQueue: taskQueues.main,
+          args: [input],
+          workflowIdReusePolicy: 'REJECT_DUPLICATE',
+          requestEagerStart: eager,
+          staticSummary: `${host} · ${eventType}`,
+          priority: {
+            priorityKey: generation > 0 ? ATTEMPT_PRIORITY.replay : ATTEMPT_PRIORITY.first,
+            fairnessKey: tenantId,
+          },
+          ...(indexed ? { typedSearchAttributes: attributesOf(request) } : {}),
+        }),
+      );
+      return handle.eagerlyStarted ? 'eager' : 'started';
+    } catch (error) {
+      if (error instanceof WorkflowExecutionAlreadyStartedError) return 'exists';
+      throw error;
+    }
+  };
+
+  return {
+    /**
+     * Starts a delivery's workflow; one that ran under the same id, even if it is over, counts as started. A server that does not
+     * know the search attributes gets it without them.
+     * @throws when Temporal does not answer: the start may have happened, and is safe to repeat
+     */
+    start: (request: StartRequest): Promise<StartOutcome> =>
+      indexing.attempt((indexed) => start(request, indexed)),
+
+    /**
+     * Tells a delivery's workflow to look at its row again.
+     * @param epoch of the lane, for `wake`
+     * @returns false when no such workflow runs
+     * @throws when Temporal does not answer; safe to repeat
+     */
+    signal: async (
+      { deliveryId, generation }: { deliveryId: string; generation: number },
+      signal: keyof typeof DELIVERY_SIGNALS,
+      epoch?: number,
+    ): Promise<boolean> => {
+      const handle = client.workflow.getHandle(deliveryWorkflowId(deliveryId, generation));
+      try {
+        await client.withDeadline(Date.now() + CALL_TIMEOUT, () =>
+          handle.signal(DELIVERY_SIGNALS[signal], ...(epoch === undefined ? [] : [epoch])),
+        );
+        return true;
+      } catch (error) {
+        if (error instanceof WorkflowNotFoundError) return false;
+        throw error;
+      }
+    },
+
+    /**
+     * What the delivery's workflow does: `busy` with a task or an activity, `waiting` for time or a signal, or it is `gone`, also when
+     * nobody knows it (any more).
+     */
+    stateOf: async ({
+      deliveryId,
+      generation,
+    }: {
+      deliveryId: string;
+      generation: number;
+    }): Promise<'busy' | 'waiting' | 'gone'> => {
+      const handle = client.workflow.getHandle(deliveryWorkflowId(deliveryId, generation));
+      try {
+        const { status, raw } = await client.withDeadline(Date.now() + CALL_TIMEOUT, () => handle.describe());
+        if (status.name !== 'RUNNING') return 'gone';
+        const activities = raw.pendingActivities ?? [];
+        return activities.length > 0 || raw.pendingWorkflowTask ? 'busy' : 'waiting';
+      } catch (error) {
+        if (error instanceof WorkflowNotFoundError) return 'gone';
+        throw error;
+      }
+    },
+
+    /** Whether workflows start with their search attributes at present. */
+    isIndexed: indexing.isOn,
+  };
+}
+
+export type DeliveryStarter = ReturnType<typeof createDeliveryStarter>;
+
+function attributesOf({ tenantId, subscriptionId, eventType, host, last }: StartRequest) {
+  const tried =
+    last === undefined
+      ? []
+      : [
+          { key: SEARCH_ATTRIBUTES.deliveryStatus, value: 'retrying' },
+          { key: SEARCH_ATTRIBUTES.lastOutcome, value: last.outcome },
+          { key: SEARCH_ATTRIBUTES.attemptCount, value: last.n },
+        ];
+  return new TypedSearchAttributes([
+    { key: SEARCH_ATTRIBUTES.tenantId, value: tenantId },
+    { key: SEARCH_ATTRIBUTES.subscriptionId, value: subscriptionId },
+    { key: SEARCH_ATTRIBUTES.eventType, value: eventType },
+    { key: SEARCH_ATTRIBUTES.endpointHost, value: host },
+    ...tried,
+  ]);
+}

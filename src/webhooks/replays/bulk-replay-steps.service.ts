@@ -1,0 +1,99 @@
+// What moves a recovery on: chunk by chunk, each one transaction with the place up to which it has come, so that a restart at any moment
+// neither replays one twice nor leaves one out.
+import type { AuditService } from '../../audit/audit.service.ts';
+import { serviceContext } from '../../audit/audit.ts';
+import type { Database } from '../../platform/database/database.ts';
+import { newId } from '../../platform/database/ids.ts';
+import type { Unit } from '../../platform/database/transaction.ts';
+import type { ReplayRange, ReplayService } from '../deliveries/replay.service.ts';
+import type { LaneService } from '../endpoints/endpoint.service.ts';
+import { describeRecovery } from './bulk-replay.service.ts';
+import type { BulkRecoveryStore, RecoveryName } from './bulk-replay.store.ts';
+import { type Recovery, type RecoveryStatus, remainingOf } from './bulk-replay.ts';
+
+/** What the workflow does next; `chunk`: something was replayed, and there may be more. */
+export type RecoveryStep = 'chunk' | 'wait_for_relay' | 'wait_for_subscription' | 'end';
+
+/** How a recovery stands: `gone` when nobody knows it. */
+export type RecoveryStanding = {
+  readonly step: RecoveryStep;
+  readonly status: RecoveryStatus | 'gone';
+  readonly matched: number;
+  readonly replayed: number;
+  readonly remaining: number;
+};
+
+/** Deliveries that one step replays, and how many may wait for the relay before the next: the outbox must not fill up. */
+const PACE = { chunk: 250, waiting: 500 } as const;
+
+/** @param options.pace what one step does */
+export function createBulkRecoveryStepService({
+  store,
+  database,
+  replays,
+  lanes,
+  audit,
+  pace = PACE,
+}: {
+  store: BulkRecoveryStore;
+  database: Pick<Database, 'hot'>;
+  replays: ReplayService;
+  lanes: Pick<LaneService, 'read'>;
+  audit: Pick<AuditService, 'append'>;
+  pace?: { readonly chunk: number; readonly waiting: number } | undefined;
+}) {
+  const contextOf = ({ tenantId }: Recovery) => serviceContext({ id: tenantId }, newId());
+
+  const end = async (
+    unit: Unit,
+    recovery: Recovery,
+    status: 'completed' | 'canceled',
+  ): Promise<RecoveryStanding> => {
+    const reason = status === 'canceled' ? 'subscription_deleted' : null;
+    await store.end(unit, recovery.id, status, reason);
+    const more = reason === null ? {} : { reason };
+    await audit.append(unit, contextOf(recovery), [describeRecovery(status, recovery, more)]);
+    return standingOf({ ...recovery, status }, 'end');
+  };
+
+  const replayChunk = async (unit: Unit, recovery: Recovery): Promise<RecoveryStanding> => {
+    const options = { after: recovery.nextAfter, limit: pace.chunk };
+    const done = await replays.replay(unit, rangeOf(recovery), options);
+    await store.advance(unit, recovery.id, done);
+    const after = { ...recovery, replayed: recovery.replayed + done.replayed };
+    return done.replayed < pace.chunk ? end(unit, after, 'completed') : standingOf(after, 'chunk');
+  };
+
+  return {
+    /**
+     * Replays the next deliveries, unless those before them still wait for the relay or the subscription is not active; ends the
+     * recovery when there are no more, or when the subscription is deleted.
+     */
+    advance: (name: RecoveryName): Promise<RecoveryStanding> =>
+      database.hot(async (unit) => {
+        const recovery = await store.lock(unit, name);
+        if (recovery === undefined) return GONE;
+        if (recovery.status !== 'running') return standingOf(recovery, 'end');
+        const lane = (await lanes.read(unit, [recovery.subscriptionId])).get(recovery.subscriptionId);
+        if (lane === undefined || lane.deleted) return end(unit, recovery, 'canceled');
+        if (!lane.active) return standingOf(recovery, 'wait_for_subscription');
+        const waiting = await replays.waiting(unit, recovery, pace.waiting);
+        if (waiting >= pace.waiting) return standingOf(recovery, 'wait_for_relay');
+        return replayChunk(unit, recovery);
+      }),
+  };
+}
+
+export type BulkRecoveryStepService = ReturnType<typeof createBulkRecoveryStepService>;
+
+const GONE: RecoveryStanding = { step: 'end', status: 'gone', matched: 0, replayed: 0, remaining: 0 };
+
+function standingOf(recovery: Recovery, step: RecoveryStep): RecoveryStanding {
+  const { status, matched, replayed } = recovery;
+  return { step, status, matched, replayed, remaining: remainingOf(recovery) };
+}
+
+function rangeOf(recovery: Recovery): ReplayRange {
+  const { tenantId, subscriptionId, deliveryStatus: status, since, until, createdAt: endedBy } = recovery;
+  return { tenantId, subscriptionId, status, since, until, endedBy };
+}

@@ -1,0 +1,72 @@
+// The shapes of recoveries in requests and answers.
+import { z } from 'zod';
+import { moment, pageParameters } from '../../platform/http/field-schemas.ts';
+import { entityWorkflowId, workflowUrl } from '../../platform/temporal/names.ts';
+import type { WorkflowPlace } from '../deliveries/delivery.ts';
+import { REPLAYABLE } from '../deliveries/replay.service.ts';
+import { RECOVERY_ENDS, RECOVERY_STATUSES, type Recovery, remainingOf } from './bulk-replay.ts';
+
+const timestamp = z.iso.datetime();
+
+/** Source: Specification, "Webhook management". */
+export const recoverBody = z
+  .strictObject({
+    since: moment.meta({ description: 'Deliveries created at this time or later.' }),
+    until: moment.optional().meta({ description: 'And before this time; the present unless said.' }),
+    status: z.enum(REPLAYABLE).default('failed').meta({ description: 'Deliveries that have ended so.' }),
+    dry_run: z.boolean().default(false).meta({ description: 'Only count them.' }),
+  })
+  .meta({ id: 'WebhookRecoveryRequest' });
+
+export const recoveryPreviewSchema = z
+  .strictObject({ dry_run: z.literal(true), matched: z.int().min(0) })
+  .meta({ id: 'WebhookRecoveryPreview' });
+
+export const recoverySchema = z
+  .strictObject({
+    recovery_id: z.uuid(),
+    subscription_id: z.uuid(),
+    status: z.enum(RECOVERY_STATUSES),
+    end_reason: z.enum(RECOVERY_ENDS).nullable().meta({ description: 'Why it was canceled.' }),
+    delivery_status: z.enum(REPLAYABLE),
+    since: timestamp,
+    until: timestamp,
+    matched: z.int().min(0).meta({ description: 'Deliveries in the range when it began.' }),
+    replayed: z.int().min(0).meta({
+      description: 'Fewer than matched where somebody had replayed the others meanwhile.',
+    }),
+    remaining: z.int().min(0).meta({ description: 'Still to be replayed, or left when it was canceled.' }),
+    created_at: timestamp,
+    completed_at: timestamp.nullable(),
+    workflow_id: z.string(),
+    workflow_url: z.string().meta({ description: 'Its history, for operators.' }),
+  })
+  .meta({ id: 'WebhookRecovery' });
+
+export const recoveryListSchema = z
+  .strictObject({ data: z.array(recoverySchema), next_cursor: z.string().nullable() })
+  .meta({ id: 'WebhookRecoveryList' });
+
+export const recoveryParams = z.object({ id: z.uuid(), recovery_id: z.uuid() });
+export const recoveryListQuery = z.object({ ...pageParameters });
+
+/** A recovery as answers show it. @param place where workflows can be looked at */
+export function presentRecovery(recovery: Recovery, place: WorkflowPlace): z.input<typeof recoverySchema> {
+  const workflowId = entityWorkflowId('bulkRecovery', recovery.id);
+  return {
+    recovery_id: recovery.id,
+    subscription_id: recovery.subscriptionId,
+    status: recovery.status,
+    end_reason: recovery.endReason,
+    delivery_status: recovery.deliveryStatus,
+    since: recovery.since.toISOString(),
+    until: recovery.until.toISOString(),
+    matched: recovery.matched,
+    replayed: recovery.replayed,
+    remaining: remainingOf(recovery),
+    created_at: recovery.createdAt.toISOString(),
+    completed_at: recovery.completedAt?.toISOString() ?? null,
+    workflow_id: workflowId,
+    workflow_url: workflowUrl(place, workflowId),
+  };
+}

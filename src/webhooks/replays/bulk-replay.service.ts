@@ -1,0 +1,211 @@
+// Recoveries as people ask for them: begun, looked at, canceled. What moves one on is in recovery-steps.service.ts.
+import type { AuditContext, AuditService } from '../../audit/audit.service.ts';
+import { serviceContext } from '../../audit/audit.ts';
+import type { RequestContext } from '../../platform/context.ts';
+import type { Database } from '../../platform/database/database.ts';
+import { newId } from '../../platform/database/ids.ts';
+import type { Page, PageRequest } from '../../platform/database/page.ts';
+import type { Transaction } from '../../platform/database/transaction.ts';
+import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
+import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
+import type { ReplayableStatus, ReplayRange, ReplayService } from '../deliveries/replay.service.ts';
+import type { LaneService } from '../endpoints/endpoint.service.ts';
+import type { SubscriptionService } from '../subscriptions/subscription.service.ts';
+import type { BulkRecoveryStore, RecoveryName } from './bulk-replay.store.ts';
+import type { Recovery } from './bulk-replay.ts';
+
+/** Which deliveries to replay: created from `since` to before `until` (the present unless said), that have ended so. */
+export type RecoveryRequest = {
+  readonly since: Date;
+  readonly until?: Date | undefined;
+  readonly status: ReplayableStatus;
+};
+
+/** Source: Specification, "Webhook management" (replay of deliveries). */
+export function createBulkRecoveryService({
+  store,
+  database,
+  subscriptions,
+  replays,
+  lanes,
+  audit,
+  commands,
+}: {
+  store: BulkRecoveryStore;
+  database: Pick<Database, 'transaction' | 'query'>;
+  subscriptions: Pick<SubscriptionService, 'get' | 'exists'>;
+  replays: Pick<ReplayService, 'count'>;
+  lanes: Pick<LaneService, 'endHold'>;
+  audit: Pick<AuditService, 'append'>;
+  commands: Pick<WorkflowCommandService, 'add'>;
+}) {
+  const nameOf = (context: RequestContext, subscriptionId: string, id: string): RecoveryName => ({
+    tenantId: context.tenant.id,
+    subscriptionId,
+    id,
+  });
+
+  async function requireActive(context: RequestContext, subscriptionId: string): Promise<void> {
+    const { active } = await subscriptions.get(context, subscriptionId);
+    if (!active)
+      throw new ServiceError('subscription_inactive', {
+        detail: 'The subscription is not active: what is replayed would wait. Activate it first.',
+      });
+  }
+
+  async function readRange(
+    context: RequestContext & { transaction: Transaction },
+    subscriptionId: string,
+    { since, until, status }: RecoveryRequest,
+  ): Promise<ReplayRange> {
+    if (until !== undefined && until <= since) throw invalidField('body.until', 'must be later than since');
+    const now = await store.now(context.transaction);
+    const tenantId = context.tenant.id;
+    return { tenantId, subscriptionId, status, since, until: until ?? now, endedBy: now };
+  }
+
+  const cancel = async (
+    transaction: Transaction,
+    context: AuditContext,
+    name: RecoveryName,
+    reason?: string,
+  ): Promise<Recovery> => {
+    const found = await store.lock(transaction, name);
+    if (found === undefined) throw unknownRecovery();
+    if (found.status === 'canceled') return found;
+    if (found.status === 'completed')
+      throw new ServiceError('conflict', { detail: 'The recovery is completed.' });
+    await store.end(transaction, name.id, 'canceled', 'canceled');
+    await audit.append(transaction, context, [
+      describeRecovery('canceled', found, reason === undefined ? {} : { reason }),
+    ]);
+    return (await store.find(transaction, name)) ?? found;
+  };
+
+  return {
+    /**
+     * How many deliveries a recovery with this range would replay now.
+     * @throws ServiceError as `begin`, but for one that runs
+     */
+    preview: (context: RequestContext, subscriptionId: string, request: RecoveryRequest): Promise<number> =>
+      database.transaction(context, async (transaction) => {
+        const joined = { ...context, transaction };
+        await requireActive(joined, subscriptionId);
+        return replays.count(transaction, await readRange(joined, subscriptionId, request));
+      }),
+
+    /**
+     * Begins to replay deliveries, the oldest first. Which ones is settled now: what ends later is not among them. Ends a hold of
+     * the subscription, as every wish for another attempt does.
+     * @throws ServiceError `not_found`, `invalid_request`, `subscription_inactive`, `conflict` while another one runs
+     */
+    begin: (context: RequestContext, subscriptionId: string, request: RecoveryRequest): Promise<Recovery> =>
+      database.transaction(context, async (transaction) => {
+        const joined = { ...context, transaction };
+        await requireActive(joined, subscriptionId);
+        const range = await readRange(joined, subscriptionId, request);
+        const { tenantId, status, since, until, endedBy } = range;
+        const recovery = await store.insert(transaction, {
+          id: newId(),
+          tenantId,
+          subscriptionId,
+          deliveryStatus: status,
+          since,
+          until,
+          matched: await replays.count(transaction, range),
+          createdAt: endedBy,
+        });
+        if (recovery === undefined) {
+          const running = await store.findRunning(transaction, subscriptionId);
+          throw new ServiceError('conflict', {
+            detail: `The recovery ${running ?? ''} of this subscription has not ended.`,
+          });
+        }
+        await lanes.endHold(transaction, subscriptionId);
+        await audit.append(transaction, context, [describeRecovery('started', recovery)]);
+        await commands.add(transaction, [{ tenantId, workflow: 'bulkRecovery', entityId: recovery.id }]);
+        return recovery;
+      }),
+
+    /** Whether this is a recovery of the tenant's subscription. */
+    exists: async (context: RequestContext, subscriptionId: string, id: string): Promise<boolean> =>
+      (await subscriptions.exists(context, subscriptionId)) &&
+      (await store.find(context.transaction ?? database, nameOf(context, subscriptionId, id))) !== undefined,
+
+    /** @throws ServiceError `not_found` */
+    get: async (context: RequestContext, subscriptionId: string, id: string): Promise<Recovery> => {
+      const there = await subscriptions.exists(context, subscriptionId);
+      const name = nameOf(context, subscriptionId, id);
+      const found = there ? await store.find(context.transaction ?? database, name) : undefined;
+      if (found === undefined) throw unknownRecovery();
+      return found;
+    },
+
+    /** A page of a subscription's recoveries, the newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+    list: (context: RequestContext, subscriptionId: string, request: PageRequest): Promise<Page<Recovery>> =>
+      store.list(context.transaction ?? database, { tenantId: context.tenant.id, subscriptionId }, request),
+
+    /**
+     * Replays nothing more; what has begun anew goes on. Again: nothing happens.
+     * @throws ServiceError `not_found`, `conflict` when it is completed
+     */
+    cancel: (context: RequestContext, subscriptionId: string, id: string): Promise<Recovery> =>
+      database.transaction(context, async (transaction) => {
+        const name = nameOf(context, subscriptionId, id);
+        const recovery = await cancel(transaction, context, name);
+        const { tenantId } = name;
+        await commands.add(transaction, [{ tenantId, workflow: 'bulkRecovery', entityId: id }]);
+        return recovery;
+      }),
+
+    /** Recoveries whose workflow should be running now, by ascending id. */
+    listExpectedWorkflows: store.listExpectedWorkflows,
+
+    /** What an operator is shown of a recovery: the receiver's host, never its path, and which deliveries. */
+    describe: async (
+      name: RecoveryName,
+    ): Promise<{ summary: string; subscriptionId: string; host: string } | undefined> => {
+      const found = await store.describe(database, name);
+      if (found === undefined) return undefined;
+      const { subscriptionId, host, deliveryStatus } = found;
+      return { summary: `${host} · ${deliveryStatus}`, subscriptionId, host };
+    },
+
+    /** Cancels in an operator's name. @throws ServiceError `not_found`, `conflict` */
+    cancelByOperator: (name: RecoveryName, reason: string | undefined): Promise<Recovery> =>
+      database.transaction({}, (transaction) =>
+        cancel(
+          transaction,
+          { ...serviceContext({ id: name.tenantId }, newId()), actor: { kind: 'operator' } },
+          name,
+          reason,
+        ),
+      ),
+  };
+}
+
+export type BulkRecoveryService = ReturnType<typeof createBulkRecoveryService>;
+
+/** The audit entry of a recovery. */
+export function describeRecovery(
+  verb: 'started' | 'completed' | 'canceled',
+  recovery: Recovery,
+  more: Readonly<Record<string, unknown>> = {},
+) {
+  const { id, subscriptionId, deliveryStatus, since, until, matched, replayed } = recovery;
+  const data = {
+    subscription_id: subscriptionId,
+    delivery_status: deliveryStatus,
+    since: since.toISOString(),
+    until: until.toISOString(),
+    matched,
+    replayed,
+    ...more,
+  };
+  const target = { type: 'recovery', id };
+  return { action: `webhook.recovery.${verb}`, outcome: 'success' as const, target, data };
+}
+
+function unknownRecovery(): ServiceError {
+  return new ServiceError('not_found', { detail: 'The subscription has no recovery with this id.' });
+}

@@ -1,0 +1,106 @@
+// Shows subscriptions as they are now: with their lanes, their headers masked, and never a secret.
+import type { RequestContext } from '../../platform/context.ts';
+import type { Database } from '../../platform/database/database.ts';
+import type { Page, PageRequest } from '../../platform/database/page.ts';
+import { ServiceError } from '../../platform/errors/service-error.ts';
+import { DEFAULT_RETRY_POLICY, type RetryPolicy } from '../deliveries/retry-schedule.ts';
+import type { LaneRow, LaneService } from '../endpoints/endpoint.service.ts';
+import type { SubscriptionStore } from './subscription.store.ts';
+import { maskHeaders, type SubscriptionRecord } from './subscription.ts';
+import type { SubscriptionSealing } from './subscription-sealing.service.ts';
+
+/** A subscription as it is shown: headers masked, retry policy resolved, with its lane. */
+export type Subscription = Omit<
+  SubscriptionRecord,
+  'secretSealed' | 'headersSealed' | 'retryPolicy' | 'filters' | 'deletedAt'
+> & {
+  readonly active: boolean;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly retryPolicy: RetryPolicy;
+  readonly lane: {
+    readonly state: LaneRow['state'];
+    readonly holdUntil: Date | null;
+    readonly heldBy: LaneRow['held_by'];
+    readonly failingSince: Date | null;
+    readonly waiting: number;
+  };
+};
+
+/** Reads of a tenant's subscriptions; they join `context.transaction` where there is one. */
+export function createSubscriptionReader({
+  store,
+  database,
+  lanes,
+  sealing,
+}: {
+  store: Pick<SubscriptionStore, 'exists' | 'find' | 'list'>;
+  database: Pick<Database, 'query'>;
+  lanes: Pick<LaneService, 'read'>;
+  sealing: Pick<SubscriptionSealing, 'openHeaders'>;
+}) {
+  async function show(context: RequestContext, rows: readonly SubscriptionRecord[]): Promise<Subscription[]> {
+    const ids = rows.map(({ id }) => id);
+    const gates = await lanes.read(context.transaction ?? database, ids);
+    return rows.flatMap((row) => {
+      const lane = gates.get(row.id);
+      return lane === undefined ? [] : [toSubscription(row, lane)];
+    });
+  }
+
+  async function showOne(context: RequestContext, row: SubscriptionRecord): Promise<Subscription> {
+    const [subscription] = await show(context, [row]);
+    if (subscription === undefined) throw unknownSubscription();
+    return subscription;
+  }
+
+  function toSubscription(row: SubscriptionRecord, lane: LaneRow): Subscription {
+    const {
+      secretSealed: _secret,
+      headersSealed,
+      retryPolicy,
+      filters: _filters,
+      deletedAt: _end,
+      ...shown
+    } = row;
+    return {
+      ...shown,
+      active: lane.active,
+      headers: maskHeaders(sealing.openHeaders(row.id, headersSealed)),
+      retryPolicy: retryPolicy ?? DEFAULT_RETRY_POLICY,
+      lane: {
+        state: lane.state,
+        holdUntil: lane.hold_until,
+        heldBy: lane.held_by,
+        failingSince: lane.failing_since,
+        waiting: lane.waiting,
+      },
+    };
+  }
+
+  return {
+    /** A row as it is shown. @throws ServiceError `not_found` when its lane is gone */
+    show: showOne,
+
+    /** Whether this is a subscription of the tenant that is not deleted. One indexed read. */
+    exists: (context: RequestContext, id: string): Promise<boolean> =>
+      store.exists(context.transaction ?? database, context.tenant.id, id),
+
+    /** @throws ServiceError `not_found` for an id that is no subscription of this tenant, or a deleted one */
+    get: async (context: RequestContext, id: string): Promise<Subscription> => {
+      const row = await store.find(context.transaction, context.tenant.id, id);
+      if (row === null) throw unknownSubscription();
+      return showOne(context, row);
+    },
+
+    /** A page of the tenant's subscriptions, the newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+    list: async (context: RequestContext, request: PageRequest): Promise<Page<Subscription>> => {
+      const page = await store.list(context.transaction, context.tenant.id, request);
+      return { data: await show(context, page.data), nextCursor: page.nextCursor };
+    },
+  };
+}
+
+/** The answer for an id that is no subscription of this tenant, or a deleted one. */
+export function unknownSubscription(): ServiceError {
+  return new ServiceError('not_found', { detail: 'There is no subscription with this id.' });
+}

@@ -1,0 +1,49 @@
+// Seals and opens what a subscription keeps secret: its HMAC secret and its headers. It must never log or return a secret to a route.
+import { type MasterKey, openSecret, sealSecret } from '../../platform/crypto/secret-box.node.ts';
+import type { SealedColumn } from '../../platform/database/sealed-column.ts';
+
+const secretContext = (subscriptionId: string) => `subscription-secret:${subscriptionId}`;
+const headersContext = (subscriptionId: string) => `subscription-headers:${subscriptionId}`;
+
+/** Where subscriptions keep what is sealed. The next secret takes the place of the present one, so it stands before it. */
+export const SEALED_SUBSCRIPTIONS: readonly SealedColumn[] = (
+  [
+    ['next_secret_sealed', secretContext],
+    ['secret_sealed', secretContext],
+    ['headers_sealed', headersContext],
+  ] as const
+).map(([column, contextOf]) => ({
+  table: 'subscriptions',
+  column,
+  name: 'id',
+  contextOf: ({ name }) => contextOf(name),
+}));
+
+/** Everything is bound to its subscription: a sealed value copied to another row does not open. */
+export function createSubscriptionSealing({ masterKeys }: { masterKeys: readonly MasterKey[] }) {
+  const seal = (context: string, text: string) => sealSecret(masterKeys, context, Buffer.from(text, 'utf8'));
+  const open = (context: string, sealed: Uint8Array) =>
+    openSecret(masterKeys, context, sealed).toString('utf8');
+
+  return {
+    /** Seals a signing secret, the current or the next one. */
+    sealSecret: (subscriptionId: string, secret: string): Buffer =>
+      seal(secretContext(subscriptionId), secret),
+
+    /** @throws SecretBoxError when it was sealed for another subscription, or with a master key that is not here */
+    openSecret: (subscriptionId: string, sealed: Uint8Array): string =>
+      open(secretContext(subscriptionId), sealed),
+
+    /** Seals the headers that the subscription adds to its deliveries; null for none. */
+    sealHeaders: (subscriptionId: string, headers: Readonly<Record<string, string>>): Buffer | null =>
+      Object.keys(headers).length === 0
+        ? null
+        : seal(headersContext(subscriptionId), JSON.stringify(headers)),
+
+    /** @throws SecretBoxError as `openSecret` */
+    openHeaders: (subscriptionId: string, sealed: Uint8Array | null): Record<string, string> =>
+      sealed === null ? {} : JSON.parse(open(headersContext(subscriptionId), sealed)),
+  };
+}
+
+export type SubscriptionSealing = ReturnType<typeof createSubscriptionSealing>;

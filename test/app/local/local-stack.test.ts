@@ -1,0 +1,263 @@
+import { existsSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { isAlive } from '../../../src/app/local/processes.ts';
+import { buildStack, cloneWithStub, createStack, keeperOf, removeBuild } from './stack.ts';
+
+beforeAll(() => void buildStack());
+afterAll(removeBuild);
+
+async function query<Row extends pg.QueryResultRow>(url: string, text: string): Promise<Row[]> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  const { rows } = await client.query<Row>(text);
+  await client.end();
+  return rows;
+}
+
+describe('a local stack', () => {
+  it('stops in order, leaves no process and no run.json, and carries on with the same data', async () => {
+    const stack = await createStack();
+    const first = await stack.startReady();
+    const { ports, database_url: url } = stack.read();
+    expect(statSync(join(stack.dataDir, 'run.json')).mode & 0o777).toBe(0o600);
+    expect(statSync(join(stack.dataDir, 'master.key')).mode & 0o777).toBe(0o600);
+    expect(ports).toMatchObject({
+      api: stack.ports.api,
+      temporal: stack.ports.temporal,
+      temporal_ui: stack.ports.ui,
+    });
+    await query(url, 'CREATE TABLE kept AS SELECT 42 AS answer');
+    const slow = fetch(`http://127.0.0.1:${stack.ports.api}/slow`);
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    first.child.kill('SIGINT');
+    expect(await first.exited).toBe(0);
+    expect((await slow).status).toBe(200);
+    await stack.gone();
+    expect(stack.isUp()).toBe(false);
+    expect(stack.journal()).toEqual([
+      ...['migrate', 'prepare'],
+      ...[expect.stringMatching(/ up$/), expect.stringMatching(/ up$/)],
+      ...['api stops: SIGTERM', 'api stopped', 'worker stops: SIGTERM', 'worker stopped'],
+    ]);
+
+    const second = await stack.startReady();
+    expect(stack.read().database_url).toBe(url);
+    expect(await query(url, 'SELECT answer FROM kept')).toEqual([{ answer: 42 }]);
+    second.child.kill('SIGTERM');
+    expect(await second.exited).toBe(0);
+    await stack.gone();
+    expect(readdirSync(stack.dataDir).filter((name) => /lock|parts|run/.test(name))).toEqual([]);
+  });
+
+  it('starts again each part that is killed, and names only what is up', async () => {
+    const stack = await createStack();
+    const { child, exited } = await stack.startReady();
+    for (const name of ['worker', 'api', 'temporal', 'postgres'] as const) {
+      const pid = [stack.read()[name]].flat()[0] ?? 0;
+      process.kill(pid, 'SIGKILL');
+      const now = () => [stack.read()[name]].flat()[0];
+      await expect.poll(now, { timeout: 60_000, message: name }).not.toBe(pid);
+      await expect.poll(now, { timeout: 60_000, message: name }).toBeGreaterThan(0);
+      expect(isAlive(now() ?? 0)).toBe(true);
+    }
+    stack.processes();
+    expect(await query(stack.read().database_url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+    child.kill('SIGTERM');
+    expect(await exited).toBe(0);
+    await stack.gone();
+  });
+
+  it.skipIf(!existsSync('/dev/full'))(
+    'outlives a full disk while a part dies, and says so once',
+    async () => {
+      const stack = await createStack();
+      const { child, exited, output } = await stack.startReady();
+      const [pid = 0] = stack.read().worker;
+      // What is written to this device meets a full disk.
+      for (const name of ['parts.json', 'run.json'])
+        symlinkSync('/dev/full', join(stack.dataDir, `${name}.${child.pid}`));
+      process.kill(pid, 'SIGKILL');
+      await expect.poll(() => stack.read().worker[0] ?? pid, { timeout: 60_000 }).not.toBe(pid);
+      stack.processes();
+      expect(output().match(/The disk is full/g)).toHaveLength(1);
+      child.kill('SIGTERM');
+      expect(await exited).toBe(0);
+      await stack.gone();
+      expect(readdirSync(stack.dataDir).filter((name) => /lock|parts|run/.test(name))).toEqual([]);
+    },
+  );
+
+  it('ends when its supervisor is killed, also while a request is being answered', async () => {
+    const stack = await createStack();
+    const { child } = await stack.startReady();
+    const slow = fetch(`http://127.0.0.1:${stack.ports.api}/slow`);
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    child.kill('SIGKILL');
+    expect((await slow).status).toBe(200);
+    await stack.gone();
+    await expect.poll(stack.isUp, { timeout: 60_000 }).toBe(false);
+    expect(stack.journal()).toEqual(expect.arrayContaining(['api stopped', 'worker stopped']));
+  });
+
+  it('ends the leftovers of a crash that took the keeper too, and starts', async () => {
+    const stack = await createStack();
+    const { child, exited } = await stack.startReady();
+    const left = stack.read();
+    process.kill(keeperOf(child), 'SIGKILL');
+    child.kill('SIGKILL');
+    await exited;
+    const next = await stack.startReady();
+    expect(next.output()).toMatch(/^Ended what an earlier start left running: .*postgres/);
+    for (const pid of [left.temporal, left.postgres, ...left.api, ...left.worker])
+      expect(isAlive(pid ?? 0)).toBe(false);
+    next.child.kill('SIGTERM');
+    expect(await next.exited).toBe(0);
+    await stack.gone();
+  });
+
+  it('ends at once at a second signal', async () => {
+    const stack = await createStack();
+    const { child, exited } = await stack.startReady();
+    fetch(`http://127.0.0.1:${stack.ports.api}/slow`).catch(() => undefined);
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    child.kill('SIGINT');
+    await new Promise((resolve) => setTimeout(resolve, 400));
+    child.kill('SIGINT');
+    expect(await exited).toBe(130);
+    await stack.gone();
+    expect(stack.journal()).not.toContain('worker stopped');
+  });
+
+  it('keeps a second instance off its data folder', async () => {
+    const stack = await createStack();
+    const { child, exited } = await stack.startReady();
+    const second = stack.start();
+    expect(await second.exited).toBe(1);
+    expect(second.output()).toBe(
+      `Another instance (process ${child.pid}) runs on ${stack.dataDir}: stop it, or set DATA_DIR to another folder.\n`,
+    );
+    child.kill('SIGTERM');
+    expect(await exited).toBe(0);
+    await stack.gone();
+  });
+
+  it.each([
+    ['PORT', 'api', 'the API'],
+    ['METRICS_PORT', 'metrics', 'the worker'],
+    ['TEMPORAL_PORT', 'temporal', 'Temporal'],
+    ['TEMPORAL_UI_PORT', 'ui', "Temporal's Web UI"],
+  ] as const)(
+    'says in one line that the port of %s is busy, and starts nothing',
+    async (variable, name, part) => {
+      const stack = await createStack();
+      const port = stack.ports[name];
+      const other = createServer();
+      await new Promise<void>((resolve) => other.listen(port, '127.0.0.1', resolve));
+      onTestFinished(() => void other.close());
+      const { exited, output } = stack.start();
+      expect(await exited).toBe(1);
+      expect(output()).toBe(
+        `Port ${port} is in use, and ${part} needs it: stop the other program, or set ${variable} to a free port.\n`,
+      );
+      expect(existsSync(join(stack.dataDir, 'postgres'))).toBe(false);
+    },
+  );
+
+  it('says in one line that the port of a further worker is busy, and starts nothing', async () => {
+    const stack = await createStack({ WORKER_PROCESSES: '2' });
+    const port = stack.ports.metrics + 1;
+    const other = createServer();
+    await new Promise<void>((resolve) => other.listen(port, '127.0.0.1', resolve));
+    onTestFinished(() => void other.close());
+    const { exited, output } = stack.start();
+    expect(await exited).toBe(1);
+    expect(output()).toBe(
+      `Port ${port} is in use, and the worker needs it: stop the other program, or set METRICS_PORT to a free port.\n`,
+    );
+    expect(existsSync(join(stack.dataDir, 'postgres'))).toBe(false);
+  });
+
+  it('says in one line that the data are of another major version of Postgres', async () => {
+    const stack = await createStack();
+    const first = await stack.startReady();
+    first.child.kill('SIGTERM');
+    await first.exited;
+    writeFileSync(join(stack.dataDir, 'postgres', 'PG_VERSION'), '17\n');
+    const { exited, output } = stack.start();
+    expect(await exited).toBe(1);
+    expect(output()).toMatch(
+      /The data in \S+ are of Postgres 17, and this release brings 18: .*DATA_DIR.*\n$/,
+    );
+  });
+
+  it('gives several api processes their connections in turn, on one port', async () => {
+    const stack = await createStack({ API_PROCESSES: '3', WORKER_PROCESSES: '2' });
+    const { child, exited } = await stack.startReady();
+    expect([stack.read().api.length, stack.read().worker.length]).toEqual([3, 2]);
+    const answers = await Promise.all(
+      Array.from({ length: 12 }, async () => {
+        const response = await fetch(`http://127.0.0.1:${stack.ports.api}/`, {
+          headers: { connection: 'close' },
+        });
+        return Number(await response.text());
+      }),
+    );
+    for (const pid of stack.read().api) expect(answers.filter((answer) => answer === pid).length).toBe(4);
+    child.kill('SIGTERM');
+    expect(await exited).toBe(0);
+    await stack.gone();
+  });
+});
+
+describe('npm start', () => {
+  it('ends everything in order when npm is told to end', async () => {
+    const stack = await createStack();
+    const { child } = await stack.startReady(['npm', 'start'], await cloneWithStub());
+    child.kill('SIGTERM');
+    await stack.gone();
+    expect(stack.journal().at(-1)).toBe('worker stopped');
+    await expect.poll(stack.isUp, { timeout: 60_000 }).toBe(false);
+  });
+
+  it('waits for the one before it, which is still stopping', async () => {
+    const stack = await createStack();
+    const folder = await cloneWithStub();
+    const first = await stack.startReady(['npm', 'start'], folder);
+    const before = stack.processes();
+    const hold = `${stack.environment.STUB_JOURNAL}.hold`;
+    writeFileSync(hold, '');
+    first.child.kill('SIGKILL');
+    await expect.poll(first.output, { timeout: 60_000 }).toContain('Stopping');
+    const second = stack.start(['npm', 'start'], folder);
+    await expect.poll(second.output, { timeout: 60_000 }).toContain('Waiting for the instance before');
+    rmSync(hold);
+    await expect.poll(second.output, { timeout: 60_000 }).toContain('Countersign is ready');
+    stack.processes();
+    expect(before.filter(isAlive)).toEqual([]);
+    second.child.kill('SIGTERM');
+    await stack.gone();
+  });
+
+  it('ends everything in order when npm is killed', async () => {
+    const stack = await createStack();
+    const { child } = await stack.startReady(['npm', 'start'], await cloneWithStub());
+    child.kill('SIGKILL');
+    await stack.gone();
+    expect(stack.journal().at(-1)).toBe('worker stopped');
+    await expect.poll(stack.isUp, { timeout: 60_000 }).toBe(false);
+  });
+
+  it('takes one Ctrl-C of the terminal, which reaches npm and its script alike, for one', async () => {
+    const stack = await createStack();
+    const { child, exited } = await stack.startReady(['npm', 'start'], await cloneWithStub());
+    process.kill(-Number(child.pid), 'SIGINT');
+    await exited;
+    await stack.gone();
+    expect(stack.journal().slice(-4)).toEqual([
+      ...['api stops: SIGTERM', 'api stopped', 'worker stops: SIGTERM', 'worker stopped'],
+    ]);
+  });
+});

@@ -1,0 +1,148 @@
+// A local stack around roles that do nothing: built once a test file, each start in a session of its own with its own data and ports.
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, onTestFinished } from 'vitest';
+import { tryPort } from '../../../src/app/local/ports.ts';
+import { isAlive } from '../../../src/app/local/processes.ts';
+import type { RunState } from '../../../src/app/local/run-file.ts';
+import { temporaryFolder } from './temporary-folder.ts';
+
+export const STUB = fileURLToPath(new URL('./stub-main.mjs', import.meta.url));
+const ROOT = resolve('.');
+const BUILD = join(ROOT, '.data', `test-stack-${process.pid}`);
+
+/** Compiles without checking: types are the check's business. */
+export function buildStack(): string {
+  const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
+  const args = [tsc, '-p', 'tsconfig.build.json', '--noCheck', '--outDir', BUILD];
+  execFileSync(process.execPath, args, { stdio: 'inherit' });
+  const folder = join(ROOT, 'src/app/local');
+  for (const name of readdirSync(folder).filter((file) => file.endsWith('.mjs'))) {
+    cpSync(join(folder, name), join(BUILD, 'src/app/local', name));
+  }
+  return BUILD;
+}
+
+export function removeBuild(): void {
+  rmSync(BUILD, { recursive: true, force: true });
+}
+
+/** Data folder, ports and variables for as many starts as a test likes; what is left over at its end is killed. */
+export async function createStack(variables: Readonly<Record<string, string>> = {}) {
+  const dataDir = temporaryFolder();
+  chmodSync(dataDir, 0o755);
+  const journal = join(dataDir, 'journal');
+  writeFileSync(journal, '');
+  const ports: number[] = [];
+  while (ports.length < 4) {
+    // Below the range from which the system gives ports to everybody else.
+    const port = await tryPort('127.0.0.1', 20_000 + Math.floor(Math.random() * 10_000));
+    if (port !== null && !ports.includes(port)) ports.push(port);
+  }
+  const [port, metrics, temporal, ui] = ports.map(String);
+  const kept = join(ROOT, '.data/bin');
+  const environment = {
+    ...process.env,
+    NODE_ENV: 'development',
+    PATH: existsSync(join(kept, 'temporal')) ? `${kept}:${process.env.PATH}` : process.env.PATH,
+    ...{ STUB_BUILD: BUILD, STUB_JOURNAL: journal, DATA_DIR: dataDir, HOST: '127.0.0.1' },
+    ...{ PORT: port, METRICS_PORT: metrics, TEMPORAL_PORT: temporal, TEMPORAL_UI_PORT: ui },
+    ...variables,
+  };
+  const read = (): RunState => JSON.parse(readFileSync(join(dataDir, 'run.json'), 'utf8'));
+
+  /** Every process that was ever a part of a start. */
+  const seen = new Set<number>();
+  const processes = (): number[] => {
+    const { api, worker, temporal: server, postgres } = read();
+    const pids = [...api, ...worker, server ?? 0, postgres ?? 0].filter((pid) => pid > 0);
+    for (const pid of pids) seen.add(pid);
+    return pids;
+  };
+  onTestFinished(() => {
+    for (const pid of seen) if (isAlive(pid)) process.kill(pid, 'SIGKILL');
+  });
+
+  function start(command: readonly string[] = [process.execPath, STUB, 'start'], cwd = ROOT) {
+    const [program = '', ...args] = command;
+    const child = spawn(program, args, {
+      cwd,
+      detached: true,
+      env: environment,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    let output = '';
+    child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+      output += chunk;
+    });
+    const exited = once(child, 'exit').then(([code, signal]) => (code as number | null) ?? String(signal));
+    onTestFinished(() => void child.kill('SIGKILL'));
+    return { child, exited, output: () => output };
+  }
+
+  /** Starts, and waits until all of it is up. */
+  async function startReady(command?: readonly string[], cwd?: string) {
+    const started = start(command, cwd);
+    await expect.poll(started.output, { timeout: 60_000, interval: 50 }).toContain('Countersign is ready');
+    processes();
+    return started;
+  }
+
+  return {
+    dataDir,
+    ports: { api: Number(port), metrics: Number(metrics), temporal: Number(temporal), ui: Number(ui) },
+    environment,
+    start,
+    startReady,
+    read,
+    processes,
+    journal: () => readFileSync(journal, 'utf8').trim().split('\n'),
+    isUp: () => existsSync(join(dataDir, 'run.json')),
+    /** Waits until none of the processes that were ever seen runs any more. */
+    gone: () => expect.poll(() => [...seen].filter(isAlive), { timeout: 30_000, interval: 100 }).toEqual([]),
+  };
+}
+
+export type Stack = Awaited<ReturnType<typeof createStack>>;
+
+/** The keeper of a running start. */
+export function keeperOf(child: ChildProcess): number {
+  const list = execFileSync('ps', ['-eo', 'pid=,ppid=,args='], { encoding: 'utf8' });
+  const line = list
+    .split('\n')
+    .find((text) => text.trim().split(/\s+/)[1] === String(child.pid) && text.includes('keeper.mjs'));
+  return Number(line?.trim().split(/\s+/)[0]);
+}
+
+/** A folder that npm takes for the clone: the real scripts, and a build of which only the stub's roles are real. */
+export async function cloneWithStub(): Promise<string> {
+  const clone = temporaryFolder();
+  for (const file of [
+    'package.json',
+    'package-lock.json',
+    'tsconfig.json',
+    'tsconfig.build.json',
+    'scripts',
+  ]) {
+    cpSync(join(ROOT, file), join(clone, file), { recursive: true });
+  }
+  mkdirSync(join(clone, 'node_modules'));
+  cpSync(join(ROOT, 'node_modules/.package-lock.json'), join(clone, 'node_modules/.package-lock.json'));
+  mkdirSync(join(clone, 'dist/src'), { recursive: true });
+  writeFileSync(join(clone, 'dist/src/main.js'), `await import(${JSON.stringify(`file://${STUB}`)});\n`);
+  const sources: { hashSources(root: string): string } = await import(join(ROOT, 'scripts/sources.mjs'));
+  writeFileSync(join(clone, 'dist/.sources'), sources.hashSources(clone));
+  return clone;
+}

@@ -1,0 +1,51 @@
+// Stands in for the command line: the real supervisor around roles that do nothing but tell what happens to them.
+import { appendFileSync, existsSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+
+const built = pathToFileURL(`${process.env.STUB_BUILD}/`);
+const load = (file) => import(new URL(file, built).href);
+const note = (text) => appendFileSync(process.env.STUB_JOURNAL, `${text}\n`);
+const role = process.argv[2];
+
+if (role === 'start') {
+  const { loadConfig } = await load('src/platform/config.js');
+  const { runLocalStack } = await load('src/app/local/start.js');
+  const stack = runLocalStack({
+    config: loadConfig(process.env, { role: 'start' }),
+    main: fileURLToPath(import.meta.url),
+    environment: process.env,
+    migrate: async () => note('migrate'),
+    prepare: async () => note('prepare'),
+    say: (line) => process.stdout.write(`${line}\n`),
+  });
+  await stack.catch((error) => {
+    process.stdout.write(`${error.name === 'LocalStackError' ? error.message : error.stack}\n`);
+    process.exitCode = 1;
+  });
+} else {
+  const { announceFailure, announceReady, onStop } = await load('src/platform/process/part-protocol.js');
+  const { listen } = await load('src/platform/process/part-listener.js');
+  const server = createServer((request, response) => {
+    const wait = request.url === '/slow' ? 1_500 : 0;
+    setTimeout(() => response.end(String(process.pid)), wait);
+  });
+  const port = role === 'api' ? process.env.PORT : process.env.METRICS_PORT;
+  try {
+    const listener = await listen(server, { host: '127.0.0.1', port: Number(port) });
+    onStop(async (reason) => {
+      note(`${role} stops: ${reason}`);
+      // A test keeps the worker from its end for as long as this file is there.
+      while (role === 'worker' && existsSync(`${process.env.STUB_JOURNAL}.hold`)) await sleep(50);
+      await listener.drain(5_000);
+      note(`${role} stopped`);
+    });
+    announceReady();
+    note(`${role} up`);
+  } catch (error) {
+    announceFailure(error);
+    process.exitCode = 1;
+    process.disconnect?.();
+  }
+}

@@ -1,0 +1,47 @@
+import { randomUUID } from 'node:crypto';
+import { Connection } from '@temporalio/client';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { findFreePort } from '../../../src/app/local/ports.ts';
+import { useExternalTemporal } from '../../../src/app/local/temporal-external.ts';
+import { loadConfig } from '../../../src/platform/config.ts';
+import { knowsSearchAttributes } from '../../../src/platform/temporal/namespace.ts';
+import { buildStack, createStack, removeBuild } from './stack.ts';
+
+beforeAll(() => void buildStack());
+afterAll(removeBuild);
+
+describe('a Temporal server that is not ours', () => {
+  it.each([
+    ['', null],
+    ['https://temporal.example/', 'https://temporal.example/namespaces/'],
+  ])('gets what the workflows need, and TEMPORAL_UI_URL "%s" is what is printed', async (uiUrl, printed) => {
+    const address = inject('temporalAddress');
+    const namespace = `external-${randomUUID()}`;
+    const stack = await createStack({
+      ...{ TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace, TEMPORAL_UI_URL: uiUrl },
+    });
+    const { child, exited, output } = await stack.startReady();
+    expect(output()).toContain(`Temporal: ${address}, from TEMPORAL_ADDRESS; nothing is started.\n`);
+    if (printed === null) expect(output()).not.toContain('Temporal UI');
+    else expect(output()).toMatch(new RegExp(`Temporal UI +${printed}${namespace}/workflows\n`));
+    expect(stack.read().temporal).toBeNull();
+    const connection = await Connection.connect({ address });
+    expect(await knowsSearchAttributes(connection, namespace)).toBe(true);
+    await connection.close();
+    child.kill('SIGTERM');
+    expect(await exited).toBe(0);
+    await stack.gone();
+  });
+
+  it('is one line when it does not answer', async () => {
+    const address = `127.0.0.1:${await findFreePort()}`;
+    const { temporal } = loadConfig({ TEMPORAL_ADDRESS: address }, { role: 'start' });
+    const { signal } = new AbortController();
+    const using = useExternalTemporal({ temporal, say: () => undefined, signal, patience: 1 });
+    await expect(using).rejects.toThrow(
+      new RegExp(
+        `^Temporal at ${address} cannot be used with the namespace countersign \\(Failed to connect before the deadline\\): start it, or unset .*\\.$`,
+      ),
+    );
+  });
+});

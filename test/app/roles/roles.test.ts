@@ -1,0 +1,250 @@
+// The real command line as a process: what an operator sees when a role starts, cannot start, or finds its database late.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished, vi } from 'vitest';
+import { findFreePort } from '../../../src/app/local/ports.ts';
+import { createTestDatabase } from '../../setup/database.ts';
+import { createStallingProxy } from '../../setup/stalling-proxy.ts';
+import { buildStack, removeBuild } from '../local/stack.ts';
+import { temporaryFolder } from '../local/temporary-folder.ts';
+
+const KEY = Buffer.alloc(32, 1).toString('base64');
+const OTHER_KEY = Buffer.alloc(32, 2).toString('base64');
+
+let main: string;
+let test: Awaited<ReturnType<typeof createTestDatabase>>;
+let base: Record<string, string>;
+
+beforeAll(async () => {
+  main = join(buildStack(), 'src/main.js');
+  test = await createTestDatabase();
+  base = {
+    PATH: process.env.PATH ?? '',
+    DATABASE_URL: test.url,
+    TEMPORAL_ADDRESS: inject('temporalAddress'),
+    TEMPORAL_NAMESPACE: inject('temporalNamespace'),
+    METRICS_PORT: '0',
+    PUBLIC_URL: 'http://localhost:8080',
+    MASTER_KEY: KEY,
+  };
+  const made = run(['tenant', 'create', 'demo', '--json'], { DATA_DIR: 'unused' });
+  expect(await made.exited).toBe(0);
+});
+afterAll(async () => {
+  await test?.drop();
+  removeBuild();
+});
+
+/** Runs `countersign` with these arguments; it is ended with the test at the latest. */
+function run(args: readonly string[], variables: Record<string, string> = {}) {
+  const dataDir = variables.DATA_DIR ?? join(temporaryFolder(), 'data');
+  const env = { ...base, ...variables, DATA_DIR: dataDir };
+  const child = spawn(process.execPath, [main, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const output = { stdout: '', stderr: '' };
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    output.stdout += text;
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    output.stderr += text;
+  });
+  const exited = once(child, 'close').then(([code]) => code as number | null);
+  return { child, exited, output, dataDir };
+}
+
+/** Starts an api on a free port. */
+async function startApi(variables: Record<string, string> = {}, args: readonly string[] = []) {
+  const port = await findFreePort();
+  const started = run(['api', ...args], { PORT: String(port), ...variables });
+  onTestFinished(async () => {
+    started.child.kill('SIGTERM');
+    await started.exited;
+  });
+  const get = (path: string) => fetch(`http://127.0.0.1:${port}${path}`);
+  const readiness = async () => (await get('/readyz').catch(() => undefined))?.status;
+  return { ...started, get, readiness };
+}
+
+async function takePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  return (server.address() as AddressInfo).port;
+}
+
+describe('a role that cannot start says so in one line', () => {
+  it.each<[string, string, Record<string, string>, number, RegExp]>([
+    ['api', 'a wrong setting', { NODE_ENV: 'banana' }, 2, /^countersign: NODE_ENV: must be one of /],
+    [
+      'api',
+      'no database',
+      { DATABASE_URL: '', MASTER_KEY: '' },
+      2,
+      /^countersign: DATABASE_URL: is required/,
+    ],
+    [
+      'api',
+      'another key',
+      { MASTER_KEY: OTHER_KEY },
+      2,
+      /^countersign: MASTER_KEY: does not fit this database/,
+    ],
+    [
+      'worker',
+      'another key',
+      { MASTER_KEY: OTHER_KEY },
+      2,
+      /^countersign: MASTER_KEY: does not fit this database/,
+    ],
+    [
+      'api',
+      'no folder for a key',
+      { MASTER_KEY: '', DATA_DIR: '/dev/null/x' },
+      2,
+      /^countersign: MASTER_KEY: is not set, and none can be kept/,
+    ],
+    [
+      'api',
+      'a moved tenant',
+      { PUBLIC_URL: 'http://localhost:9999' },
+      2,
+      /^countersign: PUBLIC_URL: the tenant demo is at /,
+    ],
+    [
+      'migrate',
+      'no Temporal',
+      { TEMPORAL_ADDRESS: '127.0.0.1:1' },
+      1,
+      /^countersign: TEMPORAL_ADDRESS: .*cannot be made ready/,
+    ],
+  ])('%s: %s', async (role, _why, variables, code, line) => {
+    const { exited, output } = run([role], variables);
+    expect([await exited, output.stderr]).toEqual([code, expect.stringMatching(line)]);
+    expect(output.stderr.trim().split('\n')).toHaveLength(1);
+  });
+
+  it.each([
+    ['api', 'PORT'],
+    ['worker', 'METRICS_PORT'],
+  ])('%s: a busy %s', async (role, variable) => {
+    const { exited, output } = run([role], { [variable]: String(await takePort()) });
+    expect([await exited, output.stderr]).toEqual([
+      1,
+      expect.stringMatching(
+        new RegExp(`^countersign: Port \\d+ is in use, .* set ${variable} to a free port.\n$`),
+      ),
+    ]);
+  });
+
+  it('a command: another key', async () => {
+    const { exited, output } = run(['tenant', 'create', 'acme'], { MASTER_KEY: OTHER_KEY });
+    expect([await exited, output.stderr]).toEqual([2, expect.stringContaining('MASTER_KEY: does not fit')]);
+    const listed = run(['tenant', 'list', '--json']);
+    expect(await listed.exited).toBe(0);
+    expect(JSON.parse(listed.output.stdout).map((tenant: { slug: string }) => tenant.slug)).toEqual(['demo']);
+  });
+});
+
+it('in development several processes make one master key, kept for its owner alone', async () => {
+  const own = await createTestDatabase();
+  onTestFinished(own.drop);
+  const variables = {
+    DATABASE_URL: own.url,
+    MASTER_KEY: '',
+    DATA_DIR: join(temporaryFolder(), 'data'),
+  };
+  const created = await Promise.all(
+    ['one', 'two', 'three'].map((slug) => run(['tenant', 'create', slug], variables).exited),
+  );
+  expect(created).toEqual([0, 0, 0]);
+  const file = join(variables.DATA_DIR, 'master.key');
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  const key = readFileSync(file, 'utf8');
+  expect(Buffer.from(key, 'base64')).toHaveLength(32);
+  const api = await startApi({ ...variables, DEFAULT_TENANT: '' });
+  await expect.poll(api.readiness, { timeout: 20_000 }).toBe(200);
+  expect(readFileSync(file, 'utf8')).toBe(key);
+});
+
+it('a key that is set makes no file', async () => {
+  const { exited, dataDir } = run(['tenant', 'list']);
+  expect(await exited).toBe(0);
+  expect(existsSync(dataDir)).toBe(false);
+});
+
+describe('an api whose database is away when it starts', () => {
+  const settle = { timeout: 20_000 };
+
+  it('is not ready until the database is there and fits', async () => {
+    const proxy = await createStallingProxy(test.url);
+    onTestFinished(proxy.close);
+    proxy.stall();
+    const api = await startApi({ DATABASE_URL: proxy.url });
+    await expect.poll(api.readiness, settle).toBe(503);
+    proxy.resume();
+    await expect.poll(api.readiness, settle).toBe(200);
+  });
+
+  it.each([
+    ['its tenants turn out to be elsewhere', { PUBLIC_URL: 'http://localhost:9999' }, 'PUBLIC_URL'],
+    ['its key turns out to be another', { MASTER_KEY: OTHER_KEY }, 'MASTER_KEY'],
+  ])('ends when %s', async (_what, variables, variable) => {
+    const proxy = await createStallingProxy(test.url);
+    onTestFinished(proxy.close);
+    proxy.stall();
+    const api = await startApi({ DATABASE_URL: proxy.url, ...variables });
+    await expect.poll(api.readiness, settle).toBe(503);
+    proxy.resume();
+    expect(await api.exited).toBe(2);
+    expect(api.output.stdout).toContain(`${variable}: `);
+  });
+});
+
+describe('a worker whose Temporal stops answering', () => {
+  it('takes no more deliveries from the moment it is told to stop, whatever else it waits for', async () => {
+    const proxy = await createStallingProxy(`http://${inject('temporalAddress')}`);
+    onTestFinished(proxy.close);
+    const { child, exited } = run(['worker'], { TEMPORAL_ADDRESS: new URL(proxy.url).host });
+    onTestFinished(async () => {
+      child.kill('SIGKILL');
+      await exited;
+    });
+    const countRelays = async () =>
+      (await test.database.query("SELECT 1 FROM relays WHERE seen_at > now() - interval '5 seconds'"))
+        .rowCount;
+    // Its other loops begin right after its relay: their first looks hang.
+    await vi.waitFor(async () => expect(await countRelays()).toBe(1), { timeout: 60_000, interval: 2 });
+    proxy.stall();
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    child.kill('SIGTERM');
+    await expect
+      .poll(async () => (await test.database.query('SELECT 1 FROM relays')).rowCount, { timeout: 6_000 })
+      .toBe(0);
+  });
+});
+
+describe('--json', () => {
+  it('makes migrate print one object and nothing else', async () => {
+    const { exited, output } = run(['migrate', '--json'], { LOG_FORMAT: 'pretty' });
+    expect(await exited).toBe(0);
+    expect(JSON.parse(output.stdout)).toEqual({ applied: [], attributes: 'ok' });
+    expect(output.stdout.trim().split('\n')).toHaveLength(1);
+  });
+
+  it('makes an api log lines of JSON', async () => {
+    const api = await startApi({ LOG_FORMAT: 'pretty' }, ['--json']);
+    await expect.poll(() => api.output.stdout, { timeout: 20_000 }).toContain('ready');
+    for (const line of api.output.stdout.trim().split('\n'))
+      expect(JSON.parse(line)).toMatchObject({ level: 'info', role: 'api' });
+  });
+
+  it('and --help are known to every role', async () => {
+    const started = ['start', 'api', 'worker', 'migrate'].map((role) => run([role, '--help']));
+    for (const { exited, output } of started) {
+      expect(await exited).toBe(0);
+      expect(output.stdout).toMatch(/--json +\S/);
+    }
+  });
+});

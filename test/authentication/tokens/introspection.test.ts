@@ -1,0 +1,206 @@
+// Introspection and revocation over HTTP: what they tell, and that they tell nothing to or about others.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Rooms, readAudit, readEvents } from '../../identity/agents/agent-rooms.ts';
+import { createTestDatabase } from '../../setup/database.ts';
+import { basic, provisionTenant, requestTo } from './accounts.ts';
+import { type AccountsServer, startAccountsServer } from './accounts-server.ts';
+import { claimsOf, createHolder, issueFirst, refresh } from './refresh-fixture.ts';
+
+let test: Awaited<ReturnType<typeof createTestDatabase>>;
+let server: AccountsServer;
+let rooms: Rooms;
+
+beforeAll(async () => {
+  test = await createTestDatabase();
+  server = await startAccountsServer(test.database);
+  ({ rooms } = server);
+  await provisionTenant(server.accounts, 'stranger');
+});
+afterAll(async () => {
+  await server?.close();
+  await test?.drop();
+});
+
+/** An agent with its tokens, and an application of its tenant with other scopes. */
+async function prepare() {
+  const holder = await createHolder(rooms);
+  const { application, clientSecret } = await rooms.applications.create(requestTo(holder.context.tenant), {
+    name: 'Gateway',
+    scopes: ['webhooks:read'],
+  });
+  const authorization = basic(application.id, clientSecret);
+  const { issuerUrl } = holder.context.tenant;
+  const ask = async (
+    path: string,
+    parameters: Record<string, string>,
+    headers: Record<string, string> = {},
+  ) => {
+    const response = await fetch(`${issuerUrl}/oauth/${path}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/x-www-form-urlencoded', authorization, ...headers },
+      body: new URLSearchParams(parameters).toString(),
+    });
+    const text = await response.text();
+    return {
+      status: response.status,
+      headers: response.headers,
+      text,
+      body: text ? JSON.parse(text) : undefined,
+    };
+  };
+  const introspect = async (token: string, hint?: string) =>
+    (await ask('introspect', { token, ...(hint ? { token_type_hint: hint } : {}) })).body;
+  return { ...holder, application, ask, introspect };
+}
+
+describe('introspection', () => {
+  it('tells an access token’s claims, whatever its audience, to any application of the tenant', async () => {
+    const { accessToken, introspect, ask } = await prepare();
+    expect(await introspect(accessToken)).toEqual({
+      active: true,
+      token_type: 'Bearer',
+      ...claimsOf(accessToken),
+    });
+    expect(await introspect(accessToken, 'refresh_token')).toMatchObject({ active: true });
+    expect((await ask('introspect', { token: accessToken })).headers.get('cache-control')).toBe('no-store');
+  });
+
+  it('tells of a bound token which key it needs', async () => {
+    const { context, agent, key, introspect } = await prepare();
+    const bound = await issueFirst(rooms, context, { agentId: agent.id, keyId: key.id, jkt: 'thumbprint' });
+    const cnf = { jkt: 'thumbprint' };
+    expect(await introspect(bound.accessToken)).toMatchObject({ active: true, token_type: 'DPoP', cnf });
+    expect(await introspect(bound.refreshToken)).toMatchObject({ active: true, cnf });
+  });
+
+  it('tells of a refresh token until it is spent', async () => {
+    const { context, agent, refreshToken, introspect } = await prepare();
+    const answer = await introspect(refreshToken, 'refresh_token');
+    expect(answer).toMatchObject({
+      active: true,
+      sub: agent.id,
+      client_id: 'service-agent',
+      scope: 'email openid',
+      tenant_id: context.tenant.id,
+    });
+    expect(answer.exp - answer.iat).toBe(3_600);
+    const { refresh_token: next } = await refresh(rooms, context, refreshToken);
+    expect(await introspect(refreshToken)).toEqual({ active: false });
+    expect(await introspect(next)).toMatchObject({ active: true });
+  });
+
+  it.each<[string, (holder: Awaited<ReturnType<typeof prepare>>) => Promise<unknown>]>([
+    ['its agent is suspended', ({ context, agent }) => rooms.agents.suspend(context, agent.id)],
+    ['its agent is deleted', ({ context, agent }) => rooms.agents.remove(context, agent.id)],
+    ['its key is revoked', ({ context, agent, key }) => rooms.keys.revoke(context, agent.id, key.id)],
+  ])('tells nothing of either token when %s', async (_name, end) => {
+    const holder = await prepare();
+    await end(holder);
+    for (const token of [holder.accessToken, holder.refreshToken])
+      expect(await holder.introspect(token)).toEqual({ active: false });
+  });
+
+  it('tells nothing of another tenant’s tokens, of forged ones and of anything else', async () => {
+    const { introspect, accessToken } = await prepare();
+    const other = await prepare();
+    const tokens = [
+      other.accessToken,
+      other.refreshToken,
+      `${accessToken}x`,
+      'x',
+      'a.b.c',
+      `.${'x'.repeat(9_000)}`,
+    ];
+    for (const token of tokens) expect(await introspect(token)).toEqual({ active: false });
+  });
+
+  it('and revocation need a client of the tenant, and a token', async () => {
+    const { accessToken, ask } = await prepare();
+    const { authorization } = await provisionTenant(server.accounts, `other-${process.pid}`);
+    for (const path of ['introspect', 'revoke']) {
+      const foreign = await ask(path, { token: accessToken }, { authorization });
+      expect(foreign).toMatchObject({ status: 401, body: { error: 'invalid_client' } });
+      expect(foreign.headers.get('www-authenticate')).toContain('Basic');
+      const bearer = { authorization: `Bearer ${accessToken}` };
+      expect((await ask(path, { token: accessToken }, bearer)).status).toBe(401);
+      expect((await ask(path, {})).body.error).toBe('invalid_request');
+    }
+  });
+});
+
+describe('revocation', () => {
+  it('ends an access token alone, once, and tells of it', async () => {
+    const { context, accessToken, tokenId, refreshToken, ask, introspect, application } = await prepare();
+    for (let times = 0; times < 2; times += 1)
+      expect(await ask('revoke', { token: accessToken })).toMatchObject({ status: 200, text: '' });
+    expect(await introspect(accessToken)).toEqual({ active: false });
+    expect(await introspect(refreshToken)).toMatchObject({ active: true });
+    const events = (await readEvents(test.database, context.tenant.id)).filter(({ type }) =>
+      type.endsWith('revoked'),
+    );
+    expect(events).toEqual([
+      {
+        type: 'auth.token.revoked',
+        data: expect.objectContaining({ token_id: tokenId, revoked_by: application.id }),
+      },
+    ]);
+    const audit = (await readAudit(test.database, context.tenant.id)).at(-1);
+    expect(audit).toMatchObject({
+      action: 'auth.token.revoked',
+      actor_kind: 'application',
+      actor_id: application.id,
+      token_id: tokenId,
+    });
+  });
+
+  it('ends with a refresh token all that came of the same authentication', async () => {
+    const { context, accessToken, refreshToken, ask, introspect } = await prepare();
+    const next = await refresh(rooms, context, refreshToken);
+    expect((await ask('revoke', { token: next.refresh_token, token_type_hint: 'access_token' })).status).toBe(
+      200,
+    );
+    for (const token of [accessToken, refreshToken, next.access_token, next.refresh_token])
+      expect(await introspect(token)).toEqual({ active: false });
+    expect((await ask('revoke', { token: refreshToken })).status).toBe(200);
+    const events = (await readEvents(test.database, context.tenant.id)).filter(({ type }) =>
+      type.endsWith('revoked'),
+    );
+    expect(events).toHaveLength(1);
+  });
+
+  it('answers 200 to a token that never was, and to another tenant’s, which lives on', async () => {
+    const { ask } = await prepare();
+    const other = await prepare();
+    for (const token of ['x', 'a.b.c', other.accessToken, other.refreshToken])
+      expect(await ask('revoke', { token })).toMatchObject({ status: 200, text: '' });
+    for (const token of [other.accessToken, other.refreshToken])
+      expect(await other.introspect(token)).toMatchObject({ active: true });
+  });
+
+  it('makes management routes answer token_revoked', async () => {
+    const { context, application, ask } = await prepare();
+    const grant = { audience: context.tenant.baseUrl, scopes: ['applications:read'] };
+    const { accessToken } = await rooms.tokens.issueAccessToken(context.tenant, {
+      ...grant,
+      sub: application.id,
+      clientId: application.id,
+    });
+    const url = `${context.tenant.baseUrl}/api/v1/applications`;
+    expect((await server.send('GET', url, accessToken)).status).toBe(200);
+    await ask('revoke', { token: accessToken });
+    const refused = await server.send('GET', url, accessToken);
+    expect(refused).toMatchObject({ status: 401, body: { error: 'token_revoked' } });
+    expect(refused.headers.get('www-authenticate')).toContain('error="invalid_token"');
+  });
+
+  it('of an application’s tokens comes with its deletion', async () => {
+    const { context, application, introspect: _, ...other } = await prepare();
+    const grant = { audience: context.tenant.baseUrl, scopes: ['applications:read'] };
+    const own = { sub: application.id, clientId: application.id };
+    const { accessToken } = await rooms.tokens.issueAccessToken(context.tenant, { ...grant, ...own });
+    await rooms.applications.remove(context, application.id);
+    const url = `${context.tenant.baseUrl}/api/v1/applications`;
+    expect((await server.send('GET', url, accessToken)).body.error).toBe('token_revoked');
+    expect((await other.ask('introspect', { token: accessToken })).status).toBe(401);
+  });
+});

@@ -1,0 +1,206 @@
+// Revocation in every process within a second: by polling alone, and what holds while polling fails.
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { createRevocationService } from '../../../src/authentication/tokens/revocation.service.ts';
+import { createRevocationStore } from '../../../src/authentication/tokens/revocation.store.ts';
+import { createRevocationBook } from '../../../src/authentication/tokens/revocation.ts';
+import { createDatabase } from '../../../src/platform/database/database.ts';
+import type { Rooms } from '../../identity/agents/agent-rooms.ts';
+import { createStallingProxy } from '../../setup/stalling-proxy.ts';
+import { claimsOf, codeOf, createHolder, createTwoProcesses, issueFirst } from './refresh-fixture.ts';
+
+let processes: Awaited<ReturnType<typeof createTwoProcesses>>;
+let one: Rooms;
+let two: Rooms;
+const closing: (() => Promise<unknown>)[] = [];
+
+beforeAll(async () => {
+  processes = await createTwoProcesses();
+  ({ one, two } = processes);
+});
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close();
+});
+afterAll(() => processes?.drop());
+
+const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+const check = (rooms: Rooms, { tenant }: Parameters<Rooms['agents']['get']>[0], token: string) =>
+  codeOf(rooms.tokens.verifyAccessToken(tenant, token));
+
+/** When the last check of the second process that accepted the token began, in milliseconds from now. However slow the machine is, that is less than a second. */
+async function lastAccepted(holder: Awaited<ReturnType<typeof createHolder>>): Promise<number> {
+  const committed = performance.now();
+  for (let last = 0; ; await pause(10)) {
+    const begun = performance.now() - committed;
+    if ((await check(two, holder.context, holder.accessToken)) !== 'accepted') return last;
+    last = begun;
+  }
+}
+
+describe('with a feed that polls and nothing else, in the second process', () => {
+  it.each<[string, (holder: Awaited<ReturnType<typeof createHolder>>) => Promise<unknown>]>([
+    ['a suspension', ({ context, agent }) => one.agents.suspend(context, agent.id)],
+    ['a deletion', ({ context, agent }) => one.agents.remove(context, agent.id)],
+    ['the revocation of a key', ({ context, agent, key }) => one.keys.revoke(context, agent.id, key.id)],
+  ])('%s is known within a second, and asked for without a query', async (_name, end) => {
+    const holder = await createHolder(one);
+    two.revocations.start();
+    closing.push(() => two.revocations.close());
+    await pause(300);
+    expect(await check(two, holder.context, holder.accessToken)).toBe('accepted');
+    await end(holder);
+    expect(await check(one, holder.context, holder.accessToken)).toBe('token_revoked');
+    expect(await lastAccepted(holder)).toBeLessThan(1_000);
+  });
+
+  it('what is committed long after it was written is not missed', async () => {
+    const holder = await createHolder(one);
+    two.revocations.start();
+    closing.push(() => two.revocations.close());
+    await processes.database.hot(async (unit) => {
+      await one.revocations.endTokens(unit, holder.context.tenant.id, [holder.tokenId]);
+      await pause(6_500);
+    });
+    expect(await lastAccepted(holder)).toBeLessThan(1_000);
+  });
+});
+
+describe('a feed', () => {
+  it('whose readings fail asks the database at each check, and nobody accepts a token without it', async () => {
+    const holder = await createHolder(one);
+    const claims = claimsOf(holder.accessToken) as never;
+    const proxy = await createStallingProxy(processes.url);
+    const behind = createDatabase({
+      url: proxy.url,
+      pool: 2,
+      applicationName: 'stalled',
+      limits: { answer: 400, connect: 400 },
+    });
+    closing.push(
+      () => proxy.close(),
+      () => behind.close(),
+    );
+    let isDeaf = false;
+    const store = createRevocationStore();
+    const deaf: typeof store = {
+      ...store,
+      readSince: (...given) => (isDeaf ? Promise.reject(new Error('deaf')) : store.readSince(...given)),
+    };
+    const failures: unknown[] = [];
+    const feed = createRevocationService({
+      store: deaf,
+      database: behind,
+      onError: (error) => failures.push(error),
+    });
+    feed.start();
+    closing.push(() => feed.close());
+    await pause(300);
+    expect(await codeOf(feed.check(claims))).toBe('accepted');
+    isDeaf = true;
+    await pause(1_000);
+    expect(failures.length).toBeGreaterThan(0);
+    expect(await codeOf(feed.check(claims))).toBe('accepted');
+    await processes.database.hot((unit) =>
+      one.revocations.endTokens(unit, holder.context.tenant.id, [holder.tokenId]),
+    );
+    expect(await codeOf(feed.check(claims))).toBe('token_revoked');
+    proxy.stall();
+    expect(await codeOf(feed.check(claims))).toBe('temporarily_unavailable');
+    proxy.resume();
+  });
+
+  it('listens only to be sooner: a notice makes it read at once', async () => {
+    const holder = await createHolder(one);
+    const claims = claimsOf(holder.accessToken) as never;
+    let notice: () => void = () => undefined;
+    const store = createRevocationStore();
+    const read = vi.spyOn(store, 'readSince');
+    const feed = createRevocationService({
+      store,
+      database: processes.database,
+      listen: (onNotice) => {
+        notice = onNotice;
+        return undefined;
+      },
+    });
+    feed.start();
+    closing.push(() => feed.close());
+    await processes.database.hot((unit) =>
+      one.revocations.endTokens(unit, holder.context.tenant.id, [holder.tokenId]),
+    );
+    // Between two readings: while one is under way, a notice makes it read again after it.
+    await vi.waitFor(() => {
+      const before = read.mock.calls.length;
+      expect(read.mock.settledResults).toHaveLength(before);
+      notice();
+      expect(read).toHaveBeenCalledTimes(before + 1);
+    });
+    await vi.waitFor(async () => expect(await feed.isRevoked(claims)).toBe(true));
+  });
+
+  it('forgets nothing of a transaction that was rolled back, because it never knew it', async () => {
+    const holder = await createHolder(one);
+    const rolledBack = processes.database.hot(async (unit) => {
+      await one.revocations.endTokens(unit, holder.context.tenant.id, [holder.tokenId]);
+      throw new Error('no');
+    });
+    await expect(rolledBack).rejects.toThrow('no');
+    expect(await check(one, holder.context, holder.accessToken)).toBe('accepted');
+  });
+});
+
+describe('after a reactivation', () => {
+  it('new tokens are accepted, and those from before stay ended', async () => {
+    const { context, agent, key, accessToken } = await createHolder(one);
+    await one.agents.suspend(context, agent.id);
+    const between = await issueFirst(one, context, { agentId: agent.id, keyId: key.id });
+    await one.agents.reactivate(context, agent.id);
+    await pause(5);
+    const after = await issueFirst(one, context, { agentId: agent.id, keyId: key.id });
+    expect(await check(one, context, accessToken)).toBe('token_revoked');
+    expect(await check(one, context, between.accessToken)).toBe('token_revoked');
+    expect(await check(one, context, after.accessToken)).toBe('accepted');
+  });
+});
+
+describe('the tokens of a tenant', () => {
+  it('can be ended all at once; new ones are accepted, and other tenants keep theirs', async () => {
+    const [mine, other] = [await createHolder(one), await createHolder(one)];
+    const { id } = mine.context.tenant;
+    await processes.database.hot((unit) => one.revocations.endTenant(unit, id));
+    await pause(5);
+    const after = await issueFirst(one, mine.context, { agentId: mine.agent.id, keyId: mine.key.id });
+    expect(await check(two, mine.context, mine.accessToken)).toBe('token_revoked');
+    expect(await check(two, mine.context, after.accessToken)).toBe('accepted');
+    expect(await check(two, other.context, other.accessToken)).toBe('accepted');
+  });
+});
+
+describe('the memory of decisions', () => {
+  const decision = { id: 1, tokenId: null, principal: null, notBefore: Infinity, expiresAt: 100 };
+  const claims = { jti: 'not-a-uuid', sub: 'agent', client_id: 'app', tenant_id: 'tenant', iat: 10 };
+
+  it('takes them in any order: the latest of a principal counts', () => {
+    const book = createRevocationBook();
+    book.add([{ ...decision, id: 2, principal: 'agent', notBefore: 9_000 }]);
+    book.add([{ ...decision, id: 1, principal: 'agent' }]);
+    expect(book.isRevoked(claims)).toBe(false);
+    book.add([{ ...decision, id: 3, principal: 'agent', notBefore: 10_000 }]);
+    expect(book.isRevoked(claims)).toBe(true);
+  });
+
+  it('knows a token by its id, its subject or its client, until it could not live any more', () => {
+    for (const ended of [
+      { tokenId: 'not-a-uuid' },
+      { principal: 'agent' },
+      { principal: 'app' },
+      { principal: 'tenant' },
+    ]) {
+      const book = createRevocationBook();
+      book.add([{ ...decision, ...ended }]);
+      book.forget(100);
+      expect(book.isRevoked(claims)).toBe(true);
+      book.forget(101);
+      expect(book.isRevoked(claims)).toBe(false);
+    }
+  });
+});

@@ -1,0 +1,155 @@
+// When a key set is fetched, and for how long it serves: a counting fetcher and a clock that stands still unless moved.
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { TrustedJwk } from '../../../src/authentication/trusted-issuers/jwk-set.ts';
+import { STALE } from '../../../src/authentication/trusted-issuers/jwks-lifetime.ts';
+import {
+  createKeySetCache,
+  type KeySource,
+} from '../../../src/authentication/trusted-issuers/key-set.service.ts';
+
+const FRESH = 600_000;
+const key = (kid: string): TrustedJwk => ({ kty: 'EC', crv: 'P-256', x: 'x', y: 'y', kid });
+const source: KeySource = { id: 'one', uri: 'https://idp.example/jwks' };
+
+let clock: number;
+let fetches: string[];
+let published: string[] | Error;
+let gate: Promise<void> | undefined;
+let failures: unknown[];
+let cache: ReturnType<typeof createKeySetCache>;
+
+beforeEach(() => {
+  clock = 1_000_000;
+  fetches = [];
+  failures = [];
+  published = ['a'];
+  gate = undefined;
+  cache = newCache();
+});
+
+function newCache(limit?: number) {
+  return createKeySetCache({
+    fetch: async (uri) => {
+      fetches.push(uri);
+      await gate;
+      if (published instanceof Error) throw published;
+      return { keys: published.map(key), freshness: FRESH };
+    },
+    onFailure: (error) => failures.push(error),
+    now: () => clock,
+    limit,
+  });
+}
+const find = async (kid: string, from = source) => {
+  try {
+    const found = await cache.find(from, { kid, alg: 'ES256' });
+    return typeof found === 'string' ? found : found.kid;
+  } catch (error) {
+    return (error as { code: string }).code;
+  }
+};
+
+describe('a key set', () => {
+  it('is fetched once while it is fresh, and again afterwards', async () => {
+    expect([await find('a'), await find('a')]).toEqual(['a', 'a']);
+    clock += FRESH - 1;
+    expect(await find('a')).toBe('a');
+    expect(fetches).toHaveLength(1);
+    clock += 1;
+    published = ['b'];
+    expect(await find('a')).toBe('unknown');
+    expect(await find('b')).toBe('b');
+    expect(fetches).toHaveLength(2);
+  });
+
+  it('is fetched once for all who want it at the same time', async () => {
+    let open = () => {};
+    gate = new Promise((resolve) => {
+      open = resolve;
+    });
+    const asked = Array.from({ length: 50 }, () => find('a'));
+    await new Promise((resolve) => setImmediate(resolve));
+    open();
+    expect(new Set(await Promise.all(asked))).toEqual(new Set(['a']));
+    expect(fetches).toHaveLength(1);
+  });
+
+  it('is fetched again for an unknown key, but not more than once in 30 s', async () => {
+    await find('a');
+    published = ['a', 'b'];
+    expect(await find('b')).toBe('unknown');
+    clock += 29_999;
+    expect(await find('b')).toBe('unknown');
+    expect(fetches).toHaveLength(1);
+    clock += 1;
+    expect(await find('b')).toBe('b');
+    expect(fetches).toHaveLength(2);
+    const strangers = await Promise.all(Array.from({ length: 20 }, (_, index) => find(`x${index}`)));
+    expect(new Set(strangers)).toEqual(new Set(['unknown']));
+    expect(fetches).toHaveLength(2);
+  });
+
+  it('belongs to one trusted issuer and one address', async () => {
+    await find('a');
+    await find('a', { ...source, id: 'two' });
+    await find('a', { ...source, uri: 'https://idp.example/other' });
+    expect(fetches).toEqual([source.uri, source.uri, 'https://idp.example/other']);
+  });
+
+  it('is forgotten when others were used since, beyond the limit', async () => {
+    cache = newCache(2);
+    for (const id of ['one', 'two', 'one', 'three', 'one']) await find('a', { ...source, id });
+    expect(fetches).toHaveLength(3);
+    await find('a', { ...source, id: 'two' });
+    expect(fetches).toHaveLength(4);
+  });
+});
+
+describe('while the issuer does not answer', () => {
+  const down = new Error('down');
+
+  it('nothing is trusted that was never fetched, and 10 s pass between attempts', async () => {
+    published = down;
+    expect([await find('a'), await find('a')]).toEqual([
+      'temporarily_unavailable',
+      'temporarily_unavailable',
+    ]);
+    expect(fetches).toHaveLength(1);
+    expect(failures).toEqual([down]);
+    clock += 10_000;
+    published = ['a'];
+    expect(await find('a')).toBe('a');
+  });
+
+  it('known keys serve beyond their freshness, until a bound', async () => {
+    await find('a');
+    published = down;
+    clock += FRESH;
+    expect(await find('a')).toBe('a');
+    clock += STALE - 1;
+    expect(await find('a')).toBe('a');
+    clock += 1;
+    expect(await find('a')).toBe('temporarily_unavailable');
+    clock += 24 * 3_600_000;
+    expect(await find('a')).toBe('temporarily_unavailable');
+  });
+
+  it('an unknown key may be a new one, so it is not called unknown', async () => {
+    await find('a');
+    published = down;
+    clock += 30_000;
+    expect(await find('b')).toBe('temporarily_unavailable');
+    expect(await find('a')).toBe('a');
+    expect(fetches).toHaveLength(2);
+  });
+
+  it('its recovery is noticed, and withdrawn keys are gone', async () => {
+    await find('a');
+    published = down;
+    clock += FRESH;
+    expect(await find('a')).toBe('a');
+    published = [];
+    clock += 10_000;
+    expect(await find('a')).toBe('unknown');
+  });
+});

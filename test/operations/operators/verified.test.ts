@@ -1,0 +1,33 @@
+// What operators did stands in the sealed audit log of each tenant concerned: who edits or removes it is found.
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { createSealing, type Sealing, tamper } from '../../audit/sealing.ts';
+import { createTenantContext, insertSubscription } from '../../events/fixture.ts';
+import { createTestDatabase } from '../../setup/database.ts';
+import { createOperatorRooms, type OperatorRooms } from './operator-rooms.ts';
+
+let test: Awaited<ReturnType<typeof createTestDatabase>>;
+let rooms: OperatorRooms;
+let sealing: Sealing;
+beforeAll(async () => {
+  test = await createTestDatabase();
+  rooms = createOperatorRooms(test.database);
+  sealing = createSealing(test.database);
+});
+afterAll(() => test?.drop());
+
+it('an edited reason of an operator is found by the verification of the audit log', async () => {
+  for (let count = 0; count < 2; count += 1) {
+    const context = await createTenantContext(test.database);
+    await insertSubscription(test.database, context, { filters: ['*'] });
+  }
+  const why = ['--reason', 'it asked us to stop', '--as', 'jo'];
+  await rooms.run('operator', 'host', 'hold', 'example.com', ...why);
+  await sealing.sealAll();
+  expect(await sealing.verify()).toMatchObject({ findings: [], report: { tenants: 2, rows: 2 } });
+  await tamper(test.database, [
+    `UPDATE audit_log SET data = jsonb_set(data, '{reason}', '"another"')
+     WHERE id = (SELECT id FROM audit_log WHERE action = 'webhook.host.held' ORDER BY id LIMIT 1)`,
+  ]);
+  const { report } = await sealing.verify();
+  expect(report.findings).toBeGreaterThan(0);
+});

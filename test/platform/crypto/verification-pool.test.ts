@@ -1,0 +1,101 @@
+// BIP 340 on real worker threads.
+import { afterEach, describe, expect, it } from 'vitest';
+import { createBoundedCache } from '../../../src/platform/crypto/bounded-cache.ts';
+import { derivePublicKey, generatePrivateKey, signPayload } from '../../../src/platform/crypto/sign.ts';
+import {
+  createVerificationPool,
+  type VerificationPool,
+} from '../../../src/platform/crypto/verification-pool.node.ts';
+import { createSignatureVerifier } from '../../../src/platform/crypto/verify-signature.node.ts';
+
+const privateKey = generatePrivateKey('bip340');
+const publicKey = derivePublicKey('bip340', privateKey).raw;
+const payload = new TextEncoder().encode('payload');
+const base64 = signPayload('bip340', privateKey, payload);
+const signature = Uint8Array.from(Buffer.from(base64, 'base64'));
+const wrong = signature.with(40, (signature[40] ?? 0) ^ 1);
+
+let pool: VerificationPool | undefined;
+afterEach(() => pool?.close());
+
+describe('the verification pool', () => {
+  it('answers each verification with its own result, in any number', { timeout: 20_000 }, async () => {
+    pool = createVerificationPool({ size: 2 });
+    const wanted = Array.from({ length: 40 }, (_, index) => index % 3 !== 0);
+    const { verify } = pool;
+    expect(
+      await Promise.all(wanted.map((isValid) => verify(isValid ? signature : wrong, payload, publicKey))),
+    ).toEqual(wanted);
+  });
+
+  it('leaves the event loop free', { timeout: 20_000 }, async () => {
+    pool = createVerificationPool({ size: 1 });
+    const { verify } = pool;
+    await verify(signature, payload, publicKey);
+    let turns = 0;
+    const timer = setInterval(() => turns++, 1);
+    await Promise.all(Array.from({ length: 60 }, () => verify(wrong, payload, publicKey)));
+    clearInterval(timer);
+    expect(turns).toBeGreaterThan(5);
+  });
+
+  it('takes no more than may wait, and loses none of those', { timeout: 20_000 }, async () => {
+    pool = createVerificationPool({ size: 2, longestQueue: 5 });
+    const { verify } = pool;
+    const outcomes = await Promise.allSettled(
+      Array.from({ length: 30 }, () => verify(signature, payload, publicKey)),
+    );
+    const answered = outcomes.filter((outcome) => outcome.status === 'fulfilled');
+    expect(answered.map(({ value }) => value)).toEqual(Array(10).fill(true));
+    const refused = outcomes.filter((outcome) => outcome.status === 'rejected');
+    expect(new Set(refused.map(({ reason }) => reason.code))).toEqual(new Set(['temporarily_unavailable']));
+    expect(await verify(wrong, payload, publicKey)).toBe(false);
+  });
+
+  it('finishes what a thread that ends has left, and goes on', { timeout: 20_000 }, async () => {
+    pool = createVerificationPool({ size: 2 });
+    const { verify } = pool;
+    const underWay = [
+      verify(signature, payload, publicKey),
+      verify(wrong, payload, publicKey),
+      verify(signature, payload, publicKey),
+    ];
+    await pool.close();
+    expect(await Promise.all(underWay)).toEqual([true, false, true]);
+    expect(await verify(signature, payload, publicKey)).toBe(true);
+  });
+
+  it('is what the verifier of the server uses', { timeout: 20_000 }, async () => {
+    const verifier = createSignatureVerifier({ schnorrThreads: 1 });
+    const input = { algorithm: 'bip340', publicKey, payload, signature: base64 } as const;
+    expect(await verifier.verifySignature(input)).toBe(true);
+    expect(await verifier.verifySignature({ ...input, payload: payload.slice(1) })).toBe(false);
+    await verifier.close();
+  });
+});
+
+describe('a bounded cache', () => {
+  it('forgets what was used longest ago', () => {
+    const cache = createBoundedCache<string>({ limit: 2 });
+    const loads: string[] = [];
+    const get = (key: string) =>
+      cache.get(key, () => {
+        loads.push(key);
+        return key.toUpperCase();
+      });
+    expect(['a', 'b', 'a', 'c', 'a', 'b'].map(get)).toEqual(['A', 'B', 'A', 'C', 'A', 'B']);
+    expect(loads).toEqual(['a', 'b', 'c', 'b']);
+    expect(cache.size()).toBe(2);
+  });
+
+  it('keeps nothing when loading fails', () => {
+    const cache = createBoundedCache<string>({ limit: 2 });
+    expect(() =>
+      cache.get('a', () => {
+        throw new Error('not now');
+      }),
+    ).toThrow('not now');
+    expect(cache.size()).toBe(0);
+    expect(cache.get('a', () => 'later')).toBe('later');
+  });
+});

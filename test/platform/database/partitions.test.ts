@@ -1,0 +1,118 @@
+// Day partitions: made ahead of time, dropped when they are old, and neither of it in the way of traffic.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createDatabase } from '../../../src/platform/database/database.ts';
+import {
+  dropPartition,
+  ensurePartitions,
+  listOldPartitions,
+} from '../../../src/platform/database/partitions.ts';
+import { createTenantContext, insertSubscription } from '../../events/fixture.ts';
+import { createTestDatabase } from '../../setup/database.ts';
+import { accept, dayOf, moveToDay } from '../../webhooks/accounts/fixture.ts';
+
+let test: Awaited<ReturnType<typeof createTestDatabase>>;
+beforeAll(async () => {
+  test = await createTestDatabase();
+});
+afterAll(() => test.drop());
+
+const nameOf = (parent: string, day: string) => `${parent}_${day.replaceAll('-', '')}`;
+const exists = async (name: string): Promise<boolean> =>
+  (await test.database.query<{ there: boolean }>('SELECT to_regclass($1) IS NOT NULL AS there', [name]))
+    .rows[0]?.there === true;
+
+/** A tenant with an old day of ended deliveries. */
+async function makeOldDay(daysAgo: number, status = 'delivered') {
+  const context = await createTenantContext(test.database);
+  await insertSubscription(test.database, context, { filters: ['*'] });
+  await accept(test.database, context, 3);
+  await moveToDay(test.database, context, daysAgo);
+  await test.database.query('UPDATE deliveries SET status = $2 WHERE tenant_id = $1', [
+    context.tenant.id,
+    status,
+  ]);
+  return { context, day: await dayOf(test.database, daysAgo) };
+}
+
+describe('the next days', () => {
+  it('are made again and again, without a restart', async () => {
+    const [tomorrow, last] = [await dayOf(test.database, -1), await dayOf(test.database, -7)];
+    for (const day of [tomorrow, last])
+      for (const parent of ['events', 'deliveries', 'attempts'])
+        await test.database.query(`DROP TABLE ${nameOf(parent, day)}`);
+    expect(await ensurePartitions(test.database)).toBe(6);
+    for (const day of [tomorrow, last]) expect(await exists(nameOf('deliveries', day))).toBe(true);
+    expect(await ensurePartitions(test.database)).toBe(0);
+  });
+});
+
+describe('an old day', () => {
+  it('is told from those that are kept', async () => {
+    const { day } = await makeOldDay(31);
+    await makeOldDay(30);
+    expect(await listOldPartitions(test.database, 30)).toEqual(
+      ['deliveries', 'attempts', 'events'].map((parent) => ({ parent, day, attached: true })),
+    );
+  });
+
+  it('goes, also when it was only taken out before', async () => {
+    const { day } = await makeOldDay(40);
+    expect(await dropPartition(test.database, { parent: 'deliveries', day })).toBe('dropped');
+    expect(await exists(nameOf('deliveries', day))).toBe(false);
+    expect(await dropPartition(test.database, { parent: 'deliveries', day })).toBe('gone');
+    await test.database.query('SELECT detach_day_partition($1, $2::date)', ['events', day]);
+    expect(await listOldPartitions(test.database, 39)).toContainEqual({
+      parent: 'events',
+      day,
+      attached: false,
+    });
+    expect(await dropPartition(test.database, { parent: 'events', day })).toBe('dropped');
+    expect(await exists(nameOf('events', day))).toBe(false);
+  });
+
+  it.each(['pending', 'retrying'])('stays while it holds a %s delivery', async (status) => {
+    const { context, day } = await makeOldDay(41, status);
+    expect(await dropPartition(test.database, { parent: 'deliveries', day })).toBe('unfinished');
+    await test.database.query(`UPDATE deliveries SET status = 'canceled' WHERE tenant_id = $1`, [
+      context.tenant.id,
+    ]);
+    expect(await dropPartition(test.database, { parent: 'deliveries', day })).toBe('dropped');
+  });
+
+  it('waits for a transaction that reads the table, and keeps nobody waiting meanwhile', async () => {
+    const { day } = await makeOldDay(42);
+    const traffic = createDatabase({ url: test.url, pool: 4, applicationName: 'traffic' });
+    const context = await createTenantContext(test.database);
+    await insertSubscription(test.database, context, { filters: ['*'] });
+    const reader = await traffic.pool.connect();
+    await reader.query('BEGIN');
+    await reader.query('SELECT count(*) FROM deliveries');
+    let running = true;
+    const waits: number[] = [];
+    const writing = (async () => {
+      while (running) {
+        const start = performance.now();
+        await accept(traffic, context, 1);
+        await traffic.query('SELECT count(*) FROM attempts');
+        waits.push(performance.now() - start);
+      }
+    })();
+    expect(await dropPartition(test.database, { parent: 'deliveries', day })).toBe('busy');
+    expect(await exists(nameOf('deliveries', day))).toBe(true);
+    await reader.query('COMMIT');
+    reader.release();
+    for (const parent of ['deliveries', 'attempts', 'events'] as const)
+      await expect
+        .poll(() => dropPartition(test.database, { parent, day }), { timeout: 60_000 })
+        .toMatch(/dropped|gone/);
+    await sleep(100);
+    running = false;
+    await writing;
+    await traffic.close();
+    expect(waits.length).toBeGreaterThan(5);
+    // A writer waits behind the lock for a quarter of a second at most; the statement time-out of 5 s would end what it does.
+    expect(Math.max(...waits)).toBeLessThan(4_000);
+    expect(await exists(nameOf('events', day))).toBe(false);
+  });
+});

@@ -1,0 +1,103 @@
+// A database that is there and does nothing: stopped by a signal, or behind a network that swallows packets.
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createDatabase, type Database } from '../../../src/platform/database/database.ts';
+import { createTestDatabase } from '../../setup/database.ts';
+import { createStallingProxy } from '../../setup/stalling-proxy.ts';
+
+/** Milliseconds: the answer that is waited for, and less than a second such wait would make of it. */
+const ANSWER = 1_500;
+const SOON = 2 * ANSWER;
+
+let test: Awaited<ReturnType<typeof createTestDatabase>>;
+let proxy: Awaited<ReturnType<typeof createStallingProxy>>;
+let database: Database;
+
+beforeAll(async () => {
+  test = await createTestDatabase();
+});
+afterAll(() => test.drop());
+
+beforeEach(async () => {
+  proxy = await createStallingProxy(test.url);
+  database = createDatabase({
+    url: proxy.url,
+    pool: 2,
+    applicationName: 'stalled',
+    limits: { answer: ANSWER },
+  });
+});
+afterEach(async () => {
+  await proxy.close();
+  await database.close();
+});
+
+const works: readonly (readonly [string, (stall: () => void) => Promise<unknown>])[] = [
+  [
+    'one statement',
+    (stall) => {
+      stall();
+      return database.query('SELECT 1');
+    },
+  ],
+  [
+    'the beginning of a transaction',
+    (stall) => {
+      stall();
+      return database.hot((unit) => unit.query('SELECT 1'));
+    },
+  ],
+  [
+    'a statement within a transaction',
+    (stall) =>
+      database.hot(async (unit) => {
+        await unit.query('SELECT $1::int', [1]);
+        stall();
+        await unit.query('SELECT $1::int', [1]);
+      }),
+  ],
+  [
+    'a commit',
+    (stall) =>
+      database.hot(async (unit) => {
+        await unit.query('SELECT 1');
+        stall();
+      }),
+  ],
+  [
+    'the beginning of a management transaction',
+    (stall) => {
+      stall();
+      return database.transaction({}, (unit) => unit.query('SELECT 1'));
+    },
+  ],
+  [
+    'a statement within a management transaction',
+    (stall) =>
+      database.transaction({}, async (unit) => {
+        await unit.query('SELECT 1');
+        stall();
+        await unit.query('SELECT 1');
+      }),
+  ],
+];
+
+describe('a database that answers nothing', () => {
+  it.each(works)(
+    'fails %s after one wait, as a dependency that is down, and serves again when it is back',
+    async (_, work) => {
+      await database.query('SELECT 1');
+      await database.transaction({}, (unit) => unit.query('SELECT 1'));
+      const began = Date.now();
+      await expect(work(proxy.stall)).rejects.toMatchObject({
+        code: 'temporarily_unavailable',
+        retryAfterSeconds: 1,
+      });
+      expect(Date.now() - began).toBeLessThan(SOON);
+      proxy.resume();
+      const { rows } = await database.query('SELECT 1 AS one');
+      expect(rows).toEqual([{ one: 1 }]);
+      const again = await database.transaction({}, (unit) => unit.query('SELECT 1 AS one'));
+      expect(again.rows).toEqual([{ one: 1 }]);
+    },
+  );
+});

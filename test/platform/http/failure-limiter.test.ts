@@ -1,0 +1,84 @@
+// Failure counters, shared through Postgres.
+import pg from 'pg';
+import pino from 'pino';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { createFailureLimiter } from '../../../src/platform/http/failure-limiter.ts';
+import { createTestDatabase } from '../../setup/database.ts';
+
+let test: Awaited<ReturnType<typeof createTestDatabase>>;
+beforeAll(async () => {
+  test = await createTestDatabase();
+});
+afterAll(() => test.drop());
+
+const logger = pino({ level: 'silent' });
+const create = (prefix: string, points = 3, seconds = 60) =>
+  createFailureLimiter({ pool: test.database.pool, points, seconds, prefix, logger });
+
+describe('a failure limiter', () => {
+  it('blocks a key after its failures, and only that key', async () => {
+    const limiter = create('a');
+    expect(await limiter.failed('k')).toEqual({ failures: 1, blocked: undefined });
+    expect(await limiter.failed('k')).toEqual({ failures: 2, blocked: undefined });
+    expect(await limiter.failed('k')).toEqual({ failures: 3, blocked: undefined });
+    const { blocked } = await limiter.failed('k');
+    expect(blocked?.retryAfterSeconds).toBeGreaterThan(50);
+    expect(blocked?.headers).toEqual({
+      ratelimit: `"a-failures";r=0;t=${blocked?.retryAfterSeconds}`,
+      'ratelimit-policy': '"a-failures";q=3;w=60',
+    });
+    expect(await limiter.failed('other')).toMatchObject({ failures: 1 });
+  });
+
+  it('counts across processes', async () => {
+    const [one, two] = [create('b'), create('b')];
+    await one.failed('k');
+    await two.failed('k');
+    await one.failed('k');
+    expect((await two.failed('k')).blocked).toBeDefined();
+    expect((await one.failed('k')).blocked).toBeDefined();
+    expect((await create('other').failed('k')).failures).toBe(1);
+  });
+
+  it('asks the database no more once a key is blocked', async () => {
+    const limiter = create('c', 1);
+    const query = vi.spyOn(test.database.pool, 'query');
+    await limiter.failed('k');
+    expect(query).toHaveBeenCalledTimes(1);
+    for (let index = 0; index < 5; index += 1) expect((await limiter.failed('k')).blocked).toBeDefined();
+    expect(query).toHaveBeenCalledTimes(1);
+    query.mockRestore();
+  });
+
+  it('starts anew when the window has ended', async () => {
+    const limiter = create('d', 1, 1);
+    await limiter.failed('k');
+    await vi.waitFor(
+      async () => expect(await limiter.failed('k')).toEqual({ failures: 1, blocked: undefined }),
+      { timeout: 10_000, interval: 300 },
+    );
+  });
+
+  it('is off at 0', async () => {
+    const limiter = create('e', 0);
+    for (let index = 0; index < 5; index += 1)
+      expect(await limiter.failed('k')).toEqual({ failures: 0, blocked: undefined });
+  });
+
+  it('counts alone, and says so once, while the database is down', async () => {
+    const pool = new pg.Pool({ host: '127.0.0.1', port: 1, connectionTimeoutMillis: 500 });
+    const warn = vi.fn();
+    const limiter = createFailureLimiter({
+      pool,
+      points: 2,
+      seconds: 60,
+      prefix: 'f',
+      logger: Object.assign(pino({ level: 'silent' }), { warn }),
+    });
+    expect((await limiter.failed('k')).failures).toBe(1);
+    expect((await limiter.failed('k')).failures).toBe(2);
+    expect((await limiter.failed('k')).blocked).toBeDefined();
+    expect(warn).toHaveBeenCalledTimes(1);
+    await pool.end();
+  });
+});

@@ -1,0 +1,259 @@
+// What the guard lets through to a handler, and how it words what it refuses.
+import { gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { defineRoute } from '../../../src/platform/http/route.ts';
+import { startTestServer, type TestServer } from './test-server.ts';
+
+const echo = z.object({ body: z.any().optional(), query: z.any().optional(), params: z.any().optional() });
+const base = {
+  summary: 'Echo',
+  tag: 'Test',
+  scope: null,
+  responses: { 200: { description: 'ok', schema: echo } },
+  errors: [],
+} as const;
+const item = z.object({ id: z.string(), name: z.string(), created_at: z.string() });
+
+const routes = [
+  defineRoute({
+    ...base,
+    method: 'POST',
+    path: '/json/:id',
+    operationId: 'echoJson',
+    request: {
+      params: z.object({ id: z.uuid() }),
+      query: z.object({ limit: z.coerce.number().int().min(1).max(200).default(50) }),
+      body: z.strictObject({
+        name: z.string().min(1).optional(),
+        tags: z.array(z.string()).optional(),
+        key: z
+          .union([z.string(), z.strictObject({ kty: z.string(), tags: z.array(z.string()).optional() })])
+          .optional(),
+        data: z.json().optional(),
+      }),
+    },
+    handler: ({ body, query, params }) => ({ status: 200, body: { body, query, params } }),
+  }),
+  defineRoute({
+    ...base,
+    method: 'POST',
+    path: '/form',
+    operationId: 'echoForm',
+    request: { bodyType: 'form', body: z.object({ grant_type: z.string(), scope: z.string().optional() }) },
+    handler: ({ body }) => ({ status: 200, body: { body } }),
+  }),
+  defineRoute({
+    ...base,
+    method: 'PATCH',
+    path: '/item',
+    operationId: 'updateItem',
+    request: { body: z.strictObject({ name: z.string() }) },
+    responses: { 200: { description: 'ok', schema: item } },
+    handler: ({ body }) => ({ status: 200, body: { id: '1', created_at: 'now', ...body } }),
+  }),
+  defineRoute({
+    ...base,
+    method: 'POST',
+    path: '/plain',
+    operationId: 'plain',
+    handler: () => ({ status: 200, body: { body: 1, query: 1, params: 1 } }),
+  }),
+  defineRoute({
+    ...base,
+    method: 'GET',
+    path: '/broken',
+    operationId: 'broken',
+    responses: { 200: { description: 'ok', schema: item } },
+    handler: () => ({ status: 200, body: { other: true } }),
+  }),
+];
+const ID = '0199a1b2-7c3d-7e4f-8a5b-6c7d8e9f0a1b';
+const PATH = `/json/${ID}`;
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startTestServer(routes);
+});
+afterAll(() => server.drain(0));
+
+const paths = (body: { errors?: { path: string; message: string }[] }) =>
+  body.errors?.map(({ path }) => path);
+
+describe('JSON bodies', () => {
+  it('reach the handler as the schemas give them', async () => {
+    const { body } = await server.send('POST', `${PATH}?limit=7`, { name: 'ä😀' });
+    expect(body).toEqual({ body: { name: 'ä😀' }, query: { limit: 7 }, params: { id: ID } });
+  });
+
+  it('with many mistakes are told of the first hundred, and how many there are', async () => {
+    const names = Array.from({ length: 20_000 }, (_, index) => [`k${index}`, 1]);
+    const { status, body } = await server.send('POST', PATH, Object.fromEntries(names));
+    expect(status).toBe(400);
+    expect(body.errors).toHaveLength(100);
+    expect(body.detail).toContain('(and 19999 more)');
+  });
+
+  it('with more mistakes in a union than a call takes arguments get 400', async () => {
+    const tags = Array.from({ length: 300_000 }, () => 1);
+    const { status, body } = await server.send('POST', PATH, { key: { kty: 'EC', tags } });
+    expect(status).toBe(400);
+    expect(paths(body)).toEqual(['body.key.tags.0', ...Array(99).fill(expect.any(String))]);
+  });
+
+  it('that are empty count as {}', async () => {
+    const { status, body } = await server.send('POST', PATH);
+    expect(status).toBe(200);
+    expect(body.body).toEqual({});
+  });
+
+  it.each([
+    ['{"name":1}', ['body.name']],
+    [
+      '{"name":"","tags":["a",1],"extra":1,"more":2}',
+      ['body.name', 'body.tags.1', 'body.extra', 'body.more'],
+    ],
+    ['{"key":{"kty":1}}', ['body.key.kty']],
+    ['{"key":7}', ['body.key']],
+    ['[]', ['body']],
+    ['null', ['body']],
+    ['{"name":', ['body']],
+    ['{"name":"a","name":"b"}', ['body']],
+    ['{"tags":["a\\u0000"]}', ['body.tags.0']],
+    ['{"data":{"x":"\\ud800"}}', ['body.data.x']],
+    ['{"__proto__":{"name":"x"}}', ['body.__proto__']],
+  ])('%s are refused with the fields', async (text, expected) => {
+    const { status, body } = await server.send('POST', PATH, text);
+    expect(status).toBe(400);
+    expect(body.error).toBe('invalid_request');
+    expect(paths(body)).toEqual(expected);
+    expect(body.detail.startsWith(`${expected[0]}: `)).toBe(true);
+    expect(body.error_description).toMatch(/^[\x20-\x21\x23-\x5b\x5d-\x7e]+$/);
+  });
+
+  it('that are not UTF-8 are refused', async () => {
+    const response = await server.fetch(PATH, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: Buffer.from('{"name":"\xff"}', 'latin1'),
+    });
+    expect(response.status).toBe(400);
+  });
+
+  it.each([
+    ['text/plain', 415],
+    ['application/x-www-form-urlencoded', 415],
+    ['application/jsonx', 415],
+    ['application/json, text/plain', 415],
+    ['application/json; charset=utf-8', 200],
+    ['Application/JSON', 200],
+  ])('of type %s get %d', async (type, expected) => {
+    const { status } = await server.send('POST', PATH, '{}', { 'content-type': type });
+    expect(status).toBe(expected);
+  });
+
+  it('without a type get 415', async () => {
+    const response = await server.fetch(PATH, { method: 'POST', body: Buffer.from('{}') });
+    expect(response.status).toBe(415);
+  });
+
+  it('that are compressed get 415', async () => {
+    const response = await server.fetch(PATH, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'content-encoding': 'gzip' },
+      body: gzipSync('{}'),
+    });
+    expect(response.status).toBe(415);
+  });
+
+  it('up to 1 MiB are taken, larger ones get 413, announced or not', async () => {
+    const text = (bytes: number) => `{"name":"${'a'.repeat(bytes - 11)}"}`;
+    expect((await server.send('POST', PATH, text(1_048_576))).status).toBe(200);
+    expect((await server.send('POST', PATH, text(1_048_577))).status).toBe(413);
+    const chunked = await server.fetch(PATH, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: new Blob([text(3_000_000)]).stream(),
+      duplex: 'half',
+    } as RequestInit);
+    expect(chunked.status).toBe(413);
+    expect((await server.send('POST', PATH, {})).status).toBe(200);
+  });
+});
+
+describe('paths and queries', () => {
+  it.each(['nonsense', '%', '%ff', `${ID}x`])('a malformed id (%s) is 404', async (id) => {
+    const { status, body } = await server.send('POST', `/json/${id}`, '{', { 'content-type': 'text/plain' });
+    expect(status).toBe(404);
+    expect(body.error).toBe('not_found');
+  });
+
+  it.each([
+    ['limit=0', ['query.limit']],
+    ['limit=x', ['query.limit']],
+    ['limt=5', ['query.limt']],
+    ['limit=1&limit=2', ['query.limit']],
+    ['limit=%', ['query.limit']],
+  ])('the query %s is refused', async (query, expected) => {
+    const { status, body } = await server.send('POST', `${PATH}?${query}`, {});
+    expect(status).toBe(400);
+    expect(paths(body)).toEqual(expected);
+  });
+
+  it('an empty parameter is refused where its schema wants a value: as absent it would ask for everything', async () => {
+    const { status, body } = await server.send('POST', `${PATH}?limit=`, {});
+    expect(status).toBe(400);
+    expect(paths(body)).toEqual(['query.limit']);
+  });
+});
+
+describe('forms', () => {
+  const post = (text: string, path = '/form', type = 'application/x-www-form-urlencoded') =>
+    server.send('POST', path, text, { 'content-type': type });
+
+  it('reach the handler, unknown and empty parameters left out', async () => {
+    const { body } = await post('grant_type=a+b&scope=&other=1');
+    expect(body.body).toEqual({ grant_type: 'a b' });
+  });
+
+  it.each([
+    ['grant_type=a&grant_type=a', 'body.grant_type'],
+    ['grant_type=%zz', 'body.grant_type'],
+    ['', 'body.grant_type'],
+  ])('%j is refused', async (text, path) => {
+    const { status, body } = await post(text);
+    expect(status).toBe(400);
+    expect(body.error).toBe('invalid_request');
+    expect(paths(body)).toEqual([path]);
+  });
+
+  it('are not taken from the query, nor as JSON', async () => {
+    expect((await post('grant_type=a', '/form?scope=b')).status).toBe(400);
+    expect((await post('{"grant_type":"a"}', '/form', 'application/json')).status).toBe(415);
+  });
+});
+
+describe('updates', () => {
+  it('ignore our own read-only fields and refuse unknown ones', async () => {
+    const sent = { id: '9', created_at: 'then', name: 'new' };
+    expect((await server.send('PATCH', '/item', sent)).body).toEqual({
+      id: '1',
+      created_at: 'now',
+      name: 'new',
+    });
+    const { status, body } = await server.send('PATCH', '/item', { ...sent, nmae: 'x' });
+    expect(status).toBe(400);
+    expect(paths(body)).toEqual(['body.nmae']);
+  });
+});
+
+it('a body that a route does not take is left alone', async () => {
+  expect((await server.send('POST', '/plain', '{', { 'content-type': 'text/plain' })).status).toBe(200);
+});
+
+it('an answer that breaks its own schema is a 500 outside production, and goes out in production', async () => {
+  expect((await server.send('GET', '/broken')).status).toBe(500);
+  const production = await startTestServer(routes, { config: { nodeEnv: 'production' } });
+  expect((await production.send('GET', '/broken')).body).toEqual({ other: true });
+  await production.drain(0);
+});

@@ -1,0 +1,235 @@
+// What happens on the wire: requests that Node's parser refuses, slow clients, and an orderly end.
+import { connect, createServer } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { defineRoute, type Route } from '../../../src/platform/http/route.ts';
+import { createHttpServer } from '../../../src/platform/http/server.ts';
+import { ERROR_TYPE_BASE, startTestServer, type TestServer } from './test-server.ts';
+
+const route = (path: string, method: 'GET' | 'POST', handler: () => Promise<void>): Route =>
+  defineRoute({
+    method,
+    path,
+    operationId: `${method}${path}`,
+    summary: 'x',
+    tag: 'Test',
+    scope: null,
+    ...(method === 'POST' ? { request: { body: z.looseObject({}) } } : {}),
+    responses: { 200: { description: 'ok', schema: z.object({ ok: z.boolean() }) } },
+    errors: [],
+    handler: async () => {
+      await handler();
+      return { status: 200, body: { ok: true } };
+    },
+  });
+
+/** Lets a test decide when the handler of /slow ends. */
+function createGate() {
+  let open: () => void = () => undefined;
+  let arrived: () => void = () => undefined;
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  const reached = new Promise<void>((resolve) => {
+    arrived = resolve;
+  });
+  const pass = async () => {
+    arrived();
+    await opened;
+  };
+  return { open, reached, pass };
+}
+
+const plain = [route('/', 'GET', async () => undefined), route('/', 'POST', async () => undefined)];
+
+/** Sends bytes as they are and reads until the server ends the connection. */
+async function exchange(
+  port: number,
+  ...parts: string[]
+): Promise<{ head: string; body: string; text: string }> {
+  const socket = connect(port, '127.0.0.1');
+  for (const part of parts) {
+    socket.write(part, 'latin1');
+    await delay(20);
+  }
+  const text = Buffer.concat(await socket.toArray()).toString('latin1');
+  const [head = '', body = ''] = text.split('\r\n\r\n');
+  return { head, body, text };
+}
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startTestServer(plain, {
+    limits: { headers: 300, request: 600, checkEvery: 50, headerBytes: 4_096 },
+  });
+});
+afterAll(() => server.drain(0));
+
+describe("what Node's parser refuses", () => {
+  it.each([
+    ['nonsense', 'hello\r\n\r\n', 400, 'invalid_request'],
+    ['TLS', '\x16\x03\x01\x02\x00\x01\x00', 400, 'invalid_request'],
+    ['a header without a colon', 'GET / HTTP/1.1\r\nHost: x\r\nbad header\r\n\r\n', 400, 'invalid_request'],
+    [
+      'length and chunks at once',
+      'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+      400,
+      'invalid_request',
+    ],
+    [
+      'header fields that are too large',
+      `GET / HTTP/1.1\r\nHost: x\r\nX: ${'a'.repeat(8_000)}\r\n\r\n`,
+      431,
+      'header_fields_too_large',
+    ],
+    ['a head that does not end', 'GET / HTTP/1.1\r\nHost: x\r\n', 408, 'request_timeout'],
+    [
+      'a body that does not come',
+      'POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 5\r\n\r\n{',
+      408,
+      'request_timeout',
+    ],
+  ])('%s is a problem with a request id', async (_what, text, status, code) => {
+    const { head, body } = await exchange(server.port, text);
+    const [line, ...headers] = head.toLowerCase().split('\r\n');
+    expect(line).toMatch(new RegExp(`^http/1.1 ${status} `));
+    const problem = JSON.parse(body);
+    expect(problem).toMatchObject({
+      status,
+      error: code,
+      type: `${ERROR_TYPE_BASE}/${code.replaceAll('_', '-')}`,
+    });
+    expect(Object.keys(problem)).toEqual(
+      expect.arrayContaining(['title', 'detail', 'error_description', 'request_id']),
+    );
+    expect(headers).toContain(`x-request-id: ${problem.request_id}`);
+    expect(headers).toContain('content-type: application/problem+json');
+    expect(headers).toContain(`content-length: ${body.length}`);
+    expect(headers).toContain('connection: close');
+  });
+
+  it('keeps the request id that was sent', async () => {
+    const { head } = await exchange(
+      server.port,
+      'GET / HTTP/1.1\r\nX-Request-Id: mine\r\nbad header\r\n\r\n',
+    );
+    expect(head).toContain('x-request-id: mine');
+  });
+
+  it('is answered after the answer before it on the same connection', async () => {
+    const { text } = await exchange(server.port, 'GET / HTTP/1.1\r\nHost: x\r\n\r\n', 'nonsense\r\n\r\n');
+    expect(text.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 400']);
+  });
+});
+
+describe('CONNECT', () => {
+  it('is refused as a problem with the request id that was sent', async () => {
+    const { head, body } = await exchange(
+      server.port,
+      'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\nX-Request-Id: mine\r\n\r\n',
+    );
+    expect(head).toMatch(/^HTTP\/1\.1 405 Method Not Allowed\r\n/);
+    expect(head).toMatch(/\r\nx-request-id: mine(\r\n|$)/);
+    expect(head).toMatch(/\r\nallow: GET, /);
+    expect(JSON.parse(body)).toMatchObject({ status: 405, error: 'method_not_allowed', request_id: 'mine' });
+  });
+
+  it('waits for the answer before it', async () => {
+    const { text } = await exchange(
+      server.port,
+      'GET / HTTP/1.1\r\nHost: x\r\n\r\nCONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n',
+    );
+    expect(text.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 405']);
+  });
+});
+
+describe('what Node would answer by itself', () => {
+  it.each([
+    ['a missing Host', 'GET / HTTP/1.1\r\nConnection: close\r\n\r\n', 400],
+    ['a strange expectation', 'GET / HTTP/1.1\r\nHost: x\r\nExpect: tea\r\nConnection: close\r\n\r\n', 200],
+    ['an upgrade', 'GET / HTTP/1.1\r\nHost: x\r\nUpgrade: h2c\r\nConnection: upgrade, close\r\n\r\n', 200],
+    ['an unknown method', 'PROPFIND / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 405],
+    ['a target that is no path', 'OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 404],
+    ['an absolute target', 'GET http://x/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 200],
+    ['a malformed absolute target', 'GET http://[::/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 400],
+    ['HTTP/1.0', 'GET / HTTP/1.0\r\n\r\n', 200],
+  ])('%s has a request id', async (_what, text, status) => {
+    const { head } = await exchange(server.port, text);
+    expect(head).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+    expect(head).toMatch(/x-request-id: \S+/i);
+  });
+
+  it('asks for the body of a client that waits for 100', async () => {
+    const { text } = await exchange(
+      server.port,
+      'POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Type: application/json\r\nContent-Length: 2\r\nConnection: close\r\n\r\n',
+      '{}',
+    );
+    expect(text).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 /);
+  });
+});
+
+describe('drain', () => {
+  it('lets an answer under way end, closes its connection, and takes no new one', async () => {
+    const gate = createGate();
+    const slow = await startTestServer([route('/slow', 'GET', gate.pass)]);
+    const answer = fetch(`${slow.origin}/slow`);
+    await gate.reached;
+    const drained = slow.drain(5_000);
+    await expect(fetch(`${slow.origin}/slow`)).rejects.toThrow();
+    gate.open();
+    const response = await answer;
+    expect(response.headers.get('connection')).toBe('close');
+    expect(await response.json()).toEqual({ ok: true });
+    await drained;
+  });
+
+  it('closes connections that only idle', async () => {
+    const idle = await startTestServer(plain);
+    const socket = connect(idle.port, '127.0.0.1');
+    socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+    await new Promise((resolve) => socket.once('data', resolve));
+    const started = Date.now();
+    await idle.drain(5_000);
+    expect(Date.now() - started).toBeLessThan(2_000);
+    socket.destroy();
+  });
+
+  it('cuts what does not end by the deadline', async () => {
+    const gate = createGate();
+    const stuck = await startTestServer([route('/slow', 'GET', gate.pass)]);
+    const answer = fetch(`${stuck.origin}/slow`).catch(() => 'cut');
+    await gate.reached;
+    await stuck.drain(100);
+    expect(await answer).toBe('cut');
+    gate.open();
+  });
+});
+
+describe('listening', () => {
+  it('works on a handle that somebody else has opened', async () => {
+    const handle = createServer();
+    await new Promise<void>((resolve) => handle.listen(0, '127.0.0.1', resolve));
+    const app = await startTestServer(plain);
+    const second = createHttpServer(
+      // A second server of the same application, as a child process would make it.
+      { callback: () => app.server.listeners('request')[0] } as never,
+      { errorTypeBase: ERROR_TYPE_BASE },
+    );
+    const { port } = await second.listen({ handle });
+    expect((await fetch(`http://127.0.0.1:${port}/`)).status).toBe(200);
+    await second.drain(1_000);
+    await app.drain(1_000);
+    handle.close();
+  });
+
+  it('rejects when the port is taken', async () => {
+    const other = createHttpServer({ callback: () => () => undefined } as never, {
+      errorTypeBase: ERROR_TYPE_BASE,
+    });
+    await expect(other.listen({ port: server.port, host: '127.0.0.1' })).rejects.toMatchObject({
+      code: 'EADDRINUSE',
+    });
+  });
+});

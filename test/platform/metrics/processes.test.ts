@@ -1,0 +1,246 @@
+// A real api and a real worker, and what Prometheus gets from them while they work, and while their database is away.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { findFreePort } from '../../../src/app/local/ports.ts';
+import { buildStack, removeBuild } from '../../app/local/stack.ts';
+import { createTestDatabase } from '../../setup/database.ts';
+import { createStallingProxy } from '../../setup/stalling-proxy.ts';
+import { type Family, parseExposition } from './prometheus-text.ts';
+import { listMetrics } from './registries.ts';
+
+const PATIENCE = { timeout: 60_000, interval: 200 };
+
+let main: string;
+let test: Awaited<ReturnType<typeof createTestDatabase>>;
+let proxy: Awaited<ReturnType<typeof createStallingProxy>>;
+let credentials: { client_id: string; client_secret: string; tenant_id: string };
+const children: ChildProcess[] = [];
+const ports = { api: 0, apiMetrics: 0, workerMetrics: 0 };
+// No retry-after: its lane stays open, and the timer alone says when the next attempt begins.
+const answers = [500, 204, 204];
+const receiver = createServer((request, response) => {
+  request.resume();
+  response.writeHead(answers.shift() ?? 204).end();
+});
+
+function start(args: readonly string[], variables: Record<string, string> = {}): ChildProcess {
+  const env = {
+    PATH: process.env.PATH ?? '',
+    DATABASE_URL: proxy.url,
+    TEMPORAL_ADDRESS: inject('temporalAddress'),
+    TEMPORAL_NAMESPACE: inject('temporalNamespace'),
+    MASTER_KEY: Buffer.alloc(32, 1).toString('base64'),
+    PUBLIC_URL: 'http://localhost:8080',
+    DEFAULT_TENANT: 'demo',
+    DATA_DIR: '/dev/null/unused',
+    LOG_LEVEL: 'error',
+    WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
+    RATE_LIMIT_CLIENT_FAILURES: '2',
+    ...variables,
+  };
+  const child = spawn(process.execPath, [main, ...args], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  children.push(child);
+  return child;
+}
+
+async function scrape(port: number): Promise<Map<string, Family>> {
+  const response = await fetch(`http://127.0.0.1:${port}/metrics`);
+  expect(response.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8');
+  return parseExposition(await response.text());
+}
+
+/** The sum of a metric's samples with these labels; undefined where there is none. */
+async function read(
+  port: number,
+  name: string,
+  labels: Record<string, string> = {},
+): Promise<number | undefined> {
+  const families = await scrape(port);
+  const family = families.get(name) ?? families.get(name.replace(/_(count|sum|bucket)$/, ''));
+  const found = family?.samples.filter(
+    (sample) =>
+      sample.name === name &&
+      Object.entries(labels).every(([label, value]) => sample.labels[label] === value),
+  );
+  return found === undefined || found.length === 0
+    ? undefined
+    : found.reduce((sum, { value }) => sum + value, 0);
+}
+
+const base = () => `http://127.0.0.1:${ports.api}`;
+
+async function askToken(secret: string): Promise<Response> {
+  const authorization = `Basic ${Buffer.from(`${credentials.client_id}:${secret}`).toString('base64')}`;
+  const body = new URLSearchParams({ grant_type: 'client_credentials' });
+  return fetch(`${base()}/oauth/token`, { method: 'POST', headers: { authorization }, body });
+}
+
+async function post(token: string, path: string, body: unknown): Promise<Response> {
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+  return fetch(`${base()}${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
+}
+
+beforeAll(async () => {
+  main = join(buildStack(), 'src/main.js');
+  test = await createTestDatabase();
+  proxy = await createStallingProxy(test.url);
+  const made = start(['tenant', 'create', 'demo', '--json']);
+  let output = '';
+  made.stdout?.setEncoding('utf8').on('data', (text: string) => {
+    output += text;
+  });
+  await once(made, 'close');
+  credentials = JSON.parse(output);
+  ports.api = await findFreePort();
+  ports.apiMetrics = await findFreePort();
+  ports.workerMetrics = await findFreePort();
+  start(['api'], { PORT: String(ports.api), METRICS_PORT: String(ports.apiMetrics) });
+  start(['worker'], { METRICS_PORT: String(ports.workerMetrics) });
+  receiver.listen(0, '127.0.0.1');
+});
+
+afterAll(async () => {
+  const running = children.filter((child) => child.exitCode === null && child.signalCode === null);
+  for (const child of running) child.kill('SIGTERM');
+  await Promise.all(running.map((child) => once(child, 'exit')));
+  receiver.close();
+  await proxy?.close();
+  await test?.drop();
+  removeBuild();
+});
+
+it('an api and a worker answer on ports of their own', async () => {
+  const ready = async (port: number) =>
+    (await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined))?.status;
+  for (const port of [ports.api, ports.apiMetrics, ports.workerMetrics])
+    await expect.poll(() => ready(port), PATIENCE).toBe(200);
+  expect((await fetch(`${base()}/metrics`)).status).toBe(404);
+});
+
+describe('an api', () => {
+  it('counts tokens, guesses and requests by route', async () => {
+    expect((await askToken(credentials.client_secret)).status).toBe(200);
+    for (let guess = 0; guess < 4; guess += 1) await askToken('wrong');
+    await fetch(`${base()}/no/such/${credentials.tenant_id}`);
+    await fetch(`${base()}/api/v1/agents/${credentials.tenant_id}`, { method: 'PUT' });
+    const port = ports.apiMetrics;
+    const grant = 'client_credentials';
+    const requests = 'countersign_token_requests_total';
+    expect(await read(port, requests, { grant, outcome: 'issued' })).toBe(1);
+    expect(await read(port, requests, { grant, outcome: 'invalid_client' })).toBe(2);
+    expect(await read(port, requests, { grant, outcome: 'rate_limited' })).toBe(2);
+    expect(await read(port, 'countersign_rate_limited_total', { limit: 'client-failures' })).toBe(2);
+    const count = 'countersign_http_request_duration_seconds_count';
+    expect(await read(port, count, { route: '/oauth/token', method: 'POST', status: '2xx' })).toBe(1);
+    expect(await read(port, count, { route: '/oauth/token', status: '4xx' })).toBe(4);
+    expect(await read(port, count, { route: 'none', status: '4xx' })).toBeGreaterThanOrEqual(1);
+    expect(await read(port, 'countersign_build_info', { role: 'api' })).toBe(1);
+    expect(await read(port, 'countersign_ready')).toBe(1);
+  });
+});
+
+describe('a worker', () => {
+  it('tells of deliveries, attempts, workflows and timers as they are', async () => {
+    const { access_token: token } = await (await askToken(credentials.client_secret)).json();
+    const { port } = receiver.address() as AddressInfo;
+    const subscription = await post(token, '/api/v1/webhooks', {
+      url: `http://127.0.0.1:${port}/hook`,
+      event_types: ['test.*'],
+      retry_policy: { delays_seconds: [1, 1, 1] },
+    });
+    expect(subscription.status).toBe(201);
+    const published = await post(token, '/api/v1/events', { type: 'test.first', data: {} });
+    expect(published.status).toBe(202);
+    const worker = ports.workerMetrics;
+    const delivered = () => read(worker, 'countersign_deliveries_ended_total', { status: 'delivered' });
+    await expect.poll(delivered, PATIENCE).toBe(1);
+    const again = await post(token, '/api/v1/events', { type: 'test.second', data: {} });
+    expect(again.status).toBe(202);
+    await expect.poll(delivered, PATIENCE).toBe(2);
+    const attempts = 'countersign_delivery_attempts_total';
+    expect(await read(worker, attempts, { outcome: 'retry', error_class: 'status' })).toBe(1);
+    expect(await read(worker, attempts, { outcome: 'delivered', error_class: 'none' })).toBe(2);
+    const latency = 'countersign_delivery_latency_seconds';
+    expect(await read(worker, `${latency}_count`, { attempt: 'first' })).toBe(1);
+    expect(await read(worker, `${latency}_count`, { attempt: 'retried' })).toBe(1);
+    expect(await read(worker, `${latency}_sum`, { attempt: 'retried' })).toBeGreaterThanOrEqual(1);
+    expect(await read(worker, 'countersign_delivery_timer_lag_seconds_count')).toBe(1);
+    expect(await read(worker, 'countersign_delivery_attempt_phase_seconds_count', { phase: 'total' })).toBe(
+      3,
+    );
+    const workflow_type = 'webhookDelivery';
+    await expect
+      .poll(
+        () => read(worker, 'countersign_workflows_ended_total', { workflow_type, outcome: 'delivered' }),
+        PATIENCE,
+      )
+      .toBe(2);
+    expect(await read(worker, 'countersign_workflows_started_total', { workflow_type })).toBe(2);
+    expect(await read(worker, 'temporal_workflow_completed_total', { workflow_type })).toBe(2);
+    expect(await read(worker, 'temporal_num_pollers', { poller_type: 'workflow_task' })).toBeGreaterThan(0);
+    expect(await read(worker, 'countersign_temporal_metrics_up')).toBe(1);
+    expect(await read(worker, 'countersign_relays')).toBe(1);
+    expect(await read(worker, 'countersign_lanes')).toBe(1);
+    for (const workflow of ['agentKeyRotation', 'challengeExpiry', 'delegationExpiry', 'issuerKeyRotation'])
+      expect(await read(worker, 'countersign_entities_overdue', { workflow }), workflow).toBe(0);
+    expect(await read(ports.apiMetrics, 'countersign_events_published_total', { outcome: 'accepted' })).toBe(
+      2,
+    );
+    expect(await read(ports.apiMetrics, 'countersign_event_deliveries_accepted_total')).toBe(2);
+  });
+});
+
+describe('what they tell', () => {
+  it('is what the wiring says, no more and no less, and of the SDK only what its sources say', async () => {
+    const known = await listMetrics();
+    const typed = (families: Iterable<readonly [string, { type: string }]>, prefix: string) =>
+      [...families]
+        .filter(([name]) => name.startsWith(prefix))
+        .map(([name, { type }]) => `${name} ${type}`)
+        .sort();
+    const worker = await scrape(ports.workerMetrics);
+    expect(typed(await scrape(ports.apiMetrics), 'countersign_')).toEqual(typed(known.api, 'countersign_'));
+    expect(typed(worker, 'countersign_')).toEqual(typed(known.worker, 'countersign_'));
+    const sdk = typed(worker, 'temporal_');
+    expect(sdk.length).toBeGreaterThan(15);
+    expect(sdk.filter((name) => !typed(known.sdk, 'temporal_').includes(name))).toEqual([]);
+    for (const [name, { samples }] of worker) {
+      const labels = known.worker.get(name)?.labels ?? known.sdk.get(name)?.labels ?? [];
+      for (const sample of samples)
+        if (/^(countersign|temporal)_/.test(name))
+          expect(
+            Object.keys(sample.labels).filter((label) => label !== 'le' && !labels.includes(label)),
+            name,
+          ).toEqual([]);
+    }
+  });
+
+  it('names no tenant, no id, no host and no address', async () => {
+    for (const port of [ports.apiMetrics, ports.workerMetrics])
+      for (const [name, { samples }] of await scrape(port))
+        for (const { labels } of samples)
+          for (const [label, value] of Object.entries(labels)) {
+            if (label === 'version' || label === 'node' || label === 'le') continue;
+            expect(value, `${name}{${label}}`).toMatch(/^[\w:/.*-]*$/);
+            expect(value, `${name}{${label}}`).not.toMatch(
+              /[0-9a-f]{8}-|\d+\.\d+\.\d+\.\d+|localhost|^demo$/,
+            );
+          }
+  });
+
+  it('goes on while the database is away, without what only it knows', async () => {
+    proxy.stall();
+    const { apiMetrics, workerMetrics } = ports;
+    await expect.poll(() => read(workerMetrics, 'countersign_ready'), PATIENCE).toBe(0);
+    await expect.poll(() => read(apiMetrics, 'countersign_ready'), PATIENCE).toBe(0);
+    await expect.poll(() => read(workerMetrics, 'countersign_outbox_rows'), PATIENCE).toBeUndefined();
+    expect(await read(workerMetrics, 'countersign_deliveries_ended_total')).toBe(2);
+    proxy.resume();
+    await expect.poll(() => read(workerMetrics, 'countersign_outbox_rows'), PATIENCE).toBe(0);
+    await expect.poll(() => read(workerMetrics, 'countersign_ready'), PATIENCE).toBe(1);
+  });
+});

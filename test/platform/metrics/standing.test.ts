@@ -1,0 +1,294 @@
+// What a worker's metrics say of the database: the numbers of rows that are really there.
+import { randomUUID } from 'node:crypto';
+import { Registry } from 'prom-client';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createCheckpointStore } from '../../../src/audit/checkpoint.store.ts';
+import { createKeyScheduleStore } from '../../../src/authentication/issuer/key-schedule.store.ts';
+import { createAnchorCheckStore } from '../../../src/identity/anchors/anchor-check.store.ts';
+import { createRotationStore } from '../../../src/identity/keys/rotation.store.ts';
+import type { Database } from '../../../src/platform/database/database.ts';
+import { newId } from '../../../src/platform/database/ids.ts';
+import { createWorkflowCommandStore } from '../../../src/platform/temporal/workflow-command.store.ts';
+import { registerBacklogMetrics } from '../../../src/webhooks/relay/backlog.metrics.ts';
+import { createBacklogStore } from '../../../src/webhooks/relay/backlog.store.ts';
+import { createSigningSecretStore } from '../../../src/webhooks/subscriptions/signing-secret.store.ts';
+import { createTenantContext } from '../../events/fixture.ts';
+import { createTestDatabase } from '../../setup/database.ts';
+
+let test: Awaited<ReturnType<typeof createTestDatabase>>;
+let database: Database;
+let tenantId: string;
+
+beforeAll(async () => {
+  test = await createTestDatabase();
+  database = test.database;
+  tenantId = (await createTenantContext(database)).tenant.id;
+});
+beforeEach(async () => {
+  await database.query('DELETE FROM outbox');
+  await database.query('DELETE FROM lanes');
+  await database.query('DELETE FROM deliveries');
+  await database.query('DELETE FROM subscriptions');
+});
+afterAll(async () => {
+  await test.drop();
+});
+
+/** A subscription and its lane. @param set SQL that changes the lane */
+async function createLane(set = 'active = true', secrets = ''): Promise<string> {
+  const id = newId();
+  await database.query(
+    `INSERT INTO subscriptions (id, tenant_id, url, host, event_types, filters, sink, secret_sealed)
+     VALUES ($1, $2, 'https://a.example/', 'a.example', '{}', '{}', 'standard', '\\x00')`,
+    [id, tenantId],
+  );
+  if (secrets !== '') await database.query(`UPDATE subscriptions SET ${secrets} WHERE id = $1`, [id]);
+  await database.query('INSERT INTO lanes (subscription_id, tenant_id) VALUES ($1, $2)', [id, tenantId]);
+  await database.query(`UPDATE lanes SET ${set} WHERE subscription_id = $1`, [id]);
+  return id;
+}
+
+async function queue(lane: string, kind: string, seconds: number, claimed = false): Promise<void> {
+  await database.query(
+    `INSERT INTO outbox (id, tenant_id, lane, delivery_id, kind, command, rank, created_at, claimed_by)
+     VALUES ($1, $2, $3, $4, $5, CASE WHEN $5 = 'command' THEN 'retry' END, CASE WHEN $5 = 'first' THEN 0 ELSE 1 END,
+       now() - make_interval(secs => $6), $7)`,
+    [newId(), tenantId, lane, randomUUID(), kind, seconds, claimed ? randomUUID() : null],
+  );
+}
+
+const backlog = createBacklogStore();
+const anyLag = { healthy: expect.any(Number), other: expect.any(Number), command: expect.any(Number) };
+
+describe('the backlog', () => {
+  it('is nothing where nothing waits', async () => {
+    expect(await backlog.readOverdue(database)).toEqual({ count: 0, seconds: null });
+    expect(await backlog.readLag(database)).toEqual({
+      healthy: null,
+      other: null,
+      command: null,
+      complete: true,
+    });
+    expect(await backlog.countRows(database)).toEqual([]);
+    expect(await backlog.countLanes(database)).toEqual([]);
+    expect(await backlog.countRelays(database)).toBe(0);
+  });
+
+  it('counts rows by kind, whoever holds them, and lanes by state', async () => {
+    const open = await createLane();
+    await createLane("state = 'down', probe_at = now() + interval '1 hour'");
+    await createLane("state = 'held', hold_until = now() + interval '1 hour'");
+    await createLane('active = false');
+    await createLane('permits = 2, permits_at = now()');
+    await createLane("state = 'down', tenant_held_until = 'infinity'");
+    await createLane("host_held_until = now() + interval '1 hour'");
+    await createLane("host_held_until = now() - interval '1 hour'");
+    await createLane('deleted = true');
+    await queue(open, 'first', 0);
+    await queue(open, 'first', 0, true);
+    await queue(open, 'wake', 0);
+    const rows = await backlog.countRows(database);
+    const lanes = await backlog.countLanes(database);
+    const named = (list: readonly { count: number }[], key: string) =>
+      Object.fromEntries(list.map((row) => [(row as unknown as Record<string, string>)[key], row.count]));
+    expect(named(rows, 'kind')).toEqual({ first: 2, wake: 1 });
+    expect(named(lanes, 'state')).toEqual({
+      open: 2,
+      down: 1,
+      held: 1,
+      stopped: 2,
+      inactive: 1,
+      recovering: 1,
+    });
+  });
+
+  it('lags by the oldest row that a relay could take, of all ranks, and not by those of closed lanes or that one holds', async () => {
+    const healthy = await createLane();
+    await queue(healthy, 'first', 5);
+    await queue(healthy, 'wake', 60);
+    await queue(healthy, 'first', 900, true);
+    await queue(await createLane('active = false'), 'first', 5_000);
+    await queue(await createLane('p90_ms = 4000'), 'first', 300);
+    await queue(await createLane('rate = 5'), 'first', 200);
+    await queue(healthy, 'command', 30);
+    const lag = await backlog.readLag(database);
+    expect(lag).toEqual({ ...anyLag, complete: true });
+    for (const [seconds, found] of [
+      [60, lag?.healthy],
+      [300, lag?.other],
+      [30, lag?.command],
+    ] as const) {
+      expect(found).toBeGreaterThanOrEqual(seconds);
+      expect(found).toBeLessThan(seconds + 60);
+    }
+  });
+
+  it('is not said to be without lag when there are more lanes than are looked at', async () => {
+    const store = createBacklogStore({ mostLanes: 2 });
+    for (let lane = 0; lane < 2; lane += 1) await queue(await createLane('p90_ms = 4000'), 'first', 300);
+    const registry = new Registry();
+    const nothing = async () => undefined;
+    const read = { rows: nothing, lanes: nothing, overdue: nothing, relays: nothing };
+    registerBacklogMetrics({ registry, read: { ...read, lag: () => store.readLag(database) } });
+    const told = async () =>
+      (await registry.getSingleMetric('countersign_relay_lag_seconds')?.get())?.values.map(
+        ({ labels }) => labels.lanes,
+      );
+    expect(await told()).toEqual(['other', 'command']);
+    await database.query('DELETE FROM outbox WHERE id = (SELECT id FROM outbox LIMIT 1)');
+    expect(await told()).toEqual(['healthy', 'other', 'command']);
+  });
+
+  it('has deliveries overdue whose workflow should have begun an attempt', async () => {
+    const lane = await createLane();
+    const insert = (started: number | null, late: number, status = 'retrying') =>
+      database.query(
+        `INSERT INTO deliveries (id, tenant_id, subscription_id, event_row, event_id, event_type, status, started_generation, next_attempt_at)
+         VALUES ($1, $2, $3, $4, 'e', 't', $5, $6, now() - make_interval(secs => $7))`,
+        [newId(), tenantId, lane, newId(), status, started, late],
+      );
+    await insert(0, 100);
+    await insert(0, 70);
+    await insert(0, 50);
+    await insert(0, 2);
+    await insert(null, 500);
+    await insert(0, -60);
+    await insert(0, 900, 'delivered');
+    const { count, seconds } = (await backlog.readOverdue(database)) ?? {};
+    expect(count).toBe(2);
+    expect(seconds).toBeGreaterThanOrEqual(100);
+    expect(seconds).toBeLessThan(400);
+  });
+});
+
+describe('what else waits', () => {
+  it('is told by the workflow that is to hear of it', async () => {
+    const store = createWorkflowCommandStore();
+    const entity = (workflow: 'agentKeyRotation' | 'endpointRecovery') => ({
+      tenantId,
+      workflow,
+      entityId: randomUUID(),
+    });
+    await store.insert(database, [
+      entity('agentKeyRotation'),
+      entity('agentKeyRotation'),
+      entity('endpointRecovery'),
+    ]);
+    const waiting = await store.waiting(database);
+    expect(Object.fromEntries(waiting.map(({ workflow, count }) => [workflow, count]))).toEqual({
+      agentKeyRotation: 2,
+      endpointRecovery: 1,
+    });
+    for (const { seconds } of waiting) expect(seconds).toBeGreaterThanOrEqual(0);
+  });
+
+  it('is overdue five minutes after its time, and not before', async () => {
+    const secrets = createSigningSecretStore();
+    const ended = (minutes: number) =>
+      `next_secret_sealed = '\\x01', secret_overlap_ends_at = now() - interval '${minutes} minutes'`;
+    await createLane('active = true', ended(4));
+    expect(await secrets.countOverdue(database)).toBe(0);
+    await createLane('active = true', ended(6));
+    expect(await secrets.countOverdue(database)).toBe(1);
+  });
+
+  it('is a tenant whose issuer key has no successor, or that has keys whose time is over', async () => {
+    const schedule = createKeyScheduleStore();
+    const overdue = () => schedule.countOverdue(database);
+    const insert = (activate: string, { retire = 'NULL', remove = 'NULL', sealed = 'NULL' } = {}) =>
+      database.query(
+        `INSERT INTO issuer_keys (id, kid, tenant_id, algorithm, public_jwk, private_sealed, activate_at, retire_at, remove_at)
+         VALUES ($1::uuid, $1::text, $2, 'ES256', '{}', ${sealed}, now() + interval '${activate}', ${retire}, ${remove})`,
+        [newId(), tenantId],
+      );
+    const ago = (minutes: number) => `now() - interval '${minutes} minutes'`;
+    await database.query('DELETE FROM issuer_keys');
+    expect(await overdue()).toBe(0);
+    await insert('-4 minutes', { sealed: "'\\x01'" });
+    expect(await overdue()).toBe(0);
+    await database.query("UPDATE issuer_keys SET activate_at = now() - interval '6 minutes'");
+    expect(await overdue()).toBe(1);
+    await insert('90 days', { sealed: "'\\x01'" });
+    expect(await overdue()).toBe(0);
+    await insert('-2 days', { retire: ago(1_500), remove: ago(4) });
+    expect(await overdue()).toBe(0);
+    await insert('-3 days', { retire: ago(1_500), remove: ago(6) });
+    expect(await overdue()).toBe(1);
+    await database.query('DELETE FROM issuer_keys WHERE remove_at IS NOT NULL');
+    await insert('-2 days', { retire: ago(7), remove: "now() + interval '1 day'", sealed: "'\\x01'" });
+    expect(await overdue()).toBe(1);
+  });
+
+  it('is a rotation without its warning or its end, and an anchor that nobody looks at', async () => {
+    const rotations = createRotationStore();
+    const anchors = createAnchorCheckStore();
+    const [agent, oldKey, newKey] = [newId(), newId(), newId()];
+    await database.query(`INSERT INTO agents (id, tenant_id, name, scopes) VALUES ($1, $2, 'a', '{}')`, [
+      agent,
+      tenantId,
+    ]);
+    for (const key of [oldKey, newKey])
+      await database.query(
+        `INSERT INTO agent_keys (id, tenant_id, agent_id, algorithm, public_key, fingerprint, jwk_thumbprint, state)
+         VALUES ($1::uuid, $2, $3, 'ed25519', '\\x00', encode(sha256($1::text::bytea), 'hex'), $1::text, 'active')`,
+        [key, tenantId, agent],
+      );
+    await database.query(
+      `INSERT INTO key_rotations (id, tenant_id, agent_id, old_key_id, new_key_id, state, overlap_seconds, deadline_at)
+       VALUES ($1, $2, $3, $4, $5, 'waiting_for_switch', 60, now() - interval '4 minutes')`,
+      [newId(), tenantId, agent, oldKey, newKey],
+    );
+    expect(await rotations.countOverdue(database)).toBe(0);
+    await database.query("UPDATE key_rotations SET deadline_at = now() - interval '6 minutes'");
+    expect(await rotations.countOverdue(database)).toBe(1);
+    await database.query('UPDATE key_rotations SET stalled_at = now()');
+    expect(await rotations.countOverdue(database)).toBe(0);
+    await database.query("UPDATE key_rotations SET state = 'overlapping', switched_at = now()");
+    await database.query("UPDATE agent_keys SET sunset_at = now() - interval '6 minutes' WHERE id = $1", [
+      oldKey,
+    ]);
+    expect(await rotations.countOverdue(database)).toBe(1);
+    const setKey = (key: string, set: string) =>
+      database.query(`UPDATE agent_keys SET ${set} WHERE id = $1`, [key]);
+    await setKey(oldKey, "state = 'deprecated'");
+    expect(await rotations.countOverdue(database), 'one key, however many reasons').toBe(1);
+    await database.query(
+      "UPDATE key_rotations SET state = 'canceled', end_reason = 'canceled', ended_at = now()",
+    );
+    expect(await rotations.countOverdue(database), 'deprecated without a rotation').toBe(1);
+    await setKey(newKey, "state = 'deprecated', sunset_at = now() - interval '4 minutes'");
+    expect(await rotations.countOverdue(database)).toBe(1);
+    await setKey(newKey, "sunset_at = now() - interval '6 minutes'");
+    expect(await rotations.countOverdue(database)).toBe(2);
+    await setKey(newKey, "state = 'revoked', revoked_at = now()");
+    expect(await rotations.countOverdue(database)).toBe(1);
+    await database.query('UPDATE agents SET deleted_at = now() WHERE id = $1', [agent]);
+    expect(await rotations.countOverdue(database), 'what a deleted agent leaves behind').toBe(0);
+    await database.query('UPDATE agents SET deleted_at = NULL WHERE id = $1', [agent]);
+    await database.query(
+      `INSERT INTO anchors (id, tenant_id, agent_id, type, value, proof, expires_at, next_check_at)
+       VALUES ($1, $2, $3, 'domain_dns', 'a.example', 'p', now() + interval '1 day', now() - interval '4 minutes')`,
+      [newId(), tenantId, agent],
+    );
+    expect(await anchors.countOverdue(database)).toBe(0);
+    await database.query("UPDATE anchors SET next_check_at = now() - interval '6 minutes'");
+    expect(await anchors.countOverdue(database)).toBe(1);
+    await database.query("UPDATE anchors SET status = 'failed'");
+    expect(await anchors.countOverdue(database)).toBe(0);
+  });
+
+  it('is as old as the first row of the audit log behind the last seal', async () => {
+    const store = createCheckpointStore();
+    await database.query('ALTER TABLE audit_log DISABLE TRIGGER ALL');
+    await database.query('DELETE FROM audit_log');
+    expect(await store.unsealedSeconds(database)).toBe(0);
+    for (const age of [90, 30])
+      await database.query(
+        `INSERT INTO audit_log (id, tenant_id, occurred_at, action, outcome, actor_kind)
+         VALUES ($1, $2, now() - make_interval(secs => $3), 'x', 'success', 'service')`,
+        [newId(), tenantId, age],
+      );
+    expect(await store.unsealedSeconds(database)).toBeGreaterThanOrEqual(90);
+    await database.query('ALTER TABLE audit_log ENABLE TRIGGER ALL');
+  });
+});

@@ -1,0 +1,114 @@
+// What the service makes in Temporal, and what it does where it cannot.
+import { randomUUID } from 'node:crypto';
+import { Connection } from '@temporalio/client';
+import { NativeConnection } from '@temporalio/worker';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { loadConfig } from '../../../src/platform/config.ts';
+import {
+  createLazyConnection,
+  createTemporalClient,
+  probeTemporal,
+} from '../../../src/platform/temporal/client.ts';
+import { createEntityStarter } from '../../../src/platform/temporal/entity.client.ts';
+import { deliveryWorkflowId, SEARCH_ATTRIBUTES, workflowUrl } from '../../../src/platform/temporal/names.ts';
+import { ensureNamespace, knowsSearchAttributes } from '../../../src/platform/temporal/namespace.ts';
+import { createDeliveryStarter } from '../../../src/webhooks/relay/delivery-workflow.client.ts';
+
+describe('names', () => {
+  it('has one workflow id a generation', () => {
+    expect(deliveryWorkflowId('019a', 0)).toBe('delivery/019a');
+    expect(deliveryWorkflowId('019a', 2)).toBe('delivery/019a/2');
+  });
+
+  it('links to the Web UI with the id as one path segment', () => {
+    const url = workflowUrl({ uiUrl: 'http://localhost:8233', namespace: 'countersign' }, 'delivery/019a/1');
+    expect(url).toBe('http://localhost:8233/namespaces/countersign/workflows/delivery%2F019a%2F1');
+  });
+});
+
+describe('the namespace', () => {
+  let connection: Connection;
+  beforeAll(async () => {
+    connection = await Connection.connect({ address: inject('temporalAddress') });
+  });
+  afterAll(() => connection.close());
+
+  it('is made with 30 days of retention and the search attributes, and making it again changes nothing', async () => {
+    const namespace = `made-${randomUUID()}`;
+    expect(await ensureNamespace(connection, { namespace })).toBe('ok');
+    expect(await ensureNamespace(connection, { namespace })).toBe('ok');
+    const { config } = await connection.workflowService.describeNamespace({ namespace });
+    expect(Number(config?.workflowExecutionRetentionTtl?.seconds)).toBe(30 * 86_400);
+    const { customAttributes } = await connection.operatorService.listSearchAttributes({ namespace });
+    for (const { name } of Object.values(SEARCH_ATTRIBUTES)) expect(customAttributes).toHaveProperty(name);
+  });
+
+  it('gets a longer retention where it is too short', async () => {
+    const namespace = `short-${randomUUID()}`;
+    await connection.workflowService.registerNamespace({
+      namespace,
+      workflowExecutionRetentionPeriod: { seconds: 86_400 } as never,
+    });
+    await ensureNamespace(connection, { namespace });
+    const { config } = await connection.workflowService.describeNamespace({ namespace });
+    expect(Number(config?.workflowExecutionRetentionTtl?.seconds)).toBe(30 * 86_400);
+  });
+
+  it('takes workflows without search attributes where it does not know them', async () => {
+    const namespace = `bare-${randomUUID()}`;
+    await connection.workflowService.registerNamespace({
+      namespace,
+      workflowExecutionRetentionPeriod: { seconds: 86_400 } as never,
+    });
+    const native = await NativeConnection.connect({ address: inject('temporalAddress') });
+    const client = createTemporalClient(native, { namespace });
+    const starter = createDeliveryStarter({
+      client,
+      taskQueues: { main: 'none', attempts: 'none', slow: 'none' },
+    });
+    const deliveryId = randomUUID();
+    const request = {
+      deliveryId,
+      generation: 0,
+      tenantId: 't',
+      subscriptionId: 's',
+      eventType: 'org.created',
+      host: 'example.com',
+      n: 1,
+      local: false,
+    };
+    try {
+      const known = await knowsSearchAttributes(connection, namespace);
+      const outcome = await starter.start(request);
+      expect({ known, outcome, indexed: starter.isIndexed() }).toEqual({
+        known: false,
+        outcome: 'started',
+        indexed: false,
+      });
+      const entities = createEntityStarter({ client, taskQueue: 'none' });
+      const entity = { tenantId: 't', entityId: randomUUID(), agentId: 'a', summary: 'ed25519 · 00' };
+      for (let n = 0; n < 2; n++) await entities.tell({ ...entity, workflow: 'agentKeyRotation' });
+      expect(entities.isIndexed()).toBe(false);
+      const { runId } = await client.workflow.getHandle(`key-rotation/${entity.entityId}`).describe();
+      expect(runId).toEqual(expect.any(String));
+    } finally {
+      await native.close();
+    }
+  });
+
+  it('is found by the probe, and its absence and a silent server are too', async () => {
+    const settings = (address: string) =>
+      loadConfig({ TEMPORAL_ADDRESS: address }, { role: 'migrate' }).temporal;
+    const there = createLazyConnection(settings(inject('temporalAddress')));
+    const nowhere = createLazyConnection(settings('127.0.0.1:1'));
+    try {
+      expect(await probeTemporal(there, { namespace: inject('temporalNamespace') })).toBe(true);
+      expect(await probeTemporal(there, { namespace: `absent-${randomUUID()}` })).toBe(false);
+      const began = Date.now();
+      expect(await probeTemporal(nowhere, { namespace: 'countersign' })).toBe(false);
+      expect(Date.now() - began).toBeLessThan(5_000);
+    } finally {
+      await Promise.all([there.close(), nowhere.close()]);
+    }
+  });
+});

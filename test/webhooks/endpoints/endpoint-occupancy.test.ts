@@ -1,0 +1,37 @@
+import { describe, expect, it } from 'vitest';
+import { createLaneOccupancy } from '../../../src/webhooks/endpoints/endpoint-occupancy.ts';
+
+describe('the places of a lane', () => {
+  it('are given until there are no more, and again when one has left', () => {
+    const places = createLaneOccupancy();
+    expect([places.enter('l', 'a', 2), places.enter('l', 'b', 2), places.enter('l', 'c', 2)]).toEqual([
+      true,
+      true,
+      false,
+    ]);
+    places.leave('l', 'a');
+    expect([places.enter('l', 'c', 2), places.size('l')]).toEqual([true, 2]);
+  });
+
+  it('are held once by a delivery that the relay has claimed and that is under way, until both are over', () => {
+    const places = createLaneOccupancy();
+    places.add('l', 'a');
+    expect([places.enter('l', 'a', 1), places.size('l')]).toEqual([true, 1]);
+    places.leave('l', 'a');
+    expect([places.size('l'), places.enter('l', 'b', 1)]).toEqual([1, false]);
+    places.leave('l', 'a');
+    expect([places.size('l'), places.enter('l', 'b', 1)]).toEqual([0, true]);
+  });
+
+  it('are of each lane its own, and leaving without a place does nothing', () => {
+    const places = createLaneOccupancy();
+    places.leave('l', 'a');
+    expect([places.enter('l', 'a', 1), places.enter('m', 'a', 1), places.enter('m', 'b', 1)]).toEqual([
+      true,
+      true,
+      false,
+    ]);
+    places.leave('m', 'b');
+    expect([places.size('l'), places.size('m')]).toEqual([1, 1]);
+  });
+});

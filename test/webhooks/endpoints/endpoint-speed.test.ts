@@ -1,0 +1,48 @@
+import { describe, expect, it } from 'vitest';
+import { createLaneSpeeds, localAttemptsOf } from '../../../src/webhooks/endpoints/endpoint-speed.ts';
+
+describe('the speed of a lane', () => {
+  it('is unknown until there are a few answers, then nine in ten are below it', () => {
+    const speeds = createLaneSpeeds();
+    for (const ms of [10, 10, 10, 10]) speeds.note('lane', ms);
+    expect(speeds.p90('lane')).toBeUndefined();
+    for (let n = 0; n < 16; n += 1) speeds.note('lane', n === 0 ? 5_000 : 10);
+    expect(speeds.p90('lane')).toBe(10);
+    for (let n = 0; n < 4; n += 1) speeds.note('lane', 5_000);
+    expect(speeds.p90('lane')).toBe(5_000);
+  });
+
+  it('forgets old answers', () => {
+    const speeds = createLaneSpeeds();
+    for (let n = 0; n < 32; n += 1) speeds.note('lane', 5_000);
+    for (let n = 0; n < 32; n += 1) speeds.note('lane', 20);
+    expect(speeds.p90('lane')).toBe(20);
+  });
+
+  it('is to be stored when it has moved, and not each time', () => {
+    const speeds = createLaneSpeeds();
+    for (let n = 0; n < 8; n += 1) speeds.note('lane', 100);
+    expect(speeds.changed()).toEqual([{ lane: 'lane', p90Ms: 100 }]);
+    for (let n = 0; n < 32; n += 1) speeds.note('lane', 110);
+    expect(speeds.changed()).toEqual([]);
+    for (let n = 0; n < 32; n += 1) speeds.note('lane', 400);
+    expect(speeds.changed()).toEqual([{ lane: 'lane', p90Ms: 400 }]);
+  });
+
+  it.each([
+    { known: 'nothing', stored: { p90Ms: null, failing: false }, seen: undefined, local: 0 },
+    { known: 'a fast row', stored: { p90Ms: 20, failing: false }, seen: undefined, local: 16 },
+    { known: 'a fast row that fails', stored: { p90Ms: 20, failing: true }, seen: 20, local: 0 },
+    { known: 'a fast row and slow answers', stored: { p90Ms: 20, failing: false }, seen: 2_000, local: 0 },
+    {
+      known: 'a slow row and middling answers',
+      stored: { p90Ms: 2_000, failing: false },
+      seen: 200,
+      local: 8,
+    },
+    { known: 'nearly a second', stored: { p90Ms: 999, failing: false }, seen: undefined, local: 4 },
+    { known: 'a second', stored: { p90Ms: 1_000, failing: false }, seen: undefined, local: 0 },
+  ])('allows $local local attempts with $known', ({ stored, seen, local }) => {
+    expect(localAttemptsOf(stored, seen)).toBe(local);
+  });
+});
