@@ -17,7 +17,7 @@ export function createEndpointRecoveryActivities({
     /** Reads how the endpoint stands. */
     readEndpoint: (name: EndpointName): Promise<EndpointStanding> => recovery.look(name),
 
-    /** The time has come for the probe that was due at this epoch of the lane. */
+    /** The time has come for the probe that was due at this epoch of the endpoint. */
     probeEndpoint: (name: EndpointName, epoch: number): Promise<EndpointStanding> =>
       recovery.probe(name, epoch),
 

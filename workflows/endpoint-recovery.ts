@@ -1,5 +1,5 @@
 // The actor of an endpoint in trouble: it shows how it stands, sees to its probes, warns, deactivates, and lets an operator act. It owns
-// waiting only: what is due is read in Postgres each time, where a lane also opens by itself when this does not run.
+// waiting only: what is due is read in Postgres each time, where an endpoint also opens by itself when this does not run.
 import {
   allHandlersFinished,
   condition,

@@ -31,7 +31,7 @@ import { checkReason } from './entity.ts';
 const retryNow = defineSignal(DELIVERY_SIGNALS.retryNow);
 /** The delivery was canceled; the row says so already. */
 const cancel = defineSignal(DELIVERY_SIGNALS.cancel);
-/** The lane is open; carries its epoch. */
+/** The endpoint is open; carries its epoch. */
 const wake = defineSignal<[number]>(DELIVERY_SIGNALS.wake);
 const state = defineQuery<DeliveryState>('state');
 /** An operator retries now, or cancels; the reason goes into the audit log. What follows is seen in the state, and in the row. */

@@ -68,7 +68,7 @@ new_events AS (
   ON CONFLICT DO NOTHING
   RETURNING id, tenant_id, subscription_id
 ), new_work AS (
-  INSERT INTO outbox (id, tenant_id, lane, delivery_id, kind)
+  INSERT INTO outbox (id, tenant_id, endpoint, delivery_id, kind)
   SELECT id, tenant_id, subscription_id, id, 'first' FROM new_deliveries
   ON CONFLICT DO NOTHING
 )`;

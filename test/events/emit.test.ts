@@ -60,7 +60,7 @@ describe('emit', () => {
       published: 0,
     });
     const { rows } = await test.database.query(
-      `SELECT d.subscription_id, d.status, d.attempt_count, d.next_attempt_at IS NOT NULL AS due, o.kind, o.lane,
+      `SELECT d.subscription_id, d.status, d.attempt_count, d.next_attempt_at IS NOT NULL AS due, o.kind, o.endpoint,
          o.delivery_id = d.id AS same, d.event_row = e.id AS joined
        FROM deliveries d JOIN outbox o ON o.delivery_id = d.id JOIN events e ON e.event_id = d.event_id WHERE d.tenant_id = $1`,
       [context.tenant.id],
@@ -75,7 +75,7 @@ describe('emit', () => {
               attempt_count: 0,
               due: true,
               kind: 'first',
-              lane: id,
+              endpoint: id,
               same: true,
               joined: true,
             },

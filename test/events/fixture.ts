@@ -29,7 +29,7 @@ export async function createTenantContext(database: Queryable): Promise<RequestC
   };
 }
 
-/** Inserts a subscription and its lane. @returns the subscription's id */
+/** Inserts a subscription and its endpoint. @returns the subscription's id */
 export async function insertSubscription(
   database: Database,
   context: RequestContext,
@@ -42,7 +42,7 @@ export async function insertSubscription(
     [id, context.tenant.id, filters, deleted],
   );
   await database.query(
-    'INSERT INTO lanes (subscription_id, tenant_id, active, deleted) VALUES ($1, $2, $3, $4)',
+    'INSERT INTO endpoints (subscription_id, tenant_id, active, deleted) VALUES ($1, $2, $3, $4)',
     [id, context.tenant.id, active, deleted],
   );
   return id;

@@ -62,7 +62,7 @@ export async function createKillableStack() {
   const cut = { ...database, transaction: () => Promise.reject(new Error('the api is gone')) };
   const { challenges } = createRooms(cut, { accounts });
   const context = await createTestTenant(rooms);
-  await database.query('UPDATE lanes SET active = false');
+  await database.query('UPDATE endpoints SET active = false');
   await database.query("UPDATE subscriptions SET filters = '{admin.*}', event_types = '{admin.*}'");
   const connection = Connection.lazy({ address: temporal.address });
   const client = new Client({ connection, namespace: NAMESPACE });

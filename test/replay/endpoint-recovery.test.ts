@@ -21,7 +21,7 @@ async function bringDown(engine: EndpointEngine) {
 
 const failSince = async (engine: EndpointEngine, id: string, ago: string) => {
   await engine.database.query(
-    'UPDATE lanes SET failing_since = now() - $2::interval WHERE subscription_id = $1',
+    'UPDATE endpoints SET failing_since = now() - $2::interval WHERE subscription_id = $1',
     [id, ago],
   );
   await engine.actor(id).signal('changed');
@@ -64,7 +64,7 @@ const SCENARIOS: Record<string, (engine: EndpointEngine) => Promise<string>> = {
   'warned-then-recovered': async (engine) => {
     const { id, answers, ids } = await bringDown(engine);
     await failSince(engine, id, '1 day');
-    await eventually(async () => (await engine.lane(id)).warned > 0, 'the warning');
+    await eventually(async () => (await engine.endpoint(id)).warned > 0, 'the warning');
     answers.status = 204;
     await engine.deliveries.retry(engine.context, ids[0] ?? '');
     return id;

@@ -9,7 +9,7 @@ let refusals = 0;
 const SCENARIOS: Record<string, (engine: DeliveryEngine) => Promise<[id: string, generation: number]>> = {
   'delivered-in-task': async (engine) => {
     const { id } = await engine.subscribe();
-    await engine.database.query('UPDATE lanes SET p90_ms = 5 WHERE subscription_id = $1', [id]);
+    await engine.database.query('UPDATE endpoints SET p90_ms = 5 WHERE subscription_id = $1', [id]);
     const [delivery = ''] = await engine.publish(id);
     return [delivery, 0];
   },

@@ -22,12 +22,12 @@ import { createAccountReadingService } from '../../src/webhooks/accounts/account
 import { createDeliveryRoutes } from '../../src/webhooks/deliveries/delivery.routes.ts';
 import { createDeliveryService } from '../../src/webhooks/deliveries/delivery.service.ts';
 import { createDeliveryRecordStore } from '../../src/webhooks/deliveries/delivery-record.store.ts';
-import { createLaneService } from '../../src/webhooks/endpoints/endpoint.service.ts';
-import { createLaneStore } from '../../src/webhooks/endpoints/endpoint.store.ts';
-import { createLaneHealthStore } from '../../src/webhooks/endpoints/endpoint-health.store.ts';
+import { createEndpointService } from '../../src/webhooks/endpoints/endpoint.service.ts';
+import { createEndpointStore } from '../../src/webhooks/endpoints/endpoint.store.ts';
+import { createEndpointHealthStore } from '../../src/webhooks/endpoints/endpoint-health.store.ts';
 import { createHostHoldService } from '../../src/webhooks/endpoints/host-hold.service.ts';
 import { createHostHoldStore } from '../../src/webhooks/endpoints/host-hold.store.ts';
-import { LANE_RECOVERY } from '../../src/webhooks/endpoints/recovery-settings.ts';
+import { RECOVERY_SETTINGS } from '../../src/webhooks/endpoints/recovery-settings.ts';
 import { createRecoveryRoutes } from '../../src/webhooks/replays/bulk-replay.routes.ts';
 import { createSigningSecretRoutes } from '../../src/webhooks/subscriptions/signing-secret.routes.ts';
 import { createSigningSecretService } from '../../src/webhooks/subscriptions/signing-secret.service.ts';
@@ -122,22 +122,22 @@ function wire(database: Database, allowedNetworks: readonly string[]) {
     backlog: createBacklogGauge({ count: async () => 0, limit: 1_000_000 }),
   });
   const hostHolds = createHostHoldService({ store: createHostHoldStore() });
-  const lanes = createLaneService({
-    store: createLaneStore(),
-    health: createLaneHealthStore(LANE_RECOVERY),
+  const endpoints = createEndpointService({
+    store: createEndpointStore(),
+    health: createEndpointHealthStore(RECOVERY_SETTINGS),
   });
   const sealing = createSubscriptionSealing({ masterKeys: [{ id: 'test', key: randomBytes(32) }] });
   const deliveries = createDeliveryService({
     store: createDeliveryRecordStore(),
     database,
-    lanes,
+    endpoints,
     audit,
     notifier,
   });
   const subscriptions = createSubscriptionService({
     store: createSubscriptionStore(database),
     database,
-    lanes,
+    endpoints,
     hostHolds,
     sealing,
     deliveries,
@@ -157,7 +157,7 @@ function wire(database: Database, allowedNetworks: readonly string[]) {
   const recovering = composeRecoveries({
     database,
     subscriptions,
-    lanes,
+    endpoints,
     audit,
     commands,
     notifier,
@@ -181,7 +181,7 @@ function wire(database: Database, allowedNetworks: readonly string[]) {
     notifier,
     events,
     publishing,
-    lanes,
+    endpoints,
     sealing,
     deliveries,
     subscriptions,

@@ -132,18 +132,18 @@ describe('the number of an attempt', () => {
       inserted = resolve;
     });
     const failing = engine.createAttempts({
-      lanes: {
+      endpoints: {
         noteFailure: async (...args) => {
           inserted();
           await sleep(400);
-          return engine.lanes.noteFailure(...args);
+          return engine.endpoints.noteFailure(...args);
         },
       },
     });
     const report = reportOf(delivery, { n: 2, startedAt: another });
     const failure = failing.records.record(report, { workflow: true });
     await insertion;
-    // The same POST, which another worker has seen succeed; its lane is one that fails.
+    // The same POST, which another worker has seen succeed; its endpoint is one that fails.
     const success = engine
       .createAttempts()
       .records.record({ ...report, outcome: DELIVERED }, { workflow: true });

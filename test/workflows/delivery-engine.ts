@@ -30,9 +30,9 @@ import { type AttemptStore, createAttemptStore } from '../../src/webhooks/delive
 import { createAttemptMonitor } from '../../src/webhooks/deliveries/attempt-monitor.service.ts';
 import { createAttemptRecordService } from '../../src/webhooks/deliveries/attempt-record.service.ts';
 import { createDeliverySender } from '../../src/webhooks/deliveries/delivery.client.ts';
-import type { LaneService } from '../../src/webhooks/endpoints/endpoint.service.ts';
-import { createLaneOccupancy } from '../../src/webhooks/endpoints/endpoint-occupancy.ts';
-import { LANE_RECOVERY, type LaneRecovery } from '../../src/webhooks/endpoints/recovery-settings.ts';
+import type { EndpointService } from '../../src/webhooks/endpoints/endpoint.service.ts';
+import { createEndpointOccupancy } from '../../src/webhooks/endpoints/endpoint-occupancy.ts';
+import { RECOVERY_SETTINGS, type RecoverySettings } from '../../src/webhooks/endpoints/recovery-settings.ts';
 import { createDeliveryStarter } from '../../src/webhooks/relay/delivery-workflow.client.ts';
 import { createFirstAttemptService } from '../../src/webhooks/relay/first-attempt.service.ts';
 import {
@@ -55,7 +55,7 @@ export type EngineOptions = {
   /** Comes between workflows and what they call, in this process. */
   wrap?: (activities: EngineActivities) => EngineActivities;
   store?: (store: AttemptStore) => AttemptStore;
-  lanes?: Partial<Pick<LaneService, 'noteFailure' | 'noteSuccess'>>;
+  endpoints?: Partial<Pick<EndpointService, 'noteFailure' | 'noteSuccess'>>;
 };
 export type DeliveryRow = {
   id: string;
@@ -75,7 +75,7 @@ export type EngineActivities = ReturnType<typeof createWebhookDeliveryActivities
 
 /** What an engine has around it. */
 export type EngineSurroundings = {
-  recovery?: LaneRecovery;
+  recovery?: RecoverySettings;
   egress?: Parameters<typeof createGuardedAgent>[0];
   /** Instead of the 15 s of an attempt. */
   sendTimeoutMs?: number;
@@ -100,7 +100,7 @@ export function installRuntimeOnce(): void {
 export async function createEngine(
   defaultMode: 'all' | 'retries' = 'all',
   {
-    recovery = LANE_RECOVERY,
+    recovery = RECOVERY_SETTINGS,
     egress = {},
     sendTimeoutMs,
     temporal: server = { address: inject('temporalAddress'), namespace: inject('temporalNamespace') },
@@ -124,13 +124,13 @@ export async function createEngine(
   const bundle = await workflowBundle();
   const stops: (() => Promise<void>)[] = [];
 
-  function createAttempts({ store: wrap, lanes: replaced }: EngineOptions) {
+  function createAttempts({ store: wrap, endpoints: replaced }: EngineOptions) {
     const monitor = createAttemptMonitor();
-    const occupancy = createLaneOccupancy();
+    const occupancy = createEndpointOccupancy();
     const store = (wrap ?? ((same) => same))(createAttemptStore());
     const { audit, events, subscriptions, sealing } = services;
-    const lanes = { ...services.lanes, ...replaced };
-    const records = createAttemptRecordService({ database, store, audit, events, lanes, subscriptions });
+    const endpoints = { ...services.endpoints, ...replaced };
+    const records = createAttemptRecordService({ database, store, audit, events, endpoints, subscriptions });
     const real = createDeliverySender({ agent });
     const sender: typeof real = {
       send: (attempt) => real.send({ ...attempt, timeoutMs: sendTimeoutMs ?? attempt.timeoutMs }),
@@ -191,7 +191,7 @@ export async function createEngine(
           : createDeliveryStarter({ client: createTemporalClient(own, { namespace }), taskQueues }),
       monitor,
       occupancy,
-      lanes: services.lanes,
+      endpoints: services.endpoints,
       firstAttempts:
         (options.mode ?? defaultMode) === 'retries'
           ? createFirstAttemptService({ attempts, records })

@@ -4,7 +4,7 @@ import { createEngine, type EngineSurroundings, eventually } from './delivery-en
 
 export type EndpointEngine = Awaited<ReturnType<typeof createEndpointEngine>>;
 
-export type LaneColumns = {
+export type EndpointColumns = {
   state: 'open' | 'held' | 'down';
   active: boolean;
   permits: number | null;
@@ -31,10 +31,11 @@ export async function createEndpointEngine(mode: 'all' | 'retries', surroundings
     actor,
     stateOf,
 
-    lane: async (id: string): Promise<LaneColumns> => {
-      const { rows } = await database.query<LaneColumns>('SELECT * FROM lanes WHERE subscription_id = $1', [
-        id,
-      ]);
+    endpoint: async (id: string): Promise<EndpointColumns> => {
+      const { rows } = await database.query<EndpointColumns>(
+        'SELECT * FROM endpoints WHERE subscription_id = $1',
+        [id],
+      );
       if (rows[0] === undefined) throw new Error(`no lane ${id}`);
       return rows[0];
     },

@@ -34,14 +34,14 @@ describe('an endpoint in trouble has an actor that', () => {
       const seen = await engine.stateOf(id);
       return seen?.state === 'down' && seen;
     }, 'its state');
-    const lane = await engine.lane(id);
+    const endpoint = await engine.endpoint(id);
     expect(state).toMatchObject({
       host: engine.receiver.host,
       lastError: 'http:500',
       waiting: 6,
-      failingSince: lane.failing_since?.toISOString(),
+      failingSince: endpoint.failing_since?.toISOString(),
     });
-    expect(state?.opensAt).toBe((await engine.lane(id)).probe_at?.toISOString());
+    expect(state?.opensAt).toBe((await engine.endpoint(id)).probe_at?.toISOString());
     const described = await engine.actor(id).describe();
     const { userMetadata } = described.raw.executionConfig ?? {};
     expect(Buffer.from(userMetadata?.summary?.data ?? []).toString()).toContain(engine.receiver.host);
@@ -56,7 +56,7 @@ describe('an endpoint in trouble has an actor that', () => {
     await engine.actor(id).executeUpdate('probeNow');
     for (const delivery of ids) expect(await engine.ended(delivery)).toMatchObject({ status: 'delivered' });
     expect(await engine.actor(id).result()).toMatchObject({ state: 'open' });
-    expect(await engine.lane(id)).toMatchObject({ state: 'open', failing_since: null, watched: false });
+    expect(await engine.endpoint(id)).toMatchObject({ state: 'open', failing_since: null, watched: false });
     expect(await engine.auditOf('webhook.endpoint.probed')).toContainEqual(
       expect.objectContaining({ actor_kind: 'operator' }),
     );
@@ -65,15 +65,15 @@ describe('an endpoint in trouble has an actor that', () => {
   it('lets one attempt through for an operator, and waits again when that fails', async () => {
     const { id, path } = await bringDown();
     const before = engine.receiver.of(path).length;
-    const { probe_at: probeAt } = await engine.lane(id);
+    const { probe_at: probeAt } = await engine.endpoint(id);
     await engine.actor(id).executeUpdate('probeNow');
     await eventually(
-      async () => (await engine.lane(id)).probe_at?.getTime() !== probeAt?.getTime(),
+      async () => (await engine.endpoint(id)).probe_at?.getTime() !== probeAt?.getTime(),
       'the probe',
     );
     await eventually(async () => {
       const state = await engine.stateOf(id);
-      const until = (await engine.lane(id)).probe_at;
+      const until = (await engine.endpoint(id)).probe_at;
       return state?.opensAt === until?.toISOString() && engine.receiver.of(path).length === before + 1;
     }, 'the next wait');
   });
@@ -105,7 +105,7 @@ describe('an endpoint in trouble has an actor that', () => {
   it.each([['0'], [0], [-1], [1.5], [604_801]])('refuses to hold for %j seconds', async (seconds) => {
     const { id } = await bringDown();
     await expect(engine.actor(id).executeUpdate('hold', { args: [seconds] })).rejects.toThrow();
-    expect((await engine.lane(id)).hold_until).toBeNull();
+    expect((await engine.endpoint(id)).hold_until).toBeNull();
     await engine.subscriptions.remove(engine.context, id);
   });
 
@@ -120,19 +120,19 @@ describe('an endpoint in trouble has an actor that', () => {
     const { id } = await bringDown();
     await act(id);
     expect(await engine.actor(id).result()).toMatchObject({ state });
-    expect((await engine.lane(id)).watched).toBe(false);
+    expect((await engine.endpoint(id)).watched).toBe(false);
   });
 
   it('runs again when the subscription is active again and its endpoint still down, with a new count of days', async () => {
     const { id } = await bringDown();
     await engine.subscriptions.update(engine.context, id, { active: false });
     await engine.actor(id).result();
-    const since = (await engine.lane(id)).failing_since;
+    const since = (await engine.endpoint(id)).failing_since;
     await engine.subscriptions.update(engine.context, id, { active: true });
     // Its probe is due at once, and fails.
     const state = await engine.waitsFor(id, 'probe');
     expect(state?.state).toBe('down');
-    expect((await engine.lane(id)).failing_since?.getTime()).toBeGreaterThan(since?.getTime() ?? 0);
+    expect((await engine.endpoint(id)).failing_since?.getTime()).toBeGreaterThan(since?.getTime() ?? 0);
   });
 
   it('is told when a retry by hand or another URL opens the lane', async () => {
@@ -151,7 +151,7 @@ describe('an endpoint in trouble has an actor that', () => {
     engine.receiver.answer(path, () => ({ status }));
     const [delivery = ''] = await engine.publish(id);
     await engine.waitsFor(id, 'success');
-    expect(await engine.lane(id)).toMatchObject({ state: 'open', watched: true });
+    expect(await engine.endpoint(id)).toMatchObject({ state: 'open', watched: true });
     status = 204;
     expect(await engine.ended(delivery)).toMatchObject({ status: 'delivered' });
     expect(await engine.actor(id).result()).toMatchObject({ state: 'open' });
@@ -162,7 +162,7 @@ describe('people are told', () => {
   /** Moves the beginning of the outage into the past, and has the actor look. */
   const failSince = async (id: string, ago: string) => {
     await engine.database.query(
-      `UPDATE lanes SET failing_since = now() - $2::interval,
+      `UPDATE endpoints SET failing_since = now() - $2::interval,
          warned_for = CASE WHEN warned_for IS NOT NULL THEN (now() - $2::interval)::timestamptz(3) END
        WHERE subscription_id = $1`,
       [id, ago],
@@ -252,7 +252,7 @@ describe('with parts away', () => {
       let status = 500;
       lonely.receiver.answer(path, () => ({ status }));
       const ids = await lonely.publish(id, 8);
-      await eventually(async () => (await lonely.lane(id)).state === 'down', 'the outage');
+      await eventually(async () => (await lonely.endpoint(id)).state === 'down', 'the outage');
       status = 204;
       for (const delivery of ids) expect(await lonely.ended(delivery)).toMatchObject({ status: 'delivered' });
       // Whoever starts later finds nothing to do, and ends.

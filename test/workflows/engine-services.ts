@@ -13,14 +13,14 @@ import { createWorkflowCommandService } from '../../src/platform/temporal/workfl
 import { createWorkflowCommandStore } from '../../src/platform/temporal/workflow-command.store.ts';
 import { createDeliveryService } from '../../src/webhooks/deliveries/delivery.service.ts';
 import { createDeliveryRecordStore } from '../../src/webhooks/deliveries/delivery-record.store.ts';
-import { createLaneService } from '../../src/webhooks/endpoints/endpoint.service.ts';
-import { createLaneStore } from '../../src/webhooks/endpoints/endpoint.store.ts';
-import { createLaneHealthStore } from '../../src/webhooks/endpoints/endpoint-health.store.ts';
+import { createEndpointService } from '../../src/webhooks/endpoints/endpoint.service.ts';
+import { createEndpointStore } from '../../src/webhooks/endpoints/endpoint.store.ts';
+import { createEndpointHealthStore } from '../../src/webhooks/endpoints/endpoint-health.store.ts';
 import { createRecoveryService } from '../../src/webhooks/endpoints/endpoint-recovery.service.ts';
 import { createRecoveryStore } from '../../src/webhooks/endpoints/endpoint-recovery.store.ts';
 import { createHostHoldService } from '../../src/webhooks/endpoints/host-hold.service.ts';
 import { createHostHoldStore } from '../../src/webhooks/endpoints/host-hold.store.ts';
-import type { LaneRecovery } from '../../src/webhooks/endpoints/recovery-settings.ts';
+import type { RecoverySettings } from '../../src/webhooks/endpoints/recovery-settings.ts';
 import { createSigningSecretService } from '../../src/webhooks/subscriptions/signing-secret.service.ts';
 import { createSigningSecretStore } from '../../src/webhooks/subscriptions/signing-secret.store.ts';
 import { createSubscriptionService } from '../../src/webhooks/subscriptions/subscription.service.ts';
@@ -39,15 +39,15 @@ export function wireServices({
 }: {
   database: Database;
   notifier: { poke(): void };
-  recovery: LaneRecovery;
+  recovery: RecoverySettings;
   tenant: RequestContext['tenant'];
 }) {
   const audit = createAuditService({ store: createAuditStore() });
   const events = createEventService({ store: createEventStore(), notifier });
   const commands = createWorkflowCommandService({ store: createWorkflowCommandStore() });
-  const lanes = createLaneService({
-    store: createLaneStore(),
-    health: createLaneHealthStore(recovery),
+  const endpoints = createEndpointService({
+    store: createEndpointStore(),
+    health: createEndpointHealthStore(recovery),
     notifier,
     commands,
   });
@@ -56,14 +56,14 @@ export function wireServices({
   const deliveries = createDeliveryService({
     store: createDeliveryRecordStore(),
     database,
-    lanes,
+    endpoints,
     audit,
     notifier,
   });
   const subscriptions = createSubscriptionService({
     store: createSubscriptionStore(database),
     database,
-    lanes,
+    endpoints,
     hostHolds,
     sealing,
     deliveries,
@@ -92,7 +92,7 @@ export function wireServices({
   const bulk = composeRecoveries({
     database,
     subscriptions,
-    lanes,
+    endpoints,
     audit,
     commands,
     notifier,
@@ -101,7 +101,7 @@ export function wireServices({
   return {
     audit,
     events,
-    lanes,
+    endpoints,
     hostHolds,
     sealing,
     deliveries,

@@ -114,7 +114,7 @@ describe('faults', () => {
     const ids = await engine.publish(id, 5);
     const dead = await engine.relayStore.register(engine.database, randomUUID());
     const claimed = await engine.relayStore.claim(engine.database, dead, [
-      { tenantId: engine.context.tenant.id, lane: id, quota: 5 },
+      { tenantId: engine.context.tenant.id, endpoint: id, quota: 5 },
     ]);
     expect(claimed).toHaveLength(5);
     await engine.startProcess();

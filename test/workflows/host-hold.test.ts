@@ -26,9 +26,9 @@ describe.each(['all', 'retries'] as const)('a held host, with DELIVERY_WORKFLOWS
     rooms.hosts.hold(INTENT, host, length);
   const release = () => rooms.hosts.release(INTENT, engine.receiver.host);
   const at = (path: string) => engine.receiver.received.filter((request) => request.path.startsWith(path));
-  const laneOf = async (id: string) => (await engine.subscriptions.get(engine.context, id)).lane;
+  const endpointOf = async (id: string) => (await engine.subscriptions.get(engine.context, id)).lane;
 
-  /** Its workflow is parked; or, where it was not started before the lane closed, its start waits in the outbox. */
+  /** Its workflow is parked; or, where it was not started before the endpoint closed, its start waits in the outbox. */
   const waits = async (id: string) => {
     if ((await engine.delivery(id)).waiting_epoch !== null) return true;
     const rows = await engine.outbox();
@@ -45,14 +45,14 @@ describe.each(['all', 'retries'] as const)('a held host, with DELIVERY_WORKFLOWS
     await sleep(700);
     expect([...at(mine.path), ...at(theirs.path)]).toEqual([]);
     expect((await engine.deliveries.get(engine.context, ids[0] ?? '')).status).toBe('held');
-    expect(await laneOf(mine.id)).toMatchObject({ state: 'held', holdUntil: null, heldBy: 'operator' });
+    expect(await endpointOf(mine.id)).toMatchObject({ state: 'held', holdUntil: null, heldBy: 'operator' });
     const state = await engine.waitsFor(mine.id, 'hold');
     expect(state).toMatchObject({ state: 'held', heldBy: 'operator', opensAt: null });
     await release();
     for (const id of [...ids, foreign]) expect(await engine.ended(id)).toMatchObject({ status: 'delivered' });
     expect(at(mine.path).map(({ deliveryId }) => deliveryId)).toHaveLength(30);
     expect(at(mine.path)[0]?.deliveryId).toBe(ids[0]);
-    await eventually(async () => !(await engine.lane(mine.id)).watched, 'its actor to let go');
+    await eventually(async () => !(await engine.endpoint(mine.id)).watched, 'its actor to let go');
   });
 
   it('is not opened by a retry, another path, an activation, or an operator who opens the endpoint', async () => {
@@ -81,7 +81,7 @@ describe.each(['all', 'retries'] as const)('a held host, with DELIVERY_WORKFLOWS
   it('opens by itself when its time has come', async () => {
     const { id, path } = await engine.subscribe();
     await hold({ seconds: 2 });
-    const { holdUntil, heldBy } = await laneOf(id);
+    const { holdUntil, heldBy } = await endpointOf(id);
     expect(heldBy).toBe('operator');
     const [delivery = ''] = await engine.publish(id);
     expect(await engine.ended(delivery)).toMatchObject({ status: 'delivered' });
@@ -89,7 +89,7 @@ describe.each(['all', 'retries'] as const)('a held host, with DELIVERY_WORKFLOWS
     expect(attempt?.started_at.getTime()).toBeGreaterThanOrEqual(holdUntil?.getTime() ?? Number.NaN);
     expect(at(path)).toHaveLength(1);
     expect(await rooms.hosts.list()).toEqual([]);
-    expect(await laneOf(id)).toMatchObject({ state: 'open', heldBy: null });
+    expect(await endpointOf(id)).toMatchObject({ state: 'open', heldBy: null });
   });
 
   it('lets an attempt under way finish, and its failure wait', async () => {
@@ -181,7 +181,7 @@ describe.each(['all', 'retries'] as const)('a held host, with DELIVERY_WORKFLOWS
     await eventually(async () => (await engine.delivery(delivery)).attempt_count === 1, 'the first record');
     await hold();
     await release();
-    expect(await laneOf(id)).toMatchObject({ state: 'held', heldBy: 'endpoint' });
+    expect(await endpointOf(id)).toMatchObject({ state: 'held', heldBy: 'endpoint' });
   });
 
   it('is one host: by its name with all its ports, with a port only that', async () => {
@@ -190,16 +190,22 @@ describe.each(['all', 'retries'] as const)('a held host, with DELIVERY_WORKFLOWS
       const near = await engine.subscribe();
       const far = await engine.subscribe({ url: `${elsewhere.url}/far` });
       await hold('released', elsewhere.host);
-      expect([(await laneOf(near.id)).heldBy, (await laneOf(far.id)).heldBy]).toEqual([null, 'operator']);
+      expect([(await endpointOf(near.id)).heldBy, (await endpointOf(far.id)).heldBy]).toEqual([
+        null,
+        'operator',
+      ]);
       await hold('released', '127.0.0.1');
-      expect([(await laneOf(near.id)).heldBy, (await laneOf(far.id)).heldBy]).toEqual([
+      expect([(await endpointOf(near.id)).heldBy, (await endpointOf(far.id)).heldBy]).toEqual([
         'operator',
         'operator',
       ]);
       await rooms.hosts.release(INTENT, '127.0.0.1');
-      expect([(await laneOf(near.id)).heldBy, (await laneOf(far.id)).heldBy]).toEqual([null, 'operator']);
+      expect([(await endpointOf(near.id)).heldBy, (await endpointOf(far.id)).heldBy]).toEqual([
+        null,
+        'operator',
+      ]);
       await rooms.hosts.release(INTENT, elsewhere.host);
-      expect((await laneOf(far.id)).heldBy).toBe(null);
+      expect((await endpointOf(far.id)).heldBy).toBe(null);
     } finally {
       await elsewhere.close();
     }
@@ -231,7 +237,7 @@ describe.each(['all', 'retries'] as const)('a held host, with DELIVERY_WORKFLOWS
     const waiting = await engine.subscribe({ delaysMs: [3_600_000] });
     for (const { path } of [down, waiting]) engine.receiver.answer(path, () => ({ status: 500 }));
     const ids = [...(await engine.publish(down.id, 12)), ...(await engine.publish(waiting.id, 2))];
-    await eventually(async () => (await engine.lane(down.id)).state === 'down', 'the outage');
+    await eventually(async () => (await engine.endpoint(down.id)).state === 'down', 'the outage');
     for (const id of ids.slice(-2))
       await eventually(async () => (await engine.delivery(id)).status === 'retrying', 'a first failure');
     const failing = await rooms.hosts.listFailing({ errorClass: 'http', limit: 10 });

@@ -1,4 +1,4 @@
-// Whatever happens to a lane, in whatever order: no delivery is left behind once its endpoint works and nobody keeps it closed.
+// Whatever happens to an endpoint, in whatever order: no delivery is left behind once its endpoint works and nobody keeps it closed.
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -42,7 +42,7 @@ describe.each(['all', 'retries'] as const)('with DELIVERY_WORKFLOWS=%s', (mode) 
   afterAll(() => engine?.close());
 
   const setTenantHeld = (held: boolean) =>
-    engine.database.hot((unit) => engine.lanes.setTenantHeld(unit, engine.context.tenant.id, held));
+    engine.database.hot((unit) => engine.endpoints.setTenantHeld(unit, engine.context.tenant.id, held));
 
   const holdHost = (length: HoldLength) =>
     engine.database.hot((unit) =>
@@ -99,11 +99,11 @@ describe.each(['all', 'retries'] as const)('with DELIVERY_WORKFLOWS=%s', (mode) 
         const { pending = 0, retrying = 0 } = await engine.counts(id);
         return pending + retrying === 0;
       },
-      `all deliveries to end after ${steps.join(', ')}: ${JSON.stringify(await engine.lane(id))}`,
+      `all deliveries to end after ${steps.join(', ')}: ${JSON.stringify(await engine.endpoint(id))}`,
       100_000,
     );
     const { rows } = await engine.database.query<{ left: number }>(
-      `SELECT count(*)::int AS left FROM outbox WHERE lane = $1 AND kind <> 'command'`,
+      `SELECT count(*)::int AS left FROM outbox WHERE endpoint = $1 AND kind <> 'command'`,
       [id],
     );
     expect(await eventually(() => rows, 'rows')).toBeDefined();
@@ -117,8 +117,8 @@ describe.each(['all', 'retries'] as const)('with DELIVERY_WORKFLOWS=%s', (mode) 
       expect(await engine.ended(last)).toMatchObject({ status: 'delivered' });
     }
     await eventually(
-      async () => !(await engine.lane(id)).watched,
-      `its actor to let go after ${steps.join(', ')}: ${JSON.stringify(await engine.lane(id))}`,
+      async () => !(await engine.endpoint(id)).watched,
+      `its actor to let go after ${steps.join(', ')}: ${JSON.stringify(await engine.endpoint(id))}`,
       60_000,
     );
   };
@@ -174,7 +174,7 @@ describe.each(['all', 'retries'] as const)('with DELIVERY_WORKFLOWS=%s', (mode) 
 
   it('nothing is left behind after any of them in any order', async () => {
     const steps = fc.array(fc.constantFrom(...STEPS), { minLength: 4, maxLength: 14 });
-    // Several at once: each lane has neighbours in the same state.
+    // Several at once: each endpoint has neighbours in the same state.
     const several = fc.array(steps, { minLength: 6, maxLength: 6 });
     await fc.assert(
       fc.asyncProperty(several, async (runs) => {

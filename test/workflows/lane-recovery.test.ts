@@ -6,7 +6,7 @@ import { createEngine, type DeliveryEngine, eventually } from './delivery-engine
 
 const RECOVERY = { failures: 4, deliveries: 3, probeDelaysMs: [300, 200, 200] } as const;
 
-type Lane = {
+type Endpoint = {
   state: string;
   permits: number | null;
   failures_in_a_row: number;
@@ -23,15 +23,16 @@ describe.each(['all', 'retries'] as const)('an endpoint that is down, with DELIV
   });
   afterEach(() => engine.close());
 
-  const lane = async (id: string): Promise<Lane> => {
-    const { rows } = await engine.database.query<Lane>('SELECT * FROM lanes WHERE subscription_id = $1', [
-      id,
-    ]);
+  const endpoint = async (id: string): Promise<Endpoint> => {
+    const { rows } = await engine.database.query<Endpoint>(
+      'SELECT * FROM endpoints WHERE subscription_id = $1',
+      [id],
+    );
     if (rows[0] === undefined) throw new Error(`no lane ${id}`);
     return rows[0];
   };
   const becomes = (id: string, state: string) =>
-    eventually(async () => (await lane(id)).state === state, `the lane to be ${state}`);
+    eventually(async () => (await endpoint(id)).state === state, `the lane to be ${state}`);
 
   /** Answers that count how many are under way at once. */
   const watch = (path: string, answer: (delivery: string) => { status: number; delayMs?: number }) => {
@@ -72,7 +73,7 @@ describe.each(['all', 'retries'] as const)('an endpoint that is down, with DELIV
     status = 204;
     await Promise.all(ids.map((delivery) => engine.ended(delivery)));
     for (const delivery of ids) expect((await engine.delivery(delivery)).status).toBe('delivered');
-    expect(await lane(id)).toMatchObject({ state: 'open', failures_in_a_row: 0, failing_since: null });
+    expect(await endpoint(id)).toMatchObject({ state: 'open', failures_in_a_row: 0, failing_since: null });
   });
 
   it('goes down only when several deliveries fail: one that nobody can deliver goes through its schedule', async () => {
@@ -81,7 +82,7 @@ describe.each(['all', 'retries'] as const)('an endpoint that is down, with DELIV
     await engine.startProcess();
     const [delivery = ''] = await engine.publish(id);
     expect(await engine.ended(delivery)).toMatchObject({ status: 'failed', attempt_count: 7 });
-    expect(await lane(id)).toMatchObject({ state: 'open', failures_in_a_row: 7 });
+    expect(await endpoint(id)).toMatchObject({ state: 'open', failures_in_a_row: 7 });
   });
 
   it('lets what waits out slowly at first, and faster with each success', async () => {
@@ -97,7 +98,7 @@ describe.each(['all', 'retries'] as const)('an endpoint that is down, with DELIV
     await Promise.all(ids.map((delivery) => engine.ended(delivery)));
     expect(starts.slice(0, 3).every((underWay) => underWay <= 2)).toBe(true);
     expect(starts.slice(0, 7).every((underWay) => underWay <= 4)).toBe(true);
-    expect((await lane(id)).permits).toBeNull();
+    expect((await endpoint(id)).permits).toBeNull();
   });
 
   it('is not closed again by one delivery that it refuses while it comes back', async () => {
@@ -170,17 +171,17 @@ describe.each(['all', 'retries'] as const)('an endpoint that is down, with DELIV
     const { id, path } = await engine.subscribe({ delaysMs: [500, 500, 500] });
     let status = 500;
     watch(path, () => ({ status }));
-    await engine.database.query('UPDATE lanes SET probe_step = 2 WHERE subscription_id = $1', [id]);
+    await engine.database.query('UPDATE endpoints SET probe_step = 2 WHERE subscription_id = $1', [id]);
     await engine.startProcess();
     const ids = await engine.publish(id, 5);
     await becomes(id, 'down');
     await engine.database.query(
-      "UPDATE lanes SET probe_at = now() + interval '1 hour' WHERE subscription_id = $1",
+      "UPDATE endpoints SET probe_at = now() + interval '1 hour' WHERE subscription_id = $1",
       [id],
     );
     status = 204;
     await engine.deliveries.retry(engine.context, ids[4] ?? '');
     for (const delivery of ids) expect(await engine.ended(delivery)).toMatchObject({ status: 'delivered' });
-    expect((await lane(id)).state).toBe('open');
+    expect((await endpoint(id)).state).toBe('open');
   });
 });

@@ -12,16 +12,16 @@ function createGate() {
   let gate: Promise<void> | undefined;
   const wrap = (store: AttemptStore): AttemptStore => ({
     ...store,
-    shareLane: async (unit, id) => {
-      const lane = await store.shareLane(unit, id);
+    shareEndpoint: async (unit, id) => {
+      const endpoint = await store.shareEndpoint(unit, id);
       arrive();
       await gate;
-      return lane;
+      return endpoint;
     },
   });
   return {
     wrap,
-    /** @returns when a call has read the lane, and how to let it go on */
+    /** @returns when a call has read the endpoint, and how to let it go on */
     close: () => {
       const arrived = new Promise<void>((resolve) => {
         arrive = resolve;
@@ -87,7 +87,7 @@ describe.each(['all', 'retries'] as const)(
       await eventually(async () => (await engine.delivery(delivery)).attempt_count === 1, 'the first record');
       const parking = gate.close();
       await activate(id, false);
-      // The delivery has read a closed lane, and has not yet written that it waits: opening must come after that.
+      // The delivery has read a closed endpoint, and has not yet written that it waits: opening must come after that.
       await parking.arrived;
       const opening = activate(id, true);
       await sleep(200);
@@ -140,7 +140,7 @@ describe.each(['all', 'retries'] as const)(
       [
         'by the sweep, when it was too much for one request',
         async (on: DeliveryEngine, id: string) => {
-          await on.database.hot((unit) => on.lanes.remove(unit, id));
+          await on.database.hot((unit) => on.endpoints.remove(unit, id));
           expect((await on.sweep(3_600_000).run())?.canceled).toBe(2);
         },
       ],

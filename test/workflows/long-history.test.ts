@@ -30,7 +30,7 @@ describe('a delivery whose history grows long', () => {
     const handle = client.workflow.getHandle(deliveryWorkflowId(deliveryId, 0));
     const made: number[] = [];
     const traces = new Set<string | undefined>();
-    // Every attempt waits for its lane, which opens before the workflow has heard that it is closed.
+    // Every attempt waits for its endpoint, which opens before the workflow has heard that it is closed.
     const sendDelivery = async ({ n, trace }: AttemptRequest): Promise<SendResult> => {
       made.push(n);
       traces.add(trace);

@@ -110,7 +110,7 @@ describe.each(['all', 'retries'] as const)('with DELIVERY_WORKFLOWS=%s', (mode) 
     }
     if (situation === 'a delivery parked at a held lane') {
       await engine.database.query(
-        "UPDATE lanes SET state = 'held', hold_until = now() + interval '1 hour', epoch = epoch + 1 WHERE subscription_id = $1",
+        "UPDATE endpoints SET state = 'held', hold_until = now() + interval '1 hour', epoch = epoch + 1 WHERE subscription_id = $1",
         [one.id],
       );
       await eventually(

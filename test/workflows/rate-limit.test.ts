@@ -61,13 +61,13 @@ describe.each(['all', 'retries'] as const)('with DELIVERY_WORKFLOWS=%s', (mode) 
     );
     await limit(id, 1);
     await engine.database.query(
-      'UPDATE lanes SET tokens = -600, tokens_at = now() WHERE subscription_id = $1',
+      'UPDATE endpoints SET tokens = -600, tokens_at = now() WHERE subscription_id = $1',
       [id],
     );
     await engine.deliveries.retry(engine.context, delivery);
     expect((await engine.ended(delivery)).status).toBe('delivered');
     const { rows } = await engine.database.query<{ tokens: number }>(
-      'SELECT tokens FROM lanes WHERE subscription_id = $1',
+      'SELECT tokens FROM endpoints WHERE subscription_id = $1',
       [id],
     );
     expect(rows[0]?.tokens).toBeLessThan(-300);
@@ -96,7 +96,7 @@ describe.each(['all', 'retries'] as const)('with DELIVERY_WORKFLOWS=%s', (mode) 
     await engine.startProcess();
     const ids = await engine.publish(id, 8);
     await eventually(() => seen.size === 8, 'all first attempts');
-    await engine.database.query('UPDATE lanes SET in_flight_cap = 2 WHERE subscription_id = $1', [id]);
+    await engine.database.query('UPDATE endpoints SET in_flight_cap = 2 WHERE subscription_id = $1', [id]);
     for (const delivery of ids) expect((await engine.ended(delivery)).status).toBe('delivered');
     expect(now.most).toBe(2);
     expect((await engine.attempts(ids[0] ?? '')).map(({ n }) => n)).toEqual([1, 2]);
@@ -114,7 +114,7 @@ describe.each(['all', 'retries'] as const)('with DELIVERY_WORKFLOWS=%s', (mode) 
     const [retried = ''] = await engine.publish(id);
     await eventually(async () => (await engine.delivery(retried)).attempt_count === 1, 'its first attempt');
     await engine.database.query(
-      'UPDATE lanes SET tokens = -600, tokens_at = now() WHERE subscription_id = $1',
+      'UPDATE endpoints SET tokens = -600, tokens_at = now() WHERE subscription_id = $1',
       [id],
     );
     await eventually(async () => {
@@ -124,9 +124,10 @@ describe.each(['all', 'retries'] as const)('with DELIVERY_WORKFLOWS=%s', (mode) 
     await engine.deliveries.retry(engine.context, replayed);
     const [first = ''] = await engine.publish(id);
     await stop();
-    await engine.database.query('UPDATE lanes SET tokens = 1, tokens_at = now() WHERE subscription_id = $1', [
-      id,
-    ]);
+    await engine.database.query(
+      'UPDATE endpoints SET tokens = 1, tokens_at = now() WHERE subscription_id = $1',
+      [id],
+    );
     await engine.startProcess({ worker: false });
     for (const delivery of [first, retried, replayed]) await engine.ended(delivery);
     const order = engine.receiver.of(path).map(({ deliveryId }) => deliveryId);

@@ -12,14 +12,14 @@ describe('with DELIVERY_WORKFLOWS=retries', () => {
   });
   afterEach(() => engine.close());
 
-  const work = (deliveryId: string, lane: string): Work => ({
+  const work = (deliveryId: string, endpoint: string): Work => ({
     id: deliveryId,
     kind: 'first',
     command: null,
     delivery_id: deliveryId,
     generation: 0,
     tenant_id: engine.context.tenant.id,
-    lane,
+    endpoint,
     status: 'pending',
     row_generation: 0,
     attempt_count: 0,

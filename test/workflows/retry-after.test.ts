@@ -65,7 +65,7 @@ describe.each(['all', 'retries'] as const)('Retry-After, with DELIVERY_WORKFLOWS
     await eventually(async () => (await engine.delivery(first)).attempt_count === 1, 'the first record');
     return { id, path, first, floor };
   };
-  const laneOf = async (id: string) => (await engine.lanes.read(engine.database, [id])).get(id);
+  const endpointOf = async (id: string) => (await engine.endpoints.read(engine.database, [id])).get(id);
 
   it.concurrent.each([429, 503].flatMap((status) => FORMS.map((form) => [status, form.name, form] as const)))(
     'on %i as %s keeps all away until then, and costs the others no attempt',
@@ -73,7 +73,7 @@ describe.each(['all', 'retries'] as const)('Retry-After, with DELIVERY_WORKFLOWS
       const { id, path, first, floor } = await meet(status, form.make);
       const others = await engine.publish(id, 4);
       // A hold that is over is not shown any more.
-      const hold = (await laneOf(id))?.hold_until?.getTime() ?? Date.now();
+      const hold = (await endpointOf(id))?.hold_until?.getTime() ?? Date.now();
       expect(hold).toBeGreaterThanOrEqual(floor);
       for (const delivery of others) {
         expect(await engine.ended(delivery)).toMatchObject({ status: 'delivered', attempt_count: 1 });
@@ -92,7 +92,7 @@ describe.each(['all', 'retries'] as const)('Retry-After, with DELIVERY_WORKFLOWS
         value: '8',
         floor: now + 8 * SECOND,
       }));
-      expect(await laneOf(id)).toMatchObject({ state: 'open', hold_until: null });
+      expect(await endpointOf(id)).toMatchObject({ state: 'open', hold_until: null });
       const [other = ''] = await engine.publish(id);
       await engine.ended(other);
       await engine.ended(first);
@@ -106,7 +106,7 @@ describe.each(['all', 'retries'] as const)('Retry-After, with DELIVERY_WORKFLOWS
     'of %j holds nobody: the schedule goes on',
     async (value) => {
       const { id, first } = await meet(503, () => ({ value, floor: 0 }));
-      expect(await laneOf(id)).toMatchObject({ state: 'open', hold_until: null });
+      expect(await endpointOf(id)).toMatchObject({ state: 'open', hold_until: null });
       expect(await engine.ended(first)).toMatchObject({ status: 'delivered', attempt_count: 2 });
     },
   );
@@ -117,7 +117,7 @@ describe.each(['all', 'retries'] as const)('Retry-After, with DELIVERY_WORKFLOWS
       const sent = Date.now();
       const { id, first } = await meet(429, () => ({ value, floor: 0 }));
       const recorded = Date.now();
-      const hold = (await laneOf(id))?.hold_until?.getTime() ?? 0;
+      const hold = (await endpointOf(id))?.hold_until?.getTime() ?? 0;
       expect(hold).toBeGreaterThanOrEqual(sent + DAY);
       expect(hold).toBeLessThanOrEqual(recorded + DAY + 1);
       const next = (await engine.delivery(first)).next_attempt_at?.getTime() ?? 0;
@@ -148,7 +148,7 @@ describe.each(['all', 'retries'] as const)('Retry-After, with DELIVERY_WORKFLOWS
         floor = Date.now() + WAIT * SECOND;
         return { status: 503, headers: { 'retry-after': `${WAIT}` } };
       }
-      await eventually(async () => (await laneOf(id))?.state === 'held', 'the hold');
+      await eventually(async () => (await endpointOf(id))?.state === 'held', 'the hold');
       return { status: 429, headers: { 'retry-after': '1' } };
     });
     const both = await engine.publish(id, 2);
@@ -169,9 +169,9 @@ describe('a wait in the database', () => {
           const place = { tenantId: engine.context.tenant.id, subscriptionId: id };
           const failed = { deliveryId: delivery, probe: false, error: 'http:503' };
           const holdMs = 1_000 * (round + 1);
-          await engine.lanes.noteFailure(unit, { ...place, ...failed, holdMs });
+          await engine.endpoints.noteFailure(unit, { ...place, ...failed, holdMs });
           const { rows } = await unit.query<{ early: boolean }>(
-            `SELECT hold_until < now() + $2 * interval '1 millisecond' AS early FROM lanes WHERE subscription_id = $1`,
+            `SELECT hold_until < now() + $2 * interval '1 millisecond' AS early FROM endpoints WHERE subscription_id = $1`,
             [id, holdMs],
           );
           return rows[0]?.early;

@@ -10,10 +10,10 @@ describe('a relay that comes back late', () => {
   });
   afterEach(() => engine.close());
 
-  const claim = async (lane: string) => {
+  const claim = async (endpoint: string) => {
     const identity = await engine.relayStore.register(engine.database, randomUUID());
     const tenantId = engine.context.tenant.id;
-    const work = await engine.relayStore.claim(engine.database, identity, [{ tenantId, lane, quota: 1 }]);
+    const work = await engine.relayStore.claim(engine.database, identity, [{ tenantId, endpoint, quota: 1 }]);
     return { identity, work };
   };
   const kill = async ({ instance }: { instance: string }) => {
@@ -23,7 +23,7 @@ describe('a relay that comes back late', () => {
   const activate = (id: string, active: boolean) =>
     engine.subscriptions.update(engine.context, id, { active });
 
-  /** A delivery whose workflow has tried once and waits for its inactive lane; only then do relays run. */
+  /** A delivery whose workflow has tried once and waits for its inactive endpoint; only then do relays run. */
   const parked = async () => {
     const { id, path } = await engine.subscribe({ delaysMs: [100, 100, 100] });
     engine.receiver.answer(path, (_, count) => ({ status: count === 1 ? 500 : 200 }));
@@ -41,7 +41,7 @@ describe('a relay that comes back late', () => {
     await activate(id, true);
     const late = await claim(id);
     expect(late.work.map(({ kind }) => kind)).toEqual(['wake']);
-    // It has signaled, and stalls; others free its claim, and the delivery meets a closed lane again.
+    // It has signaled, and stalls; others free its claim, and the delivery meets a closed endpoint again.
     await kill(late.identity);
     await activate(id, false);
     const { attempts } = engine.createAttempts();
@@ -98,7 +98,7 @@ describe('a relay that comes back late', () => {
     await engine.database.query(
       `UPDATE deliveries SET waiting_epoch = NULL, next_attempt_at = now() - interval '3 minutes'`,
     );
-    await engine.database.query('UPDATE lanes SET active = true, epoch = epoch + 1');
+    await engine.database.query('UPDATE endpoints SET active = true, epoch = epoch + 1');
     expect(await engine.sweep(120_000).run()).toMatchObject({ told: 1, restarted: 0, mended: 0 });
     expect(await engine.ended(delivery)).toMatchObject({ status: 'delivered', generation: 0 });
     expect(engine.receiver.of(path)).toHaveLength(2);

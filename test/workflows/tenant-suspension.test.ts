@@ -23,7 +23,7 @@ describe.each(['all', 'retries'] as const)('with DELIVERY_WORKFLOWS=%s', (mode) 
   const suspend = () => rooms.suspensions.suspend(INTENT, slug());
   const resume = () => rooms.suspensions.resume(INTENT, slug());
 
-  /** Its workflow is parked; or, where it was not started before the lane closed, its start waits in the outbox. */
+  /** Its workflow is parked; or, where it was not started before the endpoint closed, its start waits in the outbox. */
   const waits = async (id: string) => {
     if ((await engine.delivery(id)).waiting_epoch !== null) return true;
     const rows = await engine.outbox();
@@ -123,13 +123,13 @@ describe.each(['all', 'retries'] as const)('with DELIVERY_WORKFLOWS=%s', (mode) 
     await engine.publish(id);
     await engine.waitsFor(id, 'success');
     await engine.database.query(
-      "UPDATE lanes SET failing_since = now() - interval '20 days', warned = 3, warned_for = (now() - interval '20 days')::timestamptz(3) WHERE subscription_id = $1",
+      "UPDATE endpoints SET failing_since = now() - interval '20 days', warned = 3, warned_for = (now() - interval '20 days')::timestamptz(3) WHERE subscription_id = $1",
       [id],
     );
     await suspend();
-    await eventually(async () => !(await engine.lane(id)).watched, 'its actor to let go');
+    await eventually(async () => !(await engine.endpoint(id)).watched, 'its actor to let go');
     await resume();
     await engine.waitsFor(id, 'release');
-    expect(await engine.lane(id)).toMatchObject({ active: true, watched: true });
+    expect(await engine.endpoint(id)).toMatchObject({ active: true, watched: true });
   });
 });

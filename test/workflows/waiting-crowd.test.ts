@@ -19,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => engine?.close());
 
 const change = (id: string, text: string) =>
-  engine.database.query(`UPDATE lanes SET ${text} WHERE subscription_id = $1`, [id]);
+  engine.database.query(`UPDATE endpoints SET ${text} WHERE subscription_id = $1`, [id]);
 const operate = (id: string) =>
   engine.recoveries.operate({ tenantId: engine.context.tenant.id, subscriptionId: id }, { kind: 'release' });
 
@@ -95,7 +95,7 @@ describe.each(CLOSED)('ten thousand deliveries of an endpoint that is $how', ({ 
     const late = received.map(({ deliveryId }, n) => Math.abs((places.get(deliveryId) ?? 0) - n));
     // Neighbours overtake each other, as many as are under way at once.
     expect(Math.max(...late)).toBeLessThan(200);
-    expect(await engine.lane(id)).toMatchObject({ state: 'open', permits: null });
+    expect(await engine.endpoint(id)).toMatchObject({ state: 'open', permits: null });
     await engine.subscriptions.remove(engine.context, id);
   }, 360_000);
 });

@@ -33,7 +33,7 @@ describe.each(['all', 'retries'] as const)('a delivery, with DELIVERY_WORKFLOWS=
     'runs inside the workflow task once its receiver is known to be fast',
     async () => {
       const { id, path } = await engine.subscribe();
-      await engine.database.query('UPDATE lanes SET p90_ms = 5 WHERE subscription_id = $1', [id]);
+      await engine.database.query('UPDATE endpoints SET p90_ms = 5 WHERE subscription_id = $1', [id]);
       const [delivery = ''] = await engine.publish(id);
       await engine.ended(delivery);
       await engine.workflow(delivery).result();

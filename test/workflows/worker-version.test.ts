@@ -38,7 +38,9 @@ describe('two builds of the workers', () => {
 
   const subscribeFast = async (delaysMs?: number[]) => {
     const subscription = await engine.subscribe(delaysMs === undefined ? {} : { delaysMs });
-    await engine.database.query('UPDATE lanes SET p90_ms = 5 WHERE subscription_id = $1', [subscription.id]);
+    await engine.database.query('UPDATE endpoints SET p90_ms = 5 WHERE subscription_id = $1', [
+      subscription.id,
+    ]);
     return subscription;
   };
 
@@ -63,7 +65,7 @@ describe('two builds of the workers', () => {
     await versions.makeCurrent('a');
     expect(await engine.ended(early)).toMatchObject({ status: 'delivered' });
 
-    // In flight: one between two attempts, one at a closed lane, an entity that waits.
+    // In flight: one between two attempts, one at a closed endpoint, an entity that waits.
     const failing = await subscribeFast([3_600_000]);
     engine.receiver.answer(failing.path, (_, count) => ({ status: count === 1 ? 500 : 200 }));
     const parking = await subscribeFast([100]);

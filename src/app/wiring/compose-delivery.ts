@@ -14,7 +14,7 @@ import { createAttemptStore } from '../../webhooks/deliveries/attempt.store.ts';
 import { createAttemptMonitor } from '../../webhooks/deliveries/attempt-monitor.service.ts';
 import { createAttemptRecordService } from '../../webhooks/deliveries/attempt-record.service.ts';
 import { createDeliverySender } from '../../webhooks/deliveries/delivery.client.ts';
-import { createLaneOccupancy } from '../../webhooks/endpoints/endpoint-occupancy.ts';
+import { createEndpointOccupancy } from '../../webhooks/endpoints/endpoint-occupancy.ts';
 import { createDeliveryStarter } from '../../webhooks/relay/delivery-workflow.client.ts';
 import { createFirstAttemptService } from '../../webhooks/relay/first-attempt.service.ts';
 import { createRelayService } from '../../webhooks/relay/relay.service.ts';
@@ -29,7 +29,7 @@ export function composeDelivery(
   core: Core,
   { client, logger }: { client: Client; logger: Logger },
 ) {
-  const { database, audit, events, subscriptions, sealing, lanes, notifier, url } = core;
+  const { database, audit, events, subscriptions, sealing, endpoints, notifier, url } = core;
   const agent = createGuardedAgent({
     allowedNetworks: config.webhookAllowedNetworks,
     internalNames: config.webhookInternalNames,
@@ -38,14 +38,14 @@ export function composeDelivery(
   });
   const metrics = createAttemptMetrics(core);
   const monitor = createAttemptMonitor();
-  const occupancy = createLaneOccupancy();
+  const occupancy = createEndpointOccupancy();
   const store = createAttemptStore();
   const records = createAttemptRecordService({
     database,
     store,
     audit,
     events,
-    lanes,
+    endpoints,
     subscriptions,
     metrics,
   });
@@ -76,7 +76,7 @@ export function composeDelivery(
     starter,
     monitor,
     occupancy,
-    lanes,
+    endpoints,
     firstAttempts:
       config.deliveryWorkflows === 'retries' ? createFirstAttemptService({ attempts, records }) : undefined,
     listen: (onWork) => createOutboxListener({ url, onWork, onError: onFailure }),

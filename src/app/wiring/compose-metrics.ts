@@ -47,7 +47,7 @@ export function composeStandingMetrics(
   const backlog = createBacklogStore();
   const parts = {
     rows: () => backlog.countRows(database),
-    lanes: () => backlog.countLanes(database),
+    endpoints: () => backlog.countEndpoints(database),
     lag: () => backlog.readLag(database),
     late: () => backlog.readOverdue(database),
     relays: () => backlog.countRelays(database),
@@ -68,7 +68,7 @@ export function composeStandingMetrics(
     registry,
     read: {
       rows: () => read('rows'),
-      lanes: () => read('lanes'),
+      endpoints: () => read('endpoints'),
       lag: () => read('lag'),
       overdue: () => read('late'),
       relays: () => read('relays'),

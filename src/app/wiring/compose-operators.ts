@@ -10,7 +10,7 @@ export function composeOperators({
   audit,
   tenants,
   revocations,
-  lanes,
+  endpoints,
   hostHolds,
 }: Omit<Parameters<typeof createOperatorActService>[0], 'store'> &
   Omit<Parameters<typeof createSuspensionService>[0], 'acts'> & {
@@ -19,7 +19,7 @@ export function composeOperators({
   const acts = createOperatorActService({ database, store: createOperatorActStore(), audit });
   return {
     acts,
-    suspensions: createSuspensionService({ database, tenants, revocations, lanes, acts }),
+    suspensions: createSuspensionService({ database, tenants, revocations, endpoints, acts }),
     hosts: createHostService({ database, hosts: hostHolds, acts }),
   };
 }

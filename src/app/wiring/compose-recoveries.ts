@@ -4,7 +4,7 @@ import type { Database } from '../../platform/database/database.ts';
 import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
 import { createReplayService } from '../../webhooks/deliveries/replay.service.ts';
 import { createReplayStore } from '../../webhooks/deliveries/replay.store.ts';
-import type { LaneService } from '../../webhooks/endpoints/endpoint.service.ts';
+import type { EndpointService } from '../../webhooks/endpoints/endpoint.service.ts';
 import { createBulkRecoveryService } from '../../webhooks/replays/bulk-replay.service.ts';
 import { createBulkRecoveryStore } from '../../webhooks/replays/bulk-replay.store.ts';
 import { createBulkRecoveryStepService } from '../../webhooks/replays/bulk-replay-steps.service.ts';
@@ -14,7 +14,7 @@ import type { SubscriptionService } from '../../webhooks/subscriptions/subscript
 export function composeRecoveries({
   database,
   subscriptions,
-  lanes,
+  endpoints,
   audit,
   commands,
   notifier,
@@ -22,7 +22,7 @@ export function composeRecoveries({
 }: {
   database: Database;
   subscriptions: Pick<SubscriptionService, 'get' | 'exists'>;
-  lanes: LaneService;
+  endpoints: EndpointService;
   audit: AuditService;
   commands: WorkflowCommandService;
   notifier: { poke(): void };
@@ -36,10 +36,10 @@ export function composeRecoveries({
       database,
       subscriptions,
       replays,
-      lanes,
+      endpoints,
       audit,
       commands,
     }),
-    bulkRecoverySteps: createBulkRecoveryStepService({ store, database, replays, lanes, audit, pace }),
+    bulkRecoverySteps: createBulkRecoveryStepService({ store, database, replays, endpoints, audit, pace }),
   };
 }

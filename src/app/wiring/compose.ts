@@ -34,12 +34,12 @@ import { createWorkflowCommandStore } from '../../platform/temporal/workflow-com
 import { NO_TRACING, type Tracing } from '../../platform/tracing/tracing.ts';
 import { createDeliveryService } from '../../webhooks/deliveries/delivery.service.ts';
 import { createDeliveryRecordStore } from '../../webhooks/deliveries/delivery-record.store.ts';
-import { createLaneService } from '../../webhooks/endpoints/endpoint.service.ts';
-import { createLaneStore } from '../../webhooks/endpoints/endpoint.store.ts';
-import { createLaneHealthStore } from '../../webhooks/endpoints/endpoint-health.store.ts';
+import { createEndpointService } from '../../webhooks/endpoints/endpoint.service.ts';
+import { createEndpointStore } from '../../webhooks/endpoints/endpoint.store.ts';
+import { createEndpointHealthStore } from '../../webhooks/endpoints/endpoint-health.store.ts';
 import { createHostHoldService } from '../../webhooks/endpoints/host-hold.service.ts';
 import { createHostHoldStore } from '../../webhooks/endpoints/host-hold.store.ts';
-import { LANE_RECOVERY } from '../../webhooks/endpoints/recovery-settings.ts';
+import { RECOVERY_SETTINGS } from '../../webhooks/endpoints/recovery-settings.ts';
 import { createSigningSecretService } from '../../webhooks/subscriptions/signing-secret.service.ts';
 import { createSigningSecretStore } from '../../webhooks/subscriptions/signing-secret.store.ts';
 import { createSubscriptionService } from '../../webhooks/subscriptions/subscription.service.ts';
@@ -116,9 +116,9 @@ export function composeCore(
     audit,
     tokens: revocations,
   });
-  const lanes = createLaneService({
-    store: createLaneStore(),
-    health: createLaneHealthStore(LANE_RECOVERY),
+  const endpoints = createEndpointService({
+    store: createEndpointStore(),
+    health: createEndpointHealthStore(RECOVERY_SETTINGS),
     notifier,
     commands,
   });
@@ -127,14 +127,14 @@ export function composeCore(
   const deliveries = createDeliveryService({
     store: createDeliveryRecordStore(),
     database,
-    lanes,
+    endpoints,
     audit,
     notifier,
   });
   const subscriptions = createSubscriptionService({
     store: createSubscriptionStore({ sequelize }),
     database,
-    lanes,
+    endpoints,
     hostHolds,
     sealing,
     deliveries,
@@ -153,7 +153,7 @@ export function composeCore(
   const { bulkRecoveries, bulkRecoverySteps } = composeRecoveries({
     database,
     subscriptions,
-    lanes,
+    endpoints,
     audit,
     commands,
     notifier,
@@ -172,7 +172,7 @@ export function composeCore(
     tenants,
     applications,
     revocations,
-    lanes,
+    endpoints,
     hostHolds,
     sealing,
     sealedSecrets,

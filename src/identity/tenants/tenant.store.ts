@@ -18,7 +18,7 @@ const REFUSALS: Readonly<Record<string, string>> = {
   tenants_issuer_url_unique: 'Another tenant has this address.',
 };
 
-// Whoever makes a lane holds the tenant FOR SHARE: a lane is seen by the suspension, or sees it.
+// Whoever makes an endpoint holds the tenant FOR SHARE: an endpoint is seen by the suspension, or sees it.
 const SUSPEND = `
 UPDATE tenants SET suspended_at = now(), updated_at = now() WHERE id = $1 AND suspended_at IS NULL RETURNING id`;
 const RESUME = `

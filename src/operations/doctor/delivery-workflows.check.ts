@@ -77,7 +77,7 @@ export function createDeliveryWorkflowCheck({
       const mend = async () => {
         const restarted = await restart(delivery);
         // It waits in the outbox, as a delivery does whose endpoint is closed: its workflow comes with the opening.
-        if (restarted && !delivery.laneIsOpen) return 'mended' as const;
+        if (restarted && !delivery.endpointIsOpen) return 'mended' as const;
         const isBack = async () =>
           (await inspector.isRunning(next)) ||
           // It may have been delivered meanwhile.

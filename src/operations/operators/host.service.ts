@@ -3,10 +3,10 @@ import type { Database } from '../../platform/database/database.ts';
 import type { Transaction } from '../../platform/database/transaction.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
 import type {
+  EndpointChange,
   FailingHost,
   HostHold,
   HostHoldService,
-  LaneChange,
 } from '../../webhooks/endpoints/host-hold.service.ts';
 import { type HoldLength, readHost } from '../../webhooks/endpoints/host-hold.ts';
 import type { Concerned, OperatorActService } from './operator-act.service.ts';
@@ -40,7 +40,7 @@ export function createHostService({
     transaction: Transaction,
     intent: OperatorIntent,
     { action, host, data }: { action: string; host: string; data?: Record<string, unknown> },
-    changes: readonly LaneChange[],
+    changes: readonly EndpointChange[],
   ): Promise<HostResult> => {
     const concerned = byTenant(changes);
     const target = { type: 'host', id: host } as const;
@@ -85,19 +85,19 @@ export function createHostService({
      */
     retry: async (intent: OperatorIntent, text: string): Promise<HostResult & { deliveries: number }> => {
       const host = parseHost(text);
-      const { result, lanes } = await database.transaction({}, async (transaction) => {
+      const { result, endpoints } = await database.transaction({}, async (transaction) => {
         const changes = await hosts.retry(transaction, host);
         if (changes === undefined)
           throw new ServiceError('conflict', { detail: `The host ${host} is held. Release it first.` });
-        const lanes = changes.map(({ subscriptionId }) => subscriptionId);
-        if (lanes.length === 0) return { result: nothing(host), lanes };
+        const endpoints = changes.map(({ subscriptionId }) => subscriptionId);
+        if (endpoints.length === 0) return { result: nothing(host), endpoints };
         const act = { action: 'webhook.host.retried', host };
-        return { result: await record(transaction, intent, act, changes), lanes };
+        return { result: await record(transaction, intent, act, changes), endpoints };
       });
       let deliveries = 0;
-      for (let after = NIL; lanes.length > 0; ) {
+      for (let after = NIL; endpoints.length > 0; ) {
         const ids = await database.transaction({}, (transaction) =>
-          hosts.hasten(transaction, lanes, { after, limit: CHUNK }),
+          hosts.hasten(transaction, endpoints, { after, limit: CHUNK }),
         );
         deliveries += ids.length;
         const last = ids.at(-1);
@@ -127,7 +127,7 @@ function parseHost(text: string): string {
   return host;
 }
 
-function byTenant(changes: readonly LaneChange[]): Concerned[] {
+function byTenant(changes: readonly EndpointChange[]): Concerned[] {
   const endpoints = new Map<string, number>();
   for (const { tenantId } of changes) endpoints.set(tenantId, (endpoints.get(tenantId) ?? 0) + 1);
   return [...endpoints].map(([tenantId, count]) => ({ tenantId, data: { endpoints: count } }));

@@ -4,7 +4,7 @@
 import type { RevocationService } from '../../authentication/tokens/revocation.service.ts';
 import type { TenantRecord, TenantService } from '../../identity/tenants/tenant.service.ts';
 import type { Database } from '../../platform/database/database.ts';
-import type { LaneService } from '../../webhooks/endpoints/endpoint.service.ts';
+import type { EndpointService } from '../../webhooks/endpoints/endpoint.service.ts';
 import type { OperatorActService } from './operator-act.service.ts';
 import type { OperatorIntent } from './operator-act.ts';
 
@@ -13,13 +13,13 @@ export function createSuspensionService({
   database,
   tenants,
   revocations,
-  lanes,
+  endpoints,
   acts,
 }: {
   database: Pick<Database, 'transaction'>;
   tenants: Pick<TenantService, 'setSuspended'>;
   revocations: Pick<RevocationService, 'endPrincipal' | 'admitPrincipal'>;
-  lanes: Pick<LaneService, 'setTenantHeld'>;
+  endpoints: Pick<EndpointService, 'setTenantHeld'>;
   acts: Pick<OperatorActService, 'record'>;
 }) {
   const change = (
@@ -32,10 +32,10 @@ export function createSuspensionService({
       if (!result.changed) return result;
       const { id } = result.tenant;
       await revocations[suspended ? 'endPrincipal' : 'admitPrincipal'](transaction, id, id);
-      const endpoints = await lanes.setTenantHeld(transaction, id, suspended);
+      const held = await endpoints.setTenantHeld(transaction, id, suspended);
       const target = { type: 'tenant', id } as const;
       const action = suspended ? 'tenant.suspended' : 'tenant.resumed';
-      await acts.record(transaction, intent, { action, target, data: { slug, endpoints } }, [
+      await acts.record(transaction, intent, { action, target, data: { slug, lanes: held } }, [
         { tenantId: id },
       ]);
       return result;

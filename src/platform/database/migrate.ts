@@ -16,7 +16,7 @@ import { enrollments } from './migrations/0008-enrollments.ts';
 import { keyRotations } from './migrations/0009-key-rotations.ts';
 import { anchors } from './migrations/0010-anchors.ts';
 import { keyAliases } from './migrations/0011-key-aliases.ts';
-import { laneRecovery } from './migrations/0012-lane-recovery.ts';
+import { recoverySettings } from './migrations/0012-lane-recovery.ts';
 import { eventFeed } from './migrations/0013-event-feed.ts';
 import { endpointRecovery } from './migrations/0014-endpoint-recovery.ts';
 import { webhookControl } from './migrations/0015-webhook-control.ts';
@@ -47,7 +47,7 @@ const MIGRATIONS: readonly { readonly name: string; readonly sql: string | reado
   { name: '0009-key-rotations', sql: keyRotations },
   { name: '0010-anchors', sql: anchors },
   { name: '0011-key-aliases', sql: keyAliases },
-  { name: '0012-lane-recovery', sql: laneRecovery },
+  { name: '0012-lane-recovery', sql: recoverySettings },
   { name: '0013-event-feed', sql: eventFeed },
   { name: '0014-endpoint-recovery', sql: endpointRecovery },
   { name: '0015-webhook-control', sql: webhookControl },

@@ -51,7 +51,7 @@ export function workflowUrl(
   return `${uiUrl}/namespaces/${encodeURIComponent(namespace)}/workflows/${encodeURIComponent(workflowId)}`;
 }
 
-/** Signals of `webhookDelivery`. Each is only a hint to look at the delivery's row again, except that `wake` carries the lane's epoch. */
+/** Signals of `webhookDelivery`. Each is only a hint to look at the delivery's row again, except that `wake` carries the endpoint's epoch. */
 export const DELIVERY_SIGNALS = { retryNow: 'retryNow', cancel: 'cancel', wake: 'wake' } as const;
 
 /** Name of the workflow type: the export of `workflows/index.ts`. */

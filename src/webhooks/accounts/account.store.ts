@@ -30,11 +30,11 @@ WITH accepted AS (
     CASE
       WHEN g.status NOT IN ('pending', 'retrying') THEN g.status
       WHEN l.deleted THEN 'canceled'
-      WHEN g.status = 'pending' AND (NOT lane_is_open(l) OR l.state = 'down') THEN 'held'
+      WHEN g.status = 'pending' AND (NOT endpoint_is_open(l) OR l.state = 'down') THEN 'held'
       ELSE 'waiting'
     END AS state
   FROM grouped g
-  LEFT JOIN lanes l ON l.subscription_id = g.subscription_id
+  LEFT JOIN endpoints l ON l.subscription_id = g.subscription_id
   LEFT JOIN lost ON lost.tenant_id = g.tenant_id AND lost.subscription_id = g.subscription_id AND lost.status = g.status
     AND l.deleted IS NOT TRUE
 ), summed AS (

@@ -7,7 +7,7 @@ import { createCoalescer } from '../../platform/database/coalescer.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import type { Unit } from '../../platform/database/transaction.ts';
-import type { LaneService } from '../endpoints/endpoint.service.ts';
+import type { EndpointService } from '../endpoints/endpoint.service.ts';
 import type { AttemptMetrics } from './attempt.metrics.ts';
 import {
   type AttemptStore,
@@ -37,7 +37,7 @@ export type SubscriptionDeactivation = {
 
 type Owner = Pick<
   LoadedDelivery,
-  'tenant_id' | 'subscription_id' | 'test' | 'lane_failing' | 'url' | 'created_at'
+  'tenant_id' | 'subscription_id' | 'test' | 'endpoint_failing' | 'url' | 'created_at'
 >;
 type Place = { tenantId: string; subscriptionId: string };
 
@@ -50,7 +50,7 @@ export function createAttemptRecordService({
   store,
   audit,
   events,
-  lanes,
+  endpoints,
   subscriptions,
   metrics,
   random = Math.random,
@@ -59,7 +59,7 @@ export function createAttemptRecordService({
   store: AttemptStore;
   audit: Pick<AuditService, 'append'>;
   events: EventEmitter;
-  lanes: Pick<LaneService, 'noteFailure' | 'noteSuccess'>;
+  endpoints: Pick<EndpointService, 'noteFailure' | 'noteSuccess'>;
   subscriptions: SubscriptionDeactivation;
   metrics?: Pick<AttemptMetrics, 'ended'> | undefined;
   random?: (() => number) | undefined;
@@ -89,21 +89,21 @@ export function createAttemptRecordService({
       return { step, last: { n, outcome } };
     }
     const delivered = { ...place, workflow };
-    const n = owner.lane_failing
+    const n = owner.endpoint_failing
       ? await database.hot((unit) => recordRecovery(unit, report, delivered))
       : await numbered(() => successes.add({ report, ...delivered }));
     metrics?.ended('delivered', { report: { ...report, n }, acceptedAt: owner.created_at });
     return { step: ended('delivered'), last: { n, outcome } };
   };
 
-  /** A 2xx of a lane that had failed: its row first, then the lane, then the delivery, as for a failure. */
+  /** A 2xx of an endpoint that had failed: its row first, then the endpoint, then the delivery, as for a failure. */
   const recordRecovery = async (
     unit: Unit,
     report: AttemptReport,
     owner: Place & { workflow: number | null },
   ): Promise<number> => {
     await store.insertAttempt(unit, report, owner);
-    await lanes.noteSuccess(unit, owner.subscriptionId);
+    await endpoints.noteSuccess(unit, owner.subscriptionId);
     return numbered(async () => (await store.recordDelivered(unit, [{ report, ...owner }]))[0]);
   };
 
@@ -122,7 +122,7 @@ export function createAttemptRecordService({
       const hold = outcome.kind === 'retry' && outcome.hold;
       const holdMs = hold ? Math.min(outcome.retryAfterMs ?? 0, MAX_RETRY_AFTER_MS) : null;
       const { deliveryId, probe } = report;
-      await lanes.noteFailure(unit, { ...place, deliveryId, holdMs, probe, error: outcomeCode(outcome) });
+      await endpoints.noteFailure(unit, { ...place, deliveryId, holdMs, probe, error: outcomeCode(outcome) });
     }
     if (fresh && !former && outcome.kind === 'gone' && !test) await subscriptions.deactivateGone(unit, place);
     const row = await store.lock(unit, report.deliveryId);
@@ -193,8 +193,8 @@ export function createAttemptRecordService({
 
   return {
     /**
-     * Records a POST: its row, what it means for its lane, and what follows for its delivery, in one transaction (one statement for
-     * a 2xx of a lane that works).
+     * Records a POST: its row, what it means for its endpoint, and what follows for its delivery, in one transaction (one statement for
+     * a 2xx of an endpoint that works).
      * @returns what the workflow does next; of an attempt that was recorded before, what the row says now
      */
     record,

@@ -11,7 +11,7 @@ const LATENCIES = [
 const PHASE_TIMES = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15];
 const LAGS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300];
 
-/** `held`: none was made, because the lane was closed or full. */
+/** `held`: none was made, because the endpoint was closed or full. */
 type AttemptOutcome = Outcome['kind'] | 'held';
 
 const PHASES: Readonly<Record<keyof AttemptPhases, string>> = {
@@ -76,7 +76,7 @@ export function createAttemptMetrics({ registry }: { registry: Registry }) {
       if (lateMs !== null && lateMs >= 0) lags.observe(lateMs / 1_000);
     },
 
-    /** No attempt begins: its delivery waits for the lane. */
+    /** No attempt begins: its delivery waits for the endpoint. */
     held: (): void => count('held', 'none'),
 
     /** A POST was made. */

@@ -3,7 +3,7 @@
 import { createCoalescer } from '../../platform/database/coalescer.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
-import type { LaneOccupancy } from '../endpoints/endpoint-occupancy.ts';
+import type { EndpointOccupancy } from '../endpoints/endpoint-occupancy.ts';
 import { isSlow } from '../endpoints/endpoint-speed.ts';
 import type { SubscriptionSealing } from '../subscriptions/subscription-sealing.service.ts';
 import type { AttemptMetrics } from './attempt.metrics.ts';
@@ -19,7 +19,7 @@ export type AttemptOptions = { readonly signal?: AbortSignal | undefined; readon
 /** Bodies are up to 256 KiB each. */
 const LOADED_AT_ONCE = 32;
 
-/** How often a send looks again when its lane opened while it went to wait for it. */
+/** How often a send looks again when its endpoint opened while it went to wait for it. */
 const MOST_LOOKS = 5;
 
 /** Attempts of deliveries. Source: Specification, "Delivery" and "Receiver behaviour expected". */
@@ -41,8 +41,8 @@ export function createAttemptService({
   sealing: Pick<SubscriptionSealing, 'openSecret' | 'openHeaders'>;
   records: AttemptRecordService;
   monitor: Pick<AttemptMonitor, 'begin' | 'end'>;
-  occupancy: Pick<LaneOccupancy, 'enter' | 'leave'>;
-  /** Tells the relays of what waits in a lane that is open. */
+  occupancy: Pick<EndpointOccupancy, 'enter' | 'leave'>;
+  /** Tells the relays of what waits in an endpoint that is open. */
   notifier?: { poke(): void } | undefined;
   metrics?: Pick<AttemptMetrics, 'begun' | 'held' | 'made' | 'ended'> | undefined;
   /** Told when a POST was made and could not be recorded at once. */
@@ -71,7 +71,7 @@ export function createAttemptService({
         const passes = mayPass(delivery, request);
         if (passes && enter(delivery, request)) {
           try {
-            if (delivery.lane_rated && !isGranted(delivery, request))
+            if (delivery.endpoint_rated && !isGranted(delivery, request))
               await store.spendToken(database, delivery.subscription_id);
             // No timer waits for a first attempt: how late it is, the relay lag tells.
             if (delivery.attempt_count > 0) metrics?.begun(delivery.late_ms);
@@ -101,16 +101,17 @@ export function createAttemptService({
 
   /** An attempt that was let begin and is not due yet, or is over, must not hold up those behind it. */
   const returnPermit = async (delivery: LoadedDelivery, request: AttemptRequest): Promise<void> => {
-    if (!delivery.lane_paced || !isGranted(delivery, request)) return;
-    if (await store.returnPermit(database, delivery.subscription_id, delivery.lane_epoch)) notifier?.poke();
+    if (!delivery.endpoint_paced || !isGranted(delivery, request)) return;
+    if (await store.returnPermit(database, delivery.subscription_id, delivery.endpoint_epoch))
+      notifier?.poke();
   };
 
-  /** What the relay let begin has its place already; whatever else finds none waits like what meets a closed lane. */
+  /** What the relay let begin has its place already; whatever else finds none waits like what meets a closed endpoint. */
   const enter = (delivery: LoadedDelivery, request: AttemptRequest): boolean =>
     occupancy.enter(
       delivery.subscription_id,
       request.deliveryId,
-      isGranted(delivery, request) ? Number.POSITIVE_INFINITY : delivery.lane_cap,
+      isGranted(delivery, request) ? Number.POSITIVE_INFINITY : delivery.endpoint_cap,
     );
 
   /** Why no attempt may begin now, or undefined. */
@@ -118,7 +119,7 @@ export function createAttemptService({
     if (delivery.generation !== request.generation) return ended('superseded');
     const over = stepOfStatus(delivery.status);
     if (over !== undefined) return over;
-    if (delivery.lane_deleted) return end(request.deliveryId, 'canceled', null);
+    if (delivery.endpoint_deleted) return end(request.deliveryId, 'canceled', null);
     if (delivery.body === null) return end(request.deliveryId, 'failed', 'event:expired');
     const waits = delivery.due_in_ms !== null && delivery.due_in_ms > 0 && !delivery.retry_requested;
     if (waits || delivery.recorded) return { kind: 'wait', delayMs: delivery.due_in_ms ?? 0 };
@@ -132,8 +133,8 @@ export function createAttemptService({
   };
 
   /**
-   * @param full the lane is open, and has no place
-   * @returns the lane's epoch, or undefined when the lane is open after all and the row must be read again
+   * @param full the endpoint is open, and has no place
+   * @returns the endpoint's epoch, or undefined when the endpoint is open after all and the row must be read again
    */
   const park = (
     delivery: LoadedDelivery,
@@ -141,14 +142,14 @@ export function createAttemptService({
     { workflow, full }: AttemptOptions & { readonly full: boolean },
   ): Promise<number | undefined> =>
     database.hot(async (unit) => {
-      const lane = await store.shareLane(unit, delivery.subscription_id);
-      if (lane === undefined || lane.deleted) return undefined;
-      const limited = full || lane.paced || lane.rated;
-      if (lane.open && (!limited || request.grant === lane.epoch)) return undefined;
+      const endpoint = await store.shareEndpoint(unit, delivery.subscription_id);
+      if (endpoint === undefined || endpoint.deleted) return undefined;
+      const limited = full || endpoint.paced || endpoint.rated;
+      if (endpoint.open && (!limited || request.grant === endpoint.epoch)) return undefined;
       // Without a workflow there is nobody to wake: the relay keeps its own row.
-      if (workflow) await store.park(unit, { ...request, epoch: lane.epoch, outboxId: newId() });
-      if (lane.open) unit.afterCommit(() => notifier?.poke());
-      return lane.epoch;
+      if (workflow) await store.park(unit, { ...request, epoch: endpoint.epoch, outboxId: newId() });
+      if (endpoint.open) unit.afterCommit(() => notifier?.poke());
+      return endpoint.epoch;
     });
 
   const recordNow = async (
@@ -185,7 +186,7 @@ export function createAttemptService({
   return {
     /**
      * Makes the attempt that is asked for, unless the delivery has ended, belongs to a newer generation, is not due yet, or
-     * its lane is closed; then says what to do instead. The POST's record is part of it.
+     * its endpoint is closed; then says what to do instead. The POST's record is part of it.
      * @returns what follows; `unrecorded` with the report when the POST was made and the database could not be told
      * @throws when the database cannot be read, or the attempt is aborted: nothing was posted that is known of
      */
@@ -202,15 +203,17 @@ function lastOf(delivery: LoadedDelivery) {
   return { n: delivery.attempt_count, outcome: delivery.last_outcome };
 }
 
-/** Whether the lane takes this attempt. While it comes back, or has a rate, it takes what the relay let begin, and what a person asked for. */
+/** Whether the endpoint takes this attempt. While it comes back, or has a rate, it takes what the relay let begin, and what a person asked for. */
 function mayPass(delivery: LoadedDelivery, request: AttemptRequest): boolean {
-  const { lane_open, lane_paced, lane_rated, retry_requested } = delivery;
-  return lane_open && (!(lane_paced || lane_rated) || retry_requested || isGranted(delivery, request));
+  const { endpoint_open, endpoint_paced, endpoint_rated, retry_requested } = delivery;
+  return (
+    endpoint_open && (!(endpoint_paced || endpoint_rated) || retry_requested || isGranted(delivery, request))
+  );
 }
 
-/** Whether the relay let this attempt begin, and the lane has not closed since. */
-function isGranted({ lane_epoch }: LoadedDelivery, { grant }: AttemptRequest): boolean {
-  return grant === lane_epoch;
+/** Whether the relay let this attempt begin, and the endpoint has not closed since. */
+function isGranted({ endpoint_epoch }: LoadedDelivery, { grant }: AttemptRequest): boolean {
+  return grant === endpoint_epoch;
 }
 
 function reportOf(delivery: LoadedDelivery, request: AttemptRequest, result: AttemptResult): AttemptReport {
@@ -218,7 +221,7 @@ function reportOf(delivery: LoadedDelivery, request: AttemptRequest, result: Att
     deliveryId: request.deliveryId,
     generation: request.generation,
     n: Math.max(request.n, delivery.attempt_count + 1),
-    probe: delivery.lane_down,
+    probe: delivery.endpoint_down,
     startedAt: delivery.loaded_at.toISOString(),
     durationMs: result.durationMs,
     phases: result.phases,

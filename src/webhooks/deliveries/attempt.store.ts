@@ -1,5 +1,5 @@
-// All SQL of attempts: what a send must know, the record of what it did, and waiting for a lane.
-// Rows are always locked in this order: attempt, subscription, lane, delivery. Whoever takes them otherwise can deadlock.
+// All SQL of attempts: what a send must know, the record of what it did, and waiting for an endpoint.
+// Rows are always locked in this order: attempt, subscription, endpoint, delivery. Whoever takes them otherwise can deadlock.
 // A POST is known by its delivery, generation and start; its number is decided when it is recorded.
 import type { Queryable, Unit } from '../../platform/database/transaction.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
@@ -26,18 +26,18 @@ export type LoadedDelivery = {
   readonly last_outcome: string | null;
   readonly recorded: boolean;
   readonly loaded_at: Date;
-  readonly lane_open: boolean;
-  readonly lane_deleted: boolean;
+  readonly endpoint_open: boolean;
+  readonly endpoint_deleted: boolean;
   /** Its health is to be told of a success. */
-  readonly lane_failing: boolean;
-  readonly lane_down: boolean;
-  /** Attempts of this lane begin one by one, as the relay lets them. */
-  readonly lane_paced: boolean;
-  /** Attempts of this lane are counted against its rate. */
-  readonly lane_rated: boolean;
+  readonly endpoint_failing: boolean;
+  readonly endpoint_down: boolean;
+  /** Attempts of this endpoint begin one by one, as the relay lets them. */
+  readonly endpoint_paced: boolean;
+  /** Attempts of this endpoint are counted against its rate. */
+  readonly endpoint_rated: boolean;
   /** Its attempts in flight at most. */
-  readonly lane_cap: number;
-  readonly lane_epoch: number;
+  readonly endpoint_cap: number;
+  readonly endpoint_epoch: number;
   readonly body: Buffer | null;
   readonly url: string;
   readonly max_age: number;
@@ -63,8 +63,8 @@ export type LockedDelivery = {
   readonly retry_policy: unknown;
 };
 
-/** A lane that nobody can open or close until the transaction ends. */
-export type LockedLane = {
+/** An endpoint that nobody can open or close until the transaction ends. */
+export type LockedEndpoint = {
   readonly open: boolean;
   readonly paced: boolean;
   readonly rated: boolean;
@@ -100,14 +100,14 @@ SELECT w.place, d.tenant_id, d.subscription_id, d.event_id, d.event_type, d.test
   ${LATE}, d.created_at, d.retry_requested_at IS NOT NULL AS retry_requested, coalesce(d.last_error, 'http:' || d.last_status_code) AS last_outcome,
   EXISTS (SELECT 1 FROM attempts a WHERE a.delivery_id = w.id AND a.n >= w.n AND a.generation = w.generation) AS recorded,
   now()::timestamptz(3) AS loaded_at,
-  lane_is_open(l) AS lane_open, l.deleted AS lane_deleted, l.state = 'down' AS lane_down, l.permits IS NOT NULL AS lane_paced,
-  l.rate IS NOT NULL AS lane_rated, l.in_flight_cap AS lane_cap,
-  l.epoch AS lane_epoch, l.failures_in_a_row > 0 OR l.permits IS NOT NULL OR l.state <> 'open' AS lane_failing,
+  endpoint_is_open(l) AS endpoint_open, l.deleted AS endpoint_deleted, l.state = 'down' AS endpoint_down, l.permits IS NOT NULL AS endpoint_paced,
+  l.rate IS NOT NULL AS endpoint_rated, l.in_flight_cap AS endpoint_cap,
+  l.epoch AS endpoint_epoch, l.failures_in_a_row > 0 OR l.permits IS NOT NULL OR l.state <> 'open' AS endpoint_failing,
   e.body, s.url, s.max_age, s.secret_sealed, s.next_secret_sealed, s.headers_sealed,
   coalesce(s.secret_overlap_ends_at <= now(), false) AS overlap_ended
 FROM unnest($1::uuid[], $2::int[], $3::int[]) WITH ORDINALITY AS w (id, n, generation, place)
 CROSS JOIN LATERAL (SELECT * FROM deliveries WHERE deliveries.id = w.id OFFSET 0) AS d
-JOIN lanes l ON l.subscription_id = d.subscription_id
+JOIN endpoints l ON l.subscription_id = d.subscription_id
 JOIN subscriptions s ON s.id = d.subscription_id
 LEFT JOIN LATERAL (SELECT body FROM events WHERE events.id = d.event_row OFFSET 0) AS e ON true`;
 
@@ -194,7 +194,7 @@ WITH parked AS (
     SELECT o.id FROM outbox o JOIN parked ON parked.id = o.delivery_id
     WHERE o.delivery_id = $1 AND o.kind = 'wake' AND o.claimed_by IS NULL FOR UPDATE OF o SKIP LOCKED)
 )
-INSERT INTO outbox (id, tenant_id, lane, delivery_id, generation, kind, rank)
+INSERT INTO outbox (id, tenant_id, endpoint, delivery_id, generation, kind, rank)
 SELECT $4, tenant_id, subscription_id, id, generation, 'wake', CASE WHEN generation > 0 THEN 2 ELSE 1 END FROM parked`;
 
 /** SQL of attempts; every function runs on the caller's connection. */
@@ -289,11 +289,11 @@ export function createAttemptStore() {
       ]);
     },
 
-    /** Reads a lane and keeps whoever opens or closes it waiting until the transaction ends. */
-    shareLane: async (unit: Unit, subscriptionId: string): Promise<LockedLane | undefined> => {
-      const { rows } = await unit.query<LockedLane>(
-        `SELECT lane_is_open(l) AS open, l.permits IS NOT NULL AS paced, l.rate IS NOT NULL AS rated, l.deleted, l.epoch
-         FROM lanes l WHERE l.subscription_id = $1 FOR SHARE`,
+    /** Reads an endpoint and keeps whoever opens or closes it waiting until the transaction ends. */
+    shareEndpoint: async (unit: Unit, subscriptionId: string): Promise<LockedEndpoint | undefined> => {
+      const { rows } = await unit.query<LockedEndpoint>(
+        `SELECT endpoint_is_open(l) AS open, l.permits IS NOT NULL AS paced, l.rate IS NOT NULL AS rated, l.deleted, l.epoch
+         FROM endpoints l WHERE l.subscription_id = $1 FOR SHARE`,
         [subscriptionId],
       );
       return rows[0];
@@ -309,26 +309,26 @@ export function createAttemptStore() {
       return (await unit.query<{ url: string }>(text, [subscriptionId])).rows[0]?.url;
     },
 
-    /** Counts an attempt that nobody has asked to wait against its lane's rate: others wait for it. */
+    /** Counts an attempt that nobody has asked to wait against its endpoint's rate: others wait for it. */
     spendToken: async (queryable: Queryable, subscriptionId: string): Promise<void> => {
       await queryable.query(
-        `UPDATE lanes SET tokens = lane_tokens(lanes) - 1, tokens_at = greatest(tokens_at, now())
+        `UPDATE endpoints SET tokens = endpoint_tokens(endpoints) - 1, tokens_at = greatest(tokens_at, now())
          WHERE subscription_id = $1 AND rate IS NOT NULL`,
         [subscriptionId],
       );
     },
 
-    /** Gives back the permit of an attempt that was let begin at this epoch and has nothing to do. @returns whether the lane is paced */
+    /** Gives back the permit of an attempt that was let begin at this epoch and has nothing to do. @returns whether the endpoint is paced */
     returnPermit: async (queryable: Queryable, subscriptionId: string, epoch: number): Promise<boolean> => {
       const { rowCount } = await queryable.query(
-        `UPDATE lanes SET permits = permits + 1, permits_at = now()
+        `UPDATE endpoints SET permits = permits + 1, permits_at = now()
          WHERE subscription_id = $1 AND epoch = $2 AND permits IS NOT NULL`,
         [subscriptionId, epoch],
       );
       return rowCount > 0;
     },
 
-    /** Notes that a delivery waits for its lane, with the outbox row that will wake it. */
+    /** Notes that a delivery waits for its endpoint, with the outbox row that will wake it. */
     park: async (
       unit: Unit,
       parking: { deliveryId: string; generation: number; epoch: number; outboxId: string },

@@ -9,7 +9,7 @@ export type AttemptRequest = {
   readonly deliveryId: string;
   readonly generation: number;
   readonly n: number;
-  /** The lane's epoch at which the relay let this attempt begin: a lane that comes back lets nothing else pass. */
+  /** The endpoint's epoch at which the relay let this attempt begin: an endpoint that comes back lets nothing else pass. */
   readonly grant?: number | undefined;
   /** The `traceparent` of the workflow's start, where it is traced. */
   readonly trace?: string | undefined;

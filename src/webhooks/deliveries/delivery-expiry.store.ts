@@ -21,7 +21,7 @@ WITH target AS MATERIALIZED (
     SELECT o.id FROM outbox o JOIN changed c ON c.id = o.delivery_id
     WHERE o.claimed_by IS NULL AND o.kind <> 'command' FOR UPDATE OF o SKIP LOCKED)
 ), told AS (
-  INSERT INTO outbox (id, tenant_id, lane, delivery_id, generation, kind, command)
+  INSERT INTO outbox (id, tenant_id, endpoint, delivery_id, generation, kind, command)
   SELECT gen_random_uuid(), c.tenant_id, c.subscription_id, c.id, c.generation, 'command', 'cancel'
   FROM changed c WHERE c.started_generation = c.generation
 )

@@ -19,7 +19,7 @@ export type DeliveryInput = {
   readonly slowQueue: string;
   /** False where the namespace does not have the search attributes. */
   readonly indexed: boolean;
-  /** The lane's epoch at which the relay let the next attempt begin. */
+  /** The endpoint's epoch at which the relay let the next attempt begin. */
   readonly grant?: number | undefined;
   /** The `traceparent` that its attempts follow from, where it is traced. */
   readonly trace?: string | undefined;

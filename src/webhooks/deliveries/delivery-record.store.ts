@@ -1,4 +1,4 @@
-// The SQL by which people see and steer deliveries. It must never touch attempts, or a lane: whoever steers opens the lane first.
+// The SQL by which people see and steer deliveries. It must never touch attempts, or an endpoint: whoever steers opens the endpoint first.
 import { decodeCursor, type Page, type PageRequest, toPage } from '../../platform/database/page.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import type { AttemptRecord, DeliveryFilters, DeliveryRecord, DeliveryStatus } from './delivery.ts';
@@ -9,17 +9,17 @@ export type DeliveryScope = { readonly tenantId: string; readonly subscriptionId
 type Row = DeliveryRecord & { readonly payload?: Buffer | null };
 
 // What a deleted subscription left is canceled since then, whether or not it has been tidied up yet. The next attempt's time is null while
-// nobody can say when the lane opens.
+// nobody can say when the endpoint opens.
 const COLUMNS = `
 d.id, d.subscription_id AS "subscriptionId", d.event_id AS "eventId", d.event_type AS "eventType",
 d.shown_status AS status, d.attempt_count AS "attemptCount",
-CASE d.shown_status WHEN 'held' THEN lane_opens_at(l) WHEN 'pending' THEN d.next_attempt_at
-  WHEN 'retrying' THEN CASE WHEN lane_is_open(l) THEN d.next_attempt_at
-    WHEN lane_opens_at(l) IS NOT NULL THEN greatest(d.next_attempt_at, lane_opens_at(l)) END END AS "nextAttemptAt",
+CASE d.shown_status WHEN 'held' THEN endpoint_opens_at(l) WHEN 'pending' THEN d.next_attempt_at
+  WHEN 'retrying' THEN CASE WHEN endpoint_is_open(l) THEN d.next_attempt_at
+    WHEN endpoint_opens_at(l) IS NOT NULL THEN greatest(d.next_attempt_at, endpoint_opens_at(l)) END END AS "nextAttemptAt",
 d.last_status_code AS "lastStatusCode", d.last_error AS "lastError", d.created_at AS "createdAt",
 CASE d.shown_status WHEN 'canceled' THEN coalesce(d.completed_at, l.updated_at) ELSE d.completed_at END AS "completedAt", d.started_generation AS "startedGeneration"`;
 
-const FROM = 'FROM delivery_records d JOIN lanes l ON l.subscription_id = d.subscription_id';
+const FROM = 'FROM delivery_records d JOIN endpoints l ON l.subscription_id = d.subscription_id';
 
 /** Stored statuses behind each shown one, as literal text: only so can the planner use the partial indexes. */
 const STORED: Readonly<Record<DeliveryStatus, string>> = {
@@ -54,7 +54,7 @@ FROM attempts WHERE delivery_id = $1 AND tenant_id = $2 ORDER BY n`;
 const RETRY = `
 WITH target AS (
   SELECT d.id, d.status IN ('delivered', 'failed', 'canceled') AS ended
-  FROM deliveries d JOIN lanes l ON l.subscription_id = d.subscription_id
+  FROM deliveries d JOIN endpoints l ON l.subscription_id = d.subscription_id
   WHERE d.id = $1 AND d.tenant_id = $2 AND NOT l.deleted
     AND ($4::int IS NULL OR d.generation = $4 AND d.status IN ('pending', 'retrying'))
   FOR UPDATE OF d
@@ -71,7 +71,7 @@ WITH target AS (
   FROM target t WHERE d.id = t.id
   RETURNING d.id, d.tenant_id, d.subscription_id, d.generation, d.started_generation, t.ended
 ), work AS (
-  INSERT INTO outbox (id, tenant_id, lane, delivery_id, generation, kind, rank, command)
+  INSERT INTO outbox (id, tenant_id, endpoint, delivery_id, generation, kind, rank, command)
   SELECT $3, c.tenant_id, c.subscription_id, c.id, c.generation,
     CASE WHEN c.ended THEN 'start' ELSE 'command' END, 2, CASE WHEN c.ended THEN NULL ELSE 'retry' END
   FROM changed c
@@ -91,7 +91,7 @@ WITH target AS (${target}), changed AS (
     SELECT o.id FROM outbox o JOIN changed c ON c.id = o.delivery_id
     WHERE o.claimed_by IS NULL AND o.kind <> 'command' FOR UPDATE OF o SKIP LOCKED)
 ), told AS (
-  INSERT INTO outbox (id, tenant_id, lane, delivery_id, generation, kind, command)
+  INSERT INTO outbox (id, tenant_id, endpoint, delivery_id, generation, kind, command)
   SELECT gen_random_uuid(), c.tenant_id, c.subscription_id, c.id, c.generation, 'command', 'cancel'
   FROM changed c
   WHERE c.started_generation = c.generation
@@ -104,7 +104,7 @@ const CANCEL_ONE = cancel(`
 // Untried ones only, that wait for an inactive subscription: what was tried is not held but retrying, and what waits for a receiver's
 // Retry-After waits by its wish. In id order, as everybody who locks several.
 const CANCEL_UNTRIED = cancel(`
-  SELECT d.id FROM deliveries d JOIN lanes l ON l.subscription_id = d.subscription_id
+  SELECT d.id FROM deliveries d JOIN endpoints l ON l.subscription_id = d.subscription_id
   WHERE d.subscription_id = $1 AND d.status = 'pending' AND ($2 OR NOT l.active)
   ORDER BY d.id LIMIT $3 FOR UPDATE OF d`);
 

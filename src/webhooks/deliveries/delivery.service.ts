@@ -8,7 +8,7 @@ import { newId } from '../../platform/database/ids.ts';
 import type { Page, PageRequest } from '../../platform/database/page.ts';
 import type { Queryable, Transaction, Unit } from '../../platform/database/transaction.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
-import type { LaneService } from '../endpoints/endpoint.service.ts';
+import type { EndpointService } from '../endpoints/endpoint.service.ts';
 import type { DeliveryDetails, DeliveryFilters, DeliveryRecord } from './delivery.ts';
 import type { DeliveryRecordStore, DeliveryScope } from './delivery-record.store.ts';
 
@@ -44,13 +44,13 @@ const CHUNK = 5_000;
 export function createDeliveryService({
   store,
   database,
-  lanes,
+  endpoints,
   audit,
   notifier,
 }: {
   store: DeliveryRecordStore;
   database: Pick<Database, 'transaction' | 'query'>;
-  lanes: Pick<LaneService, 'endHold'>;
+  endpoints: Pick<EndpointService, 'endHold'>;
   audit: Pick<AuditService, 'append'>;
   notifier: { poke(): void };
 }) {
@@ -96,8 +96,8 @@ export function createDeliveryService({
 
   const retry = (context: Actor, delivery: Steered): Promise<DeliveryRecord> =>
     steer(context, delivery, async (transaction, record) => {
-      // The lane before the delivery: the order in which attempts lock them too.
-      await lanes.endHold(transaction, record.subscriptionId);
+      // The endpoint before the delivery: the order in which attempts lock them too.
+      await endpoints.endHold(transaction, record.subscriptionId);
       const { id, generation } = delivery;
       const was = await store.retry(transaction, context.tenant.id, id, newId(), generation);
       if (was === undefined) {
@@ -207,7 +207,7 @@ export function createDeliveryService({
     },
 
     /**
-     * Cancels unfinished deliveries of a subscription whose lane this transaction has closed for good, the oldest first, and tells
+     * Cancels unfinished deliveries of a subscription whose endpoint this transaction has closed for good, the oldest first, and tells
      * their workflows. As many as a request may: the sweep cancels the others, which count as canceled already.
      */
     cancelUnfinished: async (unit: Unit, subscriptionId: string): Promise<void> => {

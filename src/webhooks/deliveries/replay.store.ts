@@ -38,14 +38,14 @@ WITH target AS (
 ), numbered AS (
   SELECT changed.*, row_number() OVER (ORDER BY id)::int AS place FROM changed
 ), work AS (
-  INSERT INTO outbox (id, tenant_id, lane, delivery_id, generation, kind, rank)
+  INSERT INTO outbox (id, tenant_id, endpoint, delivery_id, generation, kind, rank)
   SELECT ($8::uuid[])[place], tenant_id, subscription_id, id, generation, 'start', 2 FROM numbered
 )
 SELECT count(*)::int AS replayed, (array_agg(id ORDER BY id DESC))[1] AS last FROM changed`;
 
 const WAITING = `
 SELECT count(*)::int AS waiting FROM (
-  SELECT 1 FROM outbox WHERE tenant_id = $1 AND lane = $2 AND rank = 2 AND claimed_by IS NULL AND kind <> 'command' LIMIT $3) AS rows`;
+  SELECT 1 FROM outbox WHERE tenant_id = $1 AND endpoint = $2 AND rank = 2 AND claimed_by IS NULL AND kind <> 'command' LIMIT $3) AS rows`;
 
 const valuesOf = ({ tenantId, subscriptionId, since, until, endedBy }: ReplayRange) => [
   tenantId,

@@ -1,11 +1,11 @@
-// The SQL by which attempts change their lane: holds, outages, and the pace of what is let out afterwards. Everything here takes the
-// lane's row FOR UPDATE in the transaction of the attempt's record.
+// The SQL by which attempts change their endpoint: holds, outages, and the pace of what is let out afterwards. Everything here takes the
+// endpoint's row FOR UPDATE in the transaction of the attempt's record.
 import type { Queryable } from '../../platform/database/transaction.ts';
-import type { LaneTelling } from './endpoint.store.ts';
-import type { LaneRecovery } from './recovery-settings.ts';
+import type { EndpointTelling } from './endpoint.store.ts';
+import type { RecoverySettings } from './recovery-settings.ts';
 
-/** A failure that a lane is told of. `holdMs`: how long the receiver wants to be left alone, null when it did not say. */
-export type LaneFailure = {
+/** A failure that an endpoint is told of. `holdMs`: how long the receiver wants to be left alone, null when it did not say. */
+export type EndpointFailure = {
   readonly tenantId: string;
   readonly subscriptionId: string;
   readonly deliveryId: string;
@@ -17,30 +17,30 @@ export type LaneFailure = {
 };
 
 /**
- * `closed`: this failure closed the lane, or closed it again. `tell`: the lane's workflow must hear of it: it was open until now, or its probe has
- * failed, or it fails for a while and nobody watches. Further failures of a lane that is closed already tell nobody.
+ * `closed`: this failure closed the endpoint, or closed it again. `tell`: the endpoint's workflow must hear of it: it was open until now, or its probe has
+ * failed, or it fails for a while and nobody watches. Further failures of an endpoint that is closed already tell nobody.
  */
-export type LaneState = {
+export type EndpointHealth = {
   readonly state: 'open' | 'held' | 'down';
   readonly closed: boolean;
   readonly tell: boolean;
 };
 
-/** After so many failures in a row somebody watches, whether or not the lane closes: one delivery alone may be all that an endpoint gets. */
+/** After so many failures in a row somebody watches, whether or not the endpoint closes: one delivery alone may be all that an endpoint gets. */
 const WATCHED_FROM = 3;
 
-// A failure that closes the lane leaves one permit: for the attempt that is let through when the lane opens. One that does not close it
-// gives its permit back, so that one delivery that nobody can deliver does not stop the others. What fails late, begun before the lane
+// A failure that closes the endpoint leaves one permit: for the attempt that is let through when the endpoint opens. One that does not close it
+// gives its permit back, so that one delivery that nobody can deliver does not stop the others. What fails late, begun before the endpoint
 // went down, is counted, and moves nothing.
 // The half millisecond: the column keeps whole ones and rounds, and a hold must never end early.
 const FAIL = `
-WITH lane AS (
+WITH endpoint AS (
   SELECT l.*, cardinality(l.failing_deliveries) + CASE WHEN $2 = ANY(l.failing_deliveries) THEN 0 ELSE 1 END AS deliveries
-  FROM lanes l WHERE l.subscription_id = $1 AND NOT l.deleted FOR UPDATE
+  FROM endpoints l WHERE l.subscription_id = $1 AND NOT l.deleted FOR UPDATE
 ), judged AS (
-  SELECT lane.*, state = 'down' AND $4 AS probed, $3::float8 IS NOT NULL AS holds,
+  SELECT endpoint.*, state = 'down' AND $4 AS probed, $3::float8 IS NOT NULL AS holds,
     state <> 'down' AND failures_in_a_row + 1 >= $5 AND deliveries >= $6 AS falls
-  FROM lane
+  FROM endpoint
 ), next AS (
   SELECT judged.*, falls OR probed OR holds AS closes,
     falls OR probed OR holds AND (hold_until IS NULL OR hold_until <= now())
@@ -48,7 +48,7 @@ WITH lane AS (
     CASE WHEN falls THEN 0 WHEN probed THEN least(probe_step + 1, cardinality($7::float8[]) - 1) ELSE probe_step END AS step
   FROM judged
 )
-UPDATE lanes l SET
+UPDATE endpoints l SET
   failures_in_a_row = l.failures_in_a_row + 1,
   failing_since = coalesce(l.failing_since, now()),
   failing_deliveries = CASE WHEN $2 = ANY(l.failing_deliveries) OR cardinality(l.failing_deliveries) >= 3
@@ -67,42 +67,42 @@ UPDATE lanes l SET
 FROM next WHERE l.subscription_id = next.subscription_id
 RETURNING l.state, next.closes AS closed, next.tells AS tell`;
 
-// A 2xx opens a lane that is down. A hold that the receiver asked for, and that has not run out, stays. Each success of a lane that
-// comes back lets two more begin; after as many as the lane may have in flight it is not paced any longer. While an operator keeps it closed
+// A 2xx opens an endpoint that is down. A hold that the receiver asked for, and that has not run out, stays. Each success of an endpoint that
+// comes back lets two more begin; after as many as the endpoint may have in flight it is not paced any longer. While an operator keeps it closed
 // the pace stays as it is for the time after.
-// Who watches is told of the first success, and when the lane is no longer paced.
+// Who watches is told of the first success, and when the endpoint is no longer paced.
 const RECOVER = `
-WITH lane AS (
-  SELECT *, hold_until > now() IS TRUE AS held, greatest(tenant_held_until, host_held_until) > now() IS TRUE AS kept FROM lanes
+WITH endpoint AS (
+  SELECT *, hold_until > now() IS TRUE AS held, greatest(tenant_held_until, host_held_until) > now() IS TRUE AS kept FROM endpoints
   WHERE subscription_id = $1 AND NOT deleted AND (failures_in_a_row > 0 OR permits IS NOT NULL OR state <> 'open') FOR UPDATE
 )
-UPDATE lanes l SET
+UPDATE endpoints l SET
   failures_in_a_row = 0, failing_since = NULL, failing_deliveries = '{}', probe_step = 0, probe_at = NULL, last_error = NULL,
-  state = CASE WHEN lane.held THEN 'held' ELSE 'open' END,
-  hold_until = CASE WHEN lane.held THEN l.hold_until END,
-  permits = CASE WHEN lane.held OR lane.kept THEN l.permits WHEN l.released + 1 >= l.in_flight_cap THEN NULL ELSE l.permits + 2 END,
-  released = CASE WHEN l.permits IS NULL OR lane.held OR lane.kept OR l.released + 1 >= l.in_flight_cap THEN 0 ELSE l.released + 1 END,
+  state = CASE WHEN endpoint.held THEN 'held' ELSE 'open' END,
+  hold_until = CASE WHEN endpoint.held THEN l.hold_until END,
+  permits = CASE WHEN endpoint.held OR endpoint.kept THEN l.permits WHEN l.released + 1 >= l.in_flight_cap THEN NULL ELSE l.permits + 2 END,
+  released = CASE WHEN l.permits IS NULL OR endpoint.held OR endpoint.kept OR l.released + 1 >= l.in_flight_cap THEN 0 ELSE l.released + 1 END,
   permits_at = now(), updated_at = now()
-FROM lane WHERE l.subscription_id = lane.subscription_id
+FROM endpoint WHERE l.subscription_id = endpoint.subscription_id
 RETURNING l.tenant_id AS "tenantId",
-  l.watched AND (lane.failures_in_a_row > 0 OR lane.state <> l.state OR l.permits IS NULL) AS tell`;
+  l.watched AND (endpoint.failures_in_a_row > 0 OR endpoint.state <> l.state OR l.permits IS NULL) AS tell`;
 
-/** SQL of a lane's health; every function runs in the caller's transaction. */
-export function createLaneHealthStore({ failures, deliveries, probeDelaysMs }: LaneRecovery) {
+/** SQL of an endpoint's health; every function runs in the caller's transaction. */
+export function createEndpointHealthStore({ failures, deliveries, probeDelaysMs }: RecoverySettings) {
   return {
-    /** Counts a failure against the lane, which may hold or close it. @returns undefined for a lane that is gone */
+    /** Counts a failure against the endpoint, which may hold or close it. @returns undefined for an endpoint that is gone */
     fail: async (
       unit: Queryable,
-      { subscriptionId, deliveryId, holdMs, probe, error }: LaneFailure,
-    ): Promise<LaneState | undefined> => {
+      { subscriptionId, deliveryId, holdMs, probe, error }: EndpointFailure,
+    ): Promise<EndpointHealth | undefined> => {
       const values = [subscriptionId, deliveryId, holdMs, probe, failures, deliveries, probeDelaysMs, error];
-      return (await unit.query<LaneState>(FAIL, values)).rows[0];
+      return (await unit.query<EndpointHealth>(FAIL, values)).rows[0];
     },
 
-    /** Notes that the endpoint has taken a delivery. @returns undefined for a lane that had nothing to recover from */
-    recover: async (unit: Queryable, subscriptionId: string): Promise<LaneTelling | undefined> =>
-      (await unit.query<LaneTelling>(RECOVER, [subscriptionId])).rows[0],
+    /** Notes that the endpoint has taken a delivery. @returns undefined for an endpoint that had nothing to recover from */
+    recover: async (unit: Queryable, subscriptionId: string): Promise<EndpointTelling | undefined> =>
+      (await unit.query<EndpointTelling>(RECOVER, [subscriptionId])).rows[0],
   };
 }
 
-export type LaneHealthStore = ReturnType<typeof createLaneHealthStore>;
+export type EndpointHealthStore = ReturnType<typeof createEndpointHealthStore>;

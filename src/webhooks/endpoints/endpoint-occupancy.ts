@@ -1,39 +1,39 @@
-// Which deliveries hold a place of their lane in this process: those that the relay has claimed, and attempts that workflows make by
-// themselves. Pure: without it each would fill the lane up to its cap on its own.
+// Which deliveries hold a place of their endpoint in this process: those that the relay has claimed, and attempts that workflows make by
+// themselves. Pure: without it each would fill the endpoint up to its cap on its own.
 
-/** @returns places of lanes, by delivery; a delivery that is entered twice holds one place until it has left twice */
-export function createLaneOccupancy() {
-  const lanes = new Map<string, Map<string, number>>();
+/** @returns places of endpoints, by delivery; a delivery that is entered twice holds one place until it has left twice */
+export function createEndpointOccupancy() {
+  const endpoints = new Map<string, Map<string, number>>();
 
-  const add = (lane: string, deliveryId: string): void => {
-    const own = lanes.get(lane) ?? new Map<string, number>();
+  const add = (endpoint: string, deliveryId: string): void => {
+    const own = endpoints.get(endpoint) ?? new Map<string, number>();
     own.set(deliveryId, (own.get(deliveryId) ?? 0) + 1);
-    lanes.set(lane, own);
+    endpoints.set(endpoint, own);
   };
 
   return {
     add,
 
-    /** Takes a place if there is one, or if the delivery has one already. @param cap places that the lane has */
-    enter: (lane: string, deliveryId: string, cap: number): boolean => {
-      const own = lanes.get(lane);
+    /** Takes a place if there is one, or if the delivery has one already. @param cap places that the endpoint has */
+    enter: (endpoint: string, deliveryId: string, cap: number): boolean => {
+      const own = endpoints.get(endpoint);
       if (own !== undefined && !own.has(deliveryId) && own.size >= cap) return false;
-      add(lane, deliveryId);
+      add(endpoint, deliveryId);
       return true;
     },
 
-    leave: (lane: string, deliveryId: string): void => {
-      const own = lanes.get(lane);
+    leave: (endpoint: string, deliveryId: string): void => {
+      const own = endpoints.get(endpoint);
       const held = own?.get(deliveryId);
       if (own === undefined || held === undefined) return;
       if (held > 1) own.set(deliveryId, held - 1);
       else own.delete(deliveryId);
-      if (own.size === 0) lanes.delete(lane);
+      if (own.size === 0) endpoints.delete(endpoint);
     },
 
     /** Places that are taken. */
-    size: (lane: string): number => lanes.get(lane)?.size ?? 0,
+    size: (endpoint: string): number => endpoints.get(endpoint)?.size ?? 0,
   };
 }
 
-export type LaneOccupancy = ReturnType<typeof createLaneOccupancy>;
+export type EndpointOccupancy = ReturnType<typeof createEndpointOccupancy>;

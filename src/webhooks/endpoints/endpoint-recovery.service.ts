@@ -1,5 +1,5 @@
 // The watch over endpoints in trouble: warnings, deactivation, and what an operator does by hand. Postgres decides each step anew, so one
-// asked for twice, late or for nothing does no harm. A lane opens by itself: nothing here may ever be needed for that.
+// asked for twice, late or for nothing does no harm. An endpoint opens by itself: nothing here may ever be needed for that.
 import type { AuditService } from '../../audit/audit.service.ts';
 import { operatorContext, serviceContext } from '../../audit/audit.ts';
 import type { EventService } from '../../events/event.service.ts';
@@ -44,14 +44,14 @@ export type OperatorStep =
   | { readonly kind: 'release' }
   | { readonly kind: 'hold'; readonly seconds: number };
 
-/** How often a look is repeated when the lane changes under it. */
+/** How often a look is repeated when the endpoint changes under it. */
 const MOST_LOOKS = 5;
 
 /**
  * Recoveries of endpoints.
  * @param subscriptions deactivates the subscription of an endpoint that does nothing but fail
  * @param commands has the workflow of an endpoint that somebody acted on look at it
- * @param notifier wakes the relays when a lane has opened
+ * @param notifier wakes the relays when an endpoint has opened
  */
 export function createRecoveryService({
   store,
@@ -72,7 +72,7 @@ export function createRecoveryService({
   commands: Pick<WorkflowCommandService, 'add'>;
   notifier: { poke(): void };
 }) {
-  /** @returns undefined when the lane has changed since it was read */
+  /** @returns undefined when the endpoint has changed since it was read */
   const lookOnce = async (
     queryable: Queryable,
     name: EndpointName,
@@ -85,7 +85,7 @@ export function createRecoveryService({
     return isNoted ? standing : undefined;
   };
 
-  /** Who has nothing left to watch lets go of the lane in the state in which that was decided: what fails after that tells it anew. */
+  /** Who has nothing left to watch lets go of the endpoint in the state in which that was decided: what fails after that tells it anew. */
   const look = async (name: EndpointName): Promise<EndpointStanding> => {
     for (let looks = 0; looks < MOST_LOOKS; looks += 1) {
       const standing = await lookOnce(database, name);
@@ -177,7 +177,7 @@ export function createRecoveryService({
     },
 
     /**
-     * Does what an operator asks for, with an audit entry: `probe` lets one attempt through now, `release` opens the lane for all that
+     * Does what an operator asks for, with an audit entry: `probe` lets one attempt through now, `release` opens the endpoint for all that
      * waits, paced, `hold` keeps it closed for so many seconds.
      * @throws ServiceError `not_found`, `conflict` when the endpoint is inactive, or open already
      */
@@ -194,7 +194,7 @@ export function createRecoveryService({
         await audit.append(transaction, operatorContext(tenant, newId()), [
           { action: AUDITED[step.kind], outcome: 'success', target, data },
         ]);
-        // Whoever asked: from here on the lane counts as watched, so somebody must.
+        // Whoever asked: from here on the endpoint counts as watched, so somebody must.
         const { tenantId, subscriptionId: entityId } = name;
         await commands.add(transaction, [{ tenantId, workflow: 'endpointRecovery', entityId }]);
         transaction.afterCommit(() => notifier.poke());
@@ -248,7 +248,7 @@ function standingOf(found: EndpointCase): EndpointStanding {
   };
 }
 
-/** A lane's state as the API shows it. */
+/** An endpoint's state as the API shows it. */
 function shownState(found: EndpointCase): 'open' | 'held' | 'down' {
   return found.state === 'held' && found.open ? 'open' : found.state;
 }

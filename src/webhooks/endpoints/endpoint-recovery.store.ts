@@ -6,13 +6,13 @@ import {
   pageValues,
 } from '../../platform/temporal/expected-workflows.ts';
 import { PACED } from './endpoint.store.ts';
-import type { LaneFacts } from './recovery-step.ts';
+import type { EndpointFacts } from './recovery-step.ts';
 
 /** Names a subscription's endpoint. */
 export type EndpointName = { readonly tenantId: string; readonly subscriptionId: string };
 
-/** A lane with what is shown of its endpoint. */
-export type EndpointCase = LaneFacts & {
+/** An endpoint with what is shown of its endpoint. */
+export type EndpointCase = EndpointFacts & {
   readonly host: string;
   readonly lastError: string | null;
   readonly epoch: number;
@@ -24,7 +24,7 @@ export type EndpointCase = LaneFacts & {
 const MOST_WAITING = 10_000;
 
 const READ = `
-SELECT l.active, l.deleted, l.state, lane_is_open(l) AS open, l.hold_until AS "holdUntil", l.probe_at AS "probeAt", lane_permits(l) AS permits,
+SELECT l.active, l.deleted, l.state, endpoint_is_open(l) AS open, l.hold_until AS "holdUntil", l.probe_at AS "probeAt", endpoint_permits(l) AS permits,
   l.permits_at AS "permitsAt", l.failing_since AS "failingSince", l.warned, l.warned_for AS "warnedFor", l.last_error AS "lastError",
   l.epoch, coalesce(l.tenant_held_until > now(), false) AS suspended,
   greatest(CASE WHEN l.tenant_held_until <= now() THEN l.tenant_held_until END,
@@ -35,11 +35,11 @@ SELECT l.active, l.deleted, l.state, lane_is_open(l) AS open, l.hold_until AS "h
      SELECT 1 FROM deliveries d
      WHERE d.subscription_id = l.subscription_id AND d.status IN ('pending', 'retrying') LIMIT ${MOST_WAITING}
    ) AS unfinished) AS waiting
-FROM lanes l JOIN subscriptions s ON s.id = l.subscription_id
+FROM endpoints l JOIN subscriptions s ON s.id = l.subscription_id
 WHERE l.subscription_id = $1 AND l.tenant_id = $2`;
 
 const EXPECTED = `
-SELECT tenant_id AS "tenantId", subscription_id AS "entityId" FROM lanes
+SELECT tenant_id AS "tenantId", subscription_id AS "entityId" FROM endpoints
 WHERE watched AND subscription_id > $1 ORDER BY subscription_id LIMIT $2`;
 
 const MINE = 'subscription_id = $1 AND tenant_id = $2 AND active AND NOT deleted';
@@ -59,19 +59,19 @@ export function createRecoveryStore() {
     ): Promise<EndpointCase | undefined> =>
       (await queryable.query<EndpointCase>(READ, [subscriptionId, tenantId])).rows[0],
 
-    /** Subscriptions whose endpointRecovery should be running: it was told of the trouble, and has not let go of the lane. */
+    /** Subscriptions whose endpointRecovery should be running: it was told of the trouble, and has not let go of the endpoint. */
     listExpectedWorkflows: async (queryable: Queryable, page: ExpectedPage): Promise<ExpectedWorkflow[]> =>
       (await queryable.query<ExpectedWorkflow>(EXPECTED, pageValues(page))).rows,
 
-    /** Keeps everybody from changing the lane until the transaction ends. */
+    /** Keeps everybody from changing the endpoint until the transaction ends. */
     lock: async (unit: Queryable, { tenantId, subscriptionId }: EndpointName): Promise<void> => {
       await unit.query(
-        'SELECT 1 FROM lanes WHERE subscription_id = $1 AND tenant_id = $2 FOR NO KEY UPDATE',
+        'SELECT 1 FROM endpoints WHERE subscription_id = $1 AND tenant_id = $2 FOR NO KEY UPDATE',
         [subscriptionId, tenantId],
       );
     },
 
-    /** Notes whether somebody watches, unless the lane has changed since it was read. @returns whether it was noted */
+    /** Notes whether somebody watches, unless the endpoint has changed since it was read. @returns whether it was noted */
     watch: (
       queryable: Queryable,
       { tenantId, subscriptionId }: EndpointName,
@@ -80,7 +80,7 @@ export function createRecoveryStore() {
     ): Promise<boolean> =>
       change(
         queryable,
-        `UPDATE lanes SET watched = $3
+        `UPDATE endpoints SET watched = $3
          WHERE subscription_id = $1 AND tenant_id = $2 AND epoch = $4 AND failures_in_a_row = $5 AND active = $6 AND state = $7`,
         [subscriptionId, tenantId, watched, seen.epoch, seen.failures, seen.active, seen.state],
       ),
@@ -92,12 +92,12 @@ export function createRecoveryStore() {
       { warned, warnedFor }: { warned: number; warnedFor: Date | null },
     ): Promise<void> => {
       await unit.query(
-        'UPDATE lanes SET warned = $3, warned_for = $4 WHERE subscription_id = $1 AND tenant_id = $2',
+        'UPDATE endpoints SET warned = $3, warned_for = $4 WHERE subscription_id = $1 AND tenant_id = $2',
         [subscriptionId, tenantId, warned, warnedFor],
       );
     },
 
-    /** Lets the probe through that was due at this epoch; a lane that has closed again since is left alone. */
+    /** Lets the probe through that was due at this epoch; an endpoint that has closed again since is left alone. */
     probe: (
       queryable: Queryable,
       { tenantId, subscriptionId }: EndpointName,
@@ -105,35 +105,35 @@ export function createRecoveryStore() {
     ): Promise<boolean> =>
       change(
         queryable,
-        `UPDATE lanes SET probe_at = now(), updated_at = now()
+        `UPDATE endpoints SET probe_at = now(), updated_at = now()
          WHERE ${MINE} AND state = 'down' AND epoch = $3 AND probe_at > now()`,
         [subscriptionId, tenantId, epoch],
       ),
 
-    /** Lets one attempt through a closed lane now. @returns false when it is open, inactive or gone */
+    /** Lets one attempt through a closed endpoint now. @returns false when it is open, inactive or gone */
     probeNow: (unit: Queryable, { tenantId, subscriptionId }: EndpointName): Promise<boolean> =>
       change(
         unit,
-        `UPDATE lanes SET hold_until = NULL, probe_at = CASE WHEN state = 'down' THEN now() END, epoch = epoch + 1, ${PACED}, updated_at = now()
-         WHERE ${MINE} AND ${NOT_KEPT} AND NOT lane_is_open(lanes)`,
+        `UPDATE endpoints SET hold_until = NULL, probe_at = CASE WHEN state = 'down' THEN now() END, epoch = epoch + 1, ${PACED}, updated_at = now()
+         WHERE ${MINE} AND ${NOT_KEPT} AND NOT endpoint_is_open(endpoints)`,
         [subscriptionId, tenantId],
       ),
 
-    /** Opens a lane for all that waits, paced; only a new row of failures closes it. @returns false when there is nothing to release */
+    /** Opens an endpoint for all that waits, paced; only a new row of failures closes it. @returns false when there is nothing to release */
     release: (unit: Queryable, { tenantId, subscriptionId }: EndpointName): Promise<boolean> =>
       change(
         unit,
-        `UPDATE lanes SET state = 'open', hold_until = NULL, probe_at = NULL, probe_step = 0, failures_in_a_row = 0, failing_deliveries = '{}',
+        `UPDATE endpoints SET state = 'open', hold_until = NULL, probe_at = NULL, probe_step = 0, failures_in_a_row = 0, failing_deliveries = '{}',
            epoch = epoch + 1, ${PACED}, updated_at = now()
          WHERE ${MINE} AND ${NOT_KEPT} AND (state <> 'open' OR hold_until IS NOT NULL)`,
         [subscriptionId, tenantId],
       ),
 
-    /** Holds a lane for so many seconds from now, whatever it was held for before. @returns false when it is inactive or gone */
+    /** Holds an endpoint for so many seconds from now, whatever it was held for before. @returns false when it is inactive or gone */
     hold: (unit: Queryable, { tenantId, subscriptionId }: EndpointName, seconds: number): Promise<boolean> =>
       change(
         unit,
-        `UPDATE lanes SET state = CASE state WHEN 'down' THEN 'down' ELSE 'held' END, hold_until = now() + $3 * interval '1 second',
+        `UPDATE endpoints SET state = CASE state WHEN 'down' THEN 'down' ELSE 'held' END, hold_until = now() + $3 * interval '1 second',
            epoch = epoch + 1, ${PACED}, updated_at = now()
          WHERE ${MINE}`,
         [subscriptionId, tenantId, seconds],

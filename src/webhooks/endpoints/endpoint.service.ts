@@ -1,25 +1,25 @@
-// A subscription's gate as other rooms use it: open, held, or closed. It must never touch a delivery: whoever waits for a lane
-// has an outbox row that becomes claimable when the lane opens.
+// A subscription's gate as other rooms use it: open, held, or closed. It must never touch a delivery: whoever waits for an endpoint
+// has an outbox row that becomes claimable when the endpoint opens.
 import type { Queryable, Unit } from '../../platform/database/transaction.ts';
 import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
-import type { LaneChange, LaneRow, LaneStore, LaneTelling } from './endpoint.store.ts';
-import type { LaneFailure, LaneHealthStore } from './endpoint-health.store.ts';
+import type { EndpointChange, EndpointRow, EndpointStore, EndpointTelling } from './endpoint.store.ts';
+import type { EndpointFailure, EndpointHealthStore } from './endpoint-health.store.ts';
 
-export type { LaneRow } from './endpoint.store.ts';
+export type { EndpointRow } from './endpoint.store.ts';
 
 /**
- * The lanes. Everything but `read` and `saveSpeeds` runs in the transaction of the subscription's own change.
- * @param options.notifier wakes the relays when a lane has opened; they also find out by themselves
- * @param options.commands tells the workflow `endpointRecovery` of what happens to a lane in trouble; nothing depends on its hearing it
+ * The endpoints. Everything but `read` and `saveSpeeds` runs in the transaction of the subscription's own change.
+ * @param options.notifier wakes the relays when an endpoint has opened; they also find out by themselves
+ * @param options.commands tells the workflow `endpointRecovery` of what happens to an endpoint in trouble; nothing depends on its hearing it
  */
-export function createLaneService({
+export function createEndpointService({
   store,
   health,
   notifier,
   commands,
 }: {
-  store: LaneStore;
-  health: LaneHealthStore;
+  store: EndpointStore;
+  health: EndpointHealthStore;
   notifier?: { poke(): void } | undefined;
   commands?: Pick<WorkflowCommandService, 'add'> | undefined;
 }) {
@@ -27,12 +27,12 @@ export function createLaneService({
     if (opened) unit.afterCommit(() => notifier?.poke());
   };
 
-  const tell = async (unit: Unit, entityId: string, change: LaneTelling | undefined): Promise<void> => {
+  const tell = async (unit: Unit, entityId: string, change: EndpointTelling | undefined): Promise<void> => {
     if (change?.tell !== true) return;
     await commands?.add(unit, [{ tenantId: change.tenantId, workflow: 'endpointRecovery', entityId }]);
   };
 
-  const tellAll = async (unit: Unit, changes: readonly LaneChange[]): Promise<void> => {
+  const tellAll = async (unit: Unit, changes: readonly EndpointChange[]): Promise<void> => {
     const told = changes.filter((change) => change.tell);
     const workflow = 'endpointRecovery';
     await commands?.add(
@@ -42,14 +42,14 @@ export function createLaneService({
   };
 
   return {
-    /** Makes the lane of a new subscription. */
+    /** Makes the endpoint of a new subscription. */
     create: (
       unit: Queryable,
-      lane: { subscriptionId: string; tenantId: string; active: boolean; rate: number | null },
-    ): Promise<void> => store.insert(unit, lane),
+      endpoint: { subscriptionId: string; tenantId: string; active: boolean; rate: number | null },
+    ): Promise<void> => store.insert(unit, endpoint),
 
     /**
-     * Closes or opens a lane by its subscription's flag. No attempt begins after the commit that closes it; one under way may
+     * Closes or opens an endpoint by its subscription's flag. No attempt begins after the commit that closes it; one under way may
      * finish. Source: Specification, "Webhook subscription" (states).
      */
     setActive: async (unit: Unit, subscriptionId: string, active: boolean): Promise<{ changed: boolean }> => {
@@ -59,7 +59,7 @@ export function createLaneService({
       return { changed: change !== undefined };
     },
 
-    /** Closes the lane of an endpoint that has done nothing but fail for so many days; any other is left as it is. */
+    /** Closes the endpoint of an endpoint that has done nothing but fail for so many days; any other is left as it is. */
     deactivateFailing: async (
       unit: Queryable,
       subscriptionId: string,
@@ -73,7 +73,7 @@ export function createLaneService({
     setRate: (unit: Queryable, subscriptionId: string, rate: number | null): Promise<void> =>
       store.setRate(unit, subscriptionId, rate),
 
-    /** Closes a deleted subscription's lane for good; its unfinished deliveries count as canceled from then on. */
+    /** Closes a deleted subscription's endpoint for good; its unfinished deliveries count as canceled from then on. */
     remove: async (unit: Unit, subscriptionId: string): Promise<void> =>
       tell(unit, subscriptionId, await store.markDeleted(unit, subscriptionId)),
 
@@ -86,9 +86,9 @@ export function createLaneService({
     },
 
     /**
-     * Closes the lanes of a suspended tenant, or opens them again: nothing else does. No attempt begins after the commit that closes
+     * Closes the endpoints of a suspended tenant, or opens them again: nothing else does. No attempt begins after the commit that closes
      * them; one under way may finish. What has waited goes out paced, the oldest first.
-     * @returns how many lanes
+     * @returns how many endpoints
      */
     setTenantHeld: async (unit: Unit, tenantId: string, held: boolean): Promise<number> => {
       const changes = await (held ? store.holdTenant : store.releaseTenant)(unit, tenantId);
@@ -98,27 +98,29 @@ export function createLaneService({
     },
 
     /** Notes a failed attempt: its receiver may want to be left alone for a time, or be down. */
-    noteFailure: async (unit: Unit, failure: LaneFailure): Promise<void> => {
+    noteFailure: async (unit: Unit, failure: EndpointFailure): Promise<void> => {
       const { tenantId, subscriptionId } = failure;
       const state = await health.fail(unit, failure);
       await tell(unit, subscriptionId, state && { tenantId, tell: state.tell });
     },
 
-    /** Notes that the receiver of a lane which had failed has taken a delivery: what waits goes out, paced, the oldest first. */
+    /** Notes that the receiver of an endpoint which had failed has taken a delivery: what waits goes out, paced, the oldest first. */
     noteSuccess: async (unit: Unit, subscriptionId: string): Promise<void> => {
       await tell(unit, subscriptionId, await health.recover(unit, subscriptionId));
       announce(unit, true);
     },
 
     /** Keeps how fast receivers answer, for processes that have not seen it themselves. */
-    saveSpeeds: (queryable: Queryable, speeds: readonly { lane: string; p90Ms: number }[]): Promise<void> =>
-      store.saveSpeeds(queryable, speeds),
+    saveSpeeds: (
+      queryable: Queryable,
+      speeds: readonly { endpoint: string; p90Ms: number }[],
+    ): Promise<void> => store.saveSpeeds(queryable, speeds),
 
-    /** @returns the lanes of these subscriptions by subscription id */
+    /** @returns the endpoints of these subscriptions by subscription id */
     read: async (
       queryable: Queryable,
       subscriptionIds: readonly string[],
-    ): Promise<ReadonlyMap<string, LaneRow>> => {
+    ): Promise<ReadonlyMap<string, EndpointRow>> => {
       if (subscriptionIds.length === 0) return new Map();
       const rows = await store.read(queryable, subscriptionIds);
       return new Map(rows.map((row) => [row.subscription_id, row]));
@@ -126,4 +128,4 @@ export function createLaneService({
   };
 }
 
-export type LaneService = ReturnType<typeof createLaneService>;
+export type EndpointService = ReturnType<typeof createEndpointService>;

@@ -1,8 +1,8 @@
-// All SQL of lanes. Whatever opens a lane takes its row FOR UPDATE and adds one to its epoch, so that no wake-up can be lost.
+// All SQL of endpoints. Whatever opens an endpoint takes its row FOR UPDATE and adds one to its epoch, so that no wake-up can be lost.
 import type { Queryable } from '../../platform/database/transaction.ts';
 
-/** A lane as it is shown: `state` is `held` only while the hold lasts; `hold_until`: when the next attempt may begin; `waiting` counts deliveries that have not ended. */
-export type LaneRow = {
+/** An endpoint as it is shown: `state` is `held` only while the hold lasts; `hold_until`: when the next attempt may begin; `waiting` counts deliveries that have not ended. */
+export type EndpointRow = {
   readonly subscription_id: string;
   readonly active: boolean;
   readonly deleted: boolean;
@@ -15,11 +15,11 @@ export type LaneRow = {
   readonly waiting: number;
 };
 
-/** A change of a lane. `tell`: the workflow that watches over it must hear of it. */
-export type LaneTelling = { readonly tenantId: string; readonly tell: boolean };
+/** A change of an endpoint. `tell`: the workflow that watches over it must hear of it. */
+export type EndpointTelling = { readonly tenantId: string; readonly tell: boolean };
 
-/** The same of one among several lanes. */
-export type LaneChange = LaneTelling & { readonly subscriptionId: string };
+/** The same of one among several endpoints. */
+export type EndpointChange = EndpointTelling & { readonly subscriptionId: string };
 
 /** What is waiting is counted up to this many: a display needs no more, and a backlog must not slow it down. */
 const MOST_WAITING = 10_000;
@@ -32,7 +32,7 @@ const TELLING = 'RETURNING tenant_id AS "tenantId", watched AS tell';
 // With its activation an endpoint's outage begins anew: neither warnings nor another deactivation follow from what was before. One that is
 // down is probed at once.
 const SET_ACTIVE = `
-UPDATE lanes SET active = $2, ${PACED}, updated_at = now(), epoch = epoch + CASE WHEN $2 THEN 1 ELSE 0 END,
+UPDATE endpoints SET active = $2, ${PACED}, updated_at = now(), epoch = epoch + CASE WHEN $2 THEN 1 ELSE 0 END,
   failing_since = CASE WHEN $2 AND failing_since IS NOT NULL THEN now() ELSE failing_since END,
   warned = CASE WHEN $2 THEN 0 ELSE warned END, warned_for = CASE WHEN $2 THEN NULL ELSE warned_for END,
   probe_step = CASE WHEN $2 THEN 0 ELSE probe_step END,
@@ -42,20 +42,20 @@ WHERE subscription_id = $1 AND NOT deleted AND active <> $2
     AND greatest(failing_since, tenant_held_until, host_held_until) <= now() - $3::int * interval '1 day')
 RETURNING tenant_id AS "tenantId", watched OR $2 AND (state <> 'open' OR failures_in_a_row > 0) AS tell`;
 
-// Lanes of one tenant, locked in order of their ids, as by everybody who locks several. Inactive ones too: they may be activated meanwhile.
+// Endpoints of one tenant, locked in order of their ids, as by everybody who locks several. Inactive ones too: they may be activated meanwhile.
 const OF_TENANT = `
 WITH mine AS (
-  SELECT l.subscription_id FROM subscriptions s JOIN lanes l ON l.subscription_id = s.id
+  SELECT l.subscription_id FROM subscriptions s JOIN endpoints l ON l.subscription_id = s.id
   WHERE s.tenant_id = $1 AND s.deleted_at IS NULL ORDER BY l.subscription_id FOR UPDATE OF l
 )`;
 const CHANGES = 'RETURNING l.subscription_id AS "subscriptionId", l.tenant_id AS "tenantId"';
 
 const HOLD_TENANT = `${OF_TENANT}
-UPDATE lanes l SET tenant_held_until = 'infinity', epoch = epoch + 1, ${PACED}, updated_at = now()
+UPDATE endpoints l SET tenant_held_until = 'infinity', epoch = epoch + 1, ${PACED}, updated_at = now()
 FROM mine WHERE l.subscription_id = mine.subscription_id ${CHANGES}, l.watched AS tell`;
 
 const RELEASE_TENANT = `${OF_TENANT}
-UPDATE lanes l SET tenant_held_until = now(), epoch = epoch + 1, ${PACED}, updated_at = now()
+UPDATE endpoints l SET tenant_held_until = now(), epoch = epoch + 1, ${PACED}, updated_at = now()
 FROM mine WHERE l.subscription_id = mine.subscription_id ${CHANGES},
   l.active AND (l.watched OR l.state <> 'open' OR l.failures_in_a_row > 0) AS tell`;
 
@@ -70,89 +70,89 @@ SELECT l.subscription_id, l.active, l.deleted, l.failing_since, l.epoch,
      SELECT 1 FROM deliveries d
      WHERE d.subscription_id = l.subscription_id AND d.status IN ('pending', 'retrying') LIMIT ${MOST_WAITING}
    ) AS unfinished) AS waiting
-FROM lanes l WHERE l.subscription_id = ANY($1::uuid[])`;
+FROM endpoints l WHERE l.subscription_id = ANY($1::uuid[])`;
 
-/** SQL of lanes; every function runs on the caller's connection. */
-export function createLaneStore() {
+/** SQL of endpoints; every function runs on the caller's connection. */
+export function createEndpointStore() {
   return {
     insert: async (
       unit: Queryable,
-      lane: { subscriptionId: string; tenantId: string; active: boolean; rate: number | null },
+      endpoint: { subscriptionId: string; tenantId: string; active: boolean; rate: number | null },
     ): Promise<void> => {
       await unit.query(
-        `INSERT INTO lanes (subscription_id, tenant_id, active, rate, tenant_held_until)
+        `INSERT INTO endpoints (subscription_id, tenant_id, active, rate, tenant_held_until)
          SELECT $1, $2, $3, $4, CASE WHEN tenant.suspended_at IS NOT NULL THEN 'infinity'::timestamptz END
          FROM (SELECT suspended_at FROM tenants WHERE id = $2 FOR SHARE) AS tenant
          ON CONFLICT (subscription_id) DO NOTHING`,
-        [lane.subscriptionId, lane.tenantId, lane.active, lane.rate],
+        [endpoint.subscriptionId, endpoint.tenantId, endpoint.active, endpoint.rate],
       );
     },
 
-    /** What the lane had saved up is kept, up to one attempt. */
+    /** What the endpoint had saved up is kept, up to one attempt. */
     setRate: async (unit: Queryable, subscriptionId: string, rate: number | null): Promise<void> => {
       await unit.query(
-        `UPDATE lanes SET rate = $2, tokens = least(coalesce(lane_tokens(lanes), 1), 1), tokens_at = now(), updated_at = now()
+        `UPDATE endpoints SET rate = $2, tokens = least(coalesce(endpoint_tokens(endpoints), 1), 1), tokens_at = now(), updated_at = now()
          WHERE subscription_id = $1 AND NOT deleted AND rate IS DISTINCT FROM $2`,
         [subscriptionId, rate],
       );
     },
 
     /**
-     * @param failingForDays only a lane whose endpoint has failed for so long
+     * @param failingForDays only an endpoint whose endpoint has failed for so long
      * @returns undefined when the flag already was so
      */
     setActive: async (
       unit: Queryable,
       subscriptionId: string,
       { active, failingForDays = null }: { active: boolean; failingForDays?: number | null | undefined },
-    ): Promise<LaneTelling | undefined> =>
-      (await unit.query<LaneTelling>(SET_ACTIVE, [subscriptionId, active, failingForDays])).rows[0],
+    ): Promise<EndpointTelling | undefined> =>
+      (await unit.query<EndpointTelling>(SET_ACTIVE, [subscriptionId, active, failingForDays])).rows[0],
 
-    markDeleted: async (unit: Queryable, subscriptionId: string): Promise<LaneTelling | undefined> => {
-      const { rows } = await unit.query<LaneTelling>(
-        `UPDATE lanes SET deleted = true, active = false, updated_at = now() WHERE subscription_id = $1 ${TELLING}`,
+    markDeleted: async (unit: Queryable, subscriptionId: string): Promise<EndpointTelling | undefined> => {
+      const { rows } = await unit.query<EndpointTelling>(
+        `UPDATE endpoints SET deleted = true, active = false, updated_at = now() WHERE subscription_id = $1 ${TELLING}`,
         [subscriptionId],
       );
       return rows[0];
     },
 
-    /** Opens a held or failing lane at once, for one attempt first; leaves an open one as it is. */
-    open: async (unit: Queryable, subscriptionId: string): Promise<LaneTelling | undefined> => {
-      const { rows } = await unit.query<LaneTelling>(
-        `UPDATE lanes SET state = 'open', hold_until = NULL, probe_at = NULL, epoch = epoch + 1, ${PACED}, updated_at = now()
+    /** Opens a held or failing endpoint at once, for one attempt first; leaves an open one as it is. */
+    open: async (unit: Queryable, subscriptionId: string): Promise<EndpointTelling | undefined> => {
+      const { rows } = await unit.query<EndpointTelling>(
+        `UPDATE endpoints SET state = 'open', hold_until = NULL, probe_at = NULL, epoch = epoch + 1, ${PACED}, updated_at = now()
          WHERE subscription_id = $1 AND NOT deleted AND (state <> 'open' OR hold_until IS NOT NULL) ${TELLING}`,
         [subscriptionId],
       );
       return rows[0];
     },
 
-    /** Closes all lanes of a tenant until `releaseTenant`, whatever else opens or closes them. */
-    holdTenant: async (unit: Queryable, tenantId: string): Promise<LaneChange[]> =>
-      (await unit.query<LaneChange>(HOLD_TENANT, [tenantId])).rows,
+    /** Closes all endpoints of a tenant until `releaseTenant`, whatever else opens or closes them. */
+    holdTenant: async (unit: Queryable, tenantId: string): Promise<EndpointChange[]> =>
+      (await unit.query<EndpointChange>(HOLD_TENANT, [tenantId])).rows,
 
     /** What waits in them goes out as from an endpoint that comes back. */
-    releaseTenant: async (unit: Queryable, tenantId: string): Promise<LaneChange[]> =>
-      (await unit.query<LaneChange>(RELEASE_TENANT, [tenantId])).rows,
+    releaseTenant: async (unit: Queryable, tenantId: string): Promise<EndpointChange[]> =>
+      (await unit.query<EndpointChange>(RELEASE_TENANT, [tenantId])).rows,
 
-    /** Lanes that somebody is changing are left out: the next figure will do. */
+    /** Endpoints that somebody is changing are left out: the next figure will do. */
     saveSpeeds: async (
       queryable: Queryable,
-      speeds: readonly { lane: string; p90Ms: number }[],
+      speeds: readonly { endpoint: string; p90Ms: number }[],
     ): Promise<void> => {
       await queryable.query(
-        `UPDATE lanes SET p90_ms = w.p90_ms
-         FROM (SELECT w.lane, w.p90_ms FROM unnest($1::uuid[], $2::int[]) AS w (lane, p90_ms)
-               JOIN lanes l ON l.subscription_id = w.lane FOR UPDATE OF l SKIP LOCKED) AS w
-         WHERE lanes.subscription_id = w.lane`,
-        [speeds.map(({ lane }) => lane), speeds.map(({ p90Ms }) => p90Ms)],
+        `UPDATE endpoints SET p90_ms = w.p90_ms
+         FROM (SELECT w.endpoint, w.p90_ms FROM unnest($1::uuid[], $2::int[]) AS w (endpoint, p90_ms)
+               JOIN endpoints l ON l.subscription_id = w.endpoint FOR UPDATE OF l SKIP LOCKED) AS w
+         WHERE endpoints.subscription_id = w.endpoint`,
+        [speeds.map(({ endpoint }) => endpoint), speeds.map(({ p90Ms }) => p90Ms)],
       );
     },
 
-    read: async (queryable: Queryable, subscriptionIds: readonly string[]): Promise<LaneRow[]> => {
-      const { rows } = await queryable.query<LaneRow>(READ, [subscriptionIds]);
+    read: async (queryable: Queryable, subscriptionIds: readonly string[]): Promise<EndpointRow[]> => {
+      const { rows } = await queryable.query<EndpointRow>(READ, [subscriptionIds]);
       return rows;
     },
   };
 }
 
-export type LaneStore = ReturnType<typeof createLaneStore>;
+export type EndpointStore = ReturnType<typeof createEndpointStore>;

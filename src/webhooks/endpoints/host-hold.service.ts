@@ -1,16 +1,16 @@
-// Hosts that an operator holds: nothing is sent there, whoever subscribes. It must never open a lane for another reason than that.
+// Hosts that an operator holds: nothing is sent there, whoever subscribes. It must never open an endpoint for another reason than that.
 import type { Queryable, Unit } from '../../platform/database/transaction.ts';
 import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
-import type { LaneChange } from './endpoint.store.ts';
+import type { EndpointChange } from './endpoint.store.ts';
 import type { FailingHost, HeldHost, HostHold, HostHoldStore } from './host-hold.store.ts';
 import type { HoldLength } from './host-hold.ts';
 
-export type { LaneChange } from './endpoint.store.ts';
+export type { EndpointChange } from './endpoint.store.ts';
 export type { FailingHost, HeldHost, HostHold } from './host-hold.store.ts';
 
 /**
- * Holds of hosts. Everything but the lists runs in the caller's transaction, which must not hold a lane already.
- * @param notifier wakes the relays when lanes have opened @param commands tells the workflows `endpointRecovery`
+ * Holds of hosts. Everything but the lists runs in the caller's transaction, which must not hold an endpoint already.
+ * @param notifier wakes the relays when endpoints have opened @param commands tells the workflows `endpointRecovery`
  */
 export function createHostHoldService({
   store,
@@ -21,7 +21,7 @@ export function createHostHoldService({
   notifier?: { poke(): void } | undefined;
   commands?: Pick<WorkflowCommandService, 'add'> | undefined;
 }) {
-  const tell = async (unit: Unit, changes: readonly LaneChange[]): Promise<void> => {
+  const tell = async (unit: Unit, changes: readonly EndpointChange[]): Promise<void> => {
     const told = changes.filter((change) => change.tell);
     const workflow = 'endpointRecovery';
     await commands?.add(
@@ -30,7 +30,10 @@ export function createHostHoldService({
     );
   };
 
-  const opened = async (unit: Unit, changes: readonly LaneChange[]): Promise<readonly LaneChange[]> => {
+  const opened = async (
+    unit: Unit,
+    changes: readonly EndpointChange[],
+  ): Promise<readonly EndpointChange[]> => {
     await tell(unit, changes);
     unit.afterCommit(() => notifier?.poke());
     return changes;
@@ -54,35 +57,35 @@ export function createHostHoldService({
 
     /**
      * Holds a host, in place of an earlier hold: no attempt begins after the commit; one under way may finish.
-     * @returns the endpoints' lanes
+     * @returns the endpoints' endpoints
      */
     hold: async (
       unit: Unit,
       host: string,
       hold: { length: HoldLength; reason: string; operator: string },
-    ): Promise<readonly LaneChange[]> => {
+    ): Promise<readonly EndpointChange[]> => {
       await store.lock(unit, host);
       await store.hold(unit, host, hold);
-      const changes = await store.holdLanes(unit, host);
+      const changes = await store.holdEndpoints(unit, host);
       await tell(unit, changes);
       return changes;
     },
 
-    /** Ends a hold: what has waited goes out, paced, the oldest first. @returns the endpoints' lanes, undefined when it is not held */
-    release: async (unit: Unit, host: string): Promise<readonly LaneChange[] | undefined> => {
+    /** Ends a hold: what has waited goes out, paced, the oldest first. @returns the endpoints' endpoints, undefined when it is not held */
+    release: async (unit: Unit, host: string): Promise<readonly EndpointChange[] | undefined> => {
       await store.lock(unit, host);
       if (!(await store.end(unit, host))) return undefined;
-      return opened(unit, await store.releaseLanes(unit, host));
+      return opened(unit, await store.releaseEndpoints(unit, host));
     },
 
     /**
      * Lets what waits for the host's endpoints out now, paced, also where an endpoint asked for a pause or is down.
-     * @returns their lanes; undefined when the host is held
+     * @returns their endpoints; undefined when the host is held
      */
-    retry: async (unit: Unit, host: string): Promise<readonly LaneChange[] | undefined> => {
+    retry: async (unit: Unit, host: string): Promise<readonly EndpointChange[] | undefined> => {
       await store.lock(unit, host);
       if (await store.isHeld(unit, host)) return undefined;
-      return opened(unit, await store.retryLanes(unit, host));
+      return opened(unit, await store.retryEndpoints(unit, host));
     },
 
     /** Makes deliveries due that wait for a time, some at once. @returns their ids, none when there are no more */

@@ -1,8 +1,8 @@
-// SQL of hosts: their holds, and the lanes behind them. Whatever opens or closes a lane takes its row FOR UPDATE and adds one to its epoch.
-// Locks are taken in this order: a subscription, names of hosts, lanes in order of their ids. Nobody may hold a lane and then ask for a name;
+// SQL of hosts: their holds, and the endpoints behind them. Whatever opens or closes an endpoint takes its row FOR UPDATE and adds one to its epoch.
+// Locks are taken in this order: a subscription, names of hosts, endpoints in order of their ids. Nobody may hold an endpoint and then ask for a name;
 // what takes a name for itself alone may not lock a subscription.
 import type { Queryable } from '../../platform/database/transaction.ts';
-import { type LaneChange, PACED } from './endpoint.store.ts';
+import { type EndpointChange, PACED } from './endpoint.store.ts';
 import type { HoldLength } from './host-hold.ts';
 
 /** A hold as it stands. `until` is null while nobody can say. */
@@ -40,7 +40,7 @@ SELECT pg_advisory_xact_lock_shared(name) FROM (
 ) AS names`;
 
 const OF_HOST = `
-FROM subscriptions s JOIN lanes l ON l.subscription_id = s.id
+FROM subscriptions s JOIN endpoints l ON l.subscription_id = s.id
 WHERE host_name(s.host) = host_name($1) AND ($1 = host_name($1) OR s.host = $1) AND s.deleted_at IS NULL`;
 
 const MINE = `
@@ -51,17 +51,17 @@ const CHANGES =
 
 // Inactive ones too: they may be activated meanwhile.
 const HOLD = `${MINE}
-UPDATE lanes l SET host_held_until = mine.ends, epoch = epoch + 1, ${PACED}, updated_at = now()
+UPDATE endpoints l SET host_held_until = mine.ends, epoch = epoch + 1, ${PACED}, updated_at = now()
 FROM mine WHERE l.subscription_id = mine.subscription_id ${CHANGES}`;
 
 // An endpoint that was down is probed at once: somebody says that it is back.
 const RELEASE = `${MINE}
-UPDATE lanes l SET host_held_until = mine.ends, epoch = epoch + 1, ${PACED}, updated_at = now(),
+UPDATE endpoints l SET host_held_until = mine.ends, epoch = epoch + 1, ${PACED}, updated_at = now(),
   probe_at = CASE WHEN l.probe_at > now() THEN now() ELSE l.probe_at END
 FROM mine WHERE l.subscription_id = mine.subscription_id ${CHANGES}`;
 
 const FOLLOW = `
-UPDATE lanes l SET host_held_until = host_hold_end($2), epoch = epoch + 1, ${PACED}, updated_at = now()
+UPDATE endpoints l SET host_held_until = host_hold_end($2), epoch = epoch + 1, ${PACED}, updated_at = now()
 WHERE l.subscription_id = $1 AND l.host_held_until IS DISTINCT FROM host_hold_end($2)
 RETURNING l.tenant_id AS "tenantId", l.active AND (l.watched OR l.host_held_until > now()) AS tell`;
 
@@ -79,14 +79,14 @@ WHERE h.until > now() ORDER BY h.held_at, h.host`;
 
 const FAILING = `
 SELECT s.host, split_part(l.last_error, ':', 1) AS class, count(*)::int AS endpoints, count(DISTINCT l.tenant_id)::int AS tenants,
-  (count(*) FILTER (WHERE NOT lane_is_open(l)))::int AS closed, min(l.failing_since) AS "failingSince",
+  (count(*) FILTER (WHERE NOT endpoint_is_open(l)))::int AS closed, min(l.failing_since) AS "failingSince",
   mode() WITHIN GROUP (ORDER BY l.last_error) AS "lastError"
-FROM lanes l JOIN subscriptions s ON s.id = l.subscription_id
+FROM endpoints l JOIN subscriptions s ON s.id = l.subscription_id
 WHERE l.failures_in_a_row > 0 AND l.active AND NOT l.deleted AND l.last_error IS NOT NULL
   AND ($1::text IS NULL OR split_part(l.last_error, ':', 1) = $1)
 GROUP BY 1, 2 ORDER BY endpoints DESC, s.host, class LIMIT $2`;
 
-// Those that wait for nothing but a time. They are due now; their lanes let them through one after the other. One whose workflow is being
+// Those that wait for nothing but a time. They are due now; their endpoints let them through one after the other. One whose workflow is being
 // started, and is not marked as started yet, is asked for as by hand: whoever marks it tells the workflow. In order of their ids, as by
 // everybody who locks several.
 const HASTEN = `
@@ -101,23 +101,23 @@ WITH target AS (
   FROM target t WHERE d.id = t.id
   RETURNING d.id, d.tenant_id, d.subscription_id, d.generation, d.started_generation
 ), told AS (
-  INSERT INTO outbox (id, tenant_id, lane, delivery_id, generation, kind, command)
+  INSERT INTO outbox (id, tenant_id, endpoint, delivery_id, generation, kind, command)
   SELECT gen_random_uuid(), tenant_id, subscription_id, id, generation, 'command', 'retry' FROM changed
   WHERE started_generation = generation
 )
 SELECT id FROM changed ORDER BY id`;
 
-// A lane that is open gets a pace too: what is due at once must not go out at once.
+// An endpoint that is open gets a pace too: what is due at once must not go out at once.
 const RETRY = `${MINE}
-UPDATE lanes l SET state = 'open', hold_until = NULL, probe_at = NULL, probe_step = 0, epoch = epoch + 1, ${PACED}, updated_at = now()
+UPDATE endpoints l SET state = 'open', hold_until = NULL, probe_at = NULL, probe_step = 0, epoch = epoch + 1, ${PACED}, updated_at = now()
 FROM mine WHERE l.subscription_id = mine.subscription_id AND l.active AND NOT l.deleted AND EXISTS (
   SELECT 1 FROM deliveries d WHERE d.subscription_id = l.subscription_id AND d.status IN ('pending', 'retrying'))
 ${CHANGES}`;
 
 /** SQL of hosts; every function runs on the caller's connection. */
 export function createHostHoldStore() {
-  const change = async (unit: Queryable, text: string, host: string): Promise<LaneChange[]> =>
-    (await unit.query<LaneChange>(text, [host])).rows;
+  const change = async (unit: Queryable, text: string, host: string): Promise<EndpointChange[]> =>
+    (await unit.query<EndpointChange>(text, [host])).rows;
 
   return {
     /** Keeps others from changing the host's holds, and subscriptions from coming to it or leaving it, until the transaction ends. */
@@ -156,17 +156,18 @@ export function createHostHoldStore() {
     find: async (queryable: Queryable, host: string): Promise<HeldHost | undefined> =>
       (await queryable.query<HeldHost>(IN_FORCE, [host])).rows[0],
 
-    /** Closes the host's lanes as its holds say. */
-    holdLanes: (unit: Queryable, host: string): Promise<LaneChange[]> => change(unit, HOLD, host),
+    /** Closes the host's endpoints as its holds say. */
+    holdEndpoints: (unit: Queryable, host: string): Promise<EndpointChange[]> => change(unit, HOLD, host),
 
-    /** Opens the host's lanes as far as its holds allow; what waits goes out as from an endpoint that comes back. */
-    releaseLanes: (unit: Queryable, host: string): Promise<LaneChange[]> => change(unit, RELEASE, host),
+    /** Opens the host's endpoints as far as its holds allow; what waits goes out as from an endpoint that comes back. */
+    releaseEndpoints: (unit: Queryable, host: string): Promise<EndpointChange[]> =>
+      change(unit, RELEASE, host),
 
-    /** Ends what keeps the host's lanes closed by themselves, and lets what waits out paced. */
-    retryLanes: (unit: Queryable, host: string): Promise<LaneChange[]> => change(unit, RETRY, host),
+    /** Ends what keeps the host's endpoints closed by themselves, and lets what waits out paced. */
+    retryEndpoints: (unit: Queryable, host: string): Promise<EndpointChange[]> => change(unit, RETRY, host),
 
     /**
-     * Gives a lane the hold of the host that its subscription points to now. An act on the host that it leaves is over then, or does not
+     * Gives an endpoint the hold of the host that its subscription points to now. An act on the host that it leaves is over then, or does not
      * see the subscription any more.
      * @param hosts.before the host that it leaves @returns undefined where nothing changes
      */

@@ -1,4 +1,4 @@
-// What is due for an endpoint in trouble, and for how long nothing is. Pure: a function of the lane's row and the database's clock.
+// What is due for an endpoint in trouble, and for how long nothing is. Pure: a function of the endpoint's row and the database's clock.
 
 const SECOND = 1_000;
 const HOUR = 3_600 * SECOND;
@@ -11,8 +11,8 @@ export const WARNINGS_AFTER = [HOUR, DAY, 3 * DAY] as const;
 const SHORTEST_LOOK = 5 * SECOND;
 const LONGEST_LOOK = HOUR;
 
-/** A lane as its row has it, with `now` by the database's clock. */
-export type LaneFacts = {
+/** An endpoint as its row has it, with `now` by the database's clock. */
+export type EndpointFacts = {
   readonly now: Date;
   readonly active: boolean;
   readonly deleted: boolean;
@@ -28,7 +28,7 @@ export type LaneFacts = {
   readonly open: boolean;
   readonly holdUntil: Date | null;
   readonly probeAt: Date | null;
-  /** Attempts that may begin still while the lane comes back; null when it is not paced. */
+  /** Attempts that may begin still while the endpoint comes back; null when it is not paced. */
   readonly permits: number | null;
   readonly permitsAt: Date | null;
   readonly failingSince: Date | null;
@@ -63,86 +63,90 @@ export type EndpointState =
   | 'suspended'
   | 'deleted';
 
-/** @returns the lane's state as an operator reads it */
-export function endpointStateOf(lane: LaneFacts): EndpointState {
-  if (lane.deleted) return 'deleted';
-  if (!lane.active) return 'inactive';
-  if (lane.suspended) return 'suspended';
-  if (!lane.open) return lane.state === 'down' && !isHeld(lane) && !lane.hostHeld ? 'down' : 'held';
-  if (lane.state === 'down') return 'probing';
-  if (lane.failingSince === null && lane.permits === null) return 'open';
-  if (lane.waiting === 0) return lane.failingSince === null ? 'open' : 'quiet';
-  return lane.permits === null ? 'failing' : 'releasing';
+/** @returns the endpoint's state as an operator reads it */
+export function endpointStateOf(endpoint: EndpointFacts): EndpointState {
+  if (endpoint.deleted) return 'deleted';
+  if (!endpoint.active) return 'inactive';
+  if (endpoint.suspended) return 'suspended';
+  if (!endpoint.open)
+    return endpoint.state === 'down' && !isHeld(endpoint) && !endpoint.hostHeld ? 'down' : 'held';
+  if (endpoint.state === 'down') return 'probing';
+  if (endpoint.failingSince === null && endpoint.permits === null) return 'open';
+  if (endpoint.waiting === 0) return endpoint.failingSince === null ? 'open' : 'quiet';
+  return endpoint.permits === null ? 'failing' : 'releasing';
 }
 
 /** When the endpoint is deactivated if it does not take anything until then. */
-export function deactivatesAt({ failingSince, restedUntil, disableAfterDays }: LaneFacts): Date | null {
+export function deactivatesAt({ failingSince, restedUntil, disableAfterDays }: EndpointFacts): Date | null {
   if (failingSince === null) return null;
   const since = Math.max(failingSince.getTime(), restedUntil?.getTime() ?? 0);
   return new Date(since + disableAfterDays * DAY);
 }
 
 /** Warnings that this outage has had. */
-function warningsOf({ failingSince, warned, warnedFor }: LaneFacts): number {
+function warningsOf({ failingSince, warned, warnedFor }: EndpointFacts): number {
   return failingSince !== null && failingSince.getTime() === warnedFor?.getTime() ? warned : 0;
 }
 
 /** How many warnings an outage of this length has earned. */
-export function warningsEarned({ failingSince, now }: LaneFacts): number {
+export function warningsEarned({ failingSince, now }: EndpointFacts): number {
   if (failingSince === null) return 0;
   const since = now.getTime() - failingSince.getTime();
   return WARNINGS_AFTER.filter((after) => since >= after).length;
 }
 
 /**
- * Decides what comes next for an endpoint. Each look decides anew, so that whatever else has changed the lane is taken into account.
+ * Decides what comes next for an endpoint. Each look decides anew, so that whatever else has changed the endpoint is taken into account.
  * @returns a due step, a wait cut at the next warning or deactivation, or the end: nothing is left to watch
  */
-export function decideRecoveryStep(lane: LaneFacts): RecoveryStep {
-  if (lane.deleted || !lane.active || lane.suspended) return { kind: 'end' };
-  if (lane.warned > 0 && warningsOf(lane) === 0) return { kind: 'announceRecovery' };
-  const state = endpointStateOf(lane);
+export function decideRecoveryStep(endpoint: EndpointFacts): RecoveryStep {
+  if (endpoint.deleted || !endpoint.active || endpoint.suspended) return { kind: 'end' };
+  if (endpoint.warned > 0 && warningsOf(endpoint) === 0) return { kind: 'announceRecovery' };
+  const state = endpointStateOf(endpoint);
   if (state === 'open' || state === 'quiet') return { kind: 'end' };
   // It could not show that it works.
-  if (lane.hostHeld) {
-    const left = (lane.hostHeldUntil?.getTime() ?? Number.POSITIVE_INFINITY) - lane.now.getTime();
+  if (endpoint.hostHeld) {
+    const left = (endpoint.hostHeldUntil?.getTime() ?? Number.POSITIVE_INFINITY) - endpoint.now.getTime();
     return { kind: 'wait', reason: 'hold', delayMs: Math.max(1, Math.min(left, DAY)) };
   }
-  const end = deactivatesAt(lane);
-  if (end !== null && end <= lane.now) return { kind: 'deactivate' };
-  if (warningsEarned(lane) > warningsOf(lane)) return { kind: 'warn' };
-  const { reason, delayMs } = waitOf(lane, state);
-  return { kind: 'wait', reason, delayMs: Math.max(1, Math.min(delayMs, untilMilestone(lane), DAY)) };
+  const end = deactivatesAt(endpoint);
+  if (end !== null && end <= endpoint.now) return { kind: 'deactivate' };
+  if (warningsEarned(endpoint) > warningsOf(endpoint)) return { kind: 'warn' };
+  const { reason, delayMs } = waitOf(endpoint, state);
+  return { kind: 'wait', reason, delayMs: Math.max(1, Math.min(delayMs, untilMilestone(endpoint), DAY)) };
 }
 
-function waitOf(lane: LaneFacts, state: EndpointState): { reason: RecoveryWait; delayMs: number } {
+function waitOf(endpoint: EndpointFacts, state: EndpointState): { reason: RecoveryWait; delayMs: number } {
   const opensAt = Math.max(
-    lane.holdUntil?.getTime() ?? 0,
-    lane.state === 'down' ? (lane.probeAt?.getTime() ?? 0) : 0,
+    endpoint.holdUntil?.getTime() ?? 0,
+    endpoint.state === 'down' ? (endpoint.probeAt?.getTime() ?? 0) : 0,
   );
-  if (state === 'held') return { reason: 'hold', delayMs: opensAt - lane.now.getTime() };
-  if (state === 'down') return { reason: 'probe', delayMs: opensAt - lane.now.getTime() };
+  if (state === 'held') return { reason: 'hold', delayMs: opensAt - endpoint.now.getTime() };
+  if (state === 'down') return { reason: 'probe', delayMs: opensAt - endpoint.now.getTime() };
   // With nothing to send there is no probe: the next delivery is one.
   if (state === 'probing')
-    return { reason: 'outcome', delayMs: lane.waiting === 0 ? LONGEST_LOOK : patience(lane, lane.probeAt) };
-  if (state === 'releasing') return { reason: 'release', delayMs: patience(lane, lane.permitsAt) };
+    return {
+      reason: 'outcome',
+      delayMs: endpoint.waiting === 0 ? LONGEST_LOOK : patience(endpoint, endpoint.probeAt),
+    };
+  if (state === 'releasing') return { reason: 'release', delayMs: patience(endpoint, endpoint.permitsAt) };
   return { reason: 'success', delayMs: DAY };
 }
 
 /** The longer nothing was reported, the less often it is looked for. */
-function patience({ now }: LaneFacts, since: Date | null): number {
+function patience({ now }: EndpointFacts, since: Date | null): number {
   const silent = now.getTime() - (since ?? now).getTime();
   return Math.min(LONGEST_LOOK, Math.max(SHORTEST_LOOK, silent));
 }
 
-function untilMilestone(lane: LaneFacts): number {
-  if (lane.failingSince === null) return DAY;
-  const warning = WARNINGS_AFTER[warningsOf(lane)];
-  const times = [deactivatesAt(lane)?.getTime()];
-  if (warning !== undefined) times.push(lane.failingSince.getTime() + warning);
-  return Math.min(...times.map((time) => (time ?? Number.POSITIVE_INFINITY) - lane.now.getTime()));
+function untilMilestone(endpoint: EndpointFacts): number {
+  if (endpoint.failingSince === null) return DAY;
+  const warning = WARNINGS_AFTER[warningsOf(endpoint)];
+  const times = [deactivatesAt(endpoint)?.getTime()];
+  if (warning !== undefined) times.push(endpoint.failingSince.getTime() + warning);
+  return Math.min(...times.map((time) => (time ?? Number.POSITIVE_INFINITY) - endpoint.now.getTime()));
 }
 
-function isHeld({ holdUntil, now }: LaneFacts): boolean {
+function isHeld({ holdUntil, now }: EndpointFacts): boolean {
   return holdUntil !== null && holdUntil > now;
 }

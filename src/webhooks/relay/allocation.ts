@@ -1,36 +1,36 @@
-// Shares free slots out among lanes: round-robin by tenant, then by lane, a small quantum a turn. Pure.
+// Shares free slots out among endpoints: round-robin by tenant, then by endpoint, a small quantum a turn. Pure.
 import { type Pace, type Room, roomFor, without } from './slot-room.ts';
 
-/** A lane with work waiting; `room`: attempts that it may have beyond those in flight. */
-export type LaneRoom = {
+/** An endpoint with work waiting; `room`: attempts that it may have beyond those in flight. */
+export type EndpointRoom = {
   readonly tenantId: string;
-  readonly lane: string;
+  readonly endpoint: string;
   readonly pace: Pace;
   readonly room: number;
 };
 
-export type Grant = { readonly tenantId: string; readonly lane: string; readonly quota: number };
+export type Grant = { readonly tenantId: string; readonly endpoint: string; readonly quota: number };
 
 /** Where the last round ended: the next one goes on behind it. */
-export type Rotation = { readonly tenant: string; readonly lanes: ReadonlyMap<string, string> };
+export type Rotation = { readonly tenant: string; readonly endpoints: ReadonlyMap<string, string> };
 
-export const START_OF_ROTATION: Rotation = { tenant: '', lanes: new Map() };
+export const START_OF_ROTATION: Rotation = { tenant: '', endpoints: new Map() };
 
 /**
- * @param lanes in any order
+ * @param endpoints in any order
  * @param free slots that may be given out in all
  * @param tenantRoom slots that a tenant may still get
- * @param quantum slots a lane gets in one turn
- * @returns grants of at least 1, one a lane, and the rotation to give to the next call
+ * @param quantum slots an endpoint gets in one turn
+ * @returns grants of at least 1, one an endpoint, and the rotation to give to the next call
  */
 export function allocate({
-  lanes,
+  endpoints,
   free,
   tenantRoom,
   quantum,
   rotation,
 }: {
-  lanes: readonly LaneRoom[];
+  endpoints: readonly EndpointRoom[];
   free: Room;
   tenantRoom: (tenantId: string) => Room;
   quantum: number;
@@ -38,45 +38,45 @@ export function allocate({
 }): { grants: Grant[]; rotation: Rotation } {
   let left = free;
   let lastTenant = rotation.tenant;
-  const lastLanes = new Map<string, string>();
-  const granted = new Map<string, { tenantId: string; lane: string; quota: number }>();
-  const turns = [...groupByTenant(lanes)].map(([tenantId, own]) => {
-    const last = rotation.lanes.get(tenantId) ?? '';
-    if (rotation.lanes.has(tenantId)) lastLanes.set(tenantId, last);
-    return { tenantId, room: tenantRoom(tenantId), queue: after(own, last, ({ lane }) => lane) };
+  const lastEndpoints = new Map<string, string>();
+  const granted = new Map<string, { tenantId: string; endpoint: string; quota: number }>();
+  const turns = [...groupByTenant(endpoints)].map(([tenantId, own]) => {
+    const last = rotation.endpoints.get(tenantId) ?? '';
+    if (rotation.endpoints.has(tenantId)) lastEndpoints.set(tenantId, last);
+    return { tenantId, room: tenantRoom(tenantId), queue: after(own, last, ({ endpoint }) => endpoint) };
   });
   let waiting = after(turns, rotation.tenant, ({ tenantId }) => tenantId);
   while (waiting.length > 0) {
     const next: typeof waiting = [];
     for (const turn of waiting) {
-      const possible = ({ pace }: LaneRoom) => Math.min(roomFor(turn.room, pace), roomFor(left, pace));
-      // A lane that finds no room now finds none later in this round: room only shrinks.
-      turn.queue = turn.queue.filter((lane) => possible(lane) > 0);
+      const possible = ({ pace }: EndpointRoom) => Math.min(roomFor(turn.room, pace), roomFor(left, pace));
+      // An endpoint that finds no room now finds none later in this round: room only shrinks.
+      turn.queue = turn.queue.filter((endpoint) => possible(endpoint) > 0);
       const first = turn.queue.shift();
       if (first === undefined) continue;
-      const { tenantId, lane, pace, room } = first;
+      const { tenantId, endpoint, pace, room } = first;
       const quota = Math.min(quantum, room, possible(first));
-      const before = granted.get(lane)?.quota ?? 0;
-      granted.set(lane, { tenantId, lane, quota: before + quota });
+      const before = granted.get(endpoint)?.quota ?? 0;
+      granted.set(endpoint, { tenantId, endpoint, quota: before + quota });
       left = without(left, pace, quota);
       turn.room = without(turn.room, pace, quota);
       lastTenant = tenantId;
-      lastLanes.set(tenantId, lane);
+      lastEndpoints.set(tenantId, endpoint);
       if (room > quota) turn.queue.push({ ...first, room: room - quota });
       if (turn.queue.length > 0) next.push(turn);
     }
     waiting = next;
   }
-  return { grants: [...granted.values()], rotation: { tenant: lastTenant, lanes: lastLanes } };
+  return { grants: [...granted.values()], rotation: { tenant: lastTenant, endpoints: lastEndpoints } };
 }
 
-function groupByTenant(lanes: readonly LaneRoom[]): Map<string, LaneRoom[]> {
-  const groups = new Map<string, LaneRoom[]>();
-  for (const lane of lanes) {
-    if (lane.room <= 0) continue;
-    const group = groups.get(lane.tenantId);
-    if (group === undefined) groups.set(lane.tenantId, [lane]);
-    else group.push(lane);
+function groupByTenant(endpoints: readonly EndpointRoom[]): Map<string, EndpointRoom[]> {
+  const groups = new Map<string, EndpointRoom[]>();
+  for (const endpoint of endpoints) {
+    if (endpoint.room <= 0) continue;
+    const group = groups.get(endpoint.tenantId);
+    if (group === undefined) groups.set(endpoint.tenantId, [endpoint]);
+    else group.push(endpoint);
   }
   return groups;
 }

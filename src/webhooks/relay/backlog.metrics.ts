@@ -2,8 +2,8 @@
 import type { Registry } from 'prom-client';
 import { createGauges } from '../../platform/metrics/gauges.ts';
 import {
-  LANE_STATES,
-  type LaneCount,
+  ENDPOINT_STATES,
+  type EndpointCount,
   OUTBOX_KINDS,
   type OutboxCount,
   type Overdue,
@@ -20,7 +20,7 @@ export function registerBacklogMetrics({
   registry: Registry;
   read: {
     readonly rows: Read<readonly OutboxCount[]>;
-    readonly lanes: Read<readonly LaneCount[]>;
+    readonly endpoints: Read<readonly EndpointCount[]>;
     readonly lag: Read<RelayLag>;
     readonly overdue: Read<Overdue>;
     readonly relays: Read<number>;
@@ -47,13 +47,14 @@ export function registerBacklogMetrics({
       [{ lanes: 'command' }, command ?? 0],
     ],
   );
-  createGauges({ registry, read: read.lanes })(
+  createGauges({ registry, read: read.endpoints })(
     {
       name: 'countersign_lanes',
       help: 'Subscriptions by the state of their lane.',
       labelNames: ['state'],
     },
-    (lanes) => LANE_STATES.map((state) => [{ state }, lanes.find((row) => row.state === state)?.count ?? 0]),
+    (endpoints) =>
+      ENDPOINT_STATES.map((state) => [{ state }, endpoints.find((row) => row.state === state)?.count ?? 0]),
   );
   const defineOverdue = createGauges({ registry, read: read.overdue });
   defineOverdue(

@@ -1,20 +1,20 @@
 // What waits to be handed over, across all tenants: for metrics only. It must change nothing and lock nothing.
 import type { Queryable } from '../../platform/database/transaction.ts';
 
-/** Open lanes with work that one look covers, about a second's, and late deliveries that are counted. */
-const MOST_LANES = 50_000;
+/** Open endpoints with work that one look covers, about a second's, and late deliveries that are counted. */
+const MOST_ENDPOINTS = 50_000;
 const MOST_LATE = 100_000;
 
 /** `inactive`: switched off by its owner. `stopped`: with its tenant or its host, by an operator. `recovering`: open, and let through one by one. */
-export const LANE_STATES = ['open', 'recovering', 'held', 'down', 'stopped', 'inactive'] as const;
+export const ENDPOINT_STATES = ['open', 'recovering', 'held', 'down', 'stopped', 'inactive'] as const;
 export const OUTBOX_KINDS = ['first', 'wake', 'start', 'command'] as const;
 
 export type OutboxCount = { readonly kind: string; readonly count: number };
-export type LaneCount = { readonly state: string; readonly count: number };
+export type EndpointCount = { readonly state: string; readonly count: number };
 
 /**
- * Age in seconds of the oldest unclaimed row, null where none was found: of open lanes, apart for those whose receiver answers quickly
- * and without failures, and of commands. `complete`: all open lanes were looked at.
+ * Age in seconds of the oldest unclaimed row, null where none was found: of open endpoints, apart for those whose receiver answers quickly
+ * and without failures, and of commands. `complete`: all open endpoints were looked at.
  */
 export type RelayLag = {
   readonly healthy: number | null;
@@ -26,28 +26,28 @@ export type RelayLag = {
 /** Deliveries whose next attempt is late by more than 60 s, and by how many seconds the most late one is, null when none is. */
 export type Overdue = { readonly count: number; readonly seconds: number | null };
 
-const LANES = `
+const ENDPOINTS = `
 SELECT CASE
     WHEN NOT active THEN 'inactive' WHEN greatest(tenant_held_until, host_held_until) > now() THEN 'stopped' WHEN state = 'down' THEN 'down' WHEN hold_until > now() THEN 'held'
     WHEN permits IS NOT NULL THEN 'recovering' ELSE 'open' END AS state, count(*)::float8 AS count
-FROM lanes WHERE NOT deleted GROUP BY 1`;
+FROM endpoints WHERE NOT deleted GROUP BY 1`;
 
-// From the lanes that are open, whatever waits in closed ones: a probe of an index for each, and one a rank where something waits. Only where
-// a lane takes all that it is given does waiting say something of the relay.
+// From the endpoints that are open, whatever waits in closed ones: a probe of an index for each, and one a rank where something waits. Only where
+// an endpoint takes all that it is given does waiting say something of the relay.
 const LAG = `
 WITH busy AS (
   SELECT l.subscription_id, l.tenant_id,
     l.permits IS NULL AND l.rate IS NULL AND l.failures_in_a_row = 0 AND coalesce(l.p90_ms, 0) < 1000 AS healthy
-  FROM lanes l CROSS JOIN LATERAL (
+  FROM endpoints l CROSS JOIN LATERAL (
     SELECT 1 FROM outbox
-    WHERE tenant_id = l.tenant_id AND lane = l.subscription_id AND claimed_by IS NULL AND kind <> 'command' LIMIT 1) AS ready
-  WHERE lane_is_open(l) LIMIT $1
+    WHERE tenant_id = l.tenant_id AND endpoint = l.subscription_id AND claimed_by IS NULL AND kind <> 'command' LIMIT 1) AS ready
+  WHERE endpoint_is_open(l) LIMIT $1
 ), oldest AS (
   SELECT b.healthy, extract(epoch FROM now() - min(o.created_at))::float8 AS age
   FROM busy b CROSS JOIN (VALUES (0::smallint), (1), (2)) AS ranks (rank)
   CROSS JOIN LATERAL (
     SELECT created_at FROM outbox
-    WHERE tenant_id = b.tenant_id AND lane = b.subscription_id AND claimed_by IS NULL AND kind <> 'command' AND rank = ranks.rank
+    WHERE tenant_id = b.tenant_id AND endpoint = b.subscription_id AND claimed_by IS NULL AND kind <> 'command' AND rank = ranks.rank
     ORDER BY id LIMIT 1) AS o
   GROUP BY 1
 )
@@ -67,18 +67,22 @@ SELECT count(*)::int AS count, max(seconds) AS seconds FROM (
 const RELAYS = "SELECT count(*)::int AS count FROM relays WHERE seen_at > now() - interval '5 seconds'";
 
 /** SQL of the backlog's numbers; every function is one statement. */
-export function createBacklogStore({ mostLanes = MOST_LANES }: { mostLanes?: number | undefined } = {}) {
+export function createBacklogStore({
+  mostEndpoints = MOST_ENDPOINTS,
+}: {
+  mostEndpoints?: number | undefined;
+} = {}) {
   return {
     /** Rows by kind, whoever holds them. */
     countRows: async (queryable: Queryable): Promise<OutboxCount[]> =>
       (await queryable.query<OutboxCount>('SELECT kind, count(*)::float8 AS count FROM outbox GROUP BY kind'))
         .rows,
 
-    countLanes: async (queryable: Queryable): Promise<LaneCount[]> =>
-      (await queryable.query<LaneCount>(LANES)).rows,
+    countEndpoints: async (queryable: Queryable): Promise<EndpointCount[]> =>
+      (await queryable.query<EndpointCount>(ENDPOINTS)).rows,
 
     readLag: async (queryable: Queryable): Promise<RelayLag | undefined> =>
-      (await queryable.query<RelayLag>(LAG, [mostLanes])).rows[0],
+      (await queryable.query<RelayLag>(LAG, [mostEndpoints])).rows[0],
 
     readOverdue: async (queryable: Queryable): Promise<Overdue | undefined> =>
       (await queryable.query<Overdue>(LATE)).rows[0],

@@ -7,8 +7,8 @@ export type StartedDelivery = {
   readonly tenantId: string;
   readonly generation: number;
   readonly nextAttemptAt: Date | null;
-  /** Its lane takes attempts now: what is to be started is started at once. */
-  readonly laneIsOpen: boolean;
+  /** Its endpoint takes attempts now: what is to be started is started at once. */
+  readonly endpointIsOpen: boolean;
 };
 
 /** Work that nobody has taken although it could have been: how much, and since when the oldest waits. */
@@ -16,8 +16,8 @@ export type StuckWork = { readonly count: number; readonly oldest: Date | null }
 
 const NO_ID = '00000000-0000-0000-0000-000000000000';
 const STARTED = `
-SELECT d.id, d.tenant_id AS "tenantId", d.generation, d.next_attempt_at AS "nextAttemptAt", lane_is_open(l) AS "laneIsOpen"
-FROM deliveries d JOIN lanes l ON l.subscription_id = d.subscription_id
+SELECT d.id, d.tenant_id AS "tenantId", d.generation, d.next_attempt_at AS "nextAttemptAt", endpoint_is_open(l) AS "endpointIsOpen"
+FROM deliveries d JOIN endpoints l ON l.subscription_id = d.subscription_id
 WHERE d.status IN ('pending', 'retrying') AND d.started_generation IS NOT NULL AND d.started_generation = d.generation`;
 
 // The index of the overdue ones holds them all by their time.
@@ -39,13 +39,13 @@ const MOST = 100_000;
 
 const DELETED = `
 SELECT count(*)::int AS count, min(created_at) AS oldest FROM (
-  SELECT d.created_at FROM lanes l JOIN deliveries d ON d.subscription_id = l.subscription_id
+  SELECT d.created_at FROM endpoints l JOIN deliveries d ON d.subscription_id = l.subscription_id
   WHERE l.deleted AND d.status IN ('pending', 'retrying') LIMIT ${MOST}) AS counted`;
 
 const PARKED = `
 SELECT count(*)::int AS count, min(created_at) AS oldest FROM (
-  SELECT d.created_at FROM deliveries d JOIN lanes l ON l.subscription_id = d.subscription_id
-  WHERE d.waiting_epoch IS NOT NULL AND d.status IN ('pending', 'retrying') AND lane_is_open(l)
+  SELECT d.created_at FROM deliveries d JOIN endpoints l ON l.subscription_id = d.subscription_id
+  WHERE d.waiting_epoch IS NOT NULL AND d.status IN ('pending', 'retrying') AND endpoint_is_open(l)
     AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.delivery_id = d.id AND o.kind = 'wake') LIMIT ${MOST}) AS counted`;
 
 /** SQL of an examination of deliveries. */
@@ -98,7 +98,7 @@ export function createDeliveryInspectionStore() {
     /** Unfinished deliveries of deleted subscriptions. */
     findOfDeleted: (queryable: Queryable): Promise<StuckWork> => readStuck(queryable, DELETED),
 
-    /** Deliveries that wait for a lane which is open, with nothing that would wake them. */
+    /** Deliveries that wait for an endpoint which is open, with nothing that would wake them. */
     findParked: (queryable: Queryable): Promise<StuckWork> => readStuck(queryable, PARKED),
   };
 }

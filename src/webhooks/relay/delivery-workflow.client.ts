@@ -80,7 +80,7 @@ export function createDeliveryStarter({
 
     /**
      * Tells a delivery's workflow to look at its row again.
-     * @param epoch of the lane, for `wake`
+     * @param epoch of the endpoint, for `wake`
      * @returns false when no such workflow runs
      * @throws when Temporal does not answer; safe to repeat
      */

@@ -132,7 +132,7 @@ export function createHandOver({
         deliveryId: work.delivery_id,
         generation: work.generation,
         tenantId: work.tenant_id,
-        subscriptionId: work.lane,
+        subscriptionId: work.endpoint,
         eventType: work.event_type,
         host: work.host,
         local,

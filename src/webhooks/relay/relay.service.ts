@@ -5,14 +5,14 @@ import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import type { Tracing } from '../../platform/tracing/tracing.ts';
 import type { AttemptMonitor } from '../deliveries/attempt-monitor.service.ts';
-import type { LaneService } from '../endpoints/endpoint.service.ts';
-import type { LaneOccupancy } from '../endpoints/endpoint-occupancy.ts';
-import { createLaneSpeeds, localAttemptsOf, paceOf } from '../endpoints/endpoint-speed.ts';
+import type { EndpointService } from '../endpoints/endpoint.service.ts';
+import type { EndpointOccupancy } from '../endpoints/endpoint-occupancy.ts';
+import { createEndpointSpeeds, localAttemptsOf, paceOf } from '../endpoints/endpoint-speed.ts';
 import { allocate, START_OF_ROTATION } from './allocation.ts';
 import type { DeliveryStarter } from './delivery-workflow.client.ts';
 import type { FirstAttemptService } from './first-attempt.service.ts';
 import { createHandOver } from './hand-over.service.ts';
-import type { ReadyLane, RelayIdentity, RelayStore, Work } from './relay.store.ts';
+import type { ReadyEndpoint, RelayIdentity, RelayStore, Work } from './relay.store.ts';
 import { createSettlement } from './settlement.service.ts';
 import { createSlots, type SlotLimits, type SlotRoom } from './slots.ts';
 
@@ -23,16 +23,16 @@ export const RELAY_SETTINGS = {
     tenant: { fast: 64, unproven: 48, slow: 32 },
     local: 64,
   } satisfies SlotLimits as SlotLimits,
-  /** Rows a lane gets in one turn. */
+  /** Rows an endpoint gets in one turn. */
   quantum: 4,
-  /** Lanes that one look covers. */
-  lanes: 1_000,
+  /** Endpoints that one look covers. */
+  endpoints: 1_000,
   commands: 64,
   poll: 250,
   idlePoll: 1_000,
   /** Between two looks, so that a busy relay claims several rows at once. */
   gap: 5,
-  /** The least wait for a lane with a rate. */
+  /** The least wait for an endpoint with a rate. */
   leastWait: 20,
   beat: 1_000,
   /** After so long without news of an attempt its row is asked. */
@@ -49,9 +49,9 @@ type Widened<T> = T extends number ? number : T;
 /** Milliseconds after its last beat for which a relay may be sure that nobody has taken its claims over. */
 const LEASE = 4_000;
 
-const FIRST_LANE = {
+const FIRST_ENDPOINT = {
   tenantId: '00000000-0000-0000-0000-000000000000',
-  lane: '00000000-0000-0000-0000-000000000000',
+  endpoint: '00000000-0000-0000-0000-000000000000',
 };
 
 /**
@@ -66,7 +66,7 @@ export function createRelayService({
   starter,
   monitor,
   occupancy,
-  lanes,
+  endpoints,
   firstAttempts,
   listen,
   onFailure,
@@ -78,8 +78,8 @@ export function createRelayService({
   store: RelayStore;
   starter: Pick<DeliveryStarter, 'start' | 'signal'>;
   monitor: Pick<AttemptMonitor, 'listen'>;
-  occupancy?: LaneOccupancy | undefined;
-  lanes: Pick<LaneService, 'saveSpeeds'>;
+  occupancy?: EndpointOccupancy | undefined;
+  endpoints: Pick<EndpointService, 'saveSpeeds'>;
   firstAttempts?: FirstAttemptService | undefined;
   listen: (onWork: () => void) => { close(): Promise<void> };
   onFailure: (error: unknown) => void;
@@ -88,7 +88,7 @@ export function createRelayService({
   instance?: string | undefined;
 }) {
   const slots = createSlots(settings.slots, occupancy);
-  const speeds = createLaneSpeeds();
+  const speeds = createEndpointSpeeds();
   const settlement = createSettlement({
     write: async ({ marked, unmarked, unused, released }) => {
       if (marked.length + unmarked.length > 0) await store.complete(database, identity, marked, unmarked);
@@ -110,15 +110,15 @@ export function createRelayService({
   });
   let identity: RelayIdentity = { instance, epoch: 0 };
   let rotation = START_OF_ROTATION;
-  let after = FIRST_LANE;
-  // The latest look did not reach the last lane with work: what nobody has looked at must not wait for a rest.
-  let lanesLeft = false;
+  let after = FIRST_ENDPOINT;
+  // The latest look did not reach the last endpoint with work: what nobody has looked at must not wait for a rest.
+  let endpointsLeft = false;
   let lastWork = Number.NEGATIVE_INFINITY;
   let poked = false;
   let wakeUp: (() => void) | undefined;
   let stopping = false;
   let lastBeat = Number.NEGATIVE_INFINITY;
-  // Milliseconds until a lane with a rate, and with work, may begin another attempt; of those looked at in this round.
+  // Milliseconds until an endpoint with a rate, and with work, may begin another attempt; of those looked at in this round.
   let nextToken = Number.POSITIVE_INFINITY;
 
   const poke = (): void => {
@@ -139,46 +139,46 @@ export function createRelayService({
     poked = false;
   };
 
-  /** One page of lanes with work; behind the last page it begins again. */
-  const readLanes = async (): Promise<ReadyLane[]> => {
-    const page = await store.readyLanes(database, { after, limit: settings.lanes });
+  /** One page of endpoints with work; behind the last page it begins again. */
+  const readEndpoints = async (): Promise<ReadyEndpoint[]> => {
+    const page = await store.readyEndpoints(database, { after, limit: settings.endpoints });
     const last = page.at(-1);
-    const more = page.length >= settings.lanes && last !== undefined;
-    after = more ? { tenantId: last.tenant_id, lane: last.lane } : FIRST_LANE;
-    lanesLeft = more;
-    return page.filter((lane) => lane.open);
+    const more = page.length >= settings.endpoints && last !== undefined;
+    after = more ? { tenantId: last.tenant_id, endpoint: last.endpoint } : FIRST_ENDPOINT;
+    endpointsLeft = more;
+    return page.filter((endpoint) => endpoint.open);
   };
 
   const claimWork = async (kinds: 'all' | 'first'): Promise<number> => {
     if (slots.isFull()) return 0;
     const permits = new Map<string, number>();
-    if (after === FIRST_LANE) nextToken = Number.POSITIVE_INFINITY;
-    const open = await readLanes();
+    if (after === FIRST_ENDPOINT) nextToken = Number.POSITIVE_INFINITY;
+    const open = await readEndpoints();
     nextToken = Math.min(nextToken, ...open.map(tokenWait));
-    const ready = open.map((lane) => {
-      permits.set(lane.lane, permitsOf(lane));
-      const stored = { p90Ms: lane.p90_ms, failing: lane.failing };
-      const seen = speeds.p90(lane.lane);
-      const { tenant_id: tenantId, lane: id, cap } = lane;
+    const ready = open.map((endpoint) => {
+      permits.set(endpoint.endpoint, permitsOf(endpoint));
+      const stored = { p90Ms: endpoint.p90_ms, failing: endpoint.failing };
+      const seen = speeds.p90(endpoint.endpoint);
+      const { tenant_id: tenantId, endpoint: id, cap } = endpoint;
       return {
         tenantId,
-        lane: id,
+        endpoint: id,
         pace: paceOf(stored, seen),
         cap,
         localCap: localAttemptsOf(stored, seen),
       };
     });
     const look = slots.look(ready, performance.now());
-    const lanes = look.lanes.map((room) => ({
+    const endpoints = look.endpoints.map((room) => ({
       ...room,
-      room: Math.min(room.room, permits.get(room.lane) ?? room.room),
+      room: Math.min(room.room, permits.get(room.endpoint) ?? room.room),
     }));
-    const shared = allocate({ ...look, lanes, quantum: settings.quantum, rotation });
+    const shared = allocate({ ...look, endpoints, quantum: settings.quantum, rotation });
     rotation = shared.rotation;
     if (shared.grants.length === 0) return 0;
     const work = await store.claim(database, identity, shared.grants, kinds);
-    const rooms = new Map(look.lanes.map((room) => [room.lane, room]));
-    for (const row of work) take(row, rooms.get(row.lane));
+    const rooms = new Map(look.endpoints.map((room) => [room.endpoint, room]));
+    for (const row of work) take(row, rooms.get(row.endpoint));
     return work.length;
   };
 
@@ -188,7 +188,7 @@ export function createRelayService({
     slots.add({
       deliveryId: work.delivery_id,
       tenantId: work.tenant_id,
-      lane: work.lane,
+      endpoint: work.endpoint,
       pace,
       local,
       attempts: work.attempt_count,
@@ -208,7 +208,7 @@ export function createRelayService({
     while (!stopping) {
       const begun = performance.now();
       let claimed = 0;
-      lanesLeft = false;
+      endpointsLeft = false;
       try {
         const takes = handOver.takes();
         const claims = takes === 'none' ? [] : [claimWork(takes)];
@@ -222,11 +222,12 @@ export function createRelayService({
       if (claimed > 0) lastWork = now;
       await sleep(Math.max(0, begun + settings.gap - now));
       const poll = now - lastWork < 5_000 ? settings.poll : settings.idlePoll;
-      if (claimed === 0 && !lanesLeft) await rest(Math.min(poll, Math.max(settings.leastWait, nextToken)));
+      if (claimed === 0 && !endpointsLeft)
+        await rest(Math.min(poll, Math.max(settings.leastWait, nextToken)));
     }
   };
 
-  /** Once a second: shows that this relay lives, frees what dead ones had claimed, keeps slots and lane speeds true. */
+  /** Once a second: shows that this relay lives, frees what dead ones had claimed, keeps slots and endpoint speeds true. */
   const beat = async (): Promise<void> => {
     while (!stopping) {
       try {
@@ -235,7 +236,7 @@ export function createRelayService({
         lastBeat = now;
         if ((await store.takeOver(database)) > 0) poke();
         const changed = speeds.changed();
-        if (changed.length > 0) await lanes.saveSpeeds(database, changed);
+        if (changed.length > 0) await endpoints.saveSpeeds(database, changed);
       } catch (error) {
         onFailure(error);
       }
@@ -304,13 +305,13 @@ export function createRelayService({
   };
 }
 
-/** Attempts that a lane may begin now: as it comes back, and by its rate. */
-function permitsOf({ permits, tokens }: ReadyLane): number {
+/** Attempts that an endpoint may begin now: as it comes back, and by its rate. */
+function permitsOf({ permits, tokens }: ReadyEndpoint): number {
   const most = Number.POSITIVE_INFINITY;
   return Math.max(0, Math.min(permits ?? most, tokens === null ? most : Math.floor(tokens)));
 }
 
-function tokenWait({ tokens, rate }: ReadyLane): number {
+function tokenWait({ tokens, rate }: ReadyEndpoint): number {
   if (tokens === null || rate === null || tokens >= 1) return Number.POSITIVE_INFINITY;
   return ((1 - tokens) / rate) * 1_000;
 }

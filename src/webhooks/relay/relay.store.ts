@@ -8,17 +8,17 @@ const RELAY_LIFETIME = "interval '5 seconds'";
 
 export type RelayIdentity = { readonly instance: string; readonly epoch: number };
 
-/** A lane that has unclaimed work. */
-export type ReadyLane = {
+/** An endpoint that has unclaimed work. */
+export type ReadyEndpoint = {
   readonly tenant_id: string;
-  readonly lane: string;
+  readonly endpoint: string;
   readonly open: boolean;
   readonly p90_ms: number | null;
   readonly failing: boolean;
   readonly cap: number;
-  /** Attempts that may begin while the lane comes back; null when it is not paced. */
+  /** Attempts that may begin while the endpoint comes back; null when it is not paced. */
   readonly permits: number | null;
-  /** Attempts that may begin now, as a fraction, and how many more each second; null in a lane without a rate. */
+  /** Attempts that may begin now, as a fraction, and how many more each second; null in an endpoint without a rate. */
   readonly tokens: number | null;
   readonly rate: number | null;
 };
@@ -31,7 +31,7 @@ export type Work = {
   readonly delivery_id: string;
   readonly generation: number;
   readonly tenant_id: string;
-  readonly lane: string;
+  readonly endpoint: string;
   readonly status: StoredStatus | null;
   readonly row_generation: number | null;
   readonly attempt_count: number;
@@ -40,7 +40,7 @@ export type Work = {
   /** The `traceparent` of what published it, where that was traced. */
   readonly trace?: string | null | undefined;
   readonly epoch: number;
-  /** Its claim took one of the lane's permits. */
+  /** Its claim took one of the endpoint's permits. */
   readonly paced: boolean;
 };
 
@@ -58,52 +58,52 @@ UPDATE outbox SET claimed_by = NULL, claim_epoch = NULL WHERE id IN (
     SELECT 1 FROM relays r WHERE r.instance = o.claimed_by AND r.epoch = o.claim_epoch AND r.seen_at > now() - ${RELAY_LIFETIME})
   FOR UPDATE OF o SKIP LOCKED)`;
 
-// A skip scan: one index probe a lane, whatever waits in it.
-const READY_LANES = `
+// A skip scan: one index probe an endpoint, whatever waits in it.
+const READY_ENDPOINTS = `
 WITH RECURSIVE ready AS (
-  (SELECT o.tenant_id, o.lane FROM outbox o
-   WHERE o.claimed_by IS NULL AND o.kind <> 'command' AND (o.tenant_id, o.lane) > ($1::uuid, $2::uuid)
-   ORDER BY o.tenant_id, o.lane LIMIT 1)
+  (SELECT o.tenant_id, o.endpoint FROM outbox o
+   WHERE o.claimed_by IS NULL AND o.kind <> 'command' AND (o.tenant_id, o.endpoint) > ($1::uuid, $2::uuid)
+   ORDER BY o.tenant_id, o.endpoint LIMIT 1)
   UNION ALL
-  SELECT following.tenant_id, following.lane FROM ready r CROSS JOIN LATERAL (
-    SELECT o.tenant_id, o.lane FROM outbox o
-    WHERE o.claimed_by IS NULL AND o.kind <> 'command' AND (o.tenant_id, o.lane) > (r.tenant_id, r.lane)
-    ORDER BY o.tenant_id, o.lane LIMIT 1) AS following
+  SELECT following.tenant_id, following.endpoint FROM ready r CROSS JOIN LATERAL (
+    SELECT o.tenant_id, o.endpoint FROM outbox o
+    WHERE o.claimed_by IS NULL AND o.kind <> 'command' AND (o.tenant_id, o.endpoint) > (r.tenant_id, r.endpoint)
+    ORDER BY o.tenant_id, o.endpoint LIMIT 1) AS following
 )
-SELECT r.tenant_id, r.lane, lane_is_open(l) AS open, l.p90_ms, l.failures_in_a_row > 0 AS failing, l.in_flight_cap AS cap,
-  lane_permits(l) AS permits, lane_tokens(l) AS tokens, l.rate
-FROM (SELECT * FROM ready LIMIT $3) r JOIN lanes l ON l.subscription_id = r.lane
-ORDER BY r.tenant_id, r.lane`;
+SELECT r.tenant_id, r.endpoint, endpoint_is_open(l) AS open, l.p90_ms, l.failures_in_a_row > 0 AS failing, l.in_flight_cap AS cap,
+  endpoint_permits(l) AS permits, endpoint_tokens(l) AS tokens, l.rate
+FROM (SELECT * FROM ready LIMIT $3) r JOIN endpoints l ON l.subscription_id = r.endpoint
+ORDER BY r.tenant_id, r.endpoint`;
 
 const ALIVE = `EXISTS (
   SELECT 1 FROM relays r WHERE r.instance = $1 AND r.epoch = $2 AND r.seen_at > now() - ${RELAY_LIFETIME})`;
 
 const CLAIMED = `
-SELECT c.id, c.kind, c.command, c.delivery_id, c.generation, c.tenant_id, c.lane, d.status, d.generation AS row_generation,
+SELECT c.id, c.kind, c.command, c.delivery_id, c.generation, c.tenant_id, c.endpoint, d.status, d.generation AS row_generation,
   coalesce(d.attempt_count, 0) AS attempt_count, coalesce(d.event_type, '') AS event_type, d.trace, s.host, l.epoch,
   l.permits IS NOT NULL AND c.kind <> 'command' AS paced
 FROM claimed c
-JOIN subscriptions s ON s.id = c.lane JOIN lanes l ON l.subscription_id = c.lane
+JOIN subscriptions s ON s.id = c.endpoint JOIN endpoints l ON l.subscription_id = c.endpoint
 LEFT JOIN deliveries d ON d.id = c.delivery_id
 ORDER BY c.id`;
 
-// A lane that comes back, or has a rate, is taken by one relay at a time, and gives as many rows as it has permits and tokens. No other is
+// An endpoint that comes back, or has a rate, is taken by one relay at a time, and gives as many rows as it has permits and tokens. No other is
 // locked. A claim that a crash of the database forgets is made again, by whoever looks next, so it need not wait for the disk.
 const CLAIM = `
 WITH unflushed AS (
   SELECT set_config('synchronous_commit', 'off', true)
 ), gate AS (
-  SELECT l.subscription_id, lane_permits(l) AS permits, lane_tokens(l) AS tokens FROM lanes l
+  SELECT l.subscription_id, endpoint_permits(l) AS permits, endpoint_tokens(l) AS tokens FROM endpoints l
   WHERE l.subscription_id = ANY($4::uuid[]) AND (l.permits IS NOT NULL OR l.rate IS NOT NULL)
   ORDER BY l.subscription_id FOR UPDATE SKIP LOCKED
 ), picked AS (
-  SELECT o.id FROM unflushed CROSS JOIN unnest($3::uuid[], $4::uuid[], $5::int[]) AS w (tenant_id, lane, quota)
-  JOIN lanes l ON l.subscription_id = w.lane AND lane_is_open(l)
-  LEFT JOIN gate g ON g.subscription_id = w.lane
+  SELECT o.id FROM unflushed CROSS JOIN unnest($3::uuid[], $4::uuid[], $5::int[]) AS w (tenant_id, endpoint, quota)
+  JOIN endpoints l ON l.subscription_id = w.endpoint AND endpoint_is_open(l)
+  LEFT JOIN gate g ON g.subscription_id = w.endpoint
   CROSS JOIN LATERAL (
     SELECT id FROM outbox
-    WHERE tenant_id = w.tenant_id AND lane = w.lane AND claimed_by IS NULL AND kind <> 'command' AND ($6 OR kind = 'first')
-    ORDER BY tenant_id, lane, rank, id
+    WHERE tenant_id = w.tenant_id AND endpoint = w.endpoint AND claimed_by IS NULL AND kind <> 'command' AND ($6 OR kind = 'first')
+    ORDER BY tenant_id, endpoint, rank, id
     LIMIT CASE WHEN l.permits IS NULL AND l.rate IS NULL THEN w.quota
       ELSE greatest(0, least(w.quota, coalesce(least(g.permits, floor(g.tokens)::int), 0))) END
     FOR UPDATE SKIP LOCKED) AS o
@@ -111,10 +111,10 @@ WITH unflushed AS (
   UPDATE outbox SET claimed_by = $1, claim_epoch = $2 FROM picked WHERE outbox.id = picked.id AND ${ALIVE}
   RETURNING outbox.*
 ), spent AS (
-  UPDATE lanes l SET permits = CASE WHEN l.permits IS NOT NULL THEN greatest(0, g.permits - c.rows) END, permits_at = now(),
+  UPDATE endpoints l SET permits = CASE WHEN l.permits IS NOT NULL THEN greatest(0, g.permits - c.rows) END, permits_at = now(),
     tokens = coalesce(g.tokens - c.rows, l.tokens), tokens_at = greatest(l.tokens_at, now())
-  FROM (SELECT lane, count(*)::int AS rows FROM claimed GROUP BY lane) AS c JOIN gate g ON g.subscription_id = c.lane
-  WHERE l.subscription_id = c.lane
+  FROM (SELECT endpoint, count(*)::int AS rows FROM claimed GROUP BY endpoint) AS c JOIN gate g ON g.subscription_id = c.endpoint
+  WHERE l.subscription_id = c.endpoint
 )
 ${CLAIMED}`;
 
@@ -122,11 +122,11 @@ ${CLAIMED}`;
 const REFUND = `
 WITH given AS (
   SELECT l.subscription_id, r.rows FROM (
-    SELECT lane, epoch, count(*)::int AS rows FROM unnest($1::uuid[], $2::bigint[]) AS w (lane, epoch) GROUP BY lane, epoch
-  ) AS r JOIN lanes l ON l.subscription_id = r.lane AND l.epoch = r.epoch AND l.permits IS NOT NULL
+    SELECT endpoint, epoch, count(*)::int AS rows FROM unnest($1::uuid[], $2::bigint[]) AS w (endpoint, epoch) GROUP BY endpoint, epoch
+  ) AS r JOIN endpoints l ON l.subscription_id = r.endpoint AND l.epoch = r.epoch AND l.permits IS NOT NULL
   ORDER BY l.subscription_id FOR UPDATE OF l
 )
-UPDATE lanes l SET permits = l.permits + given.rows, permits_at = now()
+UPDATE endpoints l SET permits = l.permits + given.rows, permits_at = now()
 FROM given WHERE l.subscription_id = given.subscription_id`;
 
 const CLAIM_COMMANDS = `
@@ -162,7 +162,7 @@ WITH own AS (
   WHERE d.id = ANY($6::uuid[]) AND d.id = t.id AND t.kind IN ('first', 'start')
   RETURNING d.id, d.tenant_id, d.subscription_id, d.generation, d.retry_requested_at, d.status
 )
-INSERT INTO outbox (id, tenant_id, lane, delivery_id, generation, kind, command)
+INSERT INTO outbox (id, tenant_id, endpoint, delivery_id, generation, kind, command)
 SELECT gen_random_uuid(), tenant_id, subscription_id, id, generation, 'command',
   CASE status WHEN 'canceled' THEN 'cancel' ELSE 'retry' END
 FROM marked WHERE retry_requested_at IS NOT NULL OR status = 'canceled'`;
@@ -173,7 +173,7 @@ WITH next AS (
   WHERE id = $1 AND generation = $2 AND started_generation = $2 AND status IN ('pending', 'retrying')
   RETURNING id, tenant_id, subscription_id, generation
 )
-INSERT INTO outbox (id, tenant_id, lane, delivery_id, generation, kind, rank)
+INSERT INTO outbox (id, tenant_id, endpoint, delivery_id, generation, kind, rank)
 SELECT $3, tenant_id, subscription_id, id, generation, 'start', 1 FROM next`;
 
 const ATTEMPTED = `
@@ -209,25 +209,26 @@ export function createRelayStore() {
       ]);
     },
 
-    /** Lanes with unclaimed work behind the given place, in order, at most `limit`. */
-    readyLanes: async (
+    /** Endpoints with unclaimed work behind the given place, in order, at most `limit`. */
+    readyEndpoints: async (
       queryable: Queryable,
-      { after, limit }: { after: { tenantId: string; lane: string }; limit: number },
-    ): Promise<ReadyLane[]> =>
-      (await queryable.query<ReadyLane>(READY_LANES, [after.tenantId, after.lane, limit])).rows,
+      { after, limit }: { after: { tenantId: string; endpoint: string }; limit: number },
+    ): Promise<ReadyEndpoint[]> =>
+      (await queryable.query<ReadyEndpoint>(READY_ENDPOINTS, [after.tenantId, after.endpoint, limit])).rows,
 
-    /** Claims the oldest work of open lanes, at most `quota` a lane; with `first` only deliveries that nothing has tried. */
+    /** Claims the oldest work of open endpoints, at most `quota` an endpoint; with `first` only deliveries that nothing has tried. */
     claim: async (
       queryable: Queryable,
       { instance, epoch }: RelayIdentity,
-      grants: readonly { tenantId: string; lane: string; quota: number }[],
+      grants: readonly { tenantId: string; endpoint: string; quota: number }[],
       kinds: 'all' | 'first' = 'all',
     ): Promise<Work[]> => {
       const tenants = grants.map(({ tenantId }) => tenantId);
-      const lanes = grants.map(({ lane }) => lane);
+      const endpoints = grants.map(({ endpoint }) => endpoint);
       const quotas = grants.map(({ quota }) => quota);
-      return (await queryable.query<Work>(CLAIM, [instance, epoch, tenants, lanes, quotas, kinds === 'all']))
-        .rows;
+      return (
+        await queryable.query<Work>(CLAIM, [instance, epoch, tenants, endpoints, quotas, kinds === 'all'])
+      ).rows;
     },
 
     claimCommands: async (
@@ -273,11 +274,11 @@ export function createRelayStore() {
       );
     },
 
-    /** Gives back the permits of claims that began nothing; those of a lane that has closed meanwhile are void. */
+    /** Gives back the permits of claims that began nothing; those of an endpoint that has closed meanwhile are void. */
     refund: async (queryable: Queryable, work: readonly Work[]): Promise<void> => {
       const paced = work.filter((row) => row.paced);
       if (paced.length === 0) return;
-      await queryable.query(REFUND, [paced.map(({ lane }) => lane), paced.map(({ epoch }) => epoch)]);
+      await queryable.query(REFUND, [paced.map(({ endpoint }) => endpoint), paced.map(({ epoch }) => epoch)]);
     },
 
     /**
@@ -292,7 +293,7 @@ export function createRelayStore() {
       return (await queryable.query(RESTART, [deliveryId, generation, outboxId])).rowCount > 0;
     },
 
-    /** Which of these deliveries have had another attempt, have ended, or wait for their lane. */
+    /** Which of these deliveries have had another attempt, have ended, or wait for their endpoint. */
     attempted: async (
       queryable: Queryable,
       flights: readonly { deliveryId: string; attempts: number }[],

@@ -16,7 +16,7 @@ export type SweepReport = {
   readonly told: number;
   /** Of deleted subscriptions. */
   readonly canceled: number;
-  /** Waiting deliveries whose lane was open. */
+  /** Waiting deliveries whose endpoint was open. */
   readonly mended: number;
   /** Partitions made ahead of time. */
   readonly partitions: number;

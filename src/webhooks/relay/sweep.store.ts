@@ -21,7 +21,7 @@ ORDER BY d.next_attempt_at, d.id LIMIT $4`;
 // it has started, and that is when a workflow is told that nobody knew of.
 const CANCEL_DELETED = `
 WITH victims AS (
-  SELECT d.id FROM lanes l JOIN deliveries d ON d.subscription_id = l.subscription_id
+  SELECT d.id FROM endpoints l JOIN deliveries d ON d.subscription_id = l.subscription_id
   WHERE l.deleted AND d.status IN ('pending', 'retrying') LIMIT $1 FOR UPDATE OF d SKIP LOCKED
 ), canceled AS (
   UPDATE deliveries d SET status = 'canceled', completed_at = now(), next_attempt_at = NULL, waiting_epoch = NULL,
@@ -33,17 +33,17 @@ WITH victims AS (
     SELECT o.id FROM outbox o JOIN canceled c ON c.id = o.delivery_id
     WHERE o.claimed_by IS NULL AND o.kind <> 'command' FOR UPDATE OF o SKIP LOCKED)
 ), told AS (
-  INSERT INTO outbox (id, tenant_id, lane, delivery_id, generation, kind, command)
+  INSERT INTO outbox (id, tenant_id, endpoint, delivery_id, generation, kind, command)
   SELECT gen_random_uuid(), tenant_id, subscription_id, id, started_generation, 'command', 'cancel'
   FROM canceled WHERE started_generation IS NOT NULL
 )
 SELECT count(*)::int AS canceled FROM canceled`;
 
 const MEND_PARKED = `
-INSERT INTO outbox (id, tenant_id, lane, delivery_id, generation, kind, rank)
+INSERT INTO outbox (id, tenant_id, endpoint, delivery_id, generation, kind, rank)
 SELECT gen_random_uuid(), d.tenant_id, d.subscription_id, d.id, d.generation, 'wake', CASE WHEN d.generation > 0 THEN 2 ELSE 1 END
-FROM deliveries d JOIN lanes l ON l.subscription_id = d.subscription_id
-WHERE d.waiting_epoch IS NOT NULL AND d.status IN ('pending', 'retrying') AND lane_is_open(l)
+FROM deliveries d JOIN endpoints l ON l.subscription_id = d.subscription_id
+WHERE d.waiting_epoch IS NOT NULL AND d.status IN ('pending', 'retrying') AND endpoint_is_open(l)
   AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.delivery_id = d.id AND o.kind = 'wake')
 LIMIT $1`;
 
@@ -89,7 +89,7 @@ export function createSweepStore() {
     cancelDeleted: async (queryable: Queryable, limit: number): Promise<number> =>
       (await queryable.query<{ canceled: number }>(CANCEL_DELETED, [limit])).rows[0]?.canceled ?? 0,
 
-    /** Gives deliveries that wait for an open lane the outbox row that they miss. @returns how many, at most `limit` */
+    /** Gives deliveries that wait for an open endpoint the outbox row that they miss. @returns how many, at most `limit` */
     mendParked: async (queryable: Queryable, limit: number): Promise<number> =>
       (await queryable.query(MEND_PARKED, [limit])).rowCount,
   };

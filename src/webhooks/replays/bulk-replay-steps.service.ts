@@ -6,7 +6,7 @@ import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import type { Unit } from '../../platform/database/transaction.ts';
 import type { ReplayRange, ReplayService } from '../deliveries/replay.service.ts';
-import type { LaneService } from '../endpoints/endpoint.service.ts';
+import type { EndpointService } from '../endpoints/endpoint.service.ts';
 import { describeRecovery } from './bulk-replay.service.ts';
 import type { BulkRecoveryStore, RecoveryName } from './bulk-replay.store.ts';
 import { type Recovery, type RecoveryStatus, remainingOf } from './bulk-replay.ts';
@@ -31,14 +31,14 @@ export function createBulkRecoveryStepService({
   store,
   database,
   replays,
-  lanes,
+  endpoints,
   audit,
   pace = PACE,
 }: {
   store: BulkRecoveryStore;
   database: Pick<Database, 'hot'>;
   replays: ReplayService;
-  lanes: Pick<LaneService, 'read'>;
+  endpoints: Pick<EndpointService, 'read'>;
   audit: Pick<AuditService, 'append'>;
   pace?: { readonly chunk: number; readonly waiting: number } | undefined;
 }) {
@@ -74,9 +74,9 @@ export function createBulkRecoveryStepService({
         const recovery = await store.lock(unit, name);
         if (recovery === undefined) return GONE;
         if (recovery.status !== 'running') return standingOf(recovery, 'end');
-        const lane = (await lanes.read(unit, [recovery.subscriptionId])).get(recovery.subscriptionId);
-        if (lane === undefined || lane.deleted) return end(unit, recovery, 'canceled');
-        if (!lane.active) return standingOf(recovery, 'wait_for_subscription');
+        const endpoint = (await endpoints.read(unit, [recovery.subscriptionId])).get(recovery.subscriptionId);
+        if (endpoint === undefined || endpoint.deleted) return end(unit, recovery, 'canceled');
+        if (!endpoint.active) return standingOf(recovery, 'wait_for_subscription');
         const waiting = await replays.waiting(unit, recovery, pace.waiting);
         if (waiting >= pace.waiting) return standingOf(recovery, 'wait_for_relay');
         return replayChunk(unit, recovery);

@@ -9,7 +9,7 @@ import type { Transaction } from '../../platform/database/transaction.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
 import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
 import type { ReplayableStatus, ReplayRange, ReplayService } from '../deliveries/replay.service.ts';
-import type { LaneService } from '../endpoints/endpoint.service.ts';
+import type { EndpointService } from '../endpoints/endpoint.service.ts';
 import type { SubscriptionService } from '../subscriptions/subscription.service.ts';
 import type { BulkRecoveryStore, RecoveryName } from './bulk-replay.store.ts';
 import type { Recovery } from './bulk-replay.ts';
@@ -27,7 +27,7 @@ export function createBulkRecoveryService({
   database,
   subscriptions,
   replays,
-  lanes,
+  endpoints,
   audit,
   commands,
 }: {
@@ -35,7 +35,7 @@ export function createBulkRecoveryService({
   database: Pick<Database, 'transaction' | 'query'>;
   subscriptions: Pick<SubscriptionService, 'get' | 'exists'>;
   replays: Pick<ReplayService, 'count'>;
-  lanes: Pick<LaneService, 'endHold'>;
+  endpoints: Pick<EndpointService, 'endHold'>;
   audit: Pick<AuditService, 'append'>;
   commands: Pick<WorkflowCommandService, 'add'>;
 }) {
@@ -121,7 +121,7 @@ export function createBulkRecoveryService({
             detail: `The recovery ${running ?? ''} of this subscription has not ended.`,
           });
         }
-        await lanes.endHold(transaction, subscriptionId);
+        await endpoints.endHold(transaction, subscriptionId);
         await audit.append(transaction, context, [describeRecovery('started', recovery)]);
         await commands.add(transaction, [{ tenantId, workflow: 'bulkRecovery', entityId: recovery.id }]);
         return recovery;

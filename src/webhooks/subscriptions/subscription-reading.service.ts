@@ -1,15 +1,15 @@
-// Shows subscriptions as they are now: with their lanes, their headers masked, and never a secret.
+// Shows subscriptions as they are now: with their endpoints, their headers masked, and never a secret.
 import type { RequestContext } from '../../platform/context.ts';
 import type { Database } from '../../platform/database/database.ts';
 import type { Page, PageRequest } from '../../platform/database/page.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { DEFAULT_RETRY_POLICY, type RetryPolicy } from '../deliveries/retry-schedule.ts';
-import type { LaneRow, LaneService } from '../endpoints/endpoint.service.ts';
+import type { EndpointRow, EndpointService } from '../endpoints/endpoint.service.ts';
 import type { SubscriptionStore } from './subscription.store.ts';
 import { maskHeaders, type SubscriptionRecord } from './subscription.ts';
 import type { SubscriptionSealing } from './subscription-sealing.service.ts';
 
-/** A subscription as it is shown: headers masked, retry policy resolved, with its lane. */
+/** A subscription as it is shown: headers masked, retry policy resolved, with its endpoint. */
 export type Subscription = Omit<
   SubscriptionRecord,
   'secretSealed' | 'headersSealed' | 'retryPolicy' | 'filters' | 'deletedAt'
@@ -18,9 +18,9 @@ export type Subscription = Omit<
   readonly headers: Readonly<Record<string, string>>;
   readonly retryPolicy: RetryPolicy;
   readonly lane: {
-    readonly state: LaneRow['state'];
+    readonly state: EndpointRow['state'];
     readonly holdUntil: Date | null;
-    readonly heldBy: LaneRow['held_by'];
+    readonly heldBy: EndpointRow['held_by'];
     readonly failingSince: Date | null;
     readonly waiting: number;
   };
@@ -30,20 +30,20 @@ export type Subscription = Omit<
 export function createSubscriptionReader({
   store,
   database,
-  lanes,
+  endpoints,
   sealing,
 }: {
   store: Pick<SubscriptionStore, 'exists' | 'find' | 'list'>;
   database: Pick<Database, 'query'>;
-  lanes: Pick<LaneService, 'read'>;
+  endpoints: Pick<EndpointService, 'read'>;
   sealing: Pick<SubscriptionSealing, 'openHeaders'>;
 }) {
   async function show(context: RequestContext, rows: readonly SubscriptionRecord[]): Promise<Subscription[]> {
     const ids = rows.map(({ id }) => id);
-    const gates = await lanes.read(context.transaction ?? database, ids);
+    const gates = await endpoints.read(context.transaction ?? database, ids);
     return rows.flatMap((row) => {
-      const lane = gates.get(row.id);
-      return lane === undefined ? [] : [toSubscription(row, lane)];
+      const endpoint = gates.get(row.id);
+      return endpoint === undefined ? [] : [toSubscription(row, endpoint)];
     });
   }
 
@@ -53,7 +53,7 @@ export function createSubscriptionReader({
     return subscription;
   }
 
-  function toSubscription(row: SubscriptionRecord, lane: LaneRow): Subscription {
+  function toSubscription(row: SubscriptionRecord, endpoint: EndpointRow): Subscription {
     const {
       secretSealed: _secret,
       headersSealed,
@@ -64,21 +64,21 @@ export function createSubscriptionReader({
     } = row;
     return {
       ...shown,
-      active: lane.active,
+      active: endpoint.active,
       headers: maskHeaders(sealing.openHeaders(row.id, headersSealed)),
       retryPolicy: retryPolicy ?? DEFAULT_RETRY_POLICY,
       lane: {
-        state: lane.state,
-        holdUntil: lane.hold_until,
-        heldBy: lane.held_by,
-        failingSince: lane.failing_since,
-        waiting: lane.waiting,
+        state: endpoint.state,
+        holdUntil: endpoint.hold_until,
+        heldBy: endpoint.held_by,
+        failingSince: endpoint.failing_since,
+        waiting: endpoint.waiting,
       },
     };
   }
 
   return {
-    /** A row as it is shown. @throws ServiceError `not_found` when its lane is gone */
+    /** A row as it is shown. @throws ServiceError `not_found` when its endpoint is gone */
     show: showOne,
 
     /** Whether this is a subscription of the tenant that is not deleted. One indexed read. */

@@ -11,7 +11,7 @@ import type { Transaction, Unit } from '../../platform/database/transaction.ts';
 import type { Network } from '../../platform/egress/address-rules.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
 import type { RetryPolicy } from '../deliveries/retry-schedule.ts';
-import type { LaneService } from '../endpoints/endpoint.service.ts';
+import type { EndpointService } from '../endpoints/endpoint.service.ts';
 import type { HostHoldService } from '../endpoints/host-hold.service.ts';
 import type { SubscriptionChanges, SubscriptionStore } from './subscription.store.ts';
 import {
@@ -65,13 +65,13 @@ type Verb = 'created' | 'updated' | 'activated' | 'deactivated' | 'deleted';
 
 /**
  * Subscriptions of a tenant. Source: Specification, "Webhook subscription", "Webhook management".
- * @param deliveries cancels what waits at a closed lane
+ * @param deliveries cancels what waits at a closed endpoint
  * @param admittedNetworks networks beside public addresses that receivers may be in
  */
 export function createSubscriptionService({
   store,
   database,
-  lanes,
+  endpoints,
   hostHolds,
   sealing,
   deliveries,
@@ -81,7 +81,7 @@ export function createSubscriptionService({
 }: {
   store: SubscriptionStore;
   database: Pick<Database, 'transaction' | 'query'>;
-  lanes: LaneService;
+  endpoints: EndpointService;
   hostHolds: Pick<HostHoldService, 'follow'>;
   sealing: SubscriptionSealing;
   deliveries: {
@@ -96,7 +96,7 @@ export function createSubscriptionService({
   events: Pick<EventService, 'emit'>;
   admittedNetworks: readonly Network[];
 }) {
-  const reader = createSubscriptionReader({ store, database, lanes, sealing });
+  const reader = createSubscriptionReader({ store, database, endpoints, sealing });
 
   async function lock(
     transaction: Transaction,
@@ -147,7 +147,7 @@ export function createSubscriptionService({
     await events.emit(unit, context, [{ type, data, exceptSubscription: id }]);
   }
 
-  /** Has the lane keep to the holds of its host. Who comes to a held one finds that in the audit log, like those whom the act itself concerned. */
+  /** Has the endpoint keep to the holds of its host. Who comes to a held one finds that in the audit log, like those whom the act itself concerned. */
   async function follow(
     unit: Unit,
     { requestId, tenant }: AuditContext,
@@ -174,17 +174,17 @@ export function createSubscriptionService({
     database.transaction(context, async (transaction) => {
       const before = await lock(transaction, context, id);
       const row = await store.update(transaction, id, toChanges(before, patch));
-      // Before the lane: the order in which an operator's hold takes both.
+      // Before the endpoint: the order in which an operator's hold takes both.
       if (row.host !== before.host)
         await follow(transaction, context, id, { host: row.host, before: before.host });
       const flag =
         patch.active === undefined
           ? { changed: false }
-          : await lanes.setActive(transaction, id, patch.active);
+          : await endpoints.setActive(transaction, id, patch.active);
       if (patch.held === 'discard' && flag.changed)
         while (await discard({ ...context, transaction }, id, { onlyWhileInactive: false }));
-      if (row.rateLimit !== before.rateLimit) await lanes.setRate(transaction, id, row.rateLimit);
-      if (row.url !== before.url) await lanes.endHold(transaction, id);
+      if (row.rateLimit !== before.rateLimit) await endpoints.setRate(transaction, id, row.rateLimit);
+      if (row.url !== before.url) await endpoints.endHold(transaction, id);
       const verb = !flag.changed ? 'updated' : patch.active ? 'activated' : 'deactivated';
       await record(transaction, context, verb, row, { fields: fieldsOf(patch) });
       return reader.show({ ...context, transaction }, row);
@@ -209,7 +209,7 @@ export function createSubscriptionService({
 
   return {
     /**
-     * Creates a subscription with its lane. Emits `webhook.endpoint.created`.
+     * Creates a subscription with its endpoint. Emits `webhook.endpoint.created`.
      * @returns the subscription, and the secret if it was generated here: nothing shows it again
      * @throws ServiceError `invalid_request`
      */
@@ -240,7 +240,7 @@ export function createSubscriptionService({
           retryPolicy: input.retryPolicy ?? null,
           disableAfterDays: input.disableAfterDays ?? BOUNDS.disableAfterDays.usual,
         });
-        await lanes.create(transaction, {
+        await endpoints.create(transaction, {
           subscriptionId: id,
           tenantId: context.tenant.id,
           active: input.active ?? true,
@@ -257,7 +257,7 @@ export function createSubscriptionService({
     list: reader.list,
 
     /**
-     * Changes the given fields; without any, nothing happens. Deactivating closes the lane, activating opens it, another URL ends a
+     * Changes the given fields; without any, nothing happens. Deactivating closes the endpoint, activating opens it, another URL ends a
      * hold. With `held: 'discard'` the untried deliveries of an inactive subscription are canceled before it becomes active, after all
      * else has been changed: nothing that can be refused comes later. Emits `webhook.endpoint.activated`, `deactivated` or `updated`.
      * @throws ServiceError `not_found`, `invalid_request`
@@ -270,7 +270,7 @@ export function createSubscriptionService({
       if (patch.held !== 'discard') return change(context, id, patch);
       const { active, held, ...others } = patch;
       if (fieldsOf(others).length > 0) await change(context, id, others);
-      // In transactions of their own, however many there are: the lane is closed, so nothing goes out meanwhile.
+      // In transactions of their own, however many there are: the endpoint is closed, so nothing goes out meanwhile.
       while (await discard(context, id, { onlyWhileInactive: true }));
       return change(context, id, { active, held });
     },
@@ -283,7 +283,7 @@ export function createSubscriptionService({
       database.transaction(context, async (transaction) => {
         await lock(transaction, context, id);
         const row = await store.markDeleted(transaction, id);
-        await lanes.remove(transaction, id);
+        await endpoints.remove(transaction, id);
         await deliveries.cancelUnfinished(transaction, id);
         await record(transaction, context, 'deleted', row);
       }),
@@ -300,9 +300,9 @@ export function createSubscriptionService({
     ): Promise<{ deliveryId: string; eventId: string }> =>
       database.transaction(context, async (transaction) => {
         const row = await store.find(transaction, context.tenant.id, id);
-        const lane = (await lanes.read(transaction, [id])).get(id);
-        if (row === null || lane === undefined) throw unknownSubscription();
-        if (!lane.active) {
+        const endpoint = (await endpoints.read(transaction, [id])).get(id);
+        if (row === null || endpoint === undefined) throw unknownSubscription();
+        if (!endpoint.active) {
           throw new ServiceError('subscription_inactive', {
             detail: 'The subscription is not active. Activate it before testing it.',
           });
@@ -337,7 +337,7 @@ export function createSubscriptionService({
       const reason = 'gone';
       const row = await store.disable(unit, tenantId, subscriptionId, reason);
       if (row === undefined) return;
-      await lanes.setActive(unit, subscriptionId, false);
+      await endpoints.setActive(unit, subscriptionId, false);
       const context = serviceContext({ id: tenantId }, newId());
       const { host, event_types: eventTypes } = row;
       await record(unit, context, 'deactivated', { id: subscriptionId, host, eventTypes }, { reason });
@@ -357,7 +357,11 @@ export function createSubscriptionService({
       database.transaction({}, async (transaction) => {
         const row = await store.lock(transaction, tenantId, subscriptionId);
         if (row === null) return;
-        const { changed } = await lanes.deactivateFailing(transaction, subscriptionId, row.disableAfterDays);
+        const { changed } = await endpoints.deactivateFailing(
+          transaction,
+          subscriptionId,
+          row.disableAfterDays,
+        );
         if (!changed) return;
         const reason = 'failing';
         const after = await store.update(transaction, subscriptionId, { disabledReason: reason });

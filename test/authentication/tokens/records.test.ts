@@ -28,7 +28,7 @@ async function subscribe(tenantId: string): Promise<void> {
     [tenantId],
   );
   await test.database.query(
-    'INSERT INTO lanes (subscription_id, tenant_id) SELECT id, tenant_id FROM subscriptions ON CONFLICT DO NOTHING',
+    'INSERT INTO endpoints (subscription_id, tenant_id) SELECT id, tenant_id FROM subscriptions ON CONFLICT DO NOTHING',
   );
 }
 

@@ -64,7 +64,7 @@ describe('the examination of waiting work', () => {
     const { id } = await engine.subscribe();
     const [delivery = ''] = await engine.publish(id);
     await query(
-      `INSERT INTO outbox (id, tenant_id, lane, delivery_id, kind, command, created_at)
+      `INSERT INTO outbox (id, tenant_id, endpoint, delivery_id, kind, command, created_at)
        VALUES ($1, $2, $3, $4, 'command', 'retry', now() - interval '1 hour')`,
       [randomUUID(), tenant(), id, delivery],
     );
@@ -83,7 +83,7 @@ describe('the examination of waiting work', () => {
   it('finds deliveries of a deleted subscription, and cancels them', async () => {
     const { id } = await engine.subscribe();
     await engine.publish(id, 2);
-    await query('UPDATE lanes SET deleted = true WHERE subscription_id = $1', [id]);
+    await query('UPDATE endpoints SET deleted = true WHERE subscription_id = $1', [id]);
     expect(await examine()).toMatchObject([{ code: 'delivery_not_canceled', outcome: 'left' }]);
     expect(await examine(true)).toMatchObject([{ code: 'delivery_not_canceled', outcome: 'mended' }]);
     const { rows } = await engine.database.query<{ status: string }>(

@@ -150,7 +150,7 @@ describe('a hold', () => {
 
 it('hosts that fail are counted by the class of their errors', async () => {
   await test.database.query(
-    `UPDATE lanes SET failures_in_a_row = 4, failing_since = now(),
+    `UPDATE endpoints SET failures_in_a_row = 4, failing_since = now(),
        last_error = CASE WHEN tenant_id = $1 THEN 'tls:CERT_HAS_EXPIRED' ELSE 'http:500' END WHERE active AND NOT deleted`,
     [acme.tenant.id],
   );

@@ -120,10 +120,10 @@ const statuses = async (ids: readonly string[]) => {
   return rows.map(({ status }) => status);
 };
 
-/** Publishes events that fail at the receiver as it is, and waits until each was tried or waits for the lane. */
+/** Publishes events that fail at the receiver as it is, and waits until each was tried or waits for the endpoint. */
 async function fail(count: number): Promise<string[]> {
   await engine.database.query(
-    "UPDATE lanes SET state = 'open', probe_at = NULL, permits = NULL, failures_in_a_row = 0, failing_deliveries = '{}', failing_since = NULL WHERE subscription_id = $1",
+    "UPDATE endpoints SET state = 'open', probe_at = NULL, permits = NULL, failures_in_a_row = 0, failing_deliveries = '{}', failing_since = NULL WHERE subscription_id = $1",
     [troubled],
   );
   const ids = await engine.publish(troubled, count);

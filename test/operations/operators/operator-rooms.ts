@@ -7,12 +7,12 @@ import { registerOperatorCommands } from '../../../src/operations/operators/oper
 import type { Database } from '../../../src/platform/database/database.ts';
 import { createWorkflowCommandService } from '../../../src/platform/temporal/workflow-command.service.ts';
 import { createWorkflowCommandStore } from '../../../src/platform/temporal/workflow-command.store.ts';
-import { createLaneService } from '../../../src/webhooks/endpoints/endpoint.service.ts';
-import { createLaneStore } from '../../../src/webhooks/endpoints/endpoint.store.ts';
-import { createLaneHealthStore } from '../../../src/webhooks/endpoints/endpoint-health.store.ts';
+import { createEndpointService } from '../../../src/webhooks/endpoints/endpoint.service.ts';
+import { createEndpointStore } from '../../../src/webhooks/endpoints/endpoint.store.ts';
+import { createEndpointHealthStore } from '../../../src/webhooks/endpoints/endpoint-health.store.ts';
 import { createHostHoldService } from '../../../src/webhooks/endpoints/host-hold.service.ts';
 import { createHostHoldStore } from '../../../src/webhooks/endpoints/host-hold.store.ts';
-import { LANE_RECOVERY } from '../../../src/webhooks/endpoints/recovery-settings.ts';
+import { RECOVERY_SETTINGS } from '../../../src/webhooks/endpoints/recovery-settings.ts';
 import { createAccounts } from '../../authentication/tokens/accounts.ts';
 
 export type OperatorRooms = ReturnType<typeof createOperatorRooms>;
@@ -25,15 +25,15 @@ export function createOperatorRooms(
   const accounts = createAccounts(database);
   const { audit, tenants, revocations, provisioning } = accounts;
   const commands = createWorkflowCommandService({ store: createWorkflowCommandStore() });
-  const health = createLaneHealthStore(LANE_RECOVERY);
-  const lanes = createLaneService({ store: createLaneStore(), health, notifier, commands });
+  const health = createEndpointHealthStore(RECOVERY_SETTINGS);
+  const endpoints = createEndpointService({ store: createEndpointStore(), health, notifier, commands });
   const hostHolds = createHostHoldService({ store: createHostHoldStore(), notifier, commands });
-  const operators = composeOperators({ database, audit, tenants, revocations, lanes, hostHolds });
+  const operators = composeOperators({ database, audit, tenants, revocations, endpoints, hostHolds });
 
   return {
     ...accounts,
     ...operators,
-    lanes,
+    endpoints,
 
     /** Runs `countersign <args>`. @returns the lines that it printed; rejects with what it refused */
     run: async (...args: string[]): Promise<string[]> => {

@@ -113,7 +113,7 @@ export const OLD_ROWS: Readonly<
     hours: [30 * 24 - 2, 31 * 24 + 2],
     insert: (hours, { database, context }) =>
       database.query(
-        `INSERT INTO outbox (id, tenant_id, lane, delivery_id, kind) VALUES ($1, $2, $1, uuid_of_time(${ago('$3')}), 'wake')`,
+        `INSERT INTO outbox (id, tenant_id, endpoint, delivery_id, kind) VALUES ($1, $2, $1, uuid_of_time(${ago('$3')}), 'wake')`,
         [newId(), context.tenant.id, hours],
       ),
   },

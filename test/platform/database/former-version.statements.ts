@@ -151,42 +151,42 @@ new_events AS (
   ON CONFLICT DO NOTHING
   RETURNING id, tenant_id, subscription_id
 ), new_work AS (
-  INSERT INTO outbox (id, tenant_id, lane, delivery_id, kind)
+  INSERT INTO outbox (id, tenant_id, endpoint, delivery_id, kind)
   SELECT id, tenant_id, subscription_id, id, 'first' FROM new_deliveries
   ON CONFLICT DO NOTHING
 ) SELECT id, deliveries, delivery_id FROM accepted`;
 
-export const READY_LANES = `
+export const READY_ENDPOINTS = `
 WITH RECURSIVE ready AS (
-  (SELECT o.tenant_id, o.lane FROM outbox o
-   WHERE o.claimed_by IS NULL AND o.kind <> 'command' AND (o.tenant_id, o.lane) > ($1::uuid, $2::uuid)
-   ORDER BY o.tenant_id, o.lane LIMIT 1)
+  (SELECT o.tenant_id, o.endpoint FROM outbox o
+   WHERE o.claimed_by IS NULL AND o.kind <> 'command' AND (o.tenant_id, o.endpoint) > ($1::uuid, $2::uuid)
+   ORDER BY o.tenant_id, o.endpoint LIMIT 1)
   UNION ALL
-  SELECT following.tenant_id, following.lane FROM ready r CROSS JOIN LATERAL (
-    SELECT o.tenant_id, o.lane FROM outbox o
-    WHERE o.claimed_by IS NULL AND o.kind <> 'command' AND (o.tenant_id, o.lane) > (r.tenant_id, r.lane)
-    ORDER BY o.tenant_id, o.lane LIMIT 1) AS following
+  SELECT following.tenant_id, following.endpoint FROM ready r CROSS JOIN LATERAL (
+    SELECT o.tenant_id, o.endpoint FROM outbox o
+    WHERE o.claimed_by IS NULL AND o.kind <> 'command' AND (o.tenant_id, o.endpoint) > (r.tenant_id, r.endpoint)
+    ORDER BY o.tenant_id, o.endpoint LIMIT 1) AS following
 )
-SELECT r.tenant_id, r.lane, lane_is_open(l) AS open, l.p90_ms, l.failures_in_a_row > 0 AS failing, l.in_flight_cap AS cap,
-  lane_permits(l) AS permits, lane_tokens(l) AS tokens, l.rate
-FROM (SELECT * FROM ready LIMIT $3) r JOIN lanes l ON l.subscription_id = r.lane
-ORDER BY r.tenant_id, r.lane`;
+SELECT r.tenant_id, r.endpoint, endpoint_is_open(l) AS open, l.p90_ms, l.failures_in_a_row > 0 AS failing, l.in_flight_cap AS cap,
+  endpoint_permits(l) AS permits, endpoint_tokens(l) AS tokens, l.rate
+FROM (SELECT * FROM ready LIMIT $3) r JOIN endpoints l ON l.subscription_id = r.endpoint
+ORDER BY r.tenant_id, r.endpoint`;
 
 export const CLAIM_WORK = `
 WITH unflushed AS (
   SELECT set_config('synchronous_commit', 'off', true)
 ), gate AS (
-  SELECT l.subscription_id, lane_permits(l) AS permits, lane_tokens(l) AS tokens FROM lanes l
+  SELECT l.subscription_id, endpoint_permits(l) AS permits, endpoint_tokens(l) AS tokens FROM endpoints l
   WHERE l.subscription_id = ANY($4::uuid[]) AND (l.permits IS NOT NULL OR l.rate IS NOT NULL)
   ORDER BY l.subscription_id FOR UPDATE SKIP LOCKED
 ), picked AS (
-  SELECT o.id FROM unflushed CROSS JOIN unnest($3::uuid[], $4::uuid[], $5::int[]) AS w (tenant_id, lane, quota)
-  JOIN lanes l ON l.subscription_id = w.lane AND lane_is_open(l)
-  LEFT JOIN gate g ON g.subscription_id = w.lane
+  SELECT o.id FROM unflushed CROSS JOIN unnest($3::uuid[], $4::uuid[], $5::int[]) AS w (tenant_id, endpoint, quota)
+  JOIN endpoints l ON l.subscription_id = w.endpoint AND endpoint_is_open(l)
+  LEFT JOIN gate g ON g.subscription_id = w.endpoint
   CROSS JOIN LATERAL (
     SELECT id FROM outbox
-    WHERE tenant_id = w.tenant_id AND lane = w.lane AND claimed_by IS NULL AND kind <> 'command' AND ($6 OR kind = 'first')
-    ORDER BY tenant_id, lane, rank, id
+    WHERE tenant_id = w.tenant_id AND endpoint = w.endpoint AND claimed_by IS NULL AND kind <> 'command' AND ($6 OR kind = 'first')
+    ORDER BY tenant_id, endpoint, rank, id
     LIMIT CASE WHEN l.permits IS NULL AND l.rate IS NULL THEN w.quota
       ELSE greatest(0, least(w.quota, coalesce(least(g.permits, floor(g.tokens)::int), 0))) END
     FOR UPDATE SKIP LOCKED) AS o
@@ -195,17 +195,17 @@ WITH unflushed AS (
   SELECT 1 FROM relays r WHERE r.instance = $1 AND r.epoch = $2 AND r.seen_at > now() - interval '5 seconds')
   RETURNING outbox.*
 ), spent AS (
-  UPDATE lanes l SET permits = CASE WHEN l.permits IS NOT NULL THEN greatest(0, g.permits - c.rows) END, permits_at = now(),
+  UPDATE endpoints l SET permits = CASE WHEN l.permits IS NOT NULL THEN greatest(0, g.permits - c.rows) END, permits_at = now(),
     tokens = coalesce(g.tokens - c.rows, l.tokens), tokens_at = greatest(l.tokens_at, now())
-  FROM (SELECT lane, count(*)::int AS rows FROM claimed GROUP BY lane) AS c JOIN gate g ON g.subscription_id = c.lane
-  WHERE l.subscription_id = c.lane
+  FROM (SELECT endpoint, count(*)::int AS rows FROM claimed GROUP BY endpoint) AS c JOIN gate g ON g.subscription_id = c.endpoint
+  WHERE l.subscription_id = c.endpoint
 )
 
-SELECT c.id, c.kind, c.command, c.delivery_id, c.generation, c.tenant_id, c.lane, d.status, d.generation AS row_generation,
+SELECT c.id, c.kind, c.command, c.delivery_id, c.generation, c.tenant_id, c.endpoint, d.status, d.generation AS row_generation,
   coalesce(d.attempt_count, 0) AS attempt_count, coalesce(d.event_type, '') AS event_type, s.host, l.epoch,
   l.permits IS NOT NULL AND c.kind <> 'command' AS paced
 FROM claimed c
-JOIN subscriptions s ON s.id = c.lane JOIN lanes l ON l.subscription_id = c.lane
+JOIN subscriptions s ON s.id = c.endpoint JOIN endpoints l ON l.subscription_id = c.endpoint
 LEFT JOIN deliveries d ON d.id = c.delivery_id
 ORDER BY c.id`;
 
@@ -229,7 +229,7 @@ WITH own AS (
   WHERE d.id = ANY($6::uuid[]) AND d.id = t.id AND t.kind IN ('first', 'start')
   RETURNING d.id, d.tenant_id, d.subscription_id, d.generation, d.retry_requested_at, d.status
 )
-INSERT INTO outbox (id, tenant_id, lane, delivery_id, generation, kind, command)
+INSERT INTO outbox (id, tenant_id, endpoint, delivery_id, generation, kind, command)
 SELECT gen_random_uuid(), tenant_id, subscription_id, id, generation, 'command',
   CASE status WHEN 'canceled' THEN 'cancel' ELSE 'retry' END
 FROM marked WHERE retry_requested_at IS NOT NULL OR status = 'canceled'`;
@@ -239,14 +239,14 @@ SELECT w.place, d.tenant_id, d.subscription_id, d.event_id, d.event_type, d.test
   d.retry_requested_at IS NOT NULL AS retry_requested, coalesce(d.last_error, 'http:' || d.last_status_code) AS last_outcome,
   EXISTS (SELECT 1 FROM attempts a WHERE a.delivery_id = w.id AND a.n >= w.n AND a.generation = w.generation) AS recorded,
   now()::timestamptz(3) AS loaded_at,
-  lane_is_open(l) AS lane_open, l.deleted AS lane_deleted, l.state = 'down' AS lane_down, l.permits IS NOT NULL AS lane_paced,
-  l.rate IS NOT NULL AS lane_rated, l.in_flight_cap AS lane_cap,
-  l.epoch AS lane_epoch, l.failures_in_a_row > 0 OR l.permits IS NOT NULL OR l.state <> 'open' AS lane_failing,
+  endpoint_is_open(l) AS endpoint_open, l.deleted AS endpoint_deleted, l.state = 'down' AS endpoint_down, l.permits IS NOT NULL AS endpoint_paced,
+  l.rate IS NOT NULL AS endpoint_rated, l.in_flight_cap AS endpoint_cap,
+  l.epoch AS endpoint_epoch, l.failures_in_a_row > 0 OR l.permits IS NOT NULL OR l.state <> 'open' AS endpoint_failing,
   e.body, s.url, s.max_age, s.secret_sealed, s.next_secret_sealed, s.headers_sealed,
   coalesce(s.secret_overlap_ends_at <= now(), false) AS overlap_ended
 FROM unnest($1::uuid[], $2::int[], $3::int[]) WITH ORDINALITY AS w (id, n, generation, place)
 CROSS JOIN LATERAL (SELECT * FROM deliveries WHERE deliveries.id = w.id OFFSET 0) AS d
-JOIN lanes l ON l.subscription_id = d.subscription_id
+JOIN endpoints l ON l.subscription_id = d.subscription_id
 JOIN subscriptions s ON s.id = d.subscription_id
 LEFT JOIN LATERAL (SELECT body FROM events WHERE events.id = d.event_row OFFSET 0) AS e ON true`;
 
@@ -269,7 +269,7 @@ WITH parked AS (
     SELECT o.id FROM outbox o JOIN parked ON parked.id = o.delivery_id
     WHERE o.delivery_id = $1 AND o.kind = 'wake' AND o.claimed_by IS NULL FOR UPDATE OF o SKIP LOCKED)
 )
-INSERT INTO outbox (id, tenant_id, lane, delivery_id, generation, kind, rank)
+INSERT INTO outbox (id, tenant_id, endpoint, delivery_id, generation, kind, rank)
 SELECT $4, tenant_id, subscription_id, id, generation, 'wake', CASE WHEN generation > 0 THEN 2 ELSE 1 END FROM parked`;
 
 export const RECORD_DELIVERED = `
@@ -306,14 +306,14 @@ WITH input AS (
 )
 SELECT delivery_id, n FROM attempt`;
 
-export const FAIL_LANE = `
-WITH lane AS (
+export const FAIL_ENDPOINT = `
+WITH endpoint AS (
   SELECT l.*, cardinality(l.failing_deliveries) + CASE WHEN $2 = ANY(l.failing_deliveries) THEN 0 ELSE 1 END AS deliveries
-  FROM lanes l WHERE l.subscription_id = $1 AND NOT l.deleted FOR UPDATE
+  FROM endpoints l WHERE l.subscription_id = $1 AND NOT l.deleted FOR UPDATE
 ), judged AS (
-  SELECT lane.*, state = 'down' AND $4 AS probed, $3::float8 IS NOT NULL AS holds,
+  SELECT endpoint.*, state = 'down' AND $4 AS probed, $3::float8 IS NOT NULL AS holds,
     state <> 'down' AND failures_in_a_row + 1 >= $5 AND deliveries >= $6 AS falls
-  FROM lane
+  FROM endpoint
 ), next AS (
   SELECT judged.*, falls OR probed OR holds AS closes,
     falls OR probed OR holds AND (hold_until IS NULL OR hold_until <= now())
@@ -321,7 +321,7 @@ WITH lane AS (
     CASE WHEN falls THEN 0 WHEN probed THEN least(probe_step + 1, cardinality($7::float8[]) - 1) ELSE probe_step END AS step
   FROM judged
 )
-UPDATE lanes l SET
+UPDATE endpoints l SET
   failures_in_a_row = l.failures_in_a_row + 1,
   failing_since = coalesce(l.failing_since, now()),
   failing_deliveries = CASE WHEN $2 = ANY(l.failing_deliveries) OR cardinality(l.failing_deliveries) >= 3
@@ -340,24 +340,24 @@ UPDATE lanes l SET
 FROM next WHERE l.subscription_id = next.subscription_id
 RETURNING l.state, next.closes AS closed, next.tells AS tell`;
 
-export const RECOVER_LANE = `
-WITH lane AS (
-  SELECT *, hold_until > now() IS TRUE AS held FROM lanes
+export const RECOVER_ENDPOINT = `
+WITH endpoint AS (
+  SELECT *, hold_until > now() IS TRUE AS held FROM endpoints
   WHERE subscription_id = $1 AND NOT deleted AND (failures_in_a_row > 0 OR permits IS NOT NULL OR state <> 'open') FOR UPDATE
 )
-UPDATE lanes l SET
+UPDATE endpoints l SET
   failures_in_a_row = 0, failing_since = NULL, failing_deliveries = '{}', probe_step = 0, probe_at = NULL, last_error = NULL,
-  state = CASE WHEN lane.held THEN 'held' ELSE 'open' END,
-  hold_until = CASE WHEN lane.held THEN l.hold_until END,
-  permits = CASE WHEN lane.held THEN l.permits WHEN l.released + 1 >= l.in_flight_cap THEN NULL ELSE l.permits + 2 END,
-  released = CASE WHEN l.permits IS NULL OR lane.held OR l.released + 1 >= l.in_flight_cap THEN 0 ELSE l.released + 1 END,
+  state = CASE WHEN endpoint.held THEN 'held' ELSE 'open' END,
+  hold_until = CASE WHEN endpoint.held THEN l.hold_until END,
+  permits = CASE WHEN endpoint.held THEN l.permits WHEN l.released + 1 >= l.in_flight_cap THEN NULL ELSE l.permits + 2 END,
+  released = CASE WHEN l.permits IS NULL OR endpoint.held OR l.released + 1 >= l.in_flight_cap THEN 0 ELSE l.released + 1 END,
   permits_at = now(), updated_at = now()
-FROM lane WHERE l.subscription_id = lane.subscription_id
+FROM endpoint WHERE l.subscription_id = endpoint.subscription_id
 RETURNING l.tenant_id AS "tenantId",
-  l.watched AND (lane.failures_in_a_row > 0 OR lane.state <> l.state OR l.permits IS NULL) AS tell`;
+  l.watched AND (endpoint.failures_in_a_row > 0 OR endpoint.state <> l.state OR l.permits IS NULL) AS tell`;
 
 export const SET_ACTIVE = `
-UPDATE lanes SET active = $2, permits = 1, released = 0, permits_at = now(), updated_at = now(), epoch = epoch + CASE WHEN $2 THEN 1 ELSE 0 END,
+UPDATE endpoints SET active = $2, permits = 1, released = 0, permits_at = now(), updated_at = now(), epoch = epoch + CASE WHEN $2 THEN 1 ELSE 0 END,
   failing_since = CASE WHEN $2 AND failing_since IS NOT NULL THEN now() ELSE failing_since END,
   warned = CASE WHEN $2 THEN 0 ELSE warned END, warned_for = CASE WHEN $2 THEN NULL ELSE warned_for END,
   probe_step = CASE WHEN $2 THEN 0 ELSE probe_step END,
@@ -366,7 +366,7 @@ WHERE subscription_id = $1 AND NOT deleted AND active <> $2
   AND ($3::int IS NULL OR failing_since <= now() - $3::int * interval '1 day')
 RETURNING tenant_id AS "tenantId", watched OR $2 AND (state <> 'open' OR failures_in_a_row > 0) AS tell`;
 
-export const READ_LANES = `
+export const READ_ENDPOINTS = `
 SELECT l.subscription_id, l.active, l.deleted, l.failing_since, l.epoch,
   CASE WHEN l.state = 'held' AND (l.hold_until IS NULL OR l.hold_until <= now()) THEN 'open' ELSE l.state END AS state,
   greatest(CASE WHEN l.hold_until > now() THEN l.hold_until END, CASE WHEN l.probe_at > now() THEN l.probe_at END) AS hold_until,
@@ -374,4 +374,4 @@ SELECT l.subscription_id, l.active, l.deleted, l.failing_since, l.epoch,
      SELECT 1 FROM deliveries d
      WHERE d.subscription_id = l.subscription_id AND d.status IN ('pending', 'retrying') LIMIT 10000
    ) AS unfinished) AS waiting
-FROM lanes l WHERE l.subscription_id = ANY($1::uuid[])`;
+FROM endpoints l WHERE l.subscription_id = ANY($1::uuid[])`;

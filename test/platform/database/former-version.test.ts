@@ -106,7 +106,7 @@ describe('the version before', () => {
       [subscription, tenant],
     );
     await say(
-      `INSERT INTO lanes (subscription_id, tenant_id, active, rate) VALUES ($1, $2, $3, $4) ON CONFLICT (subscription_id) DO NOTHING`,
+      `INSERT INTO endpoints (subscription_id, tenant_id, active, rate) VALUES ($1, $2, $3, $4) ON CONFLICT (subscription_id) DO NOTHING`,
       [subscription, tenant, true, null],
     );
     const values = [
@@ -123,11 +123,11 @@ describe('the version before', () => {
     ];
     expect(await say(former.PUBLISH, [...values, ['00']])).toMatchObject([{ id: event, deliveries: 1 }]);
     const nobody = '00000000-0000-0000-0000-000000000000';
-    const lanes = await say(former.READY_LANES, [nobody, nobody, 10]);
-    expect(lanes).toMatchObject([{ lane: subscription, open: true, permits: null, tokens: null }]);
+    const endpoints = await say(former.READY_ENDPOINTS, [nobody, nobody, 10]);
+    expect(endpoints).toMatchObject([{ endpoint: subscription, open: true, permits: null, tokens: null }]);
     await say('INSERT INTO relays (instance, epoch) VALUES ($1, 1)', [relay]);
     const claimed = await say(former.CLAIM_WORK, [relay, 1, [tenant], [subscription], [5], true]);
-    expect(claimed).toMatchObject([{ kind: 'first', lane: subscription, host: 'r.example' }]);
+    expect(claimed).toMatchObject([{ kind: 'first', endpoint: subscription, host: 'r.example' }]);
     const ids = claimed.map(({ id }) => id);
     const delivery = await findDelivery();
     await say(former.COMPLETE_WORK, [relay, 1, ids, [true], [0], [delivery]]);
@@ -137,7 +137,7 @@ describe('the version before', () => {
   it('tries deliveries, parks them, and records what came of it', async () => {
     const delivery = await findDelivery();
     expect(await say(former.LOAD_DELIVERIES, [[delivery], [1], [0]])).toMatchObject([
-      { status: 'pending', lane_open: true, url: 'https://r.example' },
+      { status: 'pending', endpoint_open: true, url: 'https://r.example' },
     ]);
     const failure = [delivery, 'retrying', 1, 1, 1_000, false, 503, 'http:503', new Date(), 0];
     await say(former.RECORD_FAILED, failure);
@@ -152,15 +152,15 @@ describe('the version before', () => {
   });
 
   it('closes and opens lanes', async () => {
-    const read = async () => (await say(former.READ_LANES, [[subscription]]))[0];
+    const read = async () => (await say(former.READ_ENDPOINTS, [[subscription]]))[0];
     const values = [subscription, await findDelivery(), null, false, 1, 1, [60_000, 120_000], 'http:503'];
-    expect(await say(former.FAIL_LANE, values)).toEqual([{ state: 'down', closed: true, tell: true }]);
+    expect(await say(former.FAIL_ENDPOINT, values)).toEqual([{ state: 'down', closed: true, tell: true }]);
     expect(await read()).toMatchObject({ state: 'down' });
-    expect(await say('SELECT lane_is_open(l) AS open FROM lanes l', [])).toEqual([{ open: false }]);
-    expect(await say(former.RECOVER_LANE, [subscription])).toHaveLength(1);
+    expect(await say('SELECT endpoint_is_open(l) AS open FROM endpoints l', [])).toEqual([{ open: false }]);
+    expect(await say(former.RECOVER_ENDPOINT, [subscription])).toHaveLength(1);
     expect(await read()).toMatchObject({ state: 'open' });
     expect(await say(former.SET_ACTIVE, [subscription, false, null])).toHaveLength(1);
-    expect(await say('SELECT lane_is_open(l) AS open FROM lanes l', [])).toEqual([{ open: false }]);
+    expect(await say('SELECT endpoint_is_open(l) AS open FROM endpoints l', [])).toEqual([{ open: false }]);
   });
 });
 

@@ -20,7 +20,7 @@ let proxy: Awaited<ReturnType<typeof createStallingProxy>>;
 let credentials: { client_id: string; client_secret: string; tenant_id: string };
 const children: ChildProcess[] = [];
 const ports = { api: 0, apiMetrics: 0, workerMetrics: 0 };
-// No retry-after: its lane stays open, and the timer alone says when the next attempt begins.
+// No retry-after: its endpoint stays open, and the timer alone says when the next attempt begins.
 const answers = [500, 204, 204];
 const receiver = createServer((request, response) => {
   request.resume();

@@ -26,7 +26,7 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   await database.query('DELETE FROM outbox');
-  await database.query('DELETE FROM lanes');
+  await database.query('DELETE FROM endpoints');
   await database.query('DELETE FROM deliveries');
   await database.query('DELETE FROM subscriptions');
 });
@@ -34,8 +34,8 @@ afterAll(async () => {
   await test.drop();
 });
 
-/** A subscription and its lane. @param set SQL that changes the lane */
-async function createLane(set = 'active = true', secrets = ''): Promise<string> {
+/** A subscription and its endpoint. @param set SQL that changes the endpoint */
+async function createEndpoint(set = 'active = true', secrets = ''): Promise<string> {
   const id = newId();
   await database.query(
     `INSERT INTO subscriptions (id, tenant_id, url, host, event_types, filters, sink, secret_sealed)
@@ -43,17 +43,17 @@ async function createLane(set = 'active = true', secrets = ''): Promise<string> 
     [id, tenantId],
   );
   if (secrets !== '') await database.query(`UPDATE subscriptions SET ${secrets} WHERE id = $1`, [id]);
-  await database.query('INSERT INTO lanes (subscription_id, tenant_id) VALUES ($1, $2)', [id, tenantId]);
-  await database.query(`UPDATE lanes SET ${set} WHERE subscription_id = $1`, [id]);
+  await database.query('INSERT INTO endpoints (subscription_id, tenant_id) VALUES ($1, $2)', [id, tenantId]);
+  await database.query(`UPDATE endpoints SET ${set} WHERE subscription_id = $1`, [id]);
   return id;
 }
 
-async function queue(lane: string, kind: string, seconds: number, claimed = false): Promise<void> {
+async function queue(endpoint: string, kind: string, seconds: number, claimed = false): Promise<void> {
   await database.query(
-    `INSERT INTO outbox (id, tenant_id, lane, delivery_id, kind, command, rank, created_at, claimed_by)
+    `INSERT INTO outbox (id, tenant_id, endpoint, delivery_id, kind, command, rank, created_at, claimed_by)
      VALUES ($1, $2, $3, $4, $5, CASE WHEN $5 = 'command' THEN 'retry' END, CASE WHEN $5 = 'first' THEN 0 ELSE 1 END,
        now() - make_interval(secs => $6), $7)`,
-    [newId(), tenantId, lane, randomUUID(), kind, seconds, claimed ? randomUUID() : null],
+    [newId(), tenantId, endpoint, randomUUID(), kind, seconds, claimed ? randomUUID() : null],
   );
 }
 
@@ -70,29 +70,29 @@ describe('the backlog', () => {
       complete: true,
     });
     expect(await backlog.countRows(database)).toEqual([]);
-    expect(await backlog.countLanes(database)).toEqual([]);
+    expect(await backlog.countEndpoints(database)).toEqual([]);
     expect(await backlog.countRelays(database)).toBe(0);
   });
 
   it('counts rows by kind, whoever holds them, and lanes by state', async () => {
-    const open = await createLane();
-    await createLane("state = 'down', probe_at = now() + interval '1 hour'");
-    await createLane("state = 'held', hold_until = now() + interval '1 hour'");
-    await createLane('active = false');
-    await createLane('permits = 2, permits_at = now()');
-    await createLane("state = 'down', tenant_held_until = 'infinity'");
-    await createLane("host_held_until = now() + interval '1 hour'");
-    await createLane("host_held_until = now() - interval '1 hour'");
-    await createLane('deleted = true');
+    const open = await createEndpoint();
+    await createEndpoint("state = 'down', probe_at = now() + interval '1 hour'");
+    await createEndpoint("state = 'held', hold_until = now() + interval '1 hour'");
+    await createEndpoint('active = false');
+    await createEndpoint('permits = 2, permits_at = now()');
+    await createEndpoint("state = 'down', tenant_held_until = 'infinity'");
+    await createEndpoint("host_held_until = now() + interval '1 hour'");
+    await createEndpoint("host_held_until = now() - interval '1 hour'");
+    await createEndpoint('deleted = true');
     await queue(open, 'first', 0);
     await queue(open, 'first', 0, true);
     await queue(open, 'wake', 0);
     const rows = await backlog.countRows(database);
-    const lanes = await backlog.countLanes(database);
+    const endpoints = await backlog.countEndpoints(database);
     const named = (list: readonly { count: number }[], key: string) =>
       Object.fromEntries(list.map((row) => [(row as unknown as Record<string, string>)[key], row.count]));
     expect(named(rows, 'kind')).toEqual({ first: 2, wake: 1 });
-    expect(named(lanes, 'state')).toEqual({
+    expect(named(endpoints, 'state')).toEqual({
       open: 2,
       down: 1,
       held: 1,
@@ -103,13 +103,13 @@ describe('the backlog', () => {
   });
 
   it('lags by the oldest row that a relay could take, of all ranks, and not by those of closed lanes or that one holds', async () => {
-    const healthy = await createLane();
+    const healthy = await createEndpoint();
     await queue(healthy, 'first', 5);
     await queue(healthy, 'wake', 60);
     await queue(healthy, 'first', 900, true);
-    await queue(await createLane('active = false'), 'first', 5_000);
-    await queue(await createLane('p90_ms = 4000'), 'first', 300);
-    await queue(await createLane('rate = 5'), 'first', 200);
+    await queue(await createEndpoint('active = false'), 'first', 5_000);
+    await queue(await createEndpoint('p90_ms = 4000'), 'first', 300);
+    await queue(await createEndpoint('rate = 5'), 'first', 200);
     await queue(healthy, 'command', 30);
     const lag = await backlog.readLag(database);
     expect(lag).toEqual({ ...anyLag, complete: true });
@@ -124,15 +124,16 @@ describe('the backlog', () => {
   });
 
   it('is not said to be without lag when there are more lanes than are looked at', async () => {
-    const store = createBacklogStore({ mostLanes: 2 });
-    for (let lane = 0; lane < 2; lane += 1) await queue(await createLane('p90_ms = 4000'), 'first', 300);
+    const store = createBacklogStore({ mostEndpoints: 2 });
+    for (let endpoint = 0; endpoint < 2; endpoint += 1)
+      await queue(await createEndpoint('p90_ms = 4000'), 'first', 300);
     const registry = new Registry();
     const nothing = async () => undefined;
-    const read = { rows: nothing, lanes: nothing, overdue: nothing, relays: nothing };
+    const read = { rows: nothing, endpoints: nothing, overdue: nothing, relays: nothing };
     registerBacklogMetrics({ registry, read: { ...read, lag: () => store.readLag(database) } });
     const told = async () =>
       (await registry.getSingleMetric('countersign_relay_lag_seconds')?.get())?.values.map(
-        ({ labels }) => labels.lanes,
+        ({ labels }) => labels.endpoints,
       );
     expect(await told()).toEqual(['other', 'command']);
     await database.query('DELETE FROM outbox WHERE id = (SELECT id FROM outbox LIMIT 1)');
@@ -140,12 +141,12 @@ describe('the backlog', () => {
   });
 
   it('has deliveries overdue whose workflow should have begun an attempt', async () => {
-    const lane = await createLane();
+    const endpoint = await createEndpoint();
     const insert = (started: number | null, late: number, status = 'retrying') =>
       database.query(
         `INSERT INTO deliveries (id, tenant_id, subscription_id, event_row, event_id, event_type, status, started_generation, next_attempt_at)
          VALUES ($1, $2, $3, $4, 'e', 't', $5, $6, now() - make_interval(secs => $7))`,
-        [newId(), tenantId, lane, newId(), status, started, late],
+        [newId(), tenantId, endpoint, newId(), status, started, late],
       );
     await insert(0, 100);
     await insert(0, 70);
@@ -186,9 +187,9 @@ describe('what else waits', () => {
     const secrets = createSigningSecretStore();
     const ended = (minutes: number) =>
       `next_secret_sealed = '\\x01', secret_overlap_ends_at = now() - interval '${minutes} minutes'`;
-    await createLane('active = true', ended(4));
+    await createEndpoint('active = true', ended(4));
     expect(await secrets.countOverdue(database)).toBe(0);
-    await createLane('active = true', ended(6));
+    await createEndpoint('active = true', ended(6));
     expect(await secrets.countOverdue(database)).toBe(1);
   });
 

@@ -115,7 +115,7 @@ describe('for subscriptions', () => {
   });
 
   it('endpointRecovery: those that are watched', async () => {
-    await database.query('UPDATE lanes SET watched = true WHERE subscription_id = ANY ($1)', [
+    await database.query('UPDATE endpoints SET watched = true WHERE subscription_id = ANY ($1)', [
       [first(), second()],
     ]);
     expect(await listAll(createRecoveryStore().listExpectedWorkflows)).toEqual([first(), second()]);

@@ -73,7 +73,7 @@ describe('an account', () => {
       stranded: 0,
       difference: 0,
     });
-    await test.database.query('UPDATE lanes SET deleted = true WHERE subscription_id = $1', [asleep]);
+    await test.database.query('UPDATE endpoints SET deleted = true WHERE subscription_id = $1', [asleep]);
     expect(await count()).toMatchObject({ canceled: 2, held: 0, difference: 0 });
     expect(told).toEqual([]);
   });
@@ -160,7 +160,7 @@ describe('a loss', () => {
     'of the lane': {
       lose: (id) =>
         test.database.query(
-          'DELETE FROM outbox WHERE lane = (SELECT subscription_id FROM deliveries WHERE id = $1)',
+          'DELETE FROM outbox WHERE endpoint = (SELECT subscription_id FROM deliveries WHERE id = $1)',
           [id],
         ),
       expected: { difference: 3, stranded: 3, waiting: 0 },

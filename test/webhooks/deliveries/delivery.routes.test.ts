@@ -143,9 +143,9 @@ describe('the shown status', () => {
     ['canceled', 'active = true', 'canceled'],
   ])(
     'of a %s one whose lane has %s is %s, and the filter finds it by that alone',
-    async (stored, lane, shown) => {
+    async (stored, endpoint, shown) => {
       const { id, delivery } = await given(`status = '${stored}'`);
-      await rooms.database.query(`UPDATE lanes SET ${lane} WHERE subscription_id = $1`, [id]);
+      await rooms.database.query(`UPDATE endpoints SET ${endpoint} WHERE subscription_id = $1`, [id]);
       expect((await rooms.send('GET', `${ALL}/${delivery}`)).body.status).toBe(shown);
       for (const status of ['pending', 'retrying', 'held', 'delivered', 'failed', 'canceled'])
         expect(await statusesOf(id, `status=${status}`)).toEqual(status === shown ? [delivery] : []);
@@ -155,7 +155,7 @@ describe('the shown status', () => {
   it('of a held one tells when the hold ends', async () => {
     const { id, delivery } = await given("status = 'pending'");
     await rooms.database.query(
-      "UPDATE lanes SET state = 'held', hold_until = '2999-01-01T00:00:00Z' WHERE subscription_id = $1",
+      "UPDATE endpoints SET state = 'held', hold_until = '2999-01-01T00:00:00Z' WHERE subscription_id = $1",
       [id],
     );
     expect((await rooms.send('GET', `${ALL}/${delivery}`)).body.next_attempt_at).toBe(
@@ -262,7 +262,7 @@ describe('retry', () => {
   it('ends a hold of the subscription', async () => {
     const { id, delivery } = await given(ASLEEP);
     await rooms.database.query(
-      "UPDATE lanes SET state = 'held', hold_until = now() + interval '1 hour' WHERE subscription_id = $1",
+      "UPDATE endpoints SET state = 'held', hold_until = now() + interval '1 hour' WHERE subscription_id = $1",
       [id],
     );
     await steer(delivery, 'retry');

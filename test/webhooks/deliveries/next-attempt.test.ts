@@ -27,9 +27,9 @@ describe('the time of the next attempt', () => {
     ["next_attempt_at = '3000-01-01T00:00:00Z'", '3000-01-01T00:00:00.000Z'],
   ])('of a tried one with %s is not before the hold of its lane ends', async (row, shown) => {
     const { id, delivery } = await given(`status = 'retrying', attempt_count = 1, ${row}`);
-    const lane = (change: string) =>
-      rooms.database.query(`UPDATE lanes SET ${change} WHERE subscription_id = $1`, [id]);
-    await lane("state = 'held', hold_until = '2999-01-01T00:00:00Z'");
+    const endpoint = (change: string) =>
+      rooms.database.query(`UPDATE endpoints SET ${change} WHERE subscription_id = $1`, [id]);
+    await endpoint("state = 'held', hold_until = '2999-01-01T00:00:00Z'");
     const read = async () => (await rooms.send('GET', `${ALL}/${delivery}`)).body;
     expect(await read()).toMatchObject({ status: 'retrying', next_attempt_at: shown });
   });
@@ -54,7 +54,7 @@ describe('the time of the next attempt', () => {
     async (row, column, until, status, shown) => {
       const { id, delivery } = await given(row);
       await rooms.database.query(
-        `UPDATE lanes SET ${column} = $2, hold_until = now() + interval '1 hour' WHERE subscription_id = $1`,
+        `UPDATE endpoints SET ${column} = $2, hold_until = now() + interval '1 hour' WHERE subscription_id = $1`,
         [id, until],
       );
       const { body } = await rooms.send('GET', `${ALL}/${delivery}`);
@@ -65,7 +65,7 @@ describe('the time of the next attempt', () => {
   it('is unknown while the subscription is inactive, whatever hold it also has', async () => {
     const { id, delivery } = await given("status = 'pending'");
     await rooms.database.query(
-      "UPDATE lanes SET active = false, hold_until = '2999-01-01T00:00:00Z' WHERE subscription_id = $1",
+      "UPDATE endpoints SET active = false, hold_until = '2999-01-01T00:00:00Z' WHERE subscription_id = $1",
       [id],
     );
     const { body } = await rooms.send('GET', `${ALL}/${delivery}`);
@@ -74,7 +74,7 @@ describe('the time of the next attempt', () => {
 
   it('of one that a deleted subscription left is over, with the time of the deletion', async () => {
     const { id, delivery } = await given("status = 'retrying'");
-    await rooms.database.query('UPDATE lanes SET deleted = true WHERE subscription_id = $1', [id]);
+    await rooms.database.query('UPDATE endpoints SET deleted = true WHERE subscription_id = $1', [id]);
     const { body } = await rooms.send('GET', `${ALL}/${delivery}`);
     expect(body).toMatchObject({
       status: 'canceled',

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { createLaneOccupancy } from '../../../src/webhooks/endpoints/endpoint-occupancy.ts';
+import { createEndpointOccupancy } from '../../../src/webhooks/endpoints/endpoint-occupancy.ts';
 
 describe('the places of a lane', () => {
   it('are given until there are no more, and again when one has left', () => {
-    const places = createLaneOccupancy();
+    const places = createEndpointOccupancy();
     expect([places.enter('l', 'a', 2), places.enter('l', 'b', 2), places.enter('l', 'c', 2)]).toEqual([
       true,
       true,
@@ -14,7 +14,7 @@ describe('the places of a lane', () => {
   });
 
   it('are held once by a delivery that the relay has claimed and that is under way, until both are over', () => {
-    const places = createLaneOccupancy();
+    const places = createEndpointOccupancy();
     places.add('l', 'a');
     expect([places.enter('l', 'a', 1), places.size('l')]).toEqual([true, 1]);
     places.leave('l', 'a');
@@ -24,7 +24,7 @@ describe('the places of a lane', () => {
   });
 
   it('are of each lane its own, and leaving without a place does nothing', () => {
-    const places = createLaneOccupancy();
+    const places = createEndpointOccupancy();
     places.leave('l', 'a');
     expect([places.enter('l', 'a', 1), places.enter('m', 'a', 1), places.enter('m', 'b', 1)]).toEqual([
       true,

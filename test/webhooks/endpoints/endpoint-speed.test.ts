@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { createLaneSpeeds, localAttemptsOf } from '../../../src/webhooks/endpoints/endpoint-speed.ts';
+import { createEndpointSpeeds, localAttemptsOf } from '../../../src/webhooks/endpoints/endpoint-speed.ts';
 
 describe('the speed of a lane', () => {
   it('is unknown until there are a few answers, then nine in ten are below it', () => {
-    const speeds = createLaneSpeeds();
+    const speeds = createEndpointSpeeds();
     for (const ms of [10, 10, 10, 10]) speeds.note('lane', ms);
     expect(speeds.p90('lane')).toBeUndefined();
     for (let n = 0; n < 16; n += 1) speeds.note('lane', n === 0 ? 5_000 : 10);
@@ -13,20 +13,20 @@ describe('the speed of a lane', () => {
   });
 
   it('forgets old answers', () => {
-    const speeds = createLaneSpeeds();
+    const speeds = createEndpointSpeeds();
     for (let n = 0; n < 32; n += 1) speeds.note('lane', 5_000);
     for (let n = 0; n < 32; n += 1) speeds.note('lane', 20);
     expect(speeds.p90('lane')).toBe(20);
   });
 
   it('is to be stored when it has moved, and not each time', () => {
-    const speeds = createLaneSpeeds();
+    const speeds = createEndpointSpeeds();
     for (let n = 0; n < 8; n += 1) speeds.note('lane', 100);
-    expect(speeds.changed()).toEqual([{ lane: 'lane', p90Ms: 100 }]);
+    expect(speeds.changed()).toEqual([{ endpoint: 'lane', p90Ms: 100 }]);
     for (let n = 0; n < 32; n += 1) speeds.note('lane', 110);
     expect(speeds.changed()).toEqual([]);
     for (let n = 0; n < 32; n += 1) speeds.note('lane', 400);
-    expect(speeds.changed()).toEqual([{ lane: 'lane', p90Ms: 400 }]);
+    expect(speeds.changed()).toEqual([{ endpoint: 'lane', p90Ms: 400 }]);
   });
 
   it.each([

@@ -36,7 +36,7 @@ it('finds the hold in its audit log, once for each subscription that comes, and 
     },
   ]);
 
-  // From one host that is held to another: the lane does not change, what it is held for does.
+  // From one host that is held to another: the endpoint does not change, what it is held for does.
   await operators.hosts.hold(INTENT, 'other.example', { until: new Date('2999-01-01T00:00:00Z') });
   await move(other, `https://${HOST}:8443/`);
   await move(other, 'https://other.example/');

@@ -1,4 +1,4 @@
-// A subscription that leaves a host in the moment of an operator's act on it: whichever commits first, its lane keeps to the host that it
+// A subscription that leaves a host in the moment of an operator's act on it: whichever commits first, its endpoint keeps to the host that it
 // points to, and to no other.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -54,9 +54,9 @@ async function settleOrWait(work: Promise<unknown>): Promise<void> {
   }
 }
 
-async function laneOf(id: string) {
+async function endpointOf(id: string) {
   const { rows } = await rooms.database.query<{ held: boolean; open: boolean }>(
-    `SELECT coalesce(host_held_until > now(), false) AS held, lane_is_open(lanes) AS open FROM lanes WHERE subscription_id = $1`,
+    `SELECT coalesce(host_held_until > now(), false) AS held, endpoint_is_open(endpoints) AS open FROM endpoints WHERE subscription_id = $1`,
     [id],
   );
   return rows[0];
@@ -100,7 +100,7 @@ describe.each([
   it('holds it is not held where it goes', async () => {
     const place = await enter();
     await race(place, (unit) => hold(unit, place.here));
-    expect(await laneOf(place.id)).toEqual({ held: false, open: true });
+    expect(await endpointOf(place.id)).toEqual({ held: false, open: true });
   });
 
   it('releases it stays held where it goes', async () => {
@@ -108,9 +108,9 @@ describe.each([
     await alone((unit) => hold(unit, place.here));
     await alone((unit) => hold(unit, place.there));
     await race(place, (unit) => hosts.release(unit, place.here));
-    expect(await laneOf(place.id)).toEqual({ held: true, open: false });
+    expect(await endpointOf(place.id)).toEqual({ held: true, open: false });
     await alone((unit) => hosts.release(unit, place.there));
-    expect(await laneOf(place.id)).toEqual({ held: false, open: true });
+    expect(await endpointOf(place.id)).toEqual({ held: false, open: true });
   });
 });
 
@@ -130,7 +130,7 @@ it('many come, go and are held at once, and none of them stands in the way of an
   };
   await Promise.all([...places.map(visit), operate(one), operate(other)]);
   await alone((unit) => hosts.release(unit, other));
-  for (const { id } of places) expect(await laneOf(id)).toEqual({ held: true, open: false });
+  for (const { id } of places) expect(await endpointOf(id)).toEqual({ held: true, open: false });
   await alone((unit) => hosts.release(unit, one));
-  for (const { id } of places) expect(await laneOf(id)).toEqual({ held: false, open: true });
+  for (const { id } of places) expect(await endpointOf(id)).toEqual({ held: false, open: true });
 });

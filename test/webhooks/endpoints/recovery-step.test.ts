@@ -1,10 +1,10 @@
-// What is due for an endpoint in trouble, as a table; and for any lane at all: a step that is done is not due again.
+// What is due for an endpoint in trouble, as a table; and for any endpoint at all: a step that is done is not due again.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
   decideRecoveryStep,
+  type EndpointFacts,
   endpointStateOf,
-  type LaneFacts,
   WARNINGS_AFTER,
   warningsEarned,
 } from '../../../src/webhooks/endpoints/recovery-step.ts';
@@ -16,7 +16,7 @@ const DAY = 24 * HOUR;
 const ago = (ms: number) => new Date(NOW.getTime() - ms);
 const ahead = (ms: number) => new Date(NOW.getTime() + ms);
 
-const FINE: LaneFacts = {
+const FINE: EndpointFacts = {
   now: NOW,
   active: true,
   deleted: false,
@@ -36,18 +36,18 @@ const FINE: LaneFacts = {
   disableAfterDays: 14,
   waiting: 3,
 };
-const FAILING: LaneFacts = { ...FINE, failingSince: ago(5 * MINUTE), permits: 1, permitsAt: ago(MINUTE) };
-const HELD: LaneFacts = { ...FAILING, state: 'held', open: false, holdUntil: ahead(30_000) };
-const DOWN: LaneFacts = { ...FAILING, state: 'down', open: false, probeAt: ahead(MINUTE) };
-const since = (lane: LaneFacts, ms: number, warned = 0): LaneFacts => ({
-  ...lane,
+const FAILING: EndpointFacts = { ...FINE, failingSince: ago(5 * MINUTE), permits: 1, permitsAt: ago(MINUTE) };
+const HELD: EndpointFacts = { ...FAILING, state: 'held', open: false, holdUntil: ahead(30_000) };
+const DOWN: EndpointFacts = { ...FAILING, state: 'down', open: false, probeAt: ahead(MINUTE) };
+const since = (endpoint: EndpointFacts, ms: number, warned = 0): EndpointFacts => ({
+  ...endpoint,
   failingSince: ago(ms),
   warned,
   warnedFor: warned === 0 ? null : ago(ms),
 });
 
 describe('what is due for an endpoint', () => {
-  it.each<[string, LaneFacts, string, object]>([
+  it.each<[string, EndpointFacts, string, object]>([
     ['works', FINE, 'open', { kind: 'end' }],
     ['is inactive', { ...DOWN, active: false, open: false }, 'inactive', { kind: 'end' }],
     ['is deleted', { ...DOWN, deleted: true }, 'deleted', { kind: 'end' }],
@@ -134,13 +134,13 @@ describe('what is due for an endpoint', () => {
       'releasing',
       { kind: 'announceRecovery' },
     ],
-  ])('that %s', (_, lane, state, step) => {
-    expect(endpointStateOf(lane)).toBe(state);
-    expect(decideRecoveryStep(lane)).toMatchObject(step);
+  ])('that %s', (_, endpoint, state, step) => {
+    expect(endpointStateOf(endpoint)).toBe(state);
+    expect(decideRecoveryStep(endpoint)).toMatchObject(step);
   });
 
   const time = fc.option(fc.integer({ min: -40 * DAY, max: 2 * DAY }).map((ms) => ahead(ms)));
-  const lane: fc.Arbitrary<LaneFacts> = fc
+  const endpoint: fc.Arbitrary<EndpointFacts> = fc
     .record({
       state: fc.constantFrom('open' as const, 'held' as const, 'down' as const),
       holdUntil: time,
@@ -162,7 +162,7 @@ describe('what is due for an endpoint', () => {
 
   it('is one thing at a time, ends, and never waits for nothing or past the next milestone', () => {
     fc.assert(
-      fc.property(lane, (given) => {
+      fc.property(endpoint, (given) => {
         let now = given;
         for (let steps = 0; ; steps += 1) {
           expect(steps).toBeLessThan(4);

@@ -1,66 +1,75 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { allocate, type LaneRoom, START_OF_ROTATION } from '../../../src/webhooks/relay/allocation.ts';
+import { allocate, type EndpointRoom, START_OF_ROTATION } from '../../../src/webhooks/relay/allocation.ts';
 import type { Pace, Room } from '../../../src/webhooks/relay/slot-room.ts';
 
-const lane = (tenantId: string, name: string, room = 100, pace: Pace = 'fast'): LaneRoom => ({
+const endpoint = (tenantId: string, name: string, room = 100, pace: Pace = 'fast'): EndpointRoom => ({
   tenantId,
-  lane: name,
+  endpoint: name,
   pace,
   room,
 });
 const all = (slots: number): Room => ({ fast: slots, unproven: slots, slow: slots });
-const share = (input: Partial<Parameters<typeof allocate>[0]> & { lanes: LaneRoom[] }) =>
+const share = (input: Partial<Parameters<typeof allocate>[0]> & { endpoints: EndpointRoom[] }) =>
   allocate({ free: all(100), tenantRoom: () => all(100), quantum: 4, rotation: START_OF_ROTATION, ...input });
 
-const quotas = (grants: { lane: string; quota: number }[]) =>
-  Object.fromEntries(grants.map(({ lane: name, quota }) => [name, quota]));
+const quotas = (grants: { endpoint: string; quota: number }[]) =>
+  Object.fromEntries(grants.map(({ endpoint: name, quota }) => [name, quota]));
 
 describe('sharing slots out', () => {
   it('gives a tenant with one lane as much as a tenant with many', () => {
-    const lanes = [
-      ...Array.from({ length: 50 }, (_, n) => lane('a', `a${String(n).padStart(2, '0')}`)),
-      lane('b', 'b'),
+    const endpoints = [
+      ...Array.from({ length: 50 }, (_, n) => endpoint('a', `a${String(n).padStart(2, '0')}`)),
+      endpoint('b', 'b'),
     ];
-    const { grants } = share({ lanes, free: all(40) });
+    const { grants } = share({ endpoints, free: all(40) });
     expect(quotas(grants).b).toBe(20);
   });
 
   it('goes on behind the tenant and the lane that it served last', () => {
-    const lanes = [lane('a', 'a1'), lane('a', 'a2'), lane('b', 'b1'), lane('c', 'c1')];
+    const endpoints = [endpoint('a', 'a1'), endpoint('a', 'a2'), endpoint('b', 'b1'), endpoint('c', 'c1')];
     let rotation = START_OF_ROTATION;
     const served: string[] = [];
     for (let round = 0; round < 6; round += 1) {
-      const result = share({ lanes, free: all(4), rotation });
+      const result = share({ endpoints, free: all(4), rotation });
       rotation = result.rotation;
-      served.push(...result.grants.map((grant) => grant.lane));
+      served.push(...result.grants.map((grant) => grant.endpoint));
     }
     expect(served).toEqual(['a1', 'b1', 'c1', 'a2', 'b1', 'c1']);
   });
 
   it('keeps to the room of each lane and each tenant', () => {
     const { grants } = share({
-      lanes: [lane('a', 'a1', 3), lane('a', 'a2', 50), lane('b', 'b1', 0), lane('c', 'c1', 9)],
+      endpoints: [
+        endpoint('a', 'a1', 3),
+        endpoint('a', 'a2', 50),
+        endpoint('b', 'b1', 0),
+        endpoint('c', 'c1', 9),
+      ],
       tenantRoom: (tenant) => all(tenant === 'a' ? 10 : 6),
     });
     expect(quotas(grants)).toEqual({ a1: 3, a2: 7, c1: 6 });
   });
 
   it('keeps slots for the fast, and some of the others for the unproven', () => {
-    const lanes = [
-      lane('a', 'slow', 100, 'slow'),
-      lane('a', 'unproven', 100, 'unproven'),
-      lane('a', 'fast'),
-      lane('b', 'slow of b', 100, 'slow'),
+    const endpoints = [
+      endpoint('a', 'slow', 100, 'slow'),
+      endpoint('a', 'unproven', 100, 'unproven'),
+      endpoint('a', 'fast'),
+      endpoint('b', 'slow of b', 100, 'slow'),
     ];
     const part: Room = { fast: 20, unproven: 12, slow: 6 };
-    const withoutFast = lanes.filter(({ pace }) => pace !== 'fast');
-    expect(quotas(share({ lanes: withoutFast, tenantRoom: () => part }).grants)).toEqual({
+    const withoutFast = endpoints.filter(({ pace }) => pace !== 'fast');
+    expect(quotas(share({ endpoints: withoutFast, tenantRoom: () => part }).grants)).toEqual({
       slow: 6,
       unproven: 6,
       'slow of b': 6,
     });
-    const { grants } = share({ lanes, free: { fast: 30, unproven: 14, slow: 8 }, tenantRoom: () => part });
+    const { grants } = share({
+      endpoints,
+      free: { fast: 30, unproven: 14, slow: 8 },
+      tenantRoom: () => part,
+    });
     const { slow = 0, unproven = 0, fast = 0, 'slow of b': other = 0 } = quotas(grants);
     expect(slow + other).toBe(8);
     expect(slow + other + unproven).toBe(14);
@@ -68,33 +77,33 @@ describe('sharing slots out', () => {
   });
 
   it('never gives more than there is, and never leaves a slot that somebody could use', () => {
-    const lanes = fc.uniqueArray(
+    const endpoints = fc.uniqueArray(
       fc.record({
         tenantId: fc.constantFrom('a', 'b', 'c'),
-        lane: fc.string({ minLength: 1, maxLength: 4 }),
+        endpoint: fc.string({ minLength: 1, maxLength: 4 }),
         room: fc.integer({ min: 0, max: 20 }),
         pace: fc.constantFrom('fast', 'unproven', 'slow'),
       }),
-      { selector: (each) => each.lane, maxLength: 30 },
+      { selector: (each) => each.endpoint, maxLength: 30 },
     );
     fc.assert(
       fc.property(
-        lanes,
+        endpoints,
         fc.integer({ min: 0, max: 80 }),
         fc.integer({ min: 0, max: 30 }),
         fc.integer({ min: 1, max: 8 }),
         (rooms, free, tenantRoom, quantum) => {
           const { grants } = share({
-            lanes: rooms,
+            endpoints: rooms,
             free: all(free),
             tenantRoom: () => all(tenantRoom),
             quantum,
           });
           const given = grants.reduce((sum, { quota }) => sum + quota, 0);
-          const roomOf = new Map(rooms.map((each) => [each.lane, each.room]));
+          const roomOf = new Map(rooms.map((each) => [each.endpoint, each.room]));
           for (const grant of grants) {
             expect(grant.quota).toBeGreaterThan(0);
-            expect(grant.quota).toBeLessThanOrEqual(roomOf.get(grant.lane) ?? 0);
+            expect(grant.quota).toBeLessThanOrEqual(roomOf.get(grant.endpoint) ?? 0);
           }
           const possible = ['a', 'b', 'c'].reduce((sum, tenant) => {
             const own = rooms.filter((each) => each.tenantId === tenant);

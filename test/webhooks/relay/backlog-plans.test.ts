@@ -1,4 +1,4 @@
-// What the relay's lag costs, and whether it sees what it is to see, behind many lanes that are closed.
+// What the relay's lag costs, and whether it sees what it is to see, behind many endpoints that are closed.
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createBacklogStore } from '../../../src/webhooks/relay/backlog.store.ts';
@@ -15,25 +15,25 @@ beforeAll(async () => {
   await filler.connect();
   // Without subscriptions and deliveries: nothing here asks for them.
   await filler.query('SET session_replication_role = replica');
-  const lanes = (from: number, to: number, active: boolean) =>
+  const endpoints = (from: number, to: number, active: boolean) =>
     filler.query(
-      `INSERT INTO lanes (subscription_id, tenant_id, active)
+      `INSERT INTO endpoints (subscription_id, tenant_id, active)
        SELECT lpad(to_hex(i), 32, '0')::uuid, lpad(to_hex(i % 7), 32, '0')::uuid, $3 FROM generate_series($1::int, $2::int) AS i`,
       [from, to, active],
     );
   const rows = (each: number, seconds: number, which: string) =>
     filler.query(
-      `INSERT INTO outbox (id, tenant_id, lane, delivery_id, kind, created_at)
+      `INSERT INTO outbox (id, tenant_id, endpoint, delivery_id, kind, created_at)
        SELECT gen_random_uuid(), tenant_id, subscription_id, gen_random_uuid(), 'first', now() - make_interval(secs => $2)
-       FROM lanes, generate_series(1, $1::int) WHERE ${which}`,
+       FROM endpoints, generate_series(1, $1::int) WHERE ${which}`,
       [each, seconds],
     );
-  await lanes(1, CLOSED, false);
+  await endpoints(1, CLOSED, false);
   await rows(15, 7_200, 'NOT active');
-  await lanes(CLOSED + 1, CLOSED + IDLE, true);
+  await endpoints(CLOSED + 1, CLOSED + IDLE, true);
   // The last one in every order, and long.
   await filler.query(
-    "INSERT INTO lanes (subscription_id, tenant_id) VALUES (repeat('f', 32)::uuid, repeat('f', 32)::uuid)",
+    "INSERT INTO endpoints (subscription_id, tenant_id) VALUES (repeat('f', 32)::uuid, repeat('f', 32)::uuid)",
   );
   await rows(10_000, 3_600, "subscription_id = repeat('f', 32)::uuid");
   await filler.query('VACUUM ANALYZE lanes, outbox');
@@ -66,7 +66,7 @@ describe('the lag of the relays, behind 6,000 closed lanes with work', () => {
     expect(plan).toMatch(/Index (Only )?Scan using outbox_ready on outbox/);
     expect(plan).not.toMatch(/Seq Scan on outbox|Bitmap Heap Scan on outbox/);
     const [, hit = '0', read = '0'] = /Buffers: shared(?: hit=(\d+))?(?: read=(\d+))?/.exec(plan) ?? [];
-    // Three levels of the index, and the lanes themselves.
+    // Three levels of the index, and the endpoints themselves.
     expect(Number(hit ?? 0) + Number(read ?? 0), plan).toBeLessThan(4 * IDLE + 1_000);
   });
 });

@@ -1,4 +1,4 @@
-// Thousands of closed lanes with work in them: they cost looks, and never time in which nothing happens.
+// Thousands of closed endpoints with work in them: they cost looks, and never time in which nothing happens.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { createAttemptMonitor } from '../../../src/webhooks/deliveries/attempt-monitor.service.ts';
@@ -8,27 +8,27 @@ import { eventually } from '../../workflows/delivery-engine.ts';
 import { createWebhookRooms, type WebhookRooms } from '../webhook-rooms.ts';
 
 const CLOSED = 5_000;
-const PAGES = CLOSED / RELAY_SETTINGS.lanes + 1;
+const PAGES = CLOSED / RELAY_SETTINGS.endpoints + 1;
 /** Milliseconds, longer than any test: whatever comes after a rest never comes. */
 const NEVER = 3_600_000;
 
 // Their tenant's id is the smaller one: they come before whatever the other has.
-const CLOSED_LANES = `
+const CLOSED_ENDPOINTS = `
 WITH s AS (
   INSERT INTO subscriptions (id, tenant_id, url, host, event_types, filters, sink, secret_sealed)
   SELECT gen_random_uuid(), $1, 'https://down.example/', 'down.example', '{*}', '{*}', 'audit', '\\x00' FROM generate_series(1, $2::int)
   RETURNING id, tenant_id
 ), l AS (
-  INSERT INTO lanes (subscription_id, tenant_id, active, host_held_until) SELECT id, tenant_id, true, 'infinity' FROM s
+  INSERT INTO endpoints (subscription_id, tenant_id, active, host_held_until) SELECT id, tenant_id, true, 'infinity' FROM s
   RETURNING subscription_id, tenant_id
 )
-INSERT INTO outbox (id, tenant_id, lane, delivery_id, generation, kind)
+INSERT INTO outbox (id, tenant_id, endpoint, delivery_id, generation, kind)
 SELECT gen_random_uuid(), tenant_id, subscription_id, gen_random_uuid(), 0, 'first' FROM l`;
 
 let rooms: WebhookRooms;
 beforeAll(async () => {
   rooms = await createWebhookRooms();
-  await rooms.database.query(CLOSED_LANES, [rooms.demo.tenant.id, CLOSED]);
+  await rooms.database.query(CLOSED_ENDPOINTS, [rooms.demo.tenant.id, CLOSED]);
 });
 afterAll(() => rooms?.close());
 
@@ -48,15 +48,15 @@ async function startRelay() {
     database: rooms.database,
     store: {
       ...store,
-      readyLanes: async (...args) => {
-        const page = await store.readyLanes(...args);
+      readyEndpoints: async (...args) => {
+        const page = await store.readyEndpoints(...args);
         looks += 1;
         return page;
       },
     },
     starter: { start, signal: async () => true },
     monitor: createAttemptMonitor(),
-    lanes: rooms.lanes,
+    endpoints: rooms.endpoints,
     listen: () => ({ close: async () => undefined }),
     onFailure: (error) => failures.push(error),
     settings: { ...RELAY_SETTINGS, poll: NEVER, idlePoll: NEVER },

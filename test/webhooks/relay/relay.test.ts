@@ -12,11 +12,16 @@ describe('the relay', () => {
   });
   afterAll(() => engine.close());
 
-  const claim = async (relay: { instance: string; epoch: number }, lane: string, quota: number) =>
-    engine.relayStore.claim(engine.database, relay, [{ tenantId: engine.context.tenant.id, lane, quota }]);
+  const claim = async (relay: { instance: string; epoch: number }, endpoint: string, quota: number) =>
+    engine.relayStore.claim(engine.database, relay, [
+      { tenantId: engine.context.tenant.id, endpoint, quota },
+    ]);
   const register = () => engine.relayStore.register(engine.database, crypto.randomUUID());
   const FROM_START = {
-    after: { tenantId: '00000000-0000-0000-0000-000000000000', lane: '00000000-0000-0000-0000-000000000000' },
+    after: {
+      tenantId: '00000000-0000-0000-0000-000000000000',
+      endpoint: '00000000-0000-0000-0000-000000000000',
+    },
     limit: 100,
   };
 
@@ -36,13 +41,13 @@ describe('the relay', () => {
     const relay = await register();
     const { id } = await engine.subscribe({ active: false });
     const ids = await engine.publish(id, 5);
-    const closed = (await engine.relayStore.readyLanes(engine.database, FROM_START)).find(
-      ({ lane }) => lane === id,
+    const closed = (await engine.relayStore.readyEndpoints(engine.database, FROM_START)).find(
+      ({ endpoint }) => endpoint === id,
     );
     expect(closed).toMatchObject({ open: false });
     expect(await claim(relay, id, 5)).toEqual([]);
     await engine.subscriptions.update(engine.context, id, { active: true });
-    // A lane that opens is paced: one first.
+    // An endpoint that opens is paced: one first.
     expect((await claim(relay, id, 2)).map((work) => work.delivery_id)).toEqual([...ids].sort().slice(0, 1));
   });
 
@@ -52,7 +57,7 @@ describe('the relay', () => {
     await engine.publish(id, 1);
     const hold = (seconds: number) =>
       engine.database.query(
-        `UPDATE lanes SET state = 'held', hold_until = now() + $2 * interval '1 second' WHERE subscription_id = $1`,
+        `UPDATE endpoints SET state = 'held', hold_until = now() + $2 * interval '1 second' WHERE subscription_id = $1`,
         [id, seconds],
       );
     await hold(60);
@@ -66,7 +71,7 @@ describe('the relay', () => {
     await engine.publish(id, 20);
     const pace = (permits: number, since = 0) =>
       engine.database.query(
-        `UPDATE lanes SET permits = $2, permits_at = now() - $3 * interval '1 second' WHERE subscription_id = $1`,
+        `UPDATE endpoints SET permits = $2, permits_at = now() - $3 * interval '1 second' WHERE subscription_id = $1`,
         [id, permits, since],
       );
     await pace(3);
@@ -106,18 +111,18 @@ describe('the relay', () => {
   });
 
   it('pages through lanes by their order', async () => {
-    const lanes = await Promise.all(Array.from({ length: 5 }, () => engine.subscribe({ active: false })));
-    for (const { id } of lanes) await engine.publish(id, 3);
+    const endpoints = await Promise.all(Array.from({ length: 5 }, () => engine.subscribe({ active: false })));
+    for (const { id } of endpoints) await engine.publish(id, 3);
     const seen: string[] = [];
     for (let after = FROM_START.after; ; ) {
-      const page = await engine.relayStore.readyLanes(engine.database, { after, limit: 2 });
+      const page = await engine.relayStore.readyEndpoints(engine.database, { after, limit: 2 });
       const last = page.at(-1);
       if (last === undefined) break;
-      seen.push(...page.map(({ lane }) => lane));
-      after = { tenantId: last.tenant_id, lane: last.lane };
+      seen.push(...page.map(({ endpoint }) => endpoint));
+      after = { tenantId: last.tenant_id, endpoint: last.endpoint };
     }
     expect(seen).toEqual([...new Set(seen)].sort());
-    expect(seen).toEqual(expect.arrayContaining(lanes.map(({ id }) => id)));
+    expect(seen).toEqual(expect.arrayContaining(endpoints.map(({ id }) => id)));
   });
 });
 
@@ -144,7 +149,7 @@ describe('a quiet subscription', () => {
     await engine.startProcess();
     await eventually(() => engine.receiver.of(noisy.path).length >= 10, 'the noisy one at work');
     const { rows } = await engine.database.query<{ tenant_id: string }>(
-      'SELECT tenant_id FROM lanes WHERE subscription_id = $1',
+      'SELECT tenant_id FROM endpoints WHERE subscription_id = $1',
       [quiet.id],
     );
     const tenant = { ...engine.context, tenant: { ...engine.context.tenant, id: rows[0]?.tenant_id ?? '' } };
@@ -152,7 +157,7 @@ describe('a quiet subscription', () => {
       const [delivery = ''] = await engine.publish(quiet.id, 1, tenant);
       await engine.ended(delivery);
     }
-    // No more of the slow ones at once than their lane may have.
+    // No more of the slow ones at once than their endpoint may have.
     expect(most).toBeLessThanOrEqual(32);
     // All of the quiet one's arrived while most of the noisy one's queue still waits.
     expect(engine.receiver.of(noisy.path).length).toBeLessThan(200);

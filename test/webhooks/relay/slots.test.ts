@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createSlots, type Flight, type ReadyLane } from '../../../src/webhooks/relay/slots.ts';
+import { createSlots, type Flight, type ReadyEndpoint } from '../../../src/webhooks/relay/slots.ts';
 import { createStartWindow } from '../../../src/webhooks/relay/start-window.ts';
 
 const LIMITS = {
@@ -10,16 +10,16 @@ const LIMITS = {
 const flight = (deliveryId: string, more: Partial<Flight> = {}): Flight => ({
   deliveryId,
   tenantId: 'tenant',
-  lane: 'lane',
+  endpoint: 'lane',
   pace: 'fast',
   local: false,
   attempts: 0,
   since: 1_000,
   ...more,
 });
-const ready = (lane: string, more: Partial<ReadyLane> = {}): ReadyLane => ({
+const ready = (endpoint: string, more: Partial<ReadyEndpoint> = {}): ReadyEndpoint => ({
   tenantId: 'tenant',
-  lane,
+  endpoint,
   pace: 'fast',
   cap: 32,
   localCap: 0,
@@ -27,14 +27,14 @@ const ready = (lane: string, more: Partial<ReadyLane> = {}): ReadyLane => ({
 });
 
 describe('slots', () => {
-  const roomsOf = (slots: ReturnType<typeof createSlots>, lanes: ReadyLane[], now = 1_000) =>
-    slots.look(lanes, now).lanes.map(({ room, local, pace }) => ({ room, local, pace }));
+  const roomsOf = (slots: ReturnType<typeof createSlots>, endpoints: ReadyEndpoint[], now = 1_000) =>
+    slots.look(endpoints, now).endpoints.map(({ room, local, pace }) => ({ room, local, pace }));
 
   it('counts in flight by process, tenant and lane, and forgets what has ended', () => {
     const slots = createSlots(LIMITS);
     slots.add(flight('1'));
     slots.add(flight('1'));
-    slots.add(flight('2', { lane: 'other', pace: 'slow' }));
+    slots.add(flight('2', { endpoint: 'other', pace: 'slow' }));
     const { free, tenantRoom } = slots.look([], 1_000);
     expect(free).toEqual({ fast: 18, unproven: 14, slow: 9 });
     expect(tenantRoom('tenant')).toEqual({ fast: 10, unproven: 8, slow: 5 });
@@ -47,10 +47,10 @@ describe('slots', () => {
 
   it('lets a lane have no more than its share of its tenant while others of its pace have work', () => {
     const slots = createSlots(LIMITS);
-    const slow = (lane: string) => ready(lane, { pace: 'slow' });
-    const rooms = (lanes: ReadyLane[]) => roomsOf(slots, lanes).map(({ room }) => room);
+    const slow = (endpoint: string) => ready(endpoint, { pace: 'slow' });
+    const rooms = (endpoints: ReadyEndpoint[]) => roomsOf(slots, endpoints).map(({ room }) => room);
     expect(rooms([slow('a')])).toEqual([6]);
-    slots.add(flight('1', { lane: 'a', pace: 'slow' }));
+    slots.add(flight('1', { endpoint: 'a', pace: 'slow' }));
     expect(rooms([slow('a'), slow('b'), ready('fast')])).toEqual([2, 3, 12]);
     // One that has nothing more to do, and something under way, counts as well.
     expect(rooms([slow('b')])).toEqual([3]);
@@ -70,11 +70,11 @@ describe('slots', () => {
 
   it('takes a lane for slow as soon as its attempts take long, before any of them is over', () => {
     const slots = createSlots(LIMITS);
-    slots.add(flight('1', { lane: 'new', pace: 'unproven' }));
+    slots.add(flight('1', { endpoint: 'new', pace: 'unproven' }));
     for (const id of ['2', '3', '4']) slots.add(flight(id));
     for (const id of ['1', '2', '3', '4']) slots.begin(id, 1_500);
-    const lanes = [ready('new', { pace: 'unproven' }), ready('lane')];
-    const paces = (now: number) => roomsOf(slots, lanes, now).map(({ pace }) => pace);
+    const endpoints = [ready('new', { pace: 'unproven' }), ready('lane')];
+    const paces = (now: number) => roomsOf(slots, endpoints, now).map(({ pace }) => pace);
     expect(paces(2_400)).toEqual(['unproven', 'fast']);
     expect(paces(2_600)).toEqual(['slow', 'fast']);
     slots.add(flight('5'));
@@ -87,22 +87,22 @@ describe('slots', () => {
 
   it('lets a fast lane have its share of local attempts, within the limit of the process', () => {
     const slots = createSlots(LIMITS);
-    const lanes = [ready('lane', { localCap: 16 })];
-    expect(roomsOf(slots, lanes)).toMatchObject([{ room: 4, local: true }]);
-    for (const id of ['1', '2', '3']) slots.add(flight(id, { lane: 'other', local: true }));
-    expect(roomsOf(slots, lanes)).toMatchObject([{ room: 1, local: true }]);
+    const endpoints = [ready('lane', { localCap: 16 })];
+    expect(roomsOf(slots, endpoints)).toMatchObject([{ room: 4, local: true }]);
+    for (const id of ['1', '2', '3']) slots.add(flight(id, { endpoint: 'other', local: true }));
+    expect(roomsOf(slots, endpoints)).toMatchObject([{ room: 1, local: true }]);
     slots.add(flight('4', { local: true }));
-    expect(roomsOf(slots, lanes, 1_100)).toMatchObject([{ room: 0, local: true }]);
+    expect(roomsOf(slots, endpoints, 1_100)).toMatchObject([{ room: 0, local: true }]);
   });
 
   it('goes on with normal attempts when local ones take long: its own, or those that hold all the places', () => {
     const slots = createSlots(LIMITS);
     slots.add(flight('1', { local: true }));
-    const lanes = [ready('lane', { localCap: 16 })];
-    expect(roomsOf(slots, lanes, 1_200)).toMatchObject([{ local: true }]);
-    expect(roomsOf(slots, lanes, 1_300)).toMatchObject([{ room: 11, local: false }]);
+    const endpoints = [ready('lane', { localCap: 16 })];
+    expect(roomsOf(slots, endpoints, 1_200)).toMatchObject([{ local: true }]);
+    expect(roomsOf(slots, endpoints, 1_300)).toMatchObject([{ room: 11, local: false }]);
     const others = [ready('third', { localCap: 16 })];
-    for (const id of ['2', '3', '4']) slots.add(flight(id, { lane: 'other', local: true }));
+    for (const id of ['2', '3', '4']) slots.add(flight(id, { endpoint: 'other', local: true }));
     expect(roomsOf(slots, others, 1_200)).toMatchObject([{ room: 0, local: true }]);
     expect(roomsOf(slots, others, 1_300)).toMatchObject([{ room: 4, local: false }]);
   });

@@ -25,7 +25,7 @@ async function given(count: number, status = 'failed') {
        completed_at = now() - interval '1 s' WHERE subscription_id = $1`,
     [id, status],
   );
-  await rooms.database.query('DELETE FROM outbox WHERE lane = $1', [id]);
+  await rooms.database.query('DELETE FROM outbox WHERE endpoint = $1', [id]);
   return { id, deliveries };
 }
 
@@ -49,7 +49,7 @@ async function generationsOf(id: string) {
 
 async function outboxOf(id: string) {
   const { rows } = await rooms.database.query<{ delivery_id: string; kind: string; rank: number }>(
-    'SELECT delivery_id, kind, rank FROM outbox WHERE lane = $1 ORDER BY rank, id',
+    'SELECT delivery_id, kind, rank FROM outbox WHERE endpoint = $1 ORDER BY rank, id',
     [id],
   );
   return rows;
@@ -113,7 +113,7 @@ describe('POST /api/v1/webhooks/{id}/recover', () => {
     );
     await advance(body.recovery_id);
     expect(await advance(body.recovery_id)).toMatchObject({ step: 'wait_for_relay', replayed: 6 });
-    await rooms.database.query('DELETE FROM outbox WHERE lane = $1', [id]);
+    await rooms.database.query('DELETE FROM outbox WHERE endpoint = $1', [id]);
     expect(await advance(body.recovery_id)).toMatchObject({ step: 'end', status: 'completed', replayed: 7 });
     expect(await read(id, body.recovery_id)).toMatchObject({
       status: 'completed',
@@ -155,7 +155,7 @@ describe('POST /api/v1/webhooks/{id}/recover', () => {
   it('opens a lane that is held: somebody wants another attempt', async () => {
     const { id } = await given(1);
     await rooms.database.query(
-      "UPDATE lanes SET state = 'held', hold_until = now() + interval '1 hour' WHERE subscription_id = $1",
+      "UPDATE endpoints SET state = 'held', hold_until = now() + interval '1 hour' WHERE subscription_id = $1",
       [id],
     );
     await begin(id);
@@ -178,7 +178,7 @@ describe('what is replayed', () => {
       "UPDATE deliveries SET status = 'failed', completed_at = now() + interval '1 s' WHERE id = ANY ($1)",
       [[byHand, later]],
     );
-    await rooms.database.query('DELETE FROM outbox WHERE lane = $1', [id]);
+    await rooms.database.query('DELETE FROM outbox WHERE endpoint = $1', [id]);
     await Promise.all(Array.from({ length: 6 }, () => advance(recovery)));
     expect(await generationsOf(id)).toEqual([1, 0, 1, 1, 1, 1]);
     expect(await outboxOf(id)).toHaveLength(4);
@@ -198,7 +198,7 @@ describe('what is replayed', () => {
       store: { ...store, advance: () => Promise.reject(new Error('the process dies')) },
       database: rooms.database,
       replays: createReplayService({ store: createReplayStore(), notifier: rooms.notifier }),
-      lanes: rooms.lanes,
+      endpoints: rooms.endpoints,
       audit: createAuditService({ store: createAuditStore() }),
     });
     await expect(failing.advance({ tenantId: rooms.demo.tenant.id, id: recovery })).rejects.toThrow('dies');
@@ -242,7 +242,7 @@ describe('POST …/recoveries/{recovery_id}/cancel', () => {
       'webhook.recovery.canceled',
     ]);
     expect(await generationsOf(id)).toEqual([1, 1, 1, 0, 0, 0, 0]);
-    await rooms.database.query('DELETE FROM outbox WHERE lane = $1', [id]);
+    await rooms.database.query('DELETE FROM outbox WHERE endpoint = $1', [id]);
     const next = await begin(id);
     expect(await read(id, next)).toMatchObject({ matched: 4 });
     while ((await advance(next)).step !== 'end');

@@ -234,7 +234,7 @@ describe('PUT /api/v1/webhooks/{id}', () => {
     ]);
     expect(body.data.at(-1).id).toBe(tried);
     const { rows } = await rooms.database.query(
-      "SELECT 1 FROM outbox o JOIN deliveries d ON d.id = o.delivery_id WHERE o.lane = $1 AND d.status = 'canceled'",
+      "SELECT 1 FROM outbox o JOIN deliveries d ON d.id = o.delivery_id WHERE o.endpoint = $1 AND d.status = 'canceled'",
       [id],
     );
     expect(rows).toEqual([]);
@@ -252,7 +252,7 @@ describe('PUT /api/v1/webhooks/{id}', () => {
       );
     await rooms.publish(id, 2, 'vault.key.created');
     await rooms.database.query(
-      "UPDATE lanes SET state = 'held', hold_until = now() + interval '1 hour' WHERE subscription_id = $1",
+      "UPDATE endpoints SET state = 'held', hold_until = now() + interval '1 hour' WHERE subscription_id = $1",
       [id],
     );
     await rooms.send('PUT', `${PATH}/${id}`, { active: true, held: 'discard' });
@@ -278,7 +278,7 @@ describe('PUT /api/v1/webhooks/{id}', () => {
   it('ends a hold when the URL changes, and otherwise not', async () => {
     const id = await rooms.subscribe();
     await rooms.database.query(
-      "UPDATE lanes SET state = 'held', hold_until = now() + interval '1 hour' WHERE subscription_id = $1",
+      "UPDATE endpoints SET state = 'held', hold_until = now() + interval '1 hour' WHERE subscription_id = $1",
       [id],
     );
     const state = async (body: unknown) => (await rooms.send('PUT', `${PATH}/${id}`, body)).body.lane.state;

@@ -1,4 +1,4 @@
-// Events, subscriptions, lanes, deliveries, attempts, outbox, relays. Big tables are partitioned by day on their UUIDv7 ids.
+// Events, subscriptions, endpoints, deliveries, attempts, outbox, relays. Big tables are partitioned by day on their UUIDv7 ids.
 
 export const events = `
 -- The first UUIDv7 of a day: partition bounds are days, and a lookup by id alone finds its partition.
@@ -63,7 +63,7 @@ CREATE TABLE subscriptions (
 CREATE INDEX subscriptions_by_tenant ON subscriptions (tenant_id, id) WHERE deleted_at IS NULL;
 
 -- A subscription's gate. epoch counts openings: whoever waits compares epochs, never a boolean.
-CREATE TABLE lanes (
+CREATE TABLE endpoints (
   subscription_id uuid PRIMARY KEY REFERENCES subscriptions,
   tenant_id uuid NOT NULL,
   active boolean NOT NULL DEFAULT true,
@@ -78,13 +78,13 @@ CREATE TABLE lanes (
   updated_at timestamptz(3) NOT NULL DEFAULT now()
 ) WITH (fillfactor = 70);
 
--- A hold that has run out is an open lane, whoever looks first.
-CREATE FUNCTION lane_is_open(lane lanes) RETURNS boolean LANGUAGE sql STABLE AS $function$
-  SELECT lane.active AND NOT lane.deleted AND lane.state <> 'down' AND (lane.hold_until IS NULL OR lane.hold_until <= now())
+-- A hold that has run out is an open endpoint, whoever looks first.
+CREATE FUNCTION endpoint_is_open(endpoint endpoints) RETURNS boolean LANGUAGE sql STABLE AS $function$
+  SELECT endpoint.active AND NOT endpoint.deleted AND endpoint.state <> 'down' AND (endpoint.hold_until IS NULL OR endpoint.hold_until <= now())
 $function$;
 
 -- Stored status: pending (untried), retrying (tried), delivered, failed, canceled. "held" is never stored: see delivery_records.
--- failed_attempts: position in the retry schedule of this generation. waiting_epoch: the lane's epoch when its workflow went to wait for it.
+-- failed_attempts: position in the retry schedule of this generation. waiting_epoch: the endpoint's epoch when its workflow went to wait for it.
 -- started_generation: generation of the workflow that was started, null while none was.
 CREATE TABLE deliveries (
   id uuid PRIMARY KEY,
@@ -139,13 +139,13 @@ CREATE TABLE attempts (
   PRIMARY KEY (delivery_id, n)
 ) PARTITION BY RANGE (delivery_id);
 
--- Work to hand over. first: an untried delivery; wake: a tried one that waits for its lane; start: a workflow to start
+-- Work to hand over. first: an untried delivery; wake: a tried one that waits for its endpoint; start: a workflow to start
 -- (replay, sweep, a first attempt that was made without one); command: retry or cancel for a running workflow (name in command).
--- first, wake and start are claimable only while their lane is open; commands always.
+-- first, wake and start are claimable only while their endpoint is open; commands always.
 CREATE TABLE outbox (
   id uuid PRIMARY KEY,
   tenant_id uuid NOT NULL,
-  lane uuid NOT NULL,
+  endpoint uuid NOT NULL,
   delivery_id uuid NOT NULL,
   generation integer NOT NULL DEFAULT 0,
   kind text NOT NULL CHECK (kind IN ('first', 'wake', 'start', 'command')),
@@ -155,7 +155,7 @@ CREATE TABLE outbox (
   created_at timestamptz(3) NOT NULL DEFAULT now(),
   CHECK ((kind = 'command') = (command IS NOT NULL))
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_cost_delay = 0);
-CREATE INDEX outbox_ready ON outbox (tenant_id, lane, id) WHERE claimed_by IS NULL AND kind <> 'command';
+CREATE INDEX outbox_ready ON outbox (tenant_id, endpoint, id) WHERE claimed_by IS NULL AND kind <> 'command';
 CREATE INDEX outbox_commands ON outbox (id) WHERE claimed_by IS NULL AND kind = 'command';
 CREATE INDEX outbox_claimed ON outbox (claimed_by) WHERE claimed_by IS NOT NULL;
 CREATE INDEX outbox_by_delivery ON outbox (delivery_id);
@@ -168,15 +168,15 @@ CREATE TABLE relays (
   seen_at timestamptz(3) NOT NULL DEFAULT now()
 ) WITH (fillfactor = 50);
 
--- What people and routes see: a delivery that nothing has tried is held while its lane is closed; one of a deleted subscription is canceled.
+-- What people and routes see: a delivery that nothing has tried is held while its endpoint is closed; one of a deleted subscription is canceled.
 CREATE VIEW delivery_records AS
 SELECT d.*,
   CASE
     WHEN d.status IN ('pending', 'retrying') AND l.deleted THEN 'canceled'
-    WHEN d.status = 'pending' AND NOT lane_is_open(l) THEN 'held'
+    WHEN d.status = 'pending' AND NOT endpoint_is_open(l) THEN 'held'
     ELSE d.status
   END AS shown_status
-FROM deliveries d JOIN lanes l ON l.subscription_id = d.subscription_id;
+FROM deliveries d JOIN endpoints l ON l.subscription_id = d.subscription_id;
 
 -- Makes the day partition of one table. Rows that meanwhile fell into the default partition move into it.
 CREATE FUNCTION ensure_day_partition(parent text, day date) RETURNS boolean LANGUAGE plpgsql AS $function$

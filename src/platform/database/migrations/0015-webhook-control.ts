@@ -3,23 +3,23 @@
 export const webhookControl = `
 -- rate: attempts a second at most, the subscription's rate_limit (null: no limit). tokens: attempts that could begin at tokens_at; below
 -- zero after one that was not asked to wait.
-ALTER TABLE lanes
+ALTER TABLE endpoints
   ADD COLUMN rate integer CHECK (rate > 0),
   ADD COLUMN tokens double precision NOT NULL DEFAULT 1,
   ADD COLUMN tokens_at timestamptz NOT NULL DEFAULT now();
-UPDATE lanes l SET rate = s.rate_limit FROM subscriptions s WHERE s.id = l.subscription_id AND s.rate_limit IS NOT NULL;
+UPDATE endpoints l SET rate = s.rate_limit FROM subscriptions s WHERE s.id = l.subscription_id AND s.rate_limit IS NOT NULL;
 
--- Attempts that may begin now in a lane with a rate, as a fraction; null in one without. What is not used is kept for a tenth of a second.
-CREATE FUNCTION lane_tokens(lane lanes) RETURNS double precision LANGUAGE sql STABLE AS $function$
-  SELECT CASE WHEN lane.rate IS NOT NULL THEN least(greatest(1, lane.rate / 10.0::float8),
-    lane.tokens + lane.rate * greatest(0, extract(epoch FROM now() - lane.tokens_at)::float8)) END
+-- Attempts that may begin now in an endpoint with a rate, as a fraction; null in one without. What is not used is kept for a tenth of a second.
+CREATE FUNCTION endpoint_tokens(endpoint endpoints) RETURNS double precision LANGUAGE sql STABLE AS $function$
+  SELECT CASE WHEN endpoint.rate IS NOT NULL THEN least(greatest(1, endpoint.rate / 10.0::float8),
+    endpoint.tokens + endpoint.rate * greatest(0, extract(epoch FROM now() - endpoint.tokens_at)::float8)) END
 $function$;
 
--- rank: within a lane first attempts (0) go before retries (1), retries before replays (2), and of each the oldest first.
+-- rank: within an endpoint first attempts (0) go before retries (1), retries before replays (2), and of each the oldest first.
 ALTER TABLE outbox ADD COLUMN rank smallint NOT NULL DEFAULT 0;
 UPDATE outbox SET rank = CASE WHEN generation > 0 THEN 2 ELSE 1 END WHERE kind IN ('wake', 'start');
 DROP INDEX outbox_ready;
-CREATE INDEX outbox_ready ON outbox (tenant_id, lane, rank, id) WHERE claimed_by IS NULL AND kind <> 'command';
+CREATE INDEX outbox_ready ON outbox (tenant_id, endpoint, rank, id) WHERE claimed_by IS NULL AND kind <> 'command';
 
 -- A replay of many deliveries of one subscription: those that had ended with delivery_status before created_at. matched: their number
 -- then; next_after: all up to this delivery are done.

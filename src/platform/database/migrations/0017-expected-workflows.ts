@@ -4,7 +4,7 @@ import type { MigrationStep } from '../migration-steps.ts';
 export const expectedWorkflows: readonly MigrationStep[] = [
   { index: 'agent_keys_deprecated', on: `agent_keys (id) WHERE state = 'deprecated'` },
   { index: 'subscriptions_overlapping', on: 'subscriptions (id) WHERE secret_overlap_ends_at IS NOT NULL' },
-  { index: 'lanes_watched', on: 'lanes (subscription_id) WHERE watched' },
+  { index: 'endpoints_watched', on: 'endpoints (subscription_id) WHERE watched' },
   `
 -- claimable_at: when a worker may take the command. due_at is the same for the version before, whose workers know four types of workflow
 -- and would take commands for all: the others' are never due for them. The next release drops due_at, its index and the trigger.

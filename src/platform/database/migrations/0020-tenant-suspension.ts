@@ -22,18 +22,18 @@ ALTER TABLE tenants
   ADD COLUMN suspended_at timestamptz(3),
   ADD COLUMN resumed_at timestamptz(3);
 
--- tenant_held_until: 'infinity' while the lane's tenant is suspended, afterwards when that ended. Kept in the lane, so that whoever looks
--- at a lane reads one row.
-ALTER TABLE lanes ADD COLUMN tenant_held_until timestamptz;
+-- tenant_held_until: 'infinity' while the endpoint's tenant is suspended, afterwards when that ended. Kept in the endpoint, so that whoever looks
+-- at an endpoint reads one row.
+ALTER TABLE endpoints ADD COLUMN tenant_held_until timestamptz;
 
-CREATE OR REPLACE FUNCTION lane_is_open(lane lanes) RETURNS boolean LANGUAGE sql STABLE AS $function$
-  SELECT lane.active AND NOT lane.deleted AND coalesce(greatest(lane.hold_until, lane.tenant_held_until) <= now(), true)
-    AND (lane.state <> 'down' OR lane.probe_at <= now())
+CREATE OR REPLACE FUNCTION endpoint_is_open(endpoint endpoints) RETURNS boolean LANGUAGE sql STABLE AS $function$
+  SELECT endpoint.active AND NOT endpoint.deleted AND coalesce(greatest(endpoint.hold_until, endpoint.tenant_held_until) <= now(), true)
+    AND (endpoint.state <> 'down' OR endpoint.probe_at <= now())
 $function$;
 
--- When a closed lane opens by itself, null when it is open or nobody can say.
-CREATE OR REPLACE FUNCTION lane_opens_at(lane lanes) RETURNS timestamptz LANGUAGE sql STABLE AS $function$
-  SELECT CASE WHEN lane.active AND NOT lane.deleted AND NOT lane_is_open(lane)
-    THEN nullif(greatest(lane.hold_until, lane.tenant_held_until, CASE WHEN lane.state = 'down' THEN lane.probe_at END), 'infinity') END
+-- When a closed endpoint opens by itself, null when it is open or nobody can say.
+CREATE OR REPLACE FUNCTION endpoint_opens_at(endpoint endpoints) RETURNS timestamptz LANGUAGE sql STABLE AS $function$
+  SELECT CASE WHEN endpoint.active AND NOT endpoint.deleted AND NOT endpoint_is_open(endpoint)
+    THEN nullif(greatest(endpoint.hold_until, endpoint.tenant_held_until, CASE WHEN endpoint.state = 'down' THEN endpoint.probe_at END), 'infinity') END
 $function$;
 `;

@@ -33,20 +33,20 @@ CREATE FUNCTION host_hold_end(of_host text) RETURNS timestamptz LANGUAGE sql STA
   SELECT max(until) FROM host_holds WHERE host IN (of_host, host_name(of_host))
 $function$;
 
--- host_held_until: host_hold_end of the subscription's host, kept in the lane so that whoever looks at a lane reads one row.
-ALTER TABLE lanes ADD COLUMN host_held_until timestamptz;
+-- host_held_until: host_hold_end of the subscription's host, kept in the endpoint so that whoever looks at an endpoint reads one row.
+ALTER TABLE endpoints ADD COLUMN host_held_until timestamptz;
 
-CREATE OR REPLACE FUNCTION lane_is_open(lane lanes) RETURNS boolean LANGUAGE sql STABLE AS $function$
-  SELECT lane.active AND NOT lane.deleted
-    AND coalesce(greatest(lane.hold_until, lane.tenant_held_until, lane.host_held_until) <= now(), true)
-    AND (lane.state <> 'down' OR lane.probe_at <= now())
+CREATE OR REPLACE FUNCTION endpoint_is_open(endpoint endpoints) RETURNS boolean LANGUAGE sql STABLE AS $function$
+  SELECT endpoint.active AND NOT endpoint.deleted
+    AND coalesce(greatest(endpoint.hold_until, endpoint.tenant_held_until, endpoint.host_held_until) <= now(), true)
+    AND (endpoint.state <> 'down' OR endpoint.probe_at <= now())
 $function$;
 
--- When a closed lane opens by itself, null when it is open or nobody can say.
-CREATE OR REPLACE FUNCTION lane_opens_at(lane lanes) RETURNS timestamptz LANGUAGE sql STABLE AS $function$
-  SELECT CASE WHEN lane.active AND NOT lane.deleted AND NOT lane_is_open(lane)
-    THEN nullif(greatest(lane.hold_until, lane.tenant_held_until, lane.host_held_until,
-      CASE WHEN lane.state = 'down' THEN lane.probe_at END), 'infinity') END
+-- When a closed endpoint opens by itself, null when it is open or nobody can say.
+CREATE OR REPLACE FUNCTION endpoint_opens_at(endpoint endpoints) RETURNS timestamptz LANGUAGE sql STABLE AS $function$
+  SELECT CASE WHEN endpoint.active AND NOT endpoint.deleted AND NOT endpoint_is_open(endpoint)
+    THEN nullif(greatest(endpoint.hold_until, endpoint.tenant_held_until, endpoint.host_held_until,
+      CASE WHEN endpoint.state = 'down' THEN endpoint.probe_at END), 'infinity') END
 $function$;
 `,
   { index: 'subscriptions_by_host', on: 'subscriptions (host_name(host), id) WHERE deleted_at IS NULL' },
