@@ -1,5 +1,7 @@
 // What each role of the service does from its start to its end. Wiring is in compose.ts; a role only opens, serves and closes in order.
+
 import { fileURLToPath } from 'node:url';
+import { authorize } from '../authentication/tokens/bearer.routes.ts';
 import { type Config, databaseMissing, loadConfig, type Role } from '../platform/config.ts';
 import { migrate, pendingMigrations } from '../platform/database/migrate.ts';
 import { createApp } from '../platform/http/app.ts';
@@ -88,8 +90,7 @@ async function runApi(config: Config): Promise<void> {
   const app = createApp({
     routes,
     tenants,
-    authenticate: tokens.authenticate,
-    dpop,
+    authorize: (route) => authorize(route, tokens.authenticate, dpop),
     database,
     health,
     rateLimits,

@@ -1,8 +1,10 @@
 // The whole service on a free port, wired as the api process wires it, with two tenants whose applications hold every scope.
+
 import { randomBytes } from 'node:crypto';
 import { findFreePort } from '../../src/app/local/ports.ts';
 import { composeCore, composeManagement } from '../../src/app/wiring/compose.ts';
 import { composeRoutes } from '../../src/app/wiring/compose-routes.ts';
+import { authorize } from '../../src/authentication/tokens/bearer.routes.ts';
 import type { Provisioned } from '../../src/identity/tenants/provision.service.ts';
 import { loadConfig } from '../../src/platform/config.ts';
 import type { Database } from '../../src/platform/database/database.ts';
@@ -77,8 +79,7 @@ export async function startTenants(extra: (database: Database) => Route[] = () =
   const app = createApp({
     routes: [...routes, ...extra(database)],
     tenants: core.tenants,
-    authenticate: tokens.authenticate,
-    dpop,
+    authorize: (route) => authorize(route, tokens.authenticate, dpop),
     database: core.database,
     health,
     rateLimits,

@@ -11,7 +11,6 @@ import { createChallengeStore } from '../../authentication/challenges/challenge.
 import { createDelegationRoutes } from '../../authentication/delegations/delegation.routes.ts';
 import { createIssuerRoutes } from '../../authentication/issuer/issuer.routes.ts';
 import { createIssuerKeyRoutes } from '../../authentication/issuer/issuer-key.routes.ts';
-import { TOKEN_EXCHANGE_GRANT } from '../../authentication/token-exchange/exchange-request.ts';
 import { createIntrospectionRoutes } from '../../authentication/tokens/introspection.routes.ts';
 import { countTokens } from '../../authentication/tokens/token.metrics.ts';
 import { createTokenRoutes } from '../../authentication/tokens/token.routes.ts';
@@ -32,6 +31,7 @@ import { createSelfService } from '../../identity/agents/self.service.ts';
 import { createAnchorRoutes } from '../../identity/anchors/anchor.routes.ts';
 import { createAnchorStore } from '../../identity/anchors/anchor.store.ts';
 import { createApplicationRoutes } from '../../identity/applications/application.routes.ts';
+import { TOKEN_EXCHANGE_GRANT } from '../../identity/applications/application.ts';
 import { createEnrollmentRoutes } from '../../identity/enrollments/enrollment.routes.ts';
 import { createEnrollmentService } from '../../identity/enrollments/enrollment.service.ts';
 import { createEnrollmentStore } from '../../identity/enrollments/enrollment.store.ts';

@@ -1,9 +1,10 @@
 // The shapes of challenge and verification. `algorithm` of a verification is any text: an unknown one is a failed grant, not a malformed request.
 import { z } from 'zod';
+import { AGENT_CLIENT_ID } from '../../identity/agents/agent.ts';
 import { KEY_ALGORITHMS } from '../../platform/crypto/algorithm.ts';
 import { hashScopes } from '../../platform/scope-hash.ts';
 import { AGENT_SCOPES } from '../../platform/scopes.ts';
-import { AGENT_CLIENT_ID, type Challenge } from './challenge.ts';
+import type { Challenge } from './challenge.ts';
 
 const hex32 = z.string().regex(/^[0-9a-f]{64}$/, 'must be 64 lowercase hex digits');
 

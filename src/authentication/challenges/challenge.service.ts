@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import type { AuditService } from '../../audit/audit.service.ts';
 import type { EventService } from '../../events/event.service.ts';
+import { AGENT_CLIENT_ID } from '../../identity/agents/agent.ts';
 import type { KeyService } from '../../identity/keys/key.service.ts';
 import { buildSunsetHeaders } from '../../identity/keys/key.ts';
 import type { RotationService } from '../../identity/keys/rotation.service.ts';
@@ -15,7 +16,6 @@ import type { TokenService } from '../tokens/token.service.ts';
 import type { AuthenticationFailureService } from './authentication-failure.service.ts';
 import type { ChallengeName, ChallengeStore, HolderName, NewChallenge } from './challenge.store.ts';
 import {
-  AGENT_CLIENT_ID,
   type Challenge,
   type Holder,
   judgeAttempt,

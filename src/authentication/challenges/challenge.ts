@@ -1,15 +1,12 @@
 // What a challenge says, and in which order a request that uses one is judged. It must never look at a clock or check a signature itself.
 
-import { chooseAudience } from '../../identity/agents/agent.ts';
+import { AGENT_CLIENT_ID, chooseAudience } from '../../identity/agents/agent.ts';
 import { type KeyState, mayAuthenticate } from '../../identity/keys/key.ts';
 import type { KeyAlgorithm } from '../../platform/crypto/algorithm.ts';
 import type { ErrorCode } from '../../platform/errors/catalogue.ts';
 import { hashScopes, parseScope } from '../../platform/scope-hash.ts';
 import { isAgentScope, isWithin } from '../../platform/scopes.ts';
 import { buildChallengePayload } from './payload.ts';
-
-/** `client_id` of every challenge and of the tokens that come of it. Source: Specification, "Challenge". */
-export const AGENT_CLIENT_ID = 'service-agent';
 
 /**
  * `nonce` in lowercase hex; `keyFingerprint` as it was asked for, which may be an alias; times are whole seconds. `resource`: the audience

@@ -1,7 +1,8 @@
 // What a successful verification leaves behind: audit entries and events. It must never be given a token or a signature.
 import type { AuditEntry } from '../../audit/audit.ts';
 import type { EmittedEvent } from '../../events/event.ts';
-import { AGENT_CLIENT_ID, type Challenge, type Holder } from './challenge.ts';
+import { AGENT_CLIENT_ID } from '../../identity/agents/agent.ts';
+import type { Challenge, Holder } from './challenge.ts';
 
 const METHOD = 'challenge_response';
 

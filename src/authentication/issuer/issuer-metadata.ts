@@ -1,8 +1,8 @@
 // The issuer's metadata document. It must never name what the service does not do.
 
+import { TOKEN_EXCHANGE_GRANT } from '../../identity/applications/application.ts';
 import { APPLICATION_SCOPES } from '../../platform/scopes.ts';
 import { PROOF_ALGORITHMS } from '../dpop/proof-key.ts';
-import { TOKEN_EXCHANGE_GRANT } from '../token-exchange/exchange-request.ts';
 import { ASSERTION_ALGORITHMS, CLIENT_METHODS } from '../tokens/client-method.ts';
 
 /** Authorization server metadata (RFC 8414 §2). */

@@ -1,9 +1,6 @@
 // What a token exchange asks for: its form parameters, read strictly. It must never look into a token.
 import { ServiceError } from '../../platform/errors/service-error.ts';
 
-/** `grant_type` of a token exchange (RFC 8693 §2.1). */
-export const TOKEN_EXCHANGE_GRANT = 'urn:ietf:params:oauth:grant-type:token-exchange';
-
 const TOKEN_TYPE = 'urn:ietf:params:oauth:token-type:';
 
 /** Token type identifiers that are understood (RFC 8693 §3). */

@@ -4,6 +4,7 @@
 import type { AuditService } from '../../audit/audit.service.ts';
 import type { EventService, JsonObject } from '../../events/event.service.ts';
 import type { Client } from '../../identity/applications/application.service.ts';
+import { TOKEN_EXCHANGE_GRANT } from '../../identity/applications/application.ts';
 import { actorsOf } from '../../platform/act.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import type { Database } from '../../platform/database/database.ts';
@@ -35,12 +36,7 @@ import {
   ownLinks,
 } from './exchange.ts';
 import type { ExchangeParties, ExchangePartiesService } from './exchange-parties.service.ts';
-import {
-  type ExchangeRequest,
-  ISSUED_TOKEN_TYPE,
-  readExchangeRequest,
-  TOKEN_EXCHANGE_GRANT,
-} from './exchange-request.ts';
+import { type ExchangeRequest, ISSUED_TOKEN_TYPE, readExchangeRequest } from './exchange-request.ts';
 
 /** How records name this grant. */
 const METHOD = 'token_exchange';

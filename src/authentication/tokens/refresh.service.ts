@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto';
 import type { AuditService } from '../../audit/audit.service.ts';
 import type { EventService, JsonObject } from '../../events/event.service.ts';
+import { AGENT_CLIENT_ID } from '../../identity/agents/agent.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import { hashSecret } from '../../platform/crypto/opaque-secret.node.ts';
 import type { Database } from '../../platform/database/database.ts';
@@ -10,7 +11,6 @@ import { newId } from '../../platform/database/ids.ts';
 import type { Unit } from '../../platform/database/transaction.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
 import type { AuthenticationFailureService } from '../challenges/authentication-failure.service.ts';
-import { AGENT_CLIENT_ID } from '../challenges/challenge.ts';
 import type { RefreshRotationStore } from './refresh-rotation.store.ts';
 import type { SuccessorDeriver } from './refresh-successor.node.ts';
 import {

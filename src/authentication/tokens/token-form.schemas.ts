@@ -1,11 +1,7 @@
 // The forms of the token routes as openapi.json describes them. The guard lets more through: what is unknown or incomplete gets an OAuth error of its own.
 import { z } from 'zod';
-import {
-  ACTOR_TYPES,
-  ISSUED_TOKEN_TYPE,
-  SUBJECT_TYPES,
-  TOKEN_EXCHANGE_GRANT,
-} from '../token-exchange/exchange-request.ts';
+import { TOKEN_EXCHANGE_GRANT } from '../../identity/applications/application.ts';
+import { ACTOR_TYPES, ISSUED_TOKEN_TYPE, SUBJECT_TYPES } from '../token-exchange/exchange-request.ts';
 import { ASSERTION_TYPE } from './client-method.ts';
 
 /** A parameter with one value. An empty one counts as absent (RFC 6749 §3.2), which a constant would forbid. */

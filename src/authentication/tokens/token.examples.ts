@@ -1,5 +1,7 @@
 // Examples of the token routes for openapi.json. Tokens are cut short: these are shapes, not credentials.
-import { ISSUED_TOKEN_TYPE, TOKEN_EXCHANGE_GRANT, TOKEN_TYPES } from '../token-exchange/exchange-request.ts';
+
+import { TOKEN_EXCHANGE_GRANT } from '../../identity/applications/application.ts';
+import { ISSUED_TOKEN_TYPE, TOKEN_TYPES } from '../token-exchange/exchange-request.ts';
 import { ASSERTION_TYPE } from './client-method.ts';
 
 const ACCESS_TOKEN =

@@ -1,11 +1,7 @@
 // Shapes of the token endpoint. Unknown parameters are let through: RFC 6749 §3.2 wants them ignored.
 import { z } from 'zod';
-import {
-  ACTOR_TYPES,
-  ISSUED_TOKEN_TYPE,
-  SUBJECT_TYPES,
-  TOKEN_EXCHANGE_GRANT,
-} from '../token-exchange/exchange-request.ts';
+import { TOKEN_EXCHANGE_GRANT } from '../../identity/applications/application.ts';
+import { ACTOR_TYPES, ISSUED_TOKEN_TYPE, SUBJECT_TYPES } from '../token-exchange/exchange-request.ts';
 import { ASSERTION_TYPE } from './client-method.ts';
 
 /** Form parameters of a signed client assertion, at every route that takes one. */

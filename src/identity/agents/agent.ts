@@ -5,6 +5,9 @@ import { AGENT_SCOPES, isWithin } from '../../platform/scopes.ts';
 export const AGENT_STATUSES = ['active', 'suspended'] as const;
 export type AgentStatus = (typeof AGENT_STATUSES)[number];
 
+/** `client_id` of every challenge and of the tokens that come of it. Source: Specification, "Challenge". */
+export const AGENT_CLIENT_ID = 'service-agent';
+
 /** `audience` is null where the tenant's counts; `audiences` are further ones that a token may be asked for. */
 export type AgentRecord = {
   readonly id: string;

@@ -1,10 +1,12 @@
 // What an application (a confidential OAuth client) is, and what it may hold. It must never see a secret, only its hash.
 
-import { TOKEN_EXCHANGE_GRANT } from '../../authentication/token-exchange/exchange-request.ts';
 import type { Principal } from '../../platform/context.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
 import { APPLICATION_SCOPES, isWithin } from '../../platform/scopes.ts';
 import type { ApplicationJwk, ApplicationJwks } from './application-jwks.ts';
+
+/** `grant_type` of a token exchange (RFC 8693 §2.1). */
+export const TOKEN_EXCHANGE_GRANT = 'urn:ietf:params:oauth:grant-type:token-exchange';
 
 /** Grants that an application can be allowed. */
 export const GRANT_TYPES = ['client_credentials', TOKEN_EXCHANGE_GRANT] as const;

@@ -1,8 +1,9 @@
 // The routes of key rotations: the tenant's and the agent's own. They must never decide anything: shapes in, one service call, shapes out.
-import { AGENT_CLIENT_ID } from '../../authentication/challenges/challenge.ts';
+
 import type { RequestContext } from '../../platform/context.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { defineRoute, type Route } from '../../platform/http/route.ts';
+import { AGENT_CLIENT_ID } from '../agents/agent.ts';
 import { agentKeysParams } from './key.schemas.ts';
 import {
   beginOwnRotationBody,

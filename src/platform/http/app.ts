@@ -1,7 +1,6 @@
 // The HTTP shell: every request passes these middlewares in this order. What a route does is not known here.
 import Koa from 'koa';
 import type { Logger } from 'pino';
-import { type Authenticate, authorize, type Proofs } from '../../authentication/tokens/bearer.ts';
 import type { Config } from '../config.ts';
 import type { Tenant } from '../context.ts';
 import type { Database } from '../database/database.ts';
@@ -38,10 +37,8 @@ export type AppConfig = Pick<
 export type AppDependencies = {
   readonly routes: readonly Route[];
   readonly tenants: { bySlug(slug: string): Promise<Tenant | undefined> };
-  /** Gives the principal of a bearer token, or throws (see bearer.ts). */
-  readonly authenticate: Authenticate;
-  /** Verifies DPoP proofs; without it only plain bearer tokens are taken. */
-  readonly dpop?: Proofs | undefined;
+  /** Makes the middleware that checks a route's access token and puts its principal into the context. */
+  readonly authorize: (route: Route) => Middleware;
   readonly database: Pick<Database, 'transaction'>;
   readonly health: Health;
   readonly config: AppConfig;
@@ -58,8 +55,7 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
   const {
     routes,
     tenants,
-    authenticate,
-    dpop,
+    authorize,
     health,
     rateLimits,
     config,
@@ -87,7 +83,7 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
     ...createRouter(routes, (route) => [
       allowAnyOrigin(route),
       refuseSuspended(route),
-      authorize(route, authenticate, dpop), // 401, 403
+      authorize(route), // 401, 403
       findTarget(route), // 404
       guardRequest(route), // 415, 413, 400
       respond(route, perform(route)), // idempotency: 422, 409; then the handler

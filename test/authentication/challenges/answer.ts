@@ -2,8 +2,9 @@
 
 import { presentChallenge } from '../../../src/authentication/challenges/challenge.schemas.ts';
 import type { VerifyInput } from '../../../src/authentication/challenges/challenge.service.ts';
-import { AGENT_CLIENT_ID, type Challenge } from '../../../src/authentication/challenges/challenge.ts';
+import type { Challenge } from '../../../src/authentication/challenges/challenge.ts';
 import { buildPayloadOfResponse } from '../../../src/authentication/challenges/payload.ts';
+import { AGENT_CLIENT_ID } from '../../../src/identity/agents/agent.ts';
 import type { RequestContext } from '../../../src/platform/context.ts';
 import type { KeyAlgorithm } from '../../../src/platform/crypto/algorithm.ts';
 import { generatePrivateKey, signPayload } from '../../../src/platform/crypto/sign.ts';

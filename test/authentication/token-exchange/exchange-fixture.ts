@@ -1,8 +1,6 @@
 // A tenant that trusts an identity provider, with an application that may exchange tokens, agents, users and what users delegate.
-import {
-  TOKEN_EXCHANGE_GRANT,
-  TOKEN_TYPES,
-} from '../../../src/authentication/token-exchange/exchange-request.ts';
+import { TOKEN_TYPES } from '../../../src/authentication/token-exchange/exchange-request.ts';
+import { TOKEN_EXCHANGE_GRANT } from '../../../src/identity/applications/application.ts';
 import { AGENT_SCOPES } from '../../../src/platform/scopes.ts';
 import { createTestAgent, createTestTenant } from '../../identity/agents/agent-rooms.ts';
 import { basic, requestTo } from '../tokens/accounts.ts';

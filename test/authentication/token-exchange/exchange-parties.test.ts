@@ -1,10 +1,8 @@
 // Who takes part in a token exchange over HTTP: agents as actors and as subjects, and the delegation between them.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { subjectId } from '../../../src/authentication/delegations/subject.ts';
-import {
-  TOKEN_EXCHANGE_GRANT,
-  TOKEN_TYPES,
-} from '../../../src/authentication/token-exchange/exchange-request.ts';
+import { TOKEN_TYPES } from '../../../src/authentication/token-exchange/exchange-request.ts';
+import { TOKEN_EXCHANGE_GRANT } from '../../../src/identity/applications/application.ts';
 import type { Database } from '../../../src/platform/database/database.ts';
 import type { Unit } from '../../../src/platform/database/transaction.ts';
 import { createTestDatabase } from '../../setup/database.ts';

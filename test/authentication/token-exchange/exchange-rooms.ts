@@ -1,11 +1,11 @@
 // Token exchange wired for real beside delegations, trusted issuers and tokens, over one database; keys of issuers come over a socket.
 
 import { createExchangePartiesService } from '../../../src/authentication/token-exchange/exchange-parties.service.ts';
-import { TOKEN_EXCHANGE_GRANT } from '../../../src/authentication/token-exchange/exchange-request.ts';
 import { createTokenExchangeService } from '../../../src/authentication/token-exchange/token-exchange.service.ts';
 import { createJwksFetcher } from '../../../src/authentication/trusted-issuers/jwks.client.ts';
 import { createKeySetCache } from '../../../src/authentication/trusted-issuers/key-set.service.ts';
 import { createSubjectTokenService } from '../../../src/authentication/trusted-issuers/subject-token.service.ts';
+import { TOKEN_EXCHANGE_GRANT } from '../../../src/identity/applications/application.ts';
 import type { Database } from '../../../src/platform/database/database.ts';
 import { createGuardedAgent } from '../../../src/platform/egress/guarded-agent.client.ts';
 import { createDelegationRooms } from '../delegations/delegation-rooms.ts';

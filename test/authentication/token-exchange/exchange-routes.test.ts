@@ -3,9 +3,9 @@ import * as oauth from 'oauth4webapi';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
   ISSUED_TOKEN_TYPE,
-  TOKEN_EXCHANGE_GRANT,
   TOKEN_TYPES,
 } from '../../../src/authentication/token-exchange/exchange-request.ts';
+import { TOKEN_EXCHANGE_GRANT } from '../../../src/identity/applications/application.ts';
 import { readApplicationJwks } from '../../../src/identity/applications/application-jwks.ts';
 import { readAudit } from '../../identity/agents/agent-rooms.ts';
 import { createTestDatabase } from '../../setup/database.ts';

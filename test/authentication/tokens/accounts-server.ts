@@ -1,7 +1,9 @@
 // The accounts' routes served by the real HTTP shell on a free port, with addresses that really lead there.
+
 import pino from 'pino';
 import { findFreePort } from '../../../src/app/local/ports.ts';
 import { createIssuerRoutes } from '../../../src/authentication/issuer/issuer.routes.ts';
+import { authorize } from '../../../src/authentication/tokens/bearer.routes.ts';
 import { createIntrospectionRoutes } from '../../../src/authentication/tokens/introspection.routes.ts';
 import { createTokenRoutes } from '../../../src/authentication/tokens/token.routes.ts';
 import { createUserinfoRoutes } from '../../../src/authentication/tokens/userinfo.routes.ts';
@@ -41,8 +43,7 @@ export async function startAccountsServer(
       ...rooms.routes,
     ],
     tenants: accounts.tenants,
-    authenticate: accounts.tokens.authenticate,
-    dpop: accounts.dpop,
+    authorize: (route) => authorize(route, accounts.tokens.authenticate, accounts.dpop),
     database,
     health: createHealth({
       ping: async () => undefined,

@@ -1,5 +1,7 @@
 // Starts the shell on a real socket with a given route table. Tenants and tokens are fakes; everything between is real.
+
 import pino, { type Logger } from 'pino';
+import { authorize } from '../../../src/authentication/tokens/bearer.routes.ts';
 import type { Principal, Tenant } from '../../../src/platform/context.ts';
 import { ServiceError } from '../../../src/platform/errors/service-error.ts';
 import { type AppConfig, type AppDependencies, createApp } from '../../../src/platform/http/app.ts';
@@ -69,7 +71,7 @@ export async function startTestServer(
     tenants: {
       bySlug: async (slug) => (slug === 'demo' || slug === 'acme' ? tenantNamed(slug) : undefined),
     },
-    authenticate: authenticateTestToken,
+    authorize: (route) => authorize(route, authenticateTestToken),
     database: {
       transaction: () => Promise.reject(new Error('This test has no database.')),
     },

@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { defineRoute } from '../../../src/platform/http/route.ts';
-import { badToken, startTestServer, type TestServer, tokenFor } from './test-server.ts';
+import { badToken, startTestServer, type TestServer, tokenFor } from '../../platform/http/test-server.ts';
 
 const route = defineRoute({
   method: 'POST',
