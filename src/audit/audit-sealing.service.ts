@@ -1,11 +1,13 @@
 // Seals the audit log: takes rows whose transactions have all ended, and appends a signed checkpoint to each tenant's chain. One process
 // at a time seals; it must never seal a row twice, nor leave one out.
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { MasterKey } from '../platform/crypto/secret-box.node.ts';
 import type { Database } from '../platform/database/database.ts';
 import type { Unit } from '../platform/database/transaction.ts';
 import { type AuditRow, encodeAuditRow } from './audit-row.ts';
-import { type CheckpointStore, HEADLESS, type StoredCheckpoint } from './checkpoint.store.ts';
+import * as store from './checkpoint.store.ts';
+import { HEADLESS, type StoredCheckpoint } from './checkpoint.store.ts';
 import {
   type Checkpoint,
   checkpointStatement,
@@ -44,7 +46,6 @@ type Share = {
  */
 export function createAuditSealer({
   database,
-  store,
   masterKeys,
   onFailure = () => undefined,
   interval = 1_000,
@@ -52,7 +53,7 @@ export function createAuditSealer({
   pageRows = PAGE_ROWS,
 }: {
   database: Pick<Database, 'query' | 'hot'>;
-  store: CheckpointStore;
+
   masterKeys: readonly MasterKey[];
   onFailure?: ((error: unknown) => void) | undefined;
   interval?: number | undefined;

@@ -53,17 +53,10 @@ const PARTS = {
   },
 } as const;
 
-/** SQL of the audit log; every function runs on the caller's connection. */
-export function createAuditStore() {
-  return {
-    /** Inserts any number of records in one statement. One whose id is there already is left as it is. */
-    insert: async (unit: Queryable, records: readonly AuditRecord[]): Promise<void> => {
-      await unit.query(INSERT, PARTS.all.valuesOf(records));
-    },
-
-    /** @see createAuditService */
-    parts: PARTS,
-  };
+/** Inserts any number of records in one statement. One whose id is there already is left as it is. */
+export async function insert(unit: Queryable, records: readonly AuditRecord[]): Promise<void> {
+  await unit.query(INSERT, PARTS.all.valuesOf(records));
 }
 
-export type AuditStore = ReturnType<typeof createAuditStore>;
+/** @see createAuditService */
+export const parts = PARTS;

@@ -93,121 +93,131 @@ export type CheckpointRow = {
   signature: Buffer;
 };
 
-/** SQL of seals, checkpoints and the head; every function runs on the caller's connection. */
-export function createCheckpointStore() {
+/**
+ * Whether there is anything to seal. One probe of an index.
+ * @throws when transaction ids have gone back behind what is sealed: the rows' order would mean nothing
+ */
+export async function hasUnsealed(queryable: Queryable): Promise<boolean> {
+  const { rows } = await queryable.query<{ found: boolean; ahead: boolean }>(UNSEALED);
+  if (rows[0] === undefined) throw new Error(HEADLESS);
+  if (rows[0].ahead) throw new Error(GONE_BACK);
+  return rows[0].found;
+}
+
+/** Seconds since the oldest row that is not sealed was written; 0 when there is none. One probe of an index. */
+export async function unsealedSeconds(queryable: Queryable): Promise<number> {
+  return (await queryable.query<{ seconds: number }>(UNSEALED_SECONDS)).rows[0]?.seconds ?? 0;
+}
+
+/** Becomes the only one who seals, until the transaction ends. @returns null when another one is, else the database's time */
+export async function tryLock(unit: Queryable): Promise<{ now: string } | null> {
+  const { rows } = await unit.query<{ locked: boolean; now: string }>(
+    `SELECT pg_try_advisory_xact_lock($1) AS locked, ${milliseconds('now()::timestamptz(3)')} AS now`,
+    [LOCK],
+  );
+  return rows[0]?.locked ? { now: toTime(rows[0].now) } : null;
+}
+
+/** @returns undefined when its row was removed, which the service itself never does */
+export async function readHead(queryable: Queryable): Promise<StoredHead | undefined> {
+  const { rows } = await queryable.query<{
+    n: number;
+    hash: Buffer;
+    last_xid: string;
+    last_id: string;
+    key_id: string | null;
+    signature: Buffer | null;
+    last_seal: number;
+  }>(HEAD);
+  const [row] = rows;
+  if (row === undefined) return undefined;
+  const { n, hash, last_xid: xid, last_id: id, key_id: keyId, signature } = row;
   return {
-    /**
-     * Whether there is anything to seal. One probe of an index.
-     * @throws when transaction ids have gone back behind what is sealed: the rows' order would mean nothing
-     */
-    hasUnsealed: async (queryable: Queryable): Promise<boolean> => {
-      const { rows } = await queryable.query<{ found: boolean; ahead: boolean }>(UNSEALED);
-      if (rows[0] === undefined) throw new Error(HEADLESS);
-      if (rows[0].ahead) throw new Error(GONE_BACK);
-      return rows[0].found;
-    },
-
-    /** Seconds since the oldest row that is not sealed was written; 0 when there is none. One probe of an index. */
-    unsealedSeconds: async (queryable: Queryable): Promise<number> =>
-      (await queryable.query<{ seconds: number }>(UNSEALED_SECONDS)).rows[0]?.seconds ?? 0,
-
-    /** Becomes the only one who seals, until the transaction ends. @returns null when another one is, else the database's time */
-    tryLock: async (unit: Queryable): Promise<{ now: string } | null> => {
-      const { rows } = await unit.query<{ locked: boolean; now: string }>(
-        `SELECT pg_try_advisory_xact_lock($1) AS locked, ${milliseconds('now()::timestamptz(3)')} AS now`,
-        [LOCK],
-      );
-      return rows[0]?.locked ? { now: toTime(rows[0].now) } : null;
-    },
-
-    /** @returns undefined when its row was removed, which the service itself never does */
-    readHead: async (queryable: Queryable): Promise<StoredHead | undefined> => {
-      const { rows } = await queryable.query<{
-        n: number;
-        hash: Buffer;
-        last_xid: string;
-        last_id: string;
-        key_id: string | null;
-        signature: Buffer | null;
-        last_seal: number;
-      }>(HEAD);
-      const [row] = rows;
-      if (row === undefined) return undefined;
-      const { n, hash, last_xid: xid, last_id: id, key_id: keyId, signature } = row;
-      return {
-        n,
-        hash,
-        last: { xid, id },
-        signature: keyId === null || signature === null ? null : { keyId, bytes: signature },
-        lastSeal: row.last_seal,
-      };
-    },
-
-    /** Rows after a position whose transactions have all ended, in order. */
-    listFinishedRows: async (queryable: Queryable, after: Position, limit: number): Promise<AuditRow[]> =>
-      (await queryable.query<AuditRow>(FINISHED_ROWS, [after.xid, after.id, limit])).rows,
-
-    /** The last checkpoint of each of the tenants that has one. */
-    listLastCheckpoints: async (queryable: Queryable, tenantIds: readonly string[]): Promise<Checkpoint[]> =>
-      (await queryable.query<CheckpointRow>(LAST_CHECKPOINTS, [tenantIds])).rows.map(toCheckpoint),
-
-    insertCheckpoints: async (unit: Queryable, checkpoints: readonly StoredCheckpoint[]): Promise<void> => {
-      await unit.query(INSERT_CHECKPOINTS, [JSON.stringify(checkpoints.map(toInsert))]);
-    },
-
-    insertSeal: async (unit: Queryable, seal: StoredSeal): Promise<void> => {
-      const { n, previous, count, last, checkpoints, sealedAt, keyId, signature } = seal;
-      await unit.query(INSERT_SEAL, [
-        ...[n, bytes(previous), count, last.xid, last.id],
-        checkpoints.map(({ tenantId }) => tenantId),
-        checkpoints.map(({ n: number }) => number),
-        checkpoints.map(({ hash }) => bytes(hash)),
-        ...[sealedAt, keyId, bytes(signature)],
-      ]);
-    },
-
-    /** Moves the head on. */
-    advanceHead: async (unit: Queryable, { n, hash, last }: Head, signature: Signature): Promise<void> => {
-      const { rowCount } = await unit.query(
-        'UPDATE audit_head SET n = $1, hash = $2, last_xid = $3, last_id = $4, key_id = $5, signature = $6',
-        [n, bytes(hash), last.xid, last.id, signature.keyId, bytes(signature.bytes)],
-      );
-      if (rowCount !== 1) throw new Error(HEADLESS);
-    },
-
-    /** Keeps a public key, so that what it signed can be verified when its master key is gone. */
-    keepKey: async (unit: Queryable, keyId: string, publicKey: Uint8Array): Promise<void> => {
-      await unit.query(
-        'INSERT INTO audit_signing_keys (id, public_key) VALUES ($1, $2) ON CONFLICT DO NOTHING',
-        [keyId, bytes(publicKey)],
-      );
-    },
-
-    /** All public keys by id; one a master key. */
-    readKeys: async (queryable: Queryable): Promise<Map<string, Uint8Array>> => {
-      const { rows } = await queryable.query<{ id: string; public_key: Buffer }>(
-        'SELECT id, public_key FROM audit_signing_keys ORDER BY created_at, id',
-      );
-      return new Map(rows.map(({ id, public_key }) => [id, new Uint8Array(public_key)]));
-    },
-
-    /** A tenant's checkpoints, the newest first. @param before only those with a lower number */
-    listNewestCheckpoints: async (
-      queryable: Queryable,
-      tenantId: string,
-      { before, limit }: { before: number | undefined; limit: number },
-    ): Promise<(Checkpoint & { readonly signature: Uint8Array })[]> => {
-      const { rows } = await queryable.query<CheckpointRow>(
-        `SELECT ${CHECKPOINT_COLUMNS} FROM audit_checkpoints c
-         WHERE c.tenant_id = $1 AND c.n < coalesce($2::bigint, 9223372036854775807) ORDER BY c.n DESC LIMIT $3`,
-        [tenantId, before ?? null, limit],
-      );
-      return rows.map((row) => ({ ...toCheckpoint(row), signature: row.signature }));
-    },
+    n,
+    hash,
+    last: { xid, id },
+    signature: keyId === null || signature === null ? null : { keyId, bytes: signature },
+    lastSeal: row.last_seal,
   };
 }
 
-export type CheckpointStore = ReturnType<typeof createCheckpointStore>;
+/** Rows after a position whose transactions have all ended, in order. */
+export async function listFinishedRows(
+  queryable: Queryable,
+  after: Position,
+  limit: number,
+): Promise<AuditRow[]> {
+  return (await queryable.query<AuditRow>(FINISHED_ROWS, [after.xid, after.id, limit])).rows;
+}
+
+/** The last checkpoint of each of the tenants that has one. */
+export async function listLastCheckpoints(
+  queryable: Queryable,
+  tenantIds: readonly string[],
+): Promise<Checkpoint[]> {
+  return (await queryable.query<CheckpointRow>(LAST_CHECKPOINTS, [tenantIds])).rows.map(toCheckpoint);
+}
+
+export async function insertCheckpoints(
+  unit: Queryable,
+  checkpoints: readonly StoredCheckpoint[],
+): Promise<void> {
+  await unit.query(INSERT_CHECKPOINTS, [JSON.stringify(checkpoints.map(toInsert))]);
+}
+
+export async function insertSeal(unit: Queryable, seal: StoredSeal): Promise<void> {
+  const { n, previous, count, last, checkpoints, sealedAt, keyId, signature } = seal;
+  await unit.query(INSERT_SEAL, [
+    ...[n, bytes(previous), count, last.xid, last.id],
+    checkpoints.map(({ tenantId }) => tenantId),
+    checkpoints.map(({ n: number }) => number),
+    checkpoints.map(({ hash }) => bytes(hash)),
+    ...[sealedAt, keyId, bytes(signature)],
+  ]);
+}
+
+/** Moves the head on. */
+export async function advanceHead(
+  unit: Queryable,
+  { n, hash, last }: Head,
+  signature: Signature,
+): Promise<void> {
+  const { rowCount } = await unit.query(
+    'UPDATE audit_head SET n = $1, hash = $2, last_xid = $3, last_id = $4, key_id = $5, signature = $6',
+    [n, bytes(hash), last.xid, last.id, signature.keyId, bytes(signature.bytes)],
+  );
+  if (rowCount !== 1) throw new Error(HEADLESS);
+}
+
+/** Keeps a public key, so that what it signed can be verified when its master key is gone. */
+export async function keepKey(unit: Queryable, keyId: string, publicKey: Uint8Array): Promise<void> {
+  await unit.query('INSERT INTO audit_signing_keys (id, public_key) VALUES ($1, $2) ON CONFLICT DO NOTHING', [
+    keyId,
+    bytes(publicKey),
+  ]);
+}
+
+/** All public keys by id; one a master key. */
+export async function readKeys(queryable: Queryable): Promise<Map<string, Uint8Array>> {
+  const { rows } = await queryable.query<{ id: string; public_key: Buffer }>(
+    'SELECT id, public_key FROM audit_signing_keys ORDER BY created_at, id',
+  );
+  return new Map(rows.map(({ id, public_key }) => [id, new Uint8Array(public_key)]));
+}
+
+/** A tenant's checkpoints, the newest first. @param before only those with a lower number */
+export async function listNewestCheckpoints(
+  queryable: Queryable,
+  tenantId: string,
+  { before, limit }: { before: number | undefined; limit: number },
+): Promise<(Checkpoint & { readonly signature: Uint8Array })[]> {
+  const { rows } = await queryable.query<CheckpointRow>(
+    `SELECT ${CHECKPOINT_COLUMNS} FROM audit_checkpoints c
+         WHERE c.tenant_id = $1 AND c.n < coalesce($2::bigint, 9223372036854775807) ORDER BY c.n DESC LIMIT $3`,
+    [tenantId, before ?? null, limit],
+  );
+  return rows.map((row) => ({ ...toCheckpoint(row), signature: row.signature }));
+}
 
 /** pg sends a Buffer as bytes; a plain Uint8Array inside an array it would send as text. */
 const bytes = (value: Uint8Array) => Buffer.from(value.buffer, value.byteOffset, value.byteLength);

@@ -1,10 +1,11 @@
 // Emits the service's own events inside the transaction of the change that causes them. It must never open a transaction itself.
+
 import type { Tenant } from '../platform/context.ts';
 import { newId } from '../platform/database/ids.ts';
 import type { Unit } from '../platform/database/transaction.ts';
 import { NO_TRACING, type Tracing } from '../platform/tracing/tracing.ts';
 import { findMismatch } from './catalogue.ts';
-import type { EventStore } from './event.store.ts';
+import * as store from './event.store.ts';
 import { type EmittedEvent, type EventRecord, prepareEvent } from './event.ts';
 
 export type { EmittedEvent, EventRecord, JsonObject } from './event.ts';
@@ -24,13 +25,11 @@ export type Emitted = {
  * @param checked whether data that the catalogue does not describe is refused. In tests only: what is written here has happened
  */
 export function createEventService({
-  store,
   notifier,
   checked = true,
   tracing = NO_TRACING,
   now = () => new Date(),
 }: {
-  store: EventStore;
   notifier: Notifier;
   checked?: boolean | undefined;
   tracing?: Pick<Tracing, 'current'> | undefined;

@@ -121,63 +121,56 @@ SELECT count(*)::int AS unfinished FROM (
   LIMIT $2
 ) AS counted`;
 
-/** SQL of events; every function runs on the caller's connection. */
-export function createEventStore() {
-  return {
-    /** What `emit` does, as part of a larger statement: with all records, or with those whose guard is admitted. */
-    parts: PARTS,
+/** What `emit` does, as part of a larger statement: with all records, or with those whose guard is admitted. */
+export const parts = PARTS;
 
-    /**
-     * Writes events with their deliveries (also of inactive subscriptions) and outbox rows; events that nobody subscribes
-     * to leave no row. One statement, and safe to repeat with the same ids.
-     * @returns one row an event, in no order
-     */
-    emit: async (unit: Queryable, events: readonly EventRecord[]): Promise<FanOut[]> => {
-      const { rows } = await unit.query<FanOut>(EMIT, parameters(events));
-      return rows;
-    },
-
-    /**
-     * The same for published events, of which those whose event id is taken leave no row. The others leave one for the feed, whether or
-     * not anybody subscribes to them.
-     * @param events what to publish, each event id once
-     * @param digests SHA-256 of each event's content in hex, in the same order
-     * @returns one row an accepted event, in no order
-     */
-    publish: async (
-      unit: Queryable,
-      events: readonly EventRecord[],
-      digests: readonly string[],
-    ): Promise<FanOut[]> => {
-      const { rows } = await unit.query<FanOut>(PUBLISH, [...parameters(events), digests]);
-      return rows;
-    },
-
-    /** The published events of these ids; unknown ids are left out. */
-    findPublished: async (
-      unit: Queryable,
-      tenantId: string,
-      eventIds: readonly string[],
-    ): Promise<PublishedRow[]> => {
-      const { rows } = await unit.query<PublishedRow>(FIND_PUBLISHED, [tenantId, eventIds]);
-      return rows;
-    },
-
-    /** Forgets event ids of days before the last `days`, as old as the events themselves. @returns how many, at most `limit` */
-    purgePublished: async (queryable: Queryable, days: number, limit: number): Promise<number> => {
-      const { rowCount } = await queryable.query(PURGE_PUBLISHED, [days, limit]);
-      return rowCount;
-    },
-
-    /** How many deliveries of the tenant's subscriptions are not finished, up to `atMost`. */
-    countUnfinished: async (unit: Queryable, tenantId: string, atMost: number): Promise<number> => {
-      const { rows } = await unit.query<{ unfinished: number }>(COUNT_UNFINISHED, [tenantId, atMost]);
-      return rows[0]?.unfinished ?? 0;
-    },
-  };
+/**
+ * Writes events with their deliveries (also of inactive subscriptions) and outbox rows; events that nobody subscribes
+ * to leave no row. One statement, and safe to repeat with the same ids.
+ * @returns one row an event, in no order
+ */
+export async function emit(unit: Queryable, events: readonly EventRecord[]): Promise<FanOut[]> {
+  const { rows } = await unit.query<FanOut>(EMIT, parameters(events));
+  return rows;
 }
 
-export type EventStore = ReturnType<typeof createEventStore>;
+/**
+ * The same for published events, of which those whose event id is taken leave no row. The others leave one for the feed, whether or
+ * not anybody subscribes to them.
+ * @param events what to publish, each event id once
+ * @param digests SHA-256 of each event's content in hex, in the same order
+ * @returns one row an accepted event, in no order
+ */
+export async function publish(
+  unit: Queryable,
+  events: readonly EventRecord[],
+  digests: readonly string[],
+): Promise<FanOut[]> {
+  const { rows } = await unit.query<FanOut>(PUBLISH, [...parameters(events), digests]);
+  return rows;
+}
+
+/** The published events of these ids; unknown ids are left out. */
+export async function findPublished(
+  unit: Queryable,
+  tenantId: string,
+  eventIds: readonly string[],
+): Promise<PublishedRow[]> {
+  const { rows } = await unit.query<PublishedRow>(FIND_PUBLISHED, [tenantId, eventIds]);
+  return rows;
+}
+
+/** Forgets event ids of days before the last `days`, as old as the events themselves. @returns how many, at most `limit` */
+export async function purgePublished(queryable: Queryable, days: number, limit: number): Promise<number> {
+  const { rowCount } = await queryable.query(PURGE_PUBLISHED, [days, limit]);
+  return rowCount;
+}
+
+/** How many deliveries of the tenant's subscriptions are not finished, up to `atMost`. */
+export async function countUnfinished(unit: Queryable, tenantId: string, atMost: number): Promise<number> {
+  const { rows } = await unit.query<{ unfinished: number }>(COUNT_UNFINISHED, [tenantId, atMost]);
+  return rows[0]?.unfinished ?? 0;
+}
 
 function parameters(events: readonly EventRecord[]): unknown[] {
   return [

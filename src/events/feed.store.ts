@@ -79,58 +79,51 @@ ORDER BY page.n`;
 const FIND = `
 SELECT id, xid::text, test, body, created_at FROM events WHERE tenant_id = $1 AND event_id = $2 ORDER BY id DESC LIMIT 1`;
 
-/** SQL of reading events; every function is one round trip on the caller's connection. */
-export function createFeedStore() {
+/** The events after a place, the oldest first; no more than a few MiB of them. */
+export async function read(
+  queryable: Queryable,
+  tenantId: string,
+  { after, floor, since, exact, prefix, limit }: FeedRequest,
+): Promise<FeedPage> {
+  const isFiltered = exact !== undefined || prefix !== undefined;
+  const scan = isFiltered ? MAX_SCANNED : limit + 1;
+  const { rows } = await queryable.query<Row>(PAGE, [
+    tenantId,
+    after.xid.toString(),
+    after.id,
+    floor,
+    since ?? null,
+    exact ?? null,
+    prefix ?? null,
+    scan,
+    limit,
+  ]);
+  const [first] = rows;
+  if (first === undefined) throw new Error('the feed gave no row');
+  const events = rows.flatMap((row) => (row.id === null ? [] : [toStoredEvent(row, row.id)]));
+  const isCut = events.length < first.matched;
+  const { last_xid: xid, last_id: id } = first;
+  const looked = xid === null || id === null ? undefined : { xid: BigInt(xid), id };
   return {
-    /** The events after a place, the oldest first; no more than a few MiB of them. */
-    read: async (
-      queryable: Queryable,
-      tenantId: string,
-      { after, floor, since, exact, prefix, limit }: FeedRequest,
-    ): Promise<FeedPage> => {
-      const isFiltered = exact !== undefined || prefix !== undefined;
-      const scan = isFiltered ? MAX_SCANNED : limit + 1;
-      const { rows } = await queryable.query<Row>(PAGE, [
-        tenantId,
-        after.xid.toString(),
-        after.id,
-        floor,
-        since ?? null,
-        exact ?? null,
-        prefix ?? null,
-        scan,
-        limit,
-      ]);
-      const [first] = rows;
-      if (first === undefined) throw new Error('the feed gave no row');
-      const events = rows.flatMap((row) => (row.id === null ? [] : [read(row, row.id)]));
-      const isCut = events.length < first.matched;
-      const { last_xid: xid, last_id: id } = first;
-      const looked = xid === null || id === null ? undefined : { xid: BigInt(xid), id };
-      return {
-        events,
-        horizon: BigInt(first.horizon),
-        newest: BigInt(first.newest),
-        readAt: first.read_at,
-        hasMore: isCut || first.scanned >= scan,
-        last: isCut ? events.at(-1) : looked,
-      };
-    },
-
-    /** One event, a test too. */
-    find: async (
-      queryable: Queryable,
-      tenantId: string,
-      eventId: string,
-    ): Promise<StoredEvent | undefined> => {
-      const { rows } = await queryable.query<Row & { id: string }>(FIND, [tenantId, eventId]);
-      return rows[0] === undefined ? undefined : read(rows[0], rows[0].id);
-    },
+    events,
+    horizon: BigInt(first.horizon),
+    newest: BigInt(first.newest),
+    readAt: first.read_at,
+    hasMore: isCut || first.scanned >= scan,
+    last: isCut ? events.at(-1) : looked,
   };
 }
 
-export type FeedStore = ReturnType<typeof createFeedStore>;
+/** One event, a test too. */
+export async function find(
+  queryable: Queryable,
+  tenantId: string,
+  eventId: string,
+): Promise<StoredEvent | undefined> {
+  const { rows } = await queryable.query<Row & { id: string }>(FIND, [tenantId, eventId]);
+  return rows[0] === undefined ? undefined : toStoredEvent(rows[0], rows[0].id);
+}
 
-function read(row: Row, id: string): StoredEvent {
+function toStoredEvent(row: Row, id: string): StoredEvent {
   return { id, xid: BigInt(row.xid), test: row.test, body: row.body, createdAt: row.created_at };
 }

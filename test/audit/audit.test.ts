@@ -1,7 +1,6 @@
 // The audit log against a real database: whole, in the transaction, append-only.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createAuditService } from '../../src/audit/audit.service.ts';
-import { createAuditStore } from '../../src/audit/audit.store.ts';
 import { operatorContext } from '../../src/audit/audit.ts';
 import type { RequestContext } from '../../src/platform/context.ts';
 import { createTenantContext } from '../events/fixture.ts';
@@ -9,7 +8,7 @@ import { createTestDatabase } from '../setup/database.ts';
 
 let test: Awaited<ReturnType<typeof createTestDatabase>>;
 let context: RequestContext;
-const audit = createAuditService({ store: createAuditStore() });
+const audit = createAuditService();
 
 beforeAll(async () => {
   test = await createTestDatabase();

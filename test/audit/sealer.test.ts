@@ -62,7 +62,6 @@ describe('the sealer', () => {
     const head = await sealing.checkpoints.readHead(test.database);
     let statements = 0;
     const counting = createAuditSealer({
-      store: sealing.checkpoints,
       masterKeys: MASTER_KEYS,
       database: {
         hot: () => Promise.reject(new Error('a transaction for nothing')),

@@ -1,7 +1,8 @@
 // The fan-out of emitted events, in the transaction that causes them.
+
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createEventService } from '../../src/events/event.service.ts';
-import { createEventStore } from '../../src/events/event.store.ts';
+import * as store from '../../src/events/event.store.ts';
 import { type JsonObject, prepareEvent } from '../../src/events/event.ts';
 import type { RequestContext } from '../../src/platform/context.ts';
 import { newId } from '../../src/platform/database/ids.ts';
@@ -10,9 +11,9 @@ import { countRows, createTenantContext, insertSubscription } from './fixture.ts
 
 let test: Awaited<ReturnType<typeof createTestDatabase>>;
 let context: RequestContext;
-const store = createEventStore();
+
 const poke = vi.fn();
-const events = createEventService({ store, notifier: { poke } });
+const events = createEventService({ notifier: { poke } });
 
 beforeAll(async () => {
   test = await createTestDatabase();
@@ -184,7 +185,7 @@ describe('emit', () => {
     expect(emit('webhook.test', { ...data, more: 1 })).toThrow(/webhook\.test carries other data.*more/s);
     expect(emit('webhook.test', { message: '' })).toThrow(/subscription_id/);
     expect(emit('webhook.made_up', data)).toThrow('webhook.made_up is not in the catalogue');
-    const unchecked = createEventService({ store, notifier: { poke }, checked: false });
+    const unchecked = createEventService({ notifier: { poke }, checked: false });
     expect(emit('webhook.made_up', data, unchecked)).not.toThrow();
   });
 

@@ -12,7 +12,6 @@ import { createEntityStarter } from '../../src/platform/temporal/entity.client.t
 import { entityWorkflowId } from '../../src/platform/temporal/names.ts';
 import { createDeliveryWorker } from '../../src/platform/temporal/worker.ts';
 import { createWorkflowCommandRunner } from '../../src/platform/temporal/workflow-command.client.ts';
-import { createWorkflowCommandStore } from '../../src/platform/temporal/workflow-command.store.ts';
 import type { AnchorVerificationState } from '../../workflows/anchor-verification.ts';
 import { createTestTenant } from '../identity/agents/agent-rooms.ts';
 import { createAnchorRooms } from '../identity/anchors/anchor-rooms.ts';
@@ -94,7 +93,6 @@ export async function createAnchorEngine({
     startRunner: () => {
       const runner = createWorkflowCommandRunner({
         database,
-        store: createWorkflowCommandStore(),
         starter,
         describe: {
           anchorVerification: async (name) => {
@@ -152,7 +150,6 @@ export async function createAnchorEngine({
         const { status, lastCheckedAt } = await one.read();
         return status === 'revoked' || lastCheckedAt?.getTime() !== before?.getTime();
       }, 'another look'),
-
     runOf: async (id: string) => (await workflow(id).describe()).runId,
 
     /** Waits until no command is left. */
@@ -161,7 +158,6 @@ export async function createAnchorEngine({
         const { rows } = await database.query('SELECT 1 FROM workflow_commands');
         return rows.length === 0;
       }, 'all commands to be handed over'),
-
     close: async () => {
       for (const stop of stops) await stop().catch(() => undefined);
       await connection.close();

@@ -8,7 +8,6 @@ import {
   createExpiryService,
   type ExpiryService,
 } from '../../src/authentication/challenges/challenge-expiry.service.ts';
-import { createExpiryStore } from '../../src/authentication/challenges/challenge-expiry.store.ts';
 import { createTemporalClient } from '../../src/platform/temporal/client.ts';
 import { CHALLENGE_EXPIRY_WORKFLOW, challengeExpiryWorkflowId } from '../../src/platform/temporal/names.ts';
 import { ensureNamespace } from '../../src/platform/temporal/namespace.ts';
@@ -38,7 +37,7 @@ export async function createChallengeExpiryEngine(options: { challengeLifetime?:
   const workers = new Set<() => Promise<void>>();
   const connections = [connection];
   const serviceWith = (settings?: { chunk: number; budget: number }) =>
-    createExpiryService({ store: createExpiryStore(), database, audit: rooms.audit, settings });
+    createExpiryService({ database, audit: rooms.audit, settings });
 
   const keeperOn = (own: NativeConnection, bucketLength?: number) =>
     createExpiryKeeper({

@@ -11,7 +11,6 @@ import { createEntityStarter } from '../../src/platform/temporal/entity.client.t
 import { entityWorkflowId } from '../../src/platform/temporal/names.ts';
 import { createDeliveryWorker } from '../../src/platform/temporal/worker.ts';
 import { createWorkflowCommandRunner } from '../../src/platform/temporal/workflow-command.client.ts';
-import { createWorkflowCommandStore } from '../../src/platform/temporal/workflow-command.store.ts';
 import type { DelegationExpiryState, delegationExpiry } from '../../workflows/delegation-expiry.ts';
 import { createDelegationRooms } from '../authentication/delegations/delegation-rooms.ts';
 import { createTestAgent, createTestTenant, readAudit, readEvents } from '../identity/agents/agent-rooms.ts';
@@ -45,7 +44,6 @@ export async function createDelegationEngine({
   const failures: unknown[] = [];
   const runner = createWorkflowCommandRunner({
     database,
-    store: createWorkflowCommandStore(),
     starter: createEntityStarter({ client, taskQueue: queue }),
     describe: { delegationExpiry: rooms.delegationExpiry.describe },
     onFailure: (error) => failures.push(error),
@@ -108,7 +106,6 @@ export async function createDelegationEngine({
     /** Events about it. */
     events: async (id: string) =>
       (await readEvents(database, context.tenant.id)).filter(({ data }) => data.delegation_id === id),
-
     close: async () => {
       await runner.stop();
       worker.shutdown();

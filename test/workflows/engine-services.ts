@@ -2,27 +2,19 @@
 
 import { composeRecoveries } from '../../src/app/wiring/compose-recoveries.ts';
 import { createAuditService } from '../../src/audit/audit.service.ts';
-import { createAuditStore } from '../../src/audit/audit.store.ts';
 import { createEventService } from '../../src/events/event.service.ts';
-import { createEventStore } from '../../src/events/event.store.ts';
 import { masterKeys } from '../../src/platform/config-values.ts';
 import type { RequestContext } from '../../src/platform/context.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import { parseNetworks } from '../../src/platform/egress/address-rules.ts';
 import { createWorkflowCommandService } from '../../src/platform/temporal/workflow-command.service.ts';
-import { createWorkflowCommandStore } from '../../src/platform/temporal/workflow-command.store.ts';
 import { createDeliveryService } from '../../src/webhooks/deliveries/delivery.service.ts';
-import { createDeliveryRecordStore } from '../../src/webhooks/deliveries/delivery-record.store.ts';
 import { createEndpointService } from '../../src/webhooks/endpoints/endpoint.service.ts';
-import { createEndpointStore } from '../../src/webhooks/endpoints/endpoint.store.ts';
 import { createEndpointHealthStore } from '../../src/webhooks/endpoints/endpoint-health.store.ts';
 import { createRecoveryService } from '../../src/webhooks/endpoints/endpoint-recovery.service.ts';
-import { createRecoveryStore } from '../../src/webhooks/endpoints/endpoint-recovery.store.ts';
 import { createHostHoldService } from '../../src/webhooks/endpoints/host-hold.service.ts';
-import { createHostHoldStore } from '../../src/webhooks/endpoints/host-hold.store.ts';
 import type { RecoverySettings } from '../../src/webhooks/endpoints/recovery-settings.ts';
 import { createSigningSecretService } from '../../src/webhooks/subscriptions/signing-secret.service.ts';
-import { createSigningSecretStore } from '../../src/webhooks/subscriptions/signing-secret.store.ts';
 import { createSubscriptionService } from '../../src/webhooks/subscriptions/subscription.service.ts';
 import { createSubscriptionStore } from '../../src/webhooks/subscriptions/subscription.store.ts';
 import { createSubscriptionSealing } from '../../src/webhooks/subscriptions/subscription-sealing.service.ts';
@@ -42,19 +34,17 @@ export function wireServices({
   recovery: RecoverySettings;
   tenant: RequestContext['tenant'];
 }) {
-  const audit = createAuditService({ store: createAuditStore() });
-  const events = createEventService({ store: createEventStore(), notifier });
-  const commands = createWorkflowCommandService({ store: createWorkflowCommandStore() });
+  const audit = createAuditService();
+  const events = createEventService({ notifier });
+  const commands = createWorkflowCommandService();
   const endpoints = createEndpointService({
-    store: createEndpointStore(),
     health: createEndpointHealthStore(recovery),
     notifier,
     commands,
   });
-  const hostHolds = createHostHoldService({ store: createHostHoldStore(), notifier, commands });
+  const hostHolds = createHostHoldService({ notifier, commands });
   const sealing = createSubscriptionSealing({ masterKeys: masterKeys.parse(MASTER_KEY) });
   const deliveries = createDeliveryService({
-    store: createDeliveryRecordStore(),
     database,
     endpoints,
     audit,
@@ -72,7 +62,6 @@ export function wireServices({
     admittedNetworks: parseNetworks(['127.0.0.0/8']),
   });
   const signingSecrets = createSigningSecretService({
-    store: createSigningSecretStore(),
     database,
     sealing,
     audit,
@@ -80,7 +69,6 @@ export function wireServices({
     commands,
   });
   const recoveries = createRecoveryService({
-    store: createRecoveryStore(),
     database,
     subscriptions,
     tenants: { byId: async () => tenant },

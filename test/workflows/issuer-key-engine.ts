@@ -14,7 +14,6 @@ import { createEntityStarter, type EntityStarter } from '../../src/platform/temp
 import { ENTITY_CHANGED, entityWorkflowId } from '../../src/platform/temporal/names.ts';
 import { createDeliveryWorker } from '../../src/platform/temporal/worker.ts';
 import { createWorkflowCommandRunner } from '../../src/platform/temporal/workflow-command.client.ts';
-import { createWorkflowCommandStore } from '../../src/platform/temporal/workflow-command.store.ts';
 import type { IssuerKeysState } from '../../workflows/issuer-key-rotation.ts';
 import { createAccounts, provisionTenant, requestTo } from '../authentication/tokens/accounts.ts';
 import { createTestDatabase } from '../setup/database.ts';
@@ -91,7 +90,6 @@ export async function createIssuerKeyEngine(options: { virtual?: boolean; lifeti
     startRunner: (tell: EntityStarter['tell'] = starter.tell) => {
       const runner = createWorkflowCommandRunner({
         database,
-        store: createWorkflowCommandStore(),
         starter: { tell },
         describe: { issuerKeyRotation: ({ tenantId }) => accounts.issuerRotation.describe({ tenantId }) },
         onFailure: (error) => failures.push(error),
@@ -136,7 +134,6 @@ export async function createIssuerKeyEngine(options: { virtual?: boolean; lifeti
         const { rows } = await database.query('SELECT 1 FROM workflow_commands');
         return rows.length === 0;
       }, 'all commands to be handed over'),
-
     close: async () => {
       for (const stop of stops) await stop().catch(() => undefined);
       await connection.close();

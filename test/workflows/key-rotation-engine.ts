@@ -9,7 +9,6 @@ import { createEntityStarter, type EntityStarter } from '../../src/platform/temp
 import { entityWorkflowId } from '../../src/platform/temporal/names.ts';
 import { createDeliveryWorker } from '../../src/platform/temporal/worker.ts';
 import { createWorkflowCommandRunner } from '../../src/platform/temporal/workflow-command.client.ts';
-import { createWorkflowCommandStore } from '../../src/platform/temporal/workflow-command.store.ts';
 import type { KeyRotationState } from '../../workflows/agent-key-rotation.ts';
 import { createRooms, createTestTenant } from '../identity/agents/agent-rooms.ts';
 import { beginRotation, type RotationCase } from '../identity/keys/rotation-case.ts';
@@ -65,7 +64,6 @@ export async function createKeyRotationEngine({
     startRunner: (tell: EntityStarter['tell'] = starter.tell) => {
       const runner = createWorkflowCommandRunner({
         database,
-        store: createWorkflowCommandStore(),
         starter: { tell },
         describe: {
           agentKeyRotation: ({ tenantId, id }) => rooms.rotationSteps.describe({ tenantId, keyId: id }),
@@ -97,7 +95,6 @@ export async function createKeyRotationEngine({
     /** Waits until the rotation is in this state. */
     reaches: (one: RotationCase, state: RotationState) =>
       eventually(async () => (await one.read()).state === state, `the state ${state}`),
-
     stateOf: (keyId: string) => workflow(keyId).query<KeyRotationState>('state'),
 
     /** Waits until the workflow does this. */
@@ -118,7 +115,6 @@ export async function createKeyRotationEngine({
         const { rows } = await database.query('SELECT 1 FROM workflow_commands');
         return rows.length === 0;
       }, 'all commands to be handed over'),
-
     close: async () => {
       for (const stop of stops) await stop().catch(() => undefined);
       await connection.close();

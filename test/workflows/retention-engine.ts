@@ -1,11 +1,12 @@
 // A worker of retention in a namespace of its own, where the schedule is the only one of its name.
+
 import { randomUUID } from 'node:crypto';
 import { NativeConnection } from '@temporalio/worker';
 import pino from 'pino';
 import { inject } from 'vitest';
 import { createRetentionActivities } from '../../activities/retention.ts';
 import { composeRetention } from '../../src/app/wiring/compose-retention.ts';
-import { createEventStore } from '../../src/events/event.store.ts';
+import * as eventStore from '../../src/events/event.store.ts';
 import type { RetentionService } from '../../src/operations/retention/retention.service.ts';
 import { createTemporalClient } from '../../src/platform/temporal/client.ts';
 import { RETENTION_SCHEDULE } from '../../src/platform/temporal/names.ts';
@@ -26,7 +27,7 @@ export async function startRetentionWorker(
   const queue = `retention-${randomUUID()}`;
   const { database, audit, notifier } = engine;
   const { retention } = composeRetention(
-    { database, audit, eventStore: createEventStore(), notifier },
+    { database, audit, eventStore: eventStore, notifier },
     { logger: pino({ level: 'silent' }) },
   );
   const worker = await createDeliveryWorker({

@@ -1,7 +1,7 @@
 // The wiring of agents, their keys and the rotations of those. Like compose.ts it must hold no rule of its own.
 
 import type { AuditService } from '../../audit/audit.service.ts';
-import { createDelegationExpiryStore } from '../../authentication/delegations/delegation-expiry.store.ts';
+import * as delegationExpiryStore from '../../authentication/delegations/delegation-expiry.store.ts';
 import type { TokenService } from '../../authentication/tokens/token.service.ts';
 import type { EventService } from '../../events/event.service.ts';
 import { createAgentService } from '../../identity/agents/agent.service.ts';
@@ -9,14 +9,12 @@ import { createAgentStore } from '../../identity/agents/agent.store.ts';
 import { createKeyService } from '../../identity/keys/key.service.ts';
 import { createKeyStore } from '../../identity/keys/key.store.ts';
 import { createRotationService } from '../../identity/keys/rotation.service.ts';
-import { createRotationStore } from '../../identity/keys/rotation.store.ts';
 import { createRotationProgressService } from '../../identity/keys/rotation-progress.service.ts';
 import { createRotationStepService } from '../../identity/keys/rotation-steps.service.ts';
 import type { TenantService } from '../../identity/tenants/tenant.service.ts';
 import type { SignatureVerifier } from '../../platform/crypto/verify-signature.node.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { createWorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
-import { createWorkflowCommandStore } from '../../platform/temporal/workflow-command.store.ts';
 
 /**
  * Wires agents, keys and rotations.
@@ -44,8 +42,8 @@ export function composeAgents({
 }) {
   const { sequelize } = database;
   const keyStore = createKeyStore({ sequelize });
-  const store = createRotationStore();
-  const commands = createWorkflowCommandService({ store: createWorkflowCommandStore() });
+
+  const commands = createWorkflowCommandService();
   const agents = createAgentService({
     store: createAgentStore({ sequelize }),
     database,
@@ -54,9 +52,9 @@ export function composeAgents({
     tokens,
     releaseKeys: keyStore.release,
     revokeAnchors,
-    tellDelegations: createDelegationExpiryStore().tellOfAgent,
+    tellDelegations: delegationExpiryStore.tellOfAgent,
   });
-  const progress = createRotationProgressService({ store, audit, commands });
+  const progress = createRotationProgressService({ audit, commands });
   const keys = createKeyService({
     store: keyStore,
     database,
@@ -68,7 +66,6 @@ export function composeAgents({
     rotations: progress,
   });
   const rotationSteps = createRotationStepService({
-    store,
     keyStore,
     database,
     tenants,
@@ -78,7 +75,6 @@ export function composeAgents({
     events,
   });
   const rotations = createRotationService({
-    store,
     keyStore,
     database,
     tenants,

@@ -2,11 +2,8 @@
 import { promises as dns } from 'node:dns';
 import type { AgentService } from '../../identity/agents/agent.service.ts';
 import { createAnchorService } from '../../identity/anchors/anchor.service.ts';
-import { createAnchorStore } from '../../identity/anchors/anchor.store.ts';
 import { createAnchorCheckService } from '../../identity/anchors/anchor-check.service.ts';
-import { createAnchorCheckStore } from '../../identity/anchors/anchor-check.store.ts';
 import { createAnchorProgressService } from '../../identity/anchors/anchor-progress.service.ts';
-import { createAnchorTurnStore } from '../../identity/anchors/anchor-turn.store.ts';
 import { createProofLooker } from '../../identity/anchors/proof.client.ts';
 import type { Config } from '../../platform/config.ts';
 import { createAddressLookup } from '../../platform/egress/address.client.ts';
@@ -18,8 +15,6 @@ type Parts = Pick<Core, 'database' | 'audit' | 'events' | 'commands'> & { agents
 /** Wires what tenants do with anchors. */
 export function composeAnchors({ database, audit, events, commands, agents }: Parts) {
   return createAnchorService({
-    store: createAnchorStore(),
-    checks: createAnchorCheckStore(),
     database,
     agents,
     progress: createAnchorProgressService({ audit, events, commands }),
@@ -43,8 +38,6 @@ export function composeAnchorChecks(
     lookup: createAddressLookup({ resolver, internalNames: !production }),
   });
   const anchorChecks = createAnchorCheckService({
-    store: createAnchorCheckStore(),
-    turns: createAnchorTurnStore(),
     database,
     tenants,
     agents,

@@ -2,9 +2,7 @@
 
 import type { AuditService } from '../../audit/audit.service.ts';
 import { createDelegationService } from '../../authentication/delegations/delegation.service.ts';
-import { createDelegationStore } from '../../authentication/delegations/delegation.store.ts';
 import { createDelegationExpiryService } from '../../authentication/delegations/delegation-expiry.service.ts';
-import { createDelegationExpiryStore } from '../../authentication/delegations/delegation-expiry.store.ts';
 import type { RevocationService } from '../../authentication/tokens/revocation.service.ts';
 import type { EventService } from '../../events/event.service.ts';
 import type { AgentService } from '../../identity/agents/agent.service.ts';
@@ -23,7 +21,7 @@ type Parts = {
 
 /** Wires what tenants and exchanges do with delegations. */
 export function composeDelegations({ revocations, ...parts }: Parts) {
-  return createDelegationService({ ...parts, store: createDelegationStore(), tokens: revocations });
+  return createDelegationService({ ...parts, tokens: revocations });
 }
 
 /** Wires the ends of delegations. */
@@ -32,8 +30,6 @@ export function composeDelegationExpiry({
   ...parts
 }: Parts & { readonly tenants: Pick<TenantService, 'byId'> }) {
   return createDelegationExpiryService({
-    store: createDelegationExpiryStore(),
-    delegationStore: createDelegationStore(),
     database: parts.database,
     tenants,
     delegations: composeDelegations(parts),

@@ -1,8 +1,8 @@
 // The second half of the wiring: what only a worker process needs. Like compose.ts it must hold no rule of its own.
+
 import type { Client } from '@temporalio/client';
 import type { Logger } from 'pino';
 import { createAuditSealer } from '../../audit/audit-sealing.service.ts';
-import { createCheckpointStore } from '../../audit/checkpoint.store.ts';
 import type { Config } from '../../platform/config.ts';
 import { createOutboxListener } from '../../platform/database/listener.client.ts';
 import { createGuardedAgent } from '../../platform/egress/guarded-agent.client.ts';
@@ -10,7 +10,7 @@ import { reasonOf } from '../../platform/logging.ts';
 import { TASK_QUEUES } from '../../platform/temporal/names.ts';
 import { createAttemptMetrics } from '../../webhooks/deliveries/attempt.metrics.ts';
 import { createAttemptService } from '../../webhooks/deliveries/attempt.service.ts';
-import { createAttemptStore } from '../../webhooks/deliveries/attempt.store.ts';
+import * as store from '../../webhooks/deliveries/attempt.store.ts';
 import { createAttemptMonitor } from '../../webhooks/deliveries/attempt-monitor.service.ts';
 import { createAttemptRecordService } from '../../webhooks/deliveries/attempt-record.service.ts';
 import { createDeliverySender } from '../../webhooks/deliveries/delivery.client.ts';
@@ -18,9 +18,8 @@ import { createEndpointOccupancy } from '../../webhooks/endpoints/endpoint-occup
 import { createDeliveryStarter } from '../../webhooks/relay/delivery-workflow.client.ts';
 import { createFirstAttemptService } from '../../webhooks/relay/first-attempt.service.ts';
 import { createRelayService } from '../../webhooks/relay/relay.service.ts';
-import { createRelayStore } from '../../webhooks/relay/relay.store.ts';
+import * as relays from '../../webhooks/relay/relay.store.ts';
 import { createSweepService } from '../../webhooks/relay/sweep.service.ts';
-import { createSweepStore } from '../../webhooks/relay/sweep.store.ts';
 import type { Core } from './compose.ts';
 
 /** Wires delivery: attempts, the relay that hands work to Temporal, and the sweep behind it. @param client starts workflows */
@@ -39,7 +38,7 @@ export function composeDelivery(
   const metrics = createAttemptMetrics(core);
   const monitor = createAttemptMonitor();
   const occupancy = createEndpointOccupancy();
-  const store = createAttemptStore();
+
   const records = createAttemptRecordService({
     database,
     store,
@@ -69,7 +68,7 @@ export function composeDelivery(
     taskQueues: TASK_QUEUES,
     eager: config.workerBuildId === undefined,
   });
-  const relays = createRelayStore();
+
   const relay = createRelayService({
     database,
     store: relays,
@@ -85,15 +84,12 @@ export function composeDelivery(
   });
   const sweep = createSweepService({
     database,
-    store: createSweepStore(),
-    relays,
     starter,
     onSwept: (report) => logger.info(report, 'the sweep mended something'),
     onFailure,
   });
   const sealer = createAuditSealer({
     database,
-    store: createCheckpointStore(),
     masterKeys: config.masterKeys,
     onFailure: atMostOnceAMinute((error) =>
       logger.error({ reason: reasonOf(error) }, 'the audit log could not be sealed; trying again'),

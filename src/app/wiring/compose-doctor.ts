@@ -1,11 +1,11 @@
 // The wiring of `countersign doctor`: what each room expects to run, and what mends it. Like compose.ts it must hold no rule of its own.
+
 import type { Logger } from 'pino';
 import { createExpiryService } from '../../authentication/challenges/challenge-expiry.service.ts';
-import { createExpiryStore } from '../../authentication/challenges/challenge-expiry.store.ts';
-import { createDelegationExpiryStore } from '../../authentication/delegations/delegation-expiry.store.ts';
-import { createKeyScheduleStore } from '../../authentication/issuer/key-schedule.store.ts';
-import { createAnchorCheckStore } from '../../identity/anchors/anchor-check.store.ts';
-import { createRotationStore } from '../../identity/keys/rotation.store.ts';
+import * as delegationExpiryStore from '../../authentication/delegations/delegation-expiry.store.ts';
+import * as keyScheduleStore from '../../authentication/issuer/key-schedule.store.ts';
+import * as anchorCheckStore from '../../identity/anchors/anchor-check.store.ts';
+import * as rotationStore from '../../identity/keys/rotation.store.ts';
 import { createAccountsCheck } from '../../operations/doctor/accounts.check.ts';
 import { createChallengeExpiryCheck } from '../../operations/doctor/challenge-expiry.check.ts';
 import { createDeliveryWorkflowCheck } from '../../operations/doctor/delivery-workflows.check.ts';
@@ -29,15 +29,14 @@ import { ensureNamespace, readNamespace } from '../../platform/temporal/namespac
 import { ensureSchedules, findSchedule } from '../../platform/temporal/schedules.ts';
 import { createWorkerVersions } from '../../platform/temporal/worker-version.ts';
 import { createWorkflowInspector } from '../../platform/temporal/workflow-inspection.client.ts';
-import { createAccountStore } from '../../webhooks/accounts/account.store.ts';
-import { createRecoveryStore } from '../../webhooks/endpoints/endpoint-recovery.store.ts';
-import { createDeliveryInspectionStore } from '../../webhooks/relay/delivery-inspection.store.ts';
+import * as accounts from '../../webhooks/accounts/account.store.ts';
+import * as endpointRecoveryStore from '../../webhooks/endpoints/endpoint-recovery.store.ts';
+import * as store from '../../webhooks/relay/delivery-inspection.store.ts';
 import { createDeliveryStarter } from '../../webhooks/relay/delivery-workflow.client.ts';
-import { createRelayStore } from '../../webhooks/relay/relay.store.ts';
+import * as relays from '../../webhooks/relay/relay.store.ts';
 import { createSweepService } from '../../webhooks/relay/sweep.service.ts';
-import { createSweepStore } from '../../webhooks/relay/sweep.store.ts';
-import { createBulkRecoveryStore } from '../../webhooks/replays/bulk-replay.store.ts';
-import { createSigningSecretStore } from '../../webhooks/subscriptions/signing-secret.store.ts';
+import * as bulkReplayStore from '../../webhooks/replays/bulk-replay.store.ts';
+import * as signingSecretStore from '../../webhooks/subscriptions/signing-secret.store.ts';
 import { composeCore } from './compose.ts';
 import { composeOperators } from './compose-operators.ts';
 
@@ -49,26 +48,23 @@ export function composeDoctor(config: Config, logger: Logger) {
   const client = createTemporalClient(connection, config.temporal);
   const inspector = createWorkflowInspector({ client });
   const versions = createWorkerVersions({ connection, namespace: config.temporal.namespace });
-  const store = createDeliveryInspectionStore();
-  const relays = createRelayStore();
+
   const sweep = createSweepService({
     database,
-    store: createSweepStore(),
-    relays,
     starter: createDeliveryStarter({ client, taskQueues: TASK_QUEUES }),
     onFailure: (error) => logger.warn({ reason: reasonOf(error) }, 'a part of the sweep failed'),
   });
-  const accounts = createAccountStore();
-  const challengeExpiry = createExpiryService({ store: createExpiryStore(), database, audit: core.audit });
+
+  const challengeExpiry = createExpiryService({ database, audit: core.audit });
   // Every type has its entry: what the doctor does not know of, nobody would miss.
   const expected: Readonly<Record<EntityWorkflow, ListExpected>> = {
-    agentKeyRotation: createRotationStore().listExpectedWorkflows,
-    anchorVerification: createAnchorCheckStore().listExpectedWorkflows,
-    endpointRecovery: createRecoveryStore().listExpectedWorkflows,
-    bulkRecovery: createBulkRecoveryStore().listExpectedWorkflows,
-    webhookSecretRotation: createSigningSecretStore().listExpectedWorkflows,
-    issuerKeyRotation: createKeyScheduleStore().listExpectedWorkflows,
-    delegationExpiry: createDelegationExpiryStore().listExpectedWorkflows,
+    agentKeyRotation: rotationStore.listExpectedWorkflows,
+    anchorVerification: anchorCheckStore.listExpectedWorkflows,
+    endpointRecovery: endpointRecoveryStore.listExpectedWorkflows,
+    bulkRecovery: bulkReplayStore.listExpectedWorkflows,
+    webhookSecretRotation: signingSecretStore.listExpectedWorkflows,
+    issuerKeyRotation: keyScheduleStore.listExpectedWorkflows,
+    delegationExpiry: delegationExpiryStore.listExpectedWorkflows,
   };
 
   let reached: Promise<void> | undefined;

@@ -2,7 +2,6 @@
 
 import { SEALED_ISSUER_KEYS } from '../../authentication/issuer/issuer-key.ts';
 import { createSealedSecretService } from '../../operations/master-keys/sealed-secret.service.ts';
-import { createSealedSecretStore } from '../../operations/master-keys/sealed-secret.store.ts';
 import type { MasterKey } from '../../platform/crypto/secret-box.node.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { SEALED_SUBSCRIPTIONS } from '../../webhooks/subscriptions/subscription-sealing.service.ts';
@@ -12,6 +11,5 @@ export const SEALED_COLUMNS = [SEALED_ISSUER_KEYS, ...SEALED_SUBSCRIPTIONS];
 
 /** Wires it over one database. */
 export function composeSealedSecrets(database: Queryable, masterKeys: readonly MasterKey[]) {
-  const store = createSealedSecretStore();
-  return createSealedSecretService({ database, store, columns: SEALED_COLUMNS, masterKeys });
+  return createSealedSecretService({ database, columns: SEALED_COLUMNS, masterKeys });
 }

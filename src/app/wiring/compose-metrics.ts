@@ -1,13 +1,14 @@
 // The wiring of metrics: what each process tells, what only workers read from the database, and where it can be asked for. Like compose.ts it
 // must hold no rule of its own.
+
 import { once } from 'node:events';
-import { createCheckpointStore } from '../../audit/checkpoint.store.ts';
+import * as checkpointStore from '../../audit/checkpoint.store.ts';
 import { registerSealerMetrics } from '../../audit/sealer.metrics.ts';
-import { createExpiryStore } from '../../authentication/challenges/challenge-expiry.store.ts';
-import { createDelegationExpiryStore } from '../../authentication/delegations/delegation-expiry.store.ts';
-import { createKeyScheduleStore } from '../../authentication/issuer/key-schedule.store.ts';
-import { createAnchorCheckStore } from '../../identity/anchors/anchor-check.store.ts';
-import { createRotationStore } from '../../identity/keys/rotation.store.ts';
+import * as challengeExpiryStore from '../../authentication/challenges/challenge-expiry.store.ts';
+import * as delegationExpiryStore from '../../authentication/delegations/delegation-expiry.store.ts';
+import * as keyScheduleStore from '../../authentication/issuer/key-schedule.store.ts';
+import * as anchorCheckStore from '../../identity/anchors/anchor-check.store.ts';
+import * as rotationStore from '../../identity/keys/rotation.store.ts';
 import type { Config } from '../../platform/config.ts';
 import { isAway } from '../../platform/database/errors.ts';
 import { createOperationsServer, type Readiness } from '../../platform/http/operations-server.ts';
@@ -16,13 +17,13 @@ import { createReading } from '../../platform/metrics/reading.ts';
 import { registerProcess, registerReadiness } from '../../platform/metrics/registry.ts';
 import { ENTITY_WORKFLOW_TYPES } from '../../platform/temporal/names.ts';
 import { registerWorkflowCommandMetrics } from '../../platform/temporal/workflow-command.metrics.ts';
-import { createWorkflowCommandStore } from '../../platform/temporal/workflow-command.store.ts';
+import * as workflowCommandStore from '../../platform/temporal/workflow-command.store.ts';
 import { VERSION } from '../../platform/version.ts';
 import { registerAccountMetrics } from '../../webhooks/accounts/account.metrics.ts';
 import type { Standing } from '../../webhooks/accounts/account.store.ts';
 import { registerBacklogMetrics } from '../../webhooks/relay/backlog.metrics.ts';
 import { createBacklogStore } from '../../webhooks/relay/backlog.store.ts';
-import { createSigningSecretStore } from '../../webhooks/subscriptions/signing-secret.store.ts';
+import * as signingSecretStore from '../../webhooks/subscriptions/signing-secret.store.ts';
 import { explainListen } from '../local/ports.ts';
 import type { Core } from './compose.ts';
 
@@ -51,16 +52,16 @@ export function composeStandingMetrics(
     lag: () => backlog.readLag(database),
     late: () => backlog.readOverdue(database),
     relays: () => backlog.countRelays(database),
-    commands: () => createWorkflowCommandStore().waiting(database),
+    commands: () => workflowCommandStore.waiting(database),
     overdue: async () => ({
-      agentKeyRotation: await createRotationStore().countOverdue(database),
-      anchorVerification: await createAnchorCheckStore().countOverdue(database),
-      challengeExpiry: (await createExpiryStore().findOldestUnswept(database, LATE)) === null ? 0 : 1,
-      delegationExpiry: await createDelegationExpiryStore().countOverdue(database),
-      issuerKeyRotation: await createKeyScheduleStore().countOverdue(database),
-      webhookSecretRotation: await createSigningSecretStore().countOverdue(database),
+      agentKeyRotation: await rotationStore.countOverdue(database),
+      anchorVerification: await anchorCheckStore.countOverdue(database),
+      challengeExpiry: (await challengeExpiryStore.findOldestUnswept(database, LATE)) === null ? 0 : 1,
+      delegationExpiry: await delegationExpiryStore.countOverdue(database),
+      issuerKeyRotation: await keyScheduleStore.countOverdue(database),
+      webhookSecretRotation: await signingSecretStore.countOverdue(database),
     }),
-    unsealed: () => createCheckpointStore().unsealedSeconds(database),
+    unsealed: () => checkpointStore.unsealedSeconds(database),
     accounts: readStanding,
   };
   const read = createReading(parts, { isAway });

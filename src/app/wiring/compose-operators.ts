@@ -1,7 +1,6 @@
 // The wiring of what operators do across tenants. Like compose.ts it must hold no rule of its own.
 import { createHostService } from '../../operations/operators/host.service.ts';
 import { createOperatorActService } from '../../operations/operators/operator-act.service.ts';
-import { createOperatorActStore } from '../../operations/operators/operator-act.store.ts';
 import { createSuspensionService } from '../../operations/operators/suspension.service.ts';
 
 /** Wires the room of the operators. */
@@ -16,7 +15,7 @@ export function composeOperators({
   Omit<Parameters<typeof createSuspensionService>[0], 'acts'> & {
     hostHolds: Parameters<typeof createHostService>[0]['hosts'];
   }) {
-  const acts = createOperatorActService({ database, store: createOperatorActStore(), audit });
+  const acts = createOperatorActService({ database, audit });
   return {
     acts,
     suspensions: createSuspensionService({ database, tenants, revocations, endpoints, acts }),

@@ -1,12 +1,12 @@
 // The wiring of recoveries. Like compose.ts it must hold no rule of its own.
+
 import type { AuditService } from '../../audit/audit.service.ts';
 import type { Database } from '../../platform/database/database.ts';
 import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
 import { createReplayService } from '../../webhooks/deliveries/replay.service.ts';
-import { createReplayStore } from '../../webhooks/deliveries/replay.store.ts';
 import type { EndpointService } from '../../webhooks/endpoints/endpoint.service.ts';
 import { createBulkRecoveryService } from '../../webhooks/replays/bulk-replay.service.ts';
-import { createBulkRecoveryStore } from '../../webhooks/replays/bulk-replay.store.ts';
+import * as store from '../../webhooks/replays/bulk-replay.store.ts';
 import { createBulkRecoveryStepService } from '../../webhooks/replays/bulk-replay-steps.service.ts';
 import type { SubscriptionService } from '../../webhooks/subscriptions/subscription.service.ts';
 
@@ -28,11 +28,9 @@ export function composeRecoveries({
   notifier: { poke(): void };
   pace?: Parameters<typeof createBulkRecoveryStepService>[0]['pace'];
 }) {
-  const store = createBulkRecoveryStore();
-  const replays = createReplayService({ store: createReplayStore(), notifier });
+  const replays = createReplayService({ notifier });
   return {
     bulkRecoveries: createBulkRecoveryService({
-      store,
       database,
       subscriptions,
       replays,

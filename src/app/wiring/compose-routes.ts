@@ -1,13 +1,11 @@
 // The wiring of the HTTP interface: the rooms behind it and their route tables. Like compose.ts it must hold no rule of its own.
+
 import type { Logger } from 'pino';
 import { createAuditRoutes } from '../../audit/audit.routes.ts';
 import { createAuditReadingService } from '../../audit/audit-reading.service.ts';
-import { createAuditReadingStore } from '../../audit/audit-reading.store.ts';
-import { createCheckpointStore } from '../../audit/checkpoint.store.ts';
 import { countChallenges } from '../../authentication/challenges/challenge.metrics.ts';
 import { createChallengeRoutes } from '../../authentication/challenges/challenge.routes.ts';
 import { createChallengeService } from '../../authentication/challenges/challenge.service.ts';
-import { createChallengeStore } from '../../authentication/challenges/challenge.store.ts';
 import { createDelegationRoutes } from '../../authentication/delegations/delegation.routes.ts';
 import { createIssuerRoutes } from '../../authentication/issuer/issuer.routes.ts';
 import { createIssuerKeyRoutes } from '../../authentication/issuer/issuer-key.routes.ts';
@@ -22,19 +20,17 @@ import { createBacklogGauge } from '../../events/backlog.service.ts';
 import { createEventRoutes } from '../../events/event.routes.ts';
 import { createEventTypeRoutes } from '../../events/event-type.routes.ts';
 import { createFeedService } from '../../events/feed.service.ts';
-import { createFeedStore } from '../../events/feed.store.ts';
 import { countPublications } from '../../events/publishing.metrics.ts';
 import { createPublishingService } from '../../events/publishing.service.ts';
 import { createAgentRoutes } from '../../identity/agents/agent.routes.ts';
 import { createSelfRoutes } from '../../identity/agents/self.routes.ts';
 import { createSelfService } from '../../identity/agents/self.service.ts';
 import { createAnchorRoutes } from '../../identity/anchors/anchor.routes.ts';
-import { createAnchorStore } from '../../identity/anchors/anchor.store.ts';
+import * as anchorStore from '../../identity/anchors/anchor.store.ts';
 import { createApplicationRoutes } from '../../identity/applications/application.routes.ts';
 import { TOKEN_EXCHANGE_GRANT } from '../../identity/applications/application.ts';
 import { createEnrollmentRoutes } from '../../identity/enrollments/enrollment.routes.ts';
 import { createEnrollmentService } from '../../identity/enrollments/enrollment.service.ts';
-import { createEnrollmentStore } from '../../identity/enrollments/enrollment.store.ts';
 import { createEnrollmentFailureService } from '../../identity/enrollments/enrollment-failure.service.ts';
 import { createKeyRoutes } from '../../identity/keys/key.routes.ts';
 import { createRotationRoutes } from '../../identity/keys/rotation.routes.ts';
@@ -42,7 +38,6 @@ import { createTenantRoutes } from '../../identity/tenants/tenant.routes.ts';
 import { type Config, loadConfig } from '../../platform/config.ts';
 import { createSignatureVerifier } from '../../platform/crypto/verify-signature.node.ts';
 import { countRefusals } from '../../platform/http/limit.metrics.ts';
-import { createLimitCountStore } from '../../platform/http/limit-counts.store.ts';
 import { createLimitCounts } from '../../platform/http/limit-counts.ts';
 import { createOpenApi } from '../../platform/http/openapi.ts';
 import { createRateLimiter, createRateLimits } from '../../platform/http/rate-limit.ts';
@@ -50,7 +45,6 @@ import { measureRequests } from '../../platform/http/request.metrics.ts';
 import type { Route } from '../../platform/http/route.ts';
 import { createLogger, reasonOf } from '../../platform/logging.ts';
 import { createAccountRoutes } from '../../webhooks/accounts/account.routes.ts';
-import { createAccountStore } from '../../webhooks/accounts/account.store.ts';
 import { createAccountReadingService } from '../../webhooks/accounts/account-reading.service.ts';
 import { createDeliveryRoutes } from '../../webhooks/deliveries/delivery.routes.ts';
 import { createRecoveryRoutes } from '../../webhooks/replays/bulk-replay.routes.ts';
@@ -72,7 +66,6 @@ export function composeRoutes(config: Config, core: Core, logger: Logger) {
   const { tokens, dpop, introspection, failures, limitFailures, detectBruteForce } = authentication;
   const verifier = createSignatureVerifier();
   const counts = createLimitCounts({
-    store: createLimitCountStore(),
     database,
     onError: (error) => logger.warn({ reason: reasonOf(error) }, 'requests are counted in this process only'),
   });
@@ -83,12 +76,11 @@ export function composeRoutes(config: Config, core: Core, logger: Logger) {
     tenants,
     tokens,
     verifier,
-    revokeAnchors: createAnchorStore().revokeAll,
+    revokeAnchors: anchorStore.revokeAll,
     onError: (error) => logger.warn({ reason: reasonOf(error) }, 'a key rotation waits for its workflow'),
   });
   const anchors = composeAnchors({ ...core, agents });
   const challenges = createChallengeService({
-    store: createChallengeStore(),
     database,
     verifier,
     keys,
@@ -100,7 +92,6 @@ export function composeRoutes(config: Config, core: Core, logger: Logger) {
     challengeLifetime: config.challengeLifetime,
   });
   const enrollments = createEnrollmentService({
-    store: createEnrollmentStore(),
     database,
     agents,
     keys,
@@ -115,7 +106,6 @@ export function composeRoutes(config: Config, core: Core, logger: Logger) {
   });
   const publishing = createPublishingService({
     database,
-    store: eventStore,
     notifier,
     backlog: createBacklogGauge({
       count: (tenantId, atMost) => eventStore.countUnfinished(database, tenantId, atMost),
@@ -126,8 +116,6 @@ export function composeRoutes(config: Config, core: Core, logger: Logger) {
   });
   const auditLogs = createAuditReadingService({
     database,
-    store: createAuditReadingStore(),
-    checkpoints: createCheckpointStore(),
   });
   const delegations = composeDelegations({ ...core, agents });
   const { exchange, trustedIssuers, ...foreignKeys } = composeExchange(config, core, {
@@ -157,7 +145,7 @@ export function composeRoutes(config: Config, core: Core, logger: Logger) {
     ...createTrustedIssuerRoutes({ trustedIssuers }),
     ...createEventRoutes({
       publishing: countPublications(publishing, core),
-      feed: createFeedService({ database, store: createFeedStore(), deliveries: core.deliveries }),
+      feed: createFeedService({ database, deliveries: core.deliveries }),
     }),
     ...createEventTypeRoutes(),
     ...createSubscriptionRoutes({ subscriptions: core.subscriptions }),
@@ -169,7 +157,7 @@ export function composeRoutes(config: Config, core: Core, logger: Logger) {
     }),
     ...createDeliveryRoutes({ deliveries: core.deliveries, workflows: config.temporal }),
     ...createAccountRoutes({
-      accounts: createAccountReadingService({ database, store: createAccountStore() }),
+      accounts: createAccountReadingService({ database }),
     }),
   ];
   return {

@@ -1,23 +1,18 @@
 // The wiring of authentication: clients, grants, tokens. Like compose.ts it must hold no rule of its own.
+
 import type { Logger } from 'pino';
 import { createBruteForceService } from '../../audit/brute-force.service.ts';
-import { createBruteForceStore } from '../../audit/brute-force.store.ts';
 import { createAuthenticationFailureService } from '../../authentication/challenges/authentication-failure.service.ts';
-import { createAuthenticationFailureStore } from '../../authentication/challenges/authentication-failure.store.ts';
 import { createDpopService } from '../../authentication/dpop/dpop.service.ts';
-import { createDpopStore } from '../../authentication/dpop/dpop.store.ts';
 import { createProofVerifier } from '../../authentication/dpop/dpop-proof.service.ts';
 import { createClientAssertionService } from '../../authentication/tokens/client-assertion.service.ts';
-import { createClientAssertionStore } from '../../authentication/tokens/client-assertion.store.ts';
 import { createClientAuthenticationService } from '../../authentication/tokens/client-authentication.service.ts';
 import { createClientCredentialsService } from '../../authentication/tokens/client-credentials.service.ts';
 import { CLIENT_CREDENTIALS } from '../../authentication/tokens/client-credentials.ts';
 import { createClientRecordService } from '../../authentication/tokens/client-record.service.ts';
 import { createIntrospectionService } from '../../authentication/tokens/introspection.service.ts';
 import { createRefreshService } from '../../authentication/tokens/refresh.service.ts';
-import { createRefreshRotationStore } from '../../authentication/tokens/refresh-rotation.store.ts';
 import { createSuccessorDeriver } from '../../authentication/tokens/refresh-successor.node.ts';
-import { createRefreshTokenStore } from '../../authentication/tokens/refresh-token.store.ts';
 import { REFRESH_TOKEN } from '../../authentication/tokens/refresh-token.ts';
 import { createTokenService } from '../../authentication/tokens/token.service.ts';
 import type { Grant } from '../../authentication/tokens/token-answer.ts';
@@ -44,14 +39,12 @@ export function composeTokens(
     logger.error({ err: error }, 'a record of what happened could not be written');
   const tokens = createTokenService({
     issuer,
-    refreshTokens: createRefreshTokenStore(),
     revocations,
     accessTokenLifetime: config.accessTokenLifetime,
     refreshTokenLifetime: config.refreshTokenLifetime,
   });
   const clientRecords = createClientRecordService({ database, audit, events, onError });
   const clientAssertions = createClientAssertionService({
-    store: createClientAssertionStore(),
     database,
     onError,
   });
@@ -63,9 +56,8 @@ export function composeTokens(
     bruteForce: detectBruteForce({ limit: config.rateLimit.clientFailures }),
   });
   const clientCredentials = createClientCredentialsService({ clients, tokens, records: clientRecords });
-  const refreshTokens = createRefreshRotationStore();
+
   const failures = createAuthenticationFailureService({
-    store: createAuthenticationFailureStore(),
     database,
     audit,
     events,
@@ -73,7 +65,6 @@ export function composeTokens(
     bruteForce: detectBruteForce({ limit: config.rateLimit.fingerprintFailures }),
   });
   const refresh = createRefreshService({
-    store: refreshTokens,
     database,
     successors: createSuccessorDeriver(config),
     tokens,
@@ -82,7 +73,6 @@ export function composeTokens(
     failures,
   });
   const dpop = createDpopService({
-    store: createDpopStore(),
     database,
     verifier: createProofVerifier(),
     masterKeys: config.masterKeys,
@@ -92,7 +82,6 @@ export function composeTokens(
     database,
     clients,
     tokens,
-    refreshTokens,
     revocations,
     audit,
     events,
@@ -118,7 +107,7 @@ export function composeTokens(
   };
 
   function detectBruteForce({ limit }: { limit: number }) {
-    return createBruteForceService({ store: createBruteForceStore(), database, limit });
+    return createBruteForceService({ database, limit });
   }
 
   function limitFailures({ points, prefix }: { points: number; prefix: string }) {

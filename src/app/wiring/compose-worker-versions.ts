@@ -1,8 +1,6 @@
 // The wiring of `countersign worker-version`. It needs no master key, and the database only for the record of what was changed.
 import { createAuditService } from '../../audit/audit.service.ts';
-import { createAuditStore } from '../../audit/audit.store.ts';
 import { createOperatorActService } from '../../operations/operators/operator-act.service.ts';
-import { createOperatorActStore } from '../../operations/operators/operator-act.store.ts';
 import { type Config, databaseMissing } from '../../platform/config.ts';
 import { createDatabase } from '../../platform/database/database.ts';
 import { createLazyConnection } from '../../platform/temporal/client.ts';
@@ -17,8 +15,8 @@ export function composeWorkerVersions({ temporal, databaseUrl }: Pick<Config, 't
     openActs: () => {
       if (databaseUrl === undefined) throw databaseMissing();
       database = createDatabase({ url: databaseUrl, pool: 2, applicationName: 'countersign command' });
-      const audit = createAuditService({ store: createAuditStore() });
-      return createOperatorActService({ database, store: createOperatorActStore(), audit });
+      const audit = createAuditService();
+      return createOperatorActService({ database, audit });
     },
     close: async () => {
       await connection.close();

@@ -1,24 +1,20 @@
 // The wiring of what workflows of entities need in a worker: the services that their activities call, and the runner that starts and tells
 // them. Like compose.ts it must hold no rule of its own.
+
 import type { Client } from '@temporalio/client';
 import type { Logger } from 'pino';
 import { createExpiryKeeper } from '../../authentication/challenges/challenge-expiry.client.ts';
 import { createExpiryService } from '../../authentication/challenges/challenge-expiry.service.ts';
-import { createExpiryStore } from '../../authentication/challenges/challenge-expiry.store.ts';
 import { createIssuerRotationService } from '../../authentication/issuer/issuer-rotation.service.ts';
-import { createKeyScheduleStore } from '../../authentication/issuer/key-schedule.store.ts';
-import { createRefreshTokenStore } from '../../authentication/tokens/refresh-token.store.ts';
 import { createTokenService } from '../../authentication/tokens/token.service.ts';
-import { createAnchorStore } from '../../identity/anchors/anchor.store.ts';
+import * as anchorStore from '../../identity/anchors/anchor.store.ts';
 import type { Config } from '../../platform/config.ts';
 import { createSignatureVerifier } from '../../platform/crypto/verify-signature.node.ts';
 import { reasonOf } from '../../platform/logging.ts';
 import { createEntityStarter } from '../../platform/temporal/entity.client.ts';
 import { TASK_QUEUES } from '../../platform/temporal/names.ts';
 import { createWorkflowCommandRunner } from '../../platform/temporal/workflow-command.client.ts';
-import { createWorkflowCommandStore } from '../../platform/temporal/workflow-command.store.ts';
 import { createRecoveryService } from '../../webhooks/endpoints/endpoint-recovery.service.ts';
-import { createRecoveryStore } from '../../webhooks/endpoints/endpoint-recovery.store.ts';
 import type { Core } from './compose.ts';
 import { composeAgents } from './compose-agents.ts';
 import { composeAnchorChecks } from './compose-anchors.ts';
@@ -35,7 +31,6 @@ export function composeWorkflows(
     logger.warn({ reason: reasonOf(error) }, 'a workflow could not be told; trying again');
   const tokens = createTokenService({
     issuer,
-    refreshTokens: createRefreshTokenStore(),
     revocations,
     accessTokenLifetime: config.accessTokenLifetime,
     refreshTokenLifetime: config.refreshTokenLifetime,
@@ -48,13 +43,12 @@ export function composeWorkflows(
     tenants,
     tokens,
     verifier,
-    revokeAnchors: createAnchorStore().revokeAll,
+    revokeAnchors: anchorStore.revokeAll,
     onError: onFailure,
   });
   const { anchorChecks, ...anchors } = composeAnchorChecks(config, { ...core, agents });
   const entities = createEntityStarter({ client, taskQueue: TASK_QUEUES.main });
   const recovery = createRecoveryService({
-    store: createRecoveryStore(),
     database,
     subscriptions,
     tenants,
@@ -64,7 +58,6 @@ export function composeWorkflows(
     notifier,
   });
   const issuerRotation = createIssuerRotationService({
-    store: createKeyScheduleStore(),
     database,
     tenants,
     issuerKeys: core.issuerKeys,
@@ -72,7 +65,6 @@ export function composeWorkflows(
   const delegationExpiry = composeDelegationExpiry({ ...core, agents });
   const commands = createWorkflowCommandRunner({
     database,
-    store: createWorkflowCommandStore(),
     starter: entities,
     describe: {
       agentKeyRotation: ({ tenantId, id }) => rotationSteps.describe({ tenantId, keyId: id }),
@@ -89,7 +81,7 @@ export function composeWorkflows(
     },
     onFailure,
   });
-  const challengeExpiry = createExpiryService({ store: createExpiryStore(), database, audit });
+  const challengeExpiry = createExpiryService({ database, audit });
   const expiryKeeper = createExpiryKeeper({
     client,
     expiry: challengeExpiry,

@@ -1,22 +1,19 @@
 // The one place where everything is wired: settings → database → stores → services (here) → routes (compose-routes.ts). It must hold no rule of its own.
+
 import type { Logger } from 'pino';
 import { Registry } from 'prom-client';
 import { createAuditService } from '../../audit/audit.service.ts';
-import { createAuditStore } from '../../audit/audit.store.ts';
 import { createAuditVerificationService } from '../../audit/audit-verification.service.ts';
-import { createCheckpointStore } from '../../audit/checkpoint.store.ts';
 import { createVerificationStore } from '../../audit/verification.store.ts';
 import { createIssuerService } from '../../authentication/issuer/issuer.service.ts';
 import { createIssuerStore } from '../../authentication/issuer/issuer.store.ts';
 import { createIssuerKeyService } from '../../authentication/issuer/issuer-key.service.ts';
-import { createKeyScheduleStore } from '../../authentication/issuer/key-schedule.store.ts';
 import {
   createRevocationService,
   REVOCATION_CHANNEL,
 } from '../../authentication/tokens/revocation.service.ts';
-import { createRevocationStore } from '../../authentication/tokens/revocation.store.ts';
 import { createEventService } from '../../events/event.service.ts';
-import { createEventStore } from '../../events/event.store.ts';
+import * as eventStore from '../../events/event.store.ts';
 import { createApplicationService } from '../../identity/applications/application.service.ts';
 import { createApplicationStore } from '../../identity/applications/application.store.ts';
 import { createSecretStore } from '../../identity/applications/secret.store.ts';
@@ -30,18 +27,13 @@ import { createOutboxNotifier } from '../../platform/database/notifier.client.ts
 import { parseNetworks } from '../../platform/egress/address-rules.ts';
 import { reasonOf } from '../../platform/logging.ts';
 import { createWorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
-import { createWorkflowCommandStore } from '../../platform/temporal/workflow-command.store.ts';
 import { NO_TRACING, type Tracing } from '../../platform/tracing/tracing.ts';
 import { createDeliveryService } from '../../webhooks/deliveries/delivery.service.ts';
-import { createDeliveryRecordStore } from '../../webhooks/deliveries/delivery-record.store.ts';
 import { createEndpointService } from '../../webhooks/endpoints/endpoint.service.ts';
-import { createEndpointStore } from '../../webhooks/endpoints/endpoint.store.ts';
 import { createEndpointHealthStore } from '../../webhooks/endpoints/endpoint-health.store.ts';
 import { createHostHoldService } from '../../webhooks/endpoints/host-hold.service.ts';
-import { createHostHoldStore } from '../../webhooks/endpoints/host-hold.store.ts';
 import { RECOVERY_SETTINGS } from '../../webhooks/endpoints/recovery-settings.ts';
 import { createSigningSecretService } from '../../webhooks/subscriptions/signing-secret.service.ts';
-import { createSigningSecretStore } from '../../webhooks/subscriptions/signing-secret.store.ts';
 import { createSubscriptionService } from '../../webhooks/subscriptions/subscription.service.ts';
 import { createSubscriptionStore } from '../../webhooks/subscriptions/subscription.store.ts';
 import { createSubscriptionSealing } from '../../webhooks/subscriptions/subscription-sealing.service.ts';
@@ -70,17 +62,15 @@ export function composeCore(
   const notifier = createOutboxNotifier({ url, onError });
   const { masterKeys } = config;
 
-  const audit = createAuditService({ store: createAuditStore() });
-  const eventStore = createEventStore();
+  const audit = createAuditService();
+
   const events = createEventService({
-    store: eventStore,
     notifier,
     checked: config.nodeEnv === 'test',
     tracing,
   });
   const revocationNotifier = createOutboxNotifier({ url, channel: REVOCATION_CHANNEL, onError });
   const revocations = createRevocationService({
-    store: createRevocationStore(),
     database,
     notifier: revocationNotifier,
     listen: (onNotice) =>
@@ -88,10 +78,9 @@ export function composeCore(
     onError: (error) =>
       logger.warn({ reason: reasonOf(error) }, 'revocations could not be read; each check asks the database'),
   });
-  const commands = createWorkflowCommandService({ store: createWorkflowCommandStore() });
+  const commands = createWorkflowCommandService();
   const issuer = createIssuerService({ store: createIssuerStore({ database }), masterKeys, revocations });
   const issuerKeys = createIssuerKeyService({
-    store: createKeyScheduleStore(),
     database,
     masterKeys,
     issuer,
@@ -117,15 +106,13 @@ export function composeCore(
     tokens: revocations,
   });
   const endpoints = createEndpointService({
-    store: createEndpointStore(),
     health: createEndpointHealthStore(RECOVERY_SETTINGS),
     notifier,
     commands,
   });
-  const hostHolds = createHostHoldService({ store: createHostHoldStore(), notifier, commands });
+  const hostHolds = createHostHoldService({ notifier, commands });
   const sealing = createSubscriptionSealing({ masterKeys });
   const deliveries = createDeliveryService({
-    store: createDeliveryRecordStore(),
     database,
     endpoints,
     audit,
@@ -143,7 +130,6 @@ export function composeCore(
     admittedNetworks: parseNetworks(config.webhookAllowedNetworks),
   });
   const signingSecrets = createSigningSecretService({
-    store: createSigningSecretStore(),
     database,
     sealing,
     audit,
@@ -205,7 +191,6 @@ export function composeManagement(config: Config, logger: Logger) {
     ...composeOperators(core),
     auditVerification: createAuditVerificationService({
       database,
-      checkpoints: createCheckpointStore(),
       store: createVerificationStore({ database }),
       masterKeys: config.masterKeys,
     }),

@@ -8,7 +8,8 @@ import type { RequestContext } from '../../platform/context.ts';
 import type { Database } from '../../platform/database/database.ts';
 import type { ErrorCode } from '../../platform/errors/catalogue.ts';
 import { type LimitReached, ServiceError } from '../../platform/errors/service-error.ts';
-import type { AuthenticationFailureStore, FailureTally } from './authentication-failure.store.ts';
+import type { FailureTally } from './authentication-failure.store.ts';
+import * as store from './authentication-failure.store.ts';
 import type { Refusal } from './challenge.ts';
 
 /** Where it failed, and what was tried there. */
@@ -45,14 +46,12 @@ const NOBODYS_GUESS: ReadonlySet<ErrorCode> = new Set(['challenge_used', 'challe
  * @param bruteForce counts wrong signatures by key: from many addresses they are one attack
  */
 export function createAuthenticationFailureService({
-  store,
   database,
   audit,
   events,
   limiter,
   bruteForce,
 }: {
-  store: AuthenticationFailureStore;
   database: Pick<Database, 'query' | 'hot'>;
   audit: Pick<AuditService, 'append'>;
   events: Pick<EventService, 'emit'>;

@@ -1,4 +1,5 @@
 // Challenge-response authentication of agents. A challenge is worth one success, whatever the number of processes that verify it.
+
 import { randomBytes } from 'node:crypto';
 import type { AuditService } from '../../audit/audit.service.ts';
 import type { EventService } from '../../events/event.service.ts';
@@ -14,7 +15,8 @@ import { newId } from '../../platform/database/ids.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import type { TokenService } from '../tokens/token.service.ts';
 import type { AuthenticationFailureService } from './authentication-failure.service.ts';
-import type { ChallengeName, ChallengeStore, HolderName, NewChallenge } from './challenge.store.ts';
+import type { ChallengeName, HolderName, NewChallenge } from './challenge.store.ts';
+import * as store from './challenge.store.ts';
 import {
   type Challenge,
   type Holder,
@@ -57,7 +59,6 @@ export type AgentTokens = {
 
 /** Source: Specification, "Challenge-response procedure". @param challengeLifetime seconds */
 export function createChallengeService({
-  store,
   database,
   verifier,
   keys,
@@ -68,7 +69,6 @@ export function createChallengeService({
   failures,
   challengeLifetime,
 }: {
-  store: ChallengeStore;
   database: Pick<Database, 'query'>;
   verifier: Pick<SignatureVerifier, 'verifySignature'>;
   keys: Pick<KeyService, 'recordUse'>;

@@ -91,103 +91,96 @@ JOIN challenges c ON c.tenant_id = asked.tenant_id AND c.id = asked.id
 LEFT JOIN agent_keys k ON k.id = c.key_id AND k.tenant_id = c.tenant_id
 LEFT JOIN agents a ON a.id = k.agent_id`;
 
-/** SQL of challenges; every function is one round trip on the caller's connection unless it says more. */
-export function createChallengeStore() {
-  return {
-    /** Finds keys, with their agents, by their fingerprints. @returns one or null for each, in their order */
-    findHolders: async (
-      queryable: Queryable,
-      names: readonly HolderName[],
-    ): Promise<(Found<{ holder: Holder }> | null)[]> => {
-      const { rows } = await queryable.query<Found<HolderRow> & { tenant_id: string }>(BY_FINGERPRINT, [
-        names.map(({ tenantId }) => tenantId),
-        names.map(({ fingerprint }) => fingerprint),
-      ]);
-      const found = new Map(rows.map((row) => [`${row.tenant_id}:${row.fingerprint}`, toFoundHolder(row)]));
-      return names.map(({ tenantId, fingerprint }) => found.get(`${tenantId}:${fingerprint}`) ?? null);
-    },
+/** Finds keys, with their agents, by their fingerprints. @returns one or null for each, in their order */
+export async function findHolders(
+  queryable: Queryable,
+  names: readonly HolderName[],
+): Promise<(Found<{ holder: Holder }> | null)[]> {
+  const { rows } = await queryable.query<Found<HolderRow> & { tenant_id: string }>(BY_FINGERPRINT, [
+    names.map(({ tenantId }) => tenantId),
+    names.map(({ fingerprint }) => fingerprint),
+  ]);
+  const found = new Map(rows.map((row) => [`${row.tenant_id}:${row.fingerprint}`, toFoundHolder(row)]));
+  return names.map(({ tenantId, fingerprint }) => found.get(`${tenantId}:${fingerprint}`) ?? null);
+}
 
-    /** Finds a key, with its agent, by one of its aliases. */
-    findHolderByAlias: async (
-      queryable: Queryable,
-      { tenantId, fingerprint }: HolderName,
-    ): Promise<Found<{ holder: Holder }> | null> => {
-      const { rows } = await queryable.query<Found<HolderRow>>(BY_ALIAS, [tenantId, fingerprint]);
-      return rows[0] === undefined ? null : toFoundHolder(rows[0]);
-    },
+/** Finds a key, with its agent, by one of its aliases. */
+export async function findHolderByAlias(
+  queryable: Queryable,
+  { tenantId, fingerprint }: HolderName,
+): Promise<Found<{ holder: Holder }> | null> {
+  const { rows } = await queryable.query<Found<HolderRow>>(BY_ALIAS, [tenantId, fingerprint]);
+  return rows[0] === undefined ? null : toFoundHolder(rows[0]);
+}
 
-    /**
-     * Inserts challenges, all or none.
-     * @param lifetime seconds
-     * @returns them in their order with their times, whole seconds of the database's clock
-     */
-    insert: async (
-      queryable: Queryable,
-      challenges: readonly NewChallenge[],
-      lifetime: number,
-    ): Promise<Challenge[]> => {
-      const { rows } = await queryable.query<Pick<ChallengeRow, 'id' | 'created_at' | 'expires_at'>>(INSERT, [
-        challenges.map(({ id }) => id),
-        challenges.map(({ tenantId }) => tenantId),
-        challenges.map(({ agentId }) => agentId),
-        challenges.map(({ keyId }) => keyId),
-        challenges.map(({ keyFingerprint }) => keyFingerprint),
-        challenges.map(({ algorithm }) => algorithm),
-        challenges.map(({ nonce }) => nonce),
-        challenges.map(({ audience }) => audience),
-        challenges.map(({ scopes }) => scopes.join(' ')),
-        lifetime,
-        challenges.map(({ resource }) => resource),
-      ]);
-      const written = new Map(rows.map((row) => [row.id, row]));
-      return challenges.map(({ tenantId, agentId, keyId, ...challenge }) => {
-        const row = written.get(challenge.id);
-        if (row === undefined) throw new Error('the insert of a challenge returned nothing');
-        const times = { createdAt: row.created_at, expiresAt: row.expires_at, consumedAt: null };
-        return { ...challenge, ...times, isExpired: false };
-      });
-    },
+/**
+ * Inserts challenges, all or none.
+ * @param lifetime seconds
+ * @returns them in their order with their times, whole seconds of the database's clock
+ */
+export async function insert(
+  queryable: Queryable,
+  challenges: readonly NewChallenge[],
+  lifetime: number,
+): Promise<Challenge[]> {
+  const { rows } = await queryable.query<Pick<ChallengeRow, 'id' | 'created_at' | 'expires_at'>>(INSERT, [
+    challenges.map(({ id }) => id),
+    challenges.map(({ tenantId }) => tenantId),
+    challenges.map(({ agentId }) => agentId),
+    challenges.map(({ keyId }) => keyId),
+    challenges.map(({ keyFingerprint }) => keyFingerprint),
+    challenges.map(({ algorithm }) => algorithm),
+    challenges.map(({ nonce }) => nonce),
+    challenges.map(({ audience }) => audience),
+    challenges.map(({ scopes }) => scopes.join(' ')),
+    lifetime,
+    challenges.map(({ resource }) => resource),
+  ]);
+  const written = new Map(rows.map((row) => [row.id, row]));
+  return challenges.map(({ tenantId, agentId, keyId, ...challenge }) => {
+    const row = written.get(challenge.id);
+    if (row === undefined) throw new Error('the insert of a challenge returned nothing');
+    const times = { createdAt: row.created_at, expiresAt: row.expires_at, consumedAt: null };
+    return { ...challenge, ...times, isExpired: false };
+  });
+}
 
-    /**
-     * Loads challenges with their keys and agents as they are now; `holder` is null when the key is gone.
-     * @returns one or null for each name, in their order
-     */
-    load: async (
-      queryable: Queryable,
-      names: readonly ChallengeName[],
-    ): Promise<(Found<{ challenge: Challenge; holder: Holder | null }> | null)[]> => {
-      const { rows } = await queryable.query<LoadedRow>(LOAD, [
-        names.map(({ tenantId }) => tenantId),
-        names.map(({ id }) => id),
-      ]);
-      const found = new Map(rows.map((row) => [`${row.tenant_id}:${row.id}`, row]));
-      return names.map(({ tenantId, id }) => {
-        const row = found.get(`${tenantId}:${id.toLowerCase()}`);
-        if (row === undefined) return null;
-        const holder = row.key_id === null ? null : toHolder(row);
-        return { challenge: toChallenge(row), holder, now: row.now };
-      });
-    },
+/**
+ * Loads challenges with their keys and agents as they are now; `holder` is null when the key is gone.
+ * @returns one or null for each name, in their order
+ */
+export async function load(
+  queryable: Queryable,
+  names: readonly ChallengeName[],
+): Promise<(Found<{ challenge: Challenge; holder: Holder | null }> | null)[]> {
+  const { rows } = await queryable.query<LoadedRow>(LOAD, [
+    names.map(({ tenantId }) => tenantId),
+    names.map(({ id }) => id),
+  ]);
+  const found = new Map(rows.map((row) => [`${row.tenant_id}:${row.id}`, row]));
+  return names.map(({ tenantId, id }) => {
+    const row = found.get(`${tenantId}:${id.toLowerCase()}`);
+    if (row === undefined) return null;
+    const holder = row.key_id === null ? null : toHolder(row);
+    return { challenge: toChallenge(row), holder, now: row.now };
+  });
+}
 
-    /**
-     * Deletes challenges that ended a day ago; until then each tells truly what became of it. One that was not swept yet stays: it is
-     * to be counted first. @returns how many, at most `limit`
-     */
-    purge: async (queryable: Queryable, limit: number): Promise<number> => {
-      const { rowCount } = await queryable.query(
-        `DELETE FROM challenges c USING (
+/**
+ * Deletes challenges that ended a day ago; until then each tells truly what became of it. One that was not swept yet stays: it is
+ * to be counted first. @returns how many, at most `limit`
+ */
+export async function purge(queryable: Queryable, limit: number): Promise<number> {
+  const { rowCount } = await queryable.query(
+    `DELETE FROM challenges c USING (
            SELECT id FROM challenges
            WHERE expires_at < now() - interval '24 hours' AND expires_at < (SELECT swept_until FROM challenge_sweep)
            ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED
          ) AS old WHERE c.id = old.id`,
-        [limit],
-      );
-      return rowCount;
-    },
-  };
+    [limit],
+  );
+  return rowCount;
 }
-
-export type ChallengeStore = ReturnType<typeof createChallengeStore>;
 
 function toFoundHolder(row: Found<HolderRow>): Found<{ holder: Holder }> {
   return { holder: toHolder(row), now: row.now };

@@ -12,7 +12,8 @@ import { invalidField, ServiceError } from '../../platform/errors/service-error.
 import { canonicalizeScopes } from '../../platform/scope-hash.ts';
 import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
 import type { RevocationService } from '../tokens/revocation.service.ts';
-import type { DelegationFilters, DelegationStore } from './delegation.store.ts';
+import type { DelegationFilters } from './delegation.store.ts';
+import * as store from './delegation.store.ts';
 import {
   type Delegation,
   type DelegationRequest,
@@ -35,7 +36,6 @@ type Joined = RequestContext & { readonly transaction: Transaction };
 
 /** Delegations of a tenant. Source: Specification, "Anchor and delegation", "Token exchange"; RFC 8693. */
 export function createDelegationService({
-  store,
   database,
   agents,
   audit,
@@ -43,7 +43,6 @@ export function createDelegationService({
   tokens,
   commands,
 }: {
-  store: DelegationStore;
   database: Pick<Database, 'transaction' | 'query'>;
   agents: Pick<AgentService, 'hold'>;
   audit: Pick<AuditService, 'append'>;

@@ -73,88 +73,89 @@ ORDER BY delegation.revoked_at IS NULL AND delegation.expires_at > clock_timesta
 LIMIT 1
 FOR KEY SHARE OF delegation, agent`;
 
-/** SQL of `delegations`. */
-export function createDelegationStore() {
-  return {
-    /** @returns false when `expiresAt` is not in the future, or more than a year away */
-    insert: async (unit: Unit, row: NewDelegationRow): Promise<boolean> => {
-      const { id, tenantId, agentId, subject, scopes, audience, expiresAt } = row;
-      const values = [id, tenantId, agentId, subject.issuer, subject.sub, scopes, audience, expiresAt];
-      const { rows } = await unit.query<{ id: string }>(INSERT, values);
-      return rows.length > 0;
-    },
-
-    find: async (queryable: Queryable, tenantId: string, id: string): Promise<Delegation | undefined> => {
-      const { rows } = await queryable.query<Row>(
-        'SELECT * FROM delegation_records WHERE tenant_id = $1 AND id = $2',
-        [tenantId, id],
-      );
-      return rows[0] === undefined ? undefined : readDelegation(rows[0]);
-    },
-
-    /** Whether the delegation is there. One indexed read. */
-    exists: async (queryable: Queryable, tenantId: string, id: string): Promise<boolean> => {
-      const { rowCount } = await queryable.query(
-        'SELECT 1 FROM delegations WHERE id = $1 AND tenant_id = $2',
-        [id, tenantId],
-      );
-      return rowCount > 0;
-    },
-
-    /** The newest first. @throws ServiceError `invalid_request` for a foreign cursor */
-    list: async (
-      queryable: Queryable,
-      tenantId: string,
-      { limit, cursor, agentId, status, subjectIssuer, subjectSub }: PageRequest & DelegationFilters,
-    ): Promise<Page<Delegation>> => {
-      const after = decodeCursor(cursor);
-      const filters = [after, agentId, status, subjectIssuer, subjectSub].map((value) => value ?? null);
-      const { rows } = await queryable.query<Row>(LIST, [tenantId, ...filters, limit + 1]);
-      return toPage(rows.map(readDelegation), limit);
-    },
-
-    /**
-     * Locks a delegation until the transaction ends, exchanges under way included.
-     * @returns undefined when there is none; `isOpen`: neither revoked nor is its end written down
-     */
-    lock: async (unit: Unit, tenantId: string, id: string): Promise<{ isOpen: boolean } | undefined> => {
-      const { rows } = await unit.query<{ isOpen: boolean }>(
-        `SELECT revoked_at IS NULL AND expired_at IS NULL AS "isOpen" FROM delegations
-         WHERE tenant_id = $1 AND id = $2 FOR UPDATE`,
-        [tenantId, id],
-      );
-      return rows[0];
-    },
-
-    /** Revokes a delegation that the transaction has locked. */
-    markRevoked: async (unit: Unit, id: string, reason: string | null): Promise<void> => {
-      await unit.query(
-        `UPDATE delegations SET revoked_at = date_trunc('milliseconds', clock_timestamp()), revoked_reason = $2 WHERE id = $1`,
-        [id, reason],
-      );
-    },
-
-    /** The delegation that suits a request best, kept from revocation until the caller's transaction ends. One round trip. */
-    findForExchange: async (
-      unit: Queryable,
-      tenantId: string,
-      { subject, agentId, scopes, audience, links }: DelegationRequest,
-    ): Promise<DelegationCandidate | undefined> => {
-      const { rows } = await unit.query<CandidateRow>(FIND_FOR_EXCHANGE, [
-        tenantId,
-        subject.issuer,
-        subject.sub,
-        agentId,
-        scopes ?? [],
-        audience ?? null,
-        links ?? [],
-      ]);
-      return rows[0] === undefined ? undefined : readCandidate(rows[0], agentId);
-    },
-  };
+/** @returns false when `expiresAt` is not in the future, or more than a year away */
+export async function insert(unit: Unit, row: NewDelegationRow): Promise<boolean> {
+  const { id, tenantId, agentId, subject, scopes, audience, expiresAt } = row;
+  const values = [id, tenantId, agentId, subject.issuer, subject.sub, scopes, audience, expiresAt];
+  const { rows } = await unit.query<{ id: string }>(INSERT, values);
+  return rows.length > 0;
 }
 
-export type DelegationStore = ReturnType<typeof createDelegationStore>;
+export async function find(
+  queryable: Queryable,
+  tenantId: string,
+  id: string,
+): Promise<Delegation | undefined> {
+  const { rows } = await queryable.query<Row>(
+    'SELECT * FROM delegation_records WHERE tenant_id = $1 AND id = $2',
+    [tenantId, id],
+  );
+  return rows[0] === undefined ? undefined : readDelegation(rows[0]);
+}
+
+/** Whether the delegation is there. One indexed read. */
+export async function exists(queryable: Queryable, tenantId: string, id: string): Promise<boolean> {
+  const { rowCount } = await queryable.query('SELECT 1 FROM delegations WHERE id = $1 AND tenant_id = $2', [
+    id,
+    tenantId,
+  ]);
+  return rowCount > 0;
+}
+
+/** The newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+export async function list(
+  queryable: Queryable,
+  tenantId: string,
+  { limit, cursor, agentId, status, subjectIssuer, subjectSub }: PageRequest & DelegationFilters,
+): Promise<Page<Delegation>> {
+  const after = decodeCursor(cursor);
+  const filters = [after, agentId, status, subjectIssuer, subjectSub].map((value) => value ?? null);
+  const { rows } = await queryable.query<Row>(LIST, [tenantId, ...filters, limit + 1]);
+  return toPage(rows.map(readDelegation), limit);
+}
+
+/**
+ * Locks a delegation until the transaction ends, exchanges under way included.
+ * @returns undefined when there is none; `isOpen`: neither revoked nor is its end written down
+ */
+export async function lock(
+  unit: Unit,
+  tenantId: string,
+  id: string,
+): Promise<{ isOpen: boolean } | undefined> {
+  const { rows } = await unit.query<{ isOpen: boolean }>(
+    `SELECT revoked_at IS NULL AND expired_at IS NULL AS "isOpen" FROM delegations
+         WHERE tenant_id = $1 AND id = $2 FOR UPDATE`,
+    [tenantId, id],
+  );
+  return rows[0];
+}
+
+/** Revokes a delegation that the transaction has locked. */
+export async function markRevoked(unit: Unit, id: string, reason: string | null): Promise<void> {
+  await unit.query(
+    `UPDATE delegations SET revoked_at = date_trunc('milliseconds', clock_timestamp()), revoked_reason = $2 WHERE id = $1`,
+    [id, reason],
+  );
+}
+
+/** The delegation that suits a request best, kept from revocation until the caller's transaction ends. One round trip. */
+export async function findForExchange(
+  unit: Queryable,
+  tenantId: string,
+  { subject, agentId, scopes, audience, links }: DelegationRequest,
+): Promise<DelegationCandidate | undefined> {
+  const { rows } = await unit.query<CandidateRow>(FIND_FOR_EXCHANGE, [
+    tenantId,
+    subject.issuer,
+    subject.sub,
+    agentId,
+    scopes ?? [],
+    audience ?? null,
+    links ?? [],
+  ]);
+  return rows[0] === undefined ? undefined : readCandidate(rows[0], agentId);
+}
 
 function readDelegation(row: Row): Delegation {
   return {

@@ -1,9 +1,10 @@
 // Proof of possession (RFC 9449). A proof is worth one request, whatever the number of processes, and no failure here lets one through.
+
 import { createHash } from 'node:crypto';
 import type { RequestContext, Tenant } from '../../platform/context.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
-import type { DpopStore } from './dpop.store.ts';
+import * as store from './dpop.store.ts';
 import { createDpopNonces } from './dpop-nonce.ts';
 import type { ProofVerifier } from './dpop-proof.service.ts';
 import { checkProof, expiryOf, onlyProof, parseProof } from './dpop-proof.ts';
@@ -35,14 +36,12 @@ export type VerifiedProof = { readonly jkt: string; readonly nonce: string };
  * @param now milliseconds since 1970 @param onError told when used proofs could not be purged; nobody else is
  */
 export function createDpopService({
-  store,
   database,
   verifier,
   masterKeys,
   onError,
   now = Date.now,
 }: {
-  store: DpopStore;
   database: Pick<Database, 'query'>;
   verifier: ProofVerifier;
   masterKeys: readonly { readonly key: Uint8Array }[];
@@ -109,7 +108,6 @@ export function createDpopService({
 
     /** The nonce to send as `DPoP-Nonce` with an answer for which no proof was verified. */
     nonce: (tenant: Pick<Tenant, 'id'>): string => nonces.issue(tenant.id, now()),
-
     purge,
 
     /** Waits for a purge that is under way; to be called before the database closes. */

@@ -1,4 +1,5 @@
 // Changes of a tenant's issuer keys: made, rotated, revoked. Each is decided in Postgres under the lock of the tenant, and needs no workflow.
+
 import type { AuditService } from '../../audit/audit.service.ts';
 import type { AuditContext, AuditEntry } from '../../audit/audit.ts';
 import type { EventService } from '../../events/event.service.ts';
@@ -13,7 +14,7 @@ import type { RevocationService } from '../tokens/revocation.service.ts';
 import type { IssuerService } from './issuer.service.ts';
 import { sealingContext } from './issuer-key.ts';
 import { generateIssuerKey } from './jws-signing.service.ts';
-import type { KeyScheduleStore } from './key-schedule.store.ts';
+import * as store from './key-schedule.store.ts';
 import {
   after,
   arrange,
@@ -48,7 +49,6 @@ export type AskedBy = 'request' | 'workflow';
  * @param lifetime seconds for which a key signs
  */
 export function createIssuerKeyService({
-  store,
   database,
   masterKeys,
   issuer,
@@ -58,7 +58,6 @@ export function createIssuerKeyService({
   commands,
   lifetime,
 }: {
-  store: KeyScheduleStore;
   database: Pick<Database, 'transaction' | 'query'>;
   masterKeys: readonly MasterKey[];
   issuer: Pick<IssuerService, 'forget'>;

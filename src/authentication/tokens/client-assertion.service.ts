@@ -1,11 +1,12 @@
 // Verifies client assertions (RFC 7523). One is worth one request, whatever the number of processes.
+
 import { createHash, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import type { Client } from '../../identity/applications/application.service.ts';
 import type { ApplicationJwk } from '../../identity/applications/application-jwks.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { verifyJws } from '../issuer/jws-verification.service.ts';
-import type { ClientAssertionStore } from './client-assertion.store.ts';
+import * as store from './client-assertion.store.ts';
 import { type ClientAssertion, checkAssertion, parseAssertion, refused } from './client-assertion.ts';
 
 /** Milliseconds between two purges of one process, and rows that one statement of a purge deletes. */
@@ -20,12 +21,10 @@ const NOBODYS_KEYS: Readonly<Record<ClientAssertion['algorithm'], ApplicationJwk
 
 /** Signed assertions of applications. @param now milliseconds since 1970 @param onError told when a purge failed; nobody else is */
 export function createClientAssertionService({
-  store,
   database,
   onError,
   now = Date.now,
 }: {
-  store: ClientAssertionStore;
   database: Pick<Database, 'query'>;
   onError: (error: unknown) => void;
   now?: (() => number) | undefined;

@@ -11,7 +11,7 @@ import { invalidField, ServiceError } from '../../platform/errors/service-error.
 import { principalOf, type SignedClaims } from './access-token.ts';
 import type { ClientAuthenticationService } from './client-authentication.service.ts';
 import { describeAccessToken, describeRefreshToken, INACTIVE } from './introspection.ts';
-import type { RefreshRotationStore } from './refresh-rotation.store.ts';
+import * as refreshTokens from './refresh-rotation.store.ts';
 import { isLive, type StoredRefreshToken } from './refresh-token.ts';
 import type { RevocationService } from './revocation.service.ts';
 import type { TokenService } from './token.service.ts';
@@ -27,7 +27,6 @@ export function createIntrospectionService({
   database,
   clients,
   tokens,
-  refreshTokens,
   revocations,
   audit,
   events,
@@ -35,7 +34,7 @@ export function createIntrospectionService({
   database: Pick<Database, 'hot' | 'query'>;
   clients: Pick<ClientAuthenticationService, 'authenticate'>;
   tokens: Pick<TokenService, 'verifyAccessToken' | 'endAccessTokensOf'>;
-  refreshTokens: Pick<RefreshRotationStore, 'find' | 'endFamily'>;
+
   revocations: Pick<RevocationService, 'endTokens'>;
   audit: Pick<AuditService, 'append'>;
   events: Pick<EventService, 'emit'>;

@@ -78,75 +78,72 @@ UPDATE refresh_tokens s SET access_token_ids = s.access_token_ids || $3::uuid
 FROM holder
 WHERE s.id = $2 AND s.used_at IS NULL AND s.revoked_at IS NULL AND s.family_expires_at > now()`;
 
-/** SQL of the use of `refresh_tokens`; every function runs on the caller's connection. */
-export function createRefreshRotationStore() {
-  return {
-    /** The token with this hash and everything that its use depends on. One round trip. */
-    find: async (
-      queryable: Queryable,
-      tenantId: string,
-      hash: Uint8Array,
-    ): Promise<StoredRefreshToken | undefined> => {
-      const { rows } = await queryable.query<Row>(FIND, [hash, tenantId]);
-      return rows[0] === undefined ? undefined : read(rows[0]);
-    },
+/** The token with this hash and everything that its use depends on. One round trip. */
+export async function find(
+  queryable: Queryable,
+  tenantId: string,
+  hash: Uint8Array,
+): Promise<StoredRefreshToken | undefined> {
+  const { rows } = await queryable.query<Row>(FIND, [hash, tenantId]);
+  return rows[0] === undefined ? undefined : read(rows[0]);
+}
 
-    /** Spends a token and adds its successor, both or none. @returns whether this call has done it: of concurrent ones exactly one does */
-    rotate: async (
-      unit: Queryable,
-      id: string,
-      request: Uint8Array,
-      successor: {
-        readonly id: string;
-        readonly hash: Uint8Array;
-        readonly audience: string;
-        readonly jkt: string | undefined;
-        readonly accessTokenId: string;
-      },
-    ): Promise<boolean> => {
-      const { rowCount } = await unit.query(ROTATE, [
-        id,
-        successor.id,
-        request,
-        successor.hash,
-        successor.audience,
-        successor.jkt ?? null,
-        successor.accessTokenId,
-      ]);
-      return rowCount === 1;
-    },
+/** Spends a token and adds its successor, both or none. @returns whether this call has done it: of concurrent ones exactly one does */
+export async function rotate(
+  unit: Queryable,
+  id: string,
+  request: Uint8Array,
+  successor: {
+    readonly id: string;
+    readonly hash: Uint8Array;
+    readonly audience: string;
+    readonly jkt: string | undefined;
+    readonly accessTokenId: string;
+  },
+): Promise<boolean> {
+  const { rowCount } = await unit.query(ROTATE, [
+    id,
+    successor.id,
+    request,
+    successor.hash,
+    successor.audience,
+    successor.jkt ?? null,
+    successor.accessTokenId,
+  ]);
+  return rowCount === 1;
+}
 
-    /** Notes a further access token on a successor that is handed out again. @returns false when it cannot be any more */
-    repeat: async (
-      unit: Queryable,
-      id: string,
-      successorId: string,
-      accessTokenId: string,
-    ): Promise<boolean> => {
-      const { rowCount } = await unit.query(REPEAT, [id, successorId, accessTokenId]);
-      return rowCount === 1;
-    },
+/** Notes a further access token on a successor that is handed out again. @returns false when it cannot be any more */
+export async function repeat(
+  unit: Queryable,
+  id: string,
+  successorId: string,
+  accessTokenId: string,
+): Promise<boolean> {
+  const { rowCount } = await unit.query(REPEAT, [id, successorId, accessTokenId]);
+  return rowCount === 1;
+}
 
-    /**
-     * Ends a family. Two statements: the second one sees what was added while the first one waited for uses under way.
-     * @returns the tokens that were not revoked yet
-     */
-    endFamily: async (unit: Queryable, familyId: string, reason: string): Promise<EndedRefreshToken[]> => {
-      await unit.query('SELECT 1 FROM refresh_tokens WHERE id = $1 FOR UPDATE', [familyId]);
-      const { rows } = await unit.query<{ tenant_id: string; access_token_ids: string[] }>(
-        `WITH live AS (
+/**
+ * Ends a family. Two statements: the second one sees what was added while the first one waited for uses under way.
+ * @returns the tokens that were not revoked yet
+ */
+export async function endFamily(
+  unit: Queryable,
+  familyId: string,
+  reason: string,
+): Promise<EndedRefreshToken[]> {
+  await unit.query('SELECT 1 FROM refresh_tokens WHERE id = $1 FOR UPDATE', [familyId]);
+  const { rows } = await unit.query<{ tenant_id: string; access_token_ids: string[] }>(
+    `WITH live AS (
            SELECT id FROM refresh_tokens WHERE family_id = $1 AND revoked_at IS NULL ORDER BY id FOR UPDATE
          )
          UPDATE refresh_tokens SET revoked_at = now(), revoked_reason = $2
          FROM live WHERE refresh_tokens.id = live.id RETURNING tenant_id, access_token_ids`,
-        [familyId, reason],
-      );
-      return rows.map((row) => ({ tenantId: row.tenant_id, accessTokenIds: row.access_token_ids }));
-    },
-  };
+    [familyId, reason],
+  );
+  return rows.map((row) => ({ tenantId: row.tenant_id, accessTokenIds: row.access_token_ids }));
 }
-
-export type RefreshRotationStore = ReturnType<typeof createRefreshRotationStore>;
 
 function read(row: Row): StoredRefreshToken {
   const { used_at, used_request, successor_id, successor_hash } = row;

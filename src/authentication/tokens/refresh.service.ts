@@ -1,5 +1,6 @@
 // The token endpoint's refresh grant. A token is worth one use; a second one ends all that came of the same authentication, and that is
 // committed although the answer is a failure.
+
 import { createHash } from 'node:crypto';
 import type { AuditService } from '../../audit/audit.service.ts';
 import type { EventService, JsonObject } from '../../events/event.service.ts';
@@ -11,7 +12,7 @@ import { newId } from '../../platform/database/ids.ts';
 import type { Unit } from '../../platform/database/transaction.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
 import type { AuthenticationFailureService } from '../challenges/authentication-failure.service.ts';
-import type { RefreshRotationStore } from './refresh-rotation.store.ts';
+import * as store from './refresh-rotation.store.ts';
 import type { SuccessorDeriver } from './refresh-successor.node.ts';
 import {
   checkRefreshClient,
@@ -40,7 +41,6 @@ type Prepared = {
 
 /** The refresh grant (RFC 6749 §6; RFC 9700 §4.14). */
 export function createRefreshService({
-  store,
   database,
   successors,
   tokens,
@@ -48,7 +48,6 @@ export function createRefreshService({
   events,
   failures,
 }: {
-  store: RefreshRotationStore;
   database: Pick<Database, 'hot' | 'query'>;
   successors: SuccessorDeriver;
   tokens: Pick<TokenService, 'issueAccessToken' | 'endAccessTokensOf'>;

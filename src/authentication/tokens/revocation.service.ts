@@ -1,9 +1,10 @@
 // The revocation feed: what ends tokens before their time reaches every process within a second. It must never accept a token while it
 // does not know the decisions up to a moment ago: then the database is asked, and without it nothing is accepted.
+
 import type { Database } from '../../platform/database/database.ts';
 import type { Queryable, Unit } from '../../platform/database/transaction.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
-import type { RevocationStore } from './revocation.store.ts';
+import * as revocationStore from './revocation.store.ts';
 import { createRevocationBook, type RevocableClaims, type Revocation } from './revocation.ts';
 
 /** The channel of notifications that there is something to read. */
@@ -27,14 +28,15 @@ const PURGE_BATCH = 1_000;
  * @param onError told of the first of several readings that fail @param now a monotonic clock in milliseconds
  */
 export function createRevocationService({
-  store,
+  store = revocationStore,
   database,
   listen = () => undefined,
   notifier,
   onError = () => undefined,
   now = () => performance.now(),
 }: {
-  store: RevocationStore;
+  /** Another one in tests of faults. */
+  store?: typeof revocationStore | undefined;
   database: Pick<Database, 'query'>;
   listen?: ((onNotice: () => void) => { close(): Promise<void> } | undefined) | undefined;
   notifier?: { poke(): void } | undefined;

@@ -1,4 +1,5 @@
 // Issues access and refresh tokens, ends refresh tokens, and authenticates bearer tokens. A refresh token is never stored as text.
+
 import { createHash } from 'node:crypto';
 import type { Principal, Tenant } from '../../platform/context.ts';
 import { createBoundedCache } from '../../platform/crypto/bounded-cache.ts';
@@ -21,7 +22,8 @@ import {
   type SignedClaims,
 } from './access-token.ts';
 import { parseCompactJws } from './compact-jws.ts';
-import type { EndedRefreshToken, NewRefreshToken, RefreshTokenStore } from './refresh-token.store.ts';
+import type { EndedRefreshToken, NewRefreshToken } from './refresh-token.store.ts';
+import * as refreshTokens from './refresh-token.store.ts';
 import type { RevocationService } from './revocation.service.ts';
 import { madeAt } from './revocation.ts';
 
@@ -66,14 +68,13 @@ export type RefreshGrant = {
  */
 export function createTokenService({
   issuer,
-  refreshTokens,
   revocations,
   accessTokenLifetime,
   refreshTokenLifetime,
   now = Date.now,
 }: {
   issuer: Pick<IssuerService, 'prepareSigning' | 'verificationKey'>;
-  refreshTokens: RefreshTokenStore;
+
   revocations: Pick<RevocationService, 'endTokens' | 'endPrincipal' | 'admitPrincipal' | 'check'>;
   accessTokenLifetime: number;
   refreshTokenLifetime: number;
@@ -154,7 +155,6 @@ export function createTokenService({
 
     /** As `issueAccessToken`, in two steps: the second needs no connection, so it can be done within a transaction. */
     prepareAccessTokens,
-
     prepareRefreshToken,
 
     /** The insert of prepared refresh tokens, for a statement that writes more than these (see statement-parts.ts). */

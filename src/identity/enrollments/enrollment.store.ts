@@ -38,97 +38,90 @@ SELECT ${COLUMNS}, agent.status, agent.deleted_at IS NOT NULL AS is_deleted
 FROM enrollment_tokens token JOIN agents agent ON agent.id = token.agent_id
 WHERE token.hash = $1 AND token.tenant_id = $2`;
 
-/** SQL of `enrollment_tokens`; every function is one round trip on the caller's connection. */
-export function createEnrollmentStore() {
-  return {
-    insert: async (
-      unit: Unit,
-      token: { id: string; tenantId: string; agentId: string; hash: Uint8Array },
-    ): Promise<StoredEnrollmentToken> => {
-      const { rows } = await unit.query<Row>(
-        `INSERT INTO enrollment_tokens AS token (id, tenant_id, agent_id, hash, expires_at)
+export async function insert(
+  unit: Unit,
+  token: { id: string; tenantId: string; agentId: string; hash: Uint8Array },
+): Promise<StoredEnrollmentToken> {
+  const { rows } = await unit.query<Row>(
+    `INSERT INTO enrollment_tokens AS token (id, tenant_id, agent_id, hash, expires_at)
          VALUES ($1, $2, $3, $4, now() + make_interval(secs => $5)) RETURNING ${COLUMNS}`,
-        [token.id, token.tenantId, token.agentId, token.hash, ENROLLMENT_LIFETIME],
-      );
-      const [row] = rows;
-      if (row === undefined) throw new Error('the insert returned no row');
-      return read(row);
-    },
+    [token.id, token.tenantId, token.agentId, token.hash, ENROLLMENT_LIFETIME],
+  );
+  const [row] = rows;
+  if (row === undefined) throw new Error('the insert returned no row');
+  return read(row);
+}
 
-    /** The newest first. @throws ServiceError `invalid_request` for a foreign cursor */
-    list: async (
-      queryable: Queryable,
-      { tenantId, agentId }: Omit<EnrollmentName, 'id'>,
-      { limit, cursor }: PageRequest,
-    ): Promise<Page<StoredEnrollmentToken>> => {
-      const after = decodeCursor(cursor) ?? null;
-      const { rows } = await queryable.query<Row>(LIST, [tenantId, agentId, after, limit + 1]);
-      return toPage(rows.map(read), limit);
-    },
+/** The newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+export async function list(
+  queryable: Queryable,
+  { tenantId, agentId }: Omit<EnrollmentName, 'id'>,
+  { limit, cursor }: PageRequest,
+): Promise<Page<StoredEnrollmentToken>> {
+  const after = decodeCursor(cursor) ?? null;
+  const { rows } = await queryable.query<Row>(LIST, [tenantId, agentId, after, limit + 1]);
+  return toPage(rows.map(read), limit);
+}
 
-    /** Reads a token and locks it until the transaction ends. */
-    lock: async (
-      unit: Unit,
-      { tenantId, agentId, id }: EnrollmentName,
-    ): Promise<StoredEnrollmentToken | undefined> => {
-      const { rows } = await unit.query<Row>(
-        `SELECT ${COLUMNS} FROM enrollment_tokens token WHERE id = $1 AND agent_id = $2 AND tenant_id = $3 FOR UPDATE`,
-        [id, agentId, tenantId],
-      );
-      return rows[0] === undefined ? undefined : read(rows[0]);
-    },
+/** Reads a token and locks it until the transaction ends. */
+export async function lock(
+  unit: Unit,
+  { tenantId, agentId, id }: EnrollmentName,
+): Promise<StoredEnrollmentToken | undefined> {
+  const { rows } = await unit.query<Row>(
+    `SELECT ${COLUMNS} FROM enrollment_tokens token WHERE id = $1 AND agent_id = $2 AND tenant_id = $3 FOR UPDATE`,
+    [id, agentId, tenantId],
+  );
+  return rows[0] === undefined ? undefined : read(rows[0]);
+}
 
-    /** Revokes a token that the transaction has locked. */
-    revoke: async (unit: Unit, id: string): Promise<void> => {
-      await unit.query('UPDATE enrollment_tokens SET revoked_at = now() WHERE id = $1', [id]);
-    },
+/** Revokes a token that the transaction has locked. */
+export async function revoke(unit: Unit, id: string): Promise<void> {
+  await unit.query('UPDATE enrollment_tokens SET revoked_at = now() WHERE id = $1', [id]);
+}
 
-    /** The token with this hash, with its agent. */
-    findPresented: async (
-      queryable: Queryable,
-      tenantId: string,
-      hash: Uint8Array,
-    ): Promise<PresentedToken | undefined> => {
-      const { rows } = await queryable.query<Row & { status: 'active' | 'suspended'; is_deleted: boolean }>(
-        FIND_PRESENTED,
-        [hash, tenantId],
-      );
-      const [row] = rows;
-      if (row === undefined) return undefined;
-      const { readAt, ...token } = read(row);
-      return { token, now: readAt, agent: { status: row.status, isDeleted: row.is_deleted } };
-    },
+/** The token with this hash, with its agent. */
+export async function findPresented(
+  queryable: Queryable,
+  tenantId: string,
+  hash: Uint8Array,
+): Promise<PresentedToken | undefined> {
+  const { rows } = await queryable.query<Row & { status: 'active' | 'suspended'; is_deleted: boolean }>(
+    FIND_PRESENTED,
+    [hash, tenantId],
+  );
+  const [row] = rows;
+  if (row === undefined) return undefined;
+  const { readAt, ...token } = read(row);
+  return { token, now: readAt, agent: { status: row.status, isDeleted: row.is_deleted } };
+}
 
-    /** Uses a token up. @returns false when it is used, revoked or expired: of concurrent uses exactly one succeeds */
-    consume: async (unit: Unit, id: string): Promise<boolean> => {
-      const { rows } = await unit.query(
-        `UPDATE enrollment_tokens token SET used_at = now()
+/** Uses a token up. @returns false when it is used, revoked or expired: of concurrent uses exactly one succeeds */
+export async function consume(unit: Unit, id: string): Promise<boolean> {
+  const { rows } = await unit.query(
+    `UPDATE enrollment_tokens token SET used_at = now()
          WHERE id = $1 AND used_at IS NULL AND ${REVOKED_AT} IS NULL AND expires_at > now() RETURNING id`,
-        [id],
-      );
-      return rows.length > 0;
-    },
+    [id],
+  );
+  return rows.length > 0;
+}
 
-    /** Notes the key that a token was used for in this transaction. */
-    noteKey: async (unit: Unit, id: string, keyId: string): Promise<void> => {
-      await unit.query('UPDATE enrollment_tokens SET key_id = $2 WHERE id = $1', [id, keyId]);
-    },
+/** Notes the key that a token was used for in this transaction. */
+export async function noteKey(unit: Unit, id: string, keyId: string): Promise<void> {
+  await unit.query('UPDATE enrollment_tokens SET key_id = $2 WHERE id = $1', [id, keyId]);
+}
 
-    /** Deletes tokens whose time was over 30 days ago, whatever became of them. @returns how many, at most `limit` */
-    purge: async (queryable: Queryable, limit: number): Promise<number> => {
-      const { rowCount } = await queryable.query(
-        `DELETE FROM enrollment_tokens t USING (
+/** Deletes tokens whose time was over 30 days ago, whatever became of them. @returns how many, at most `limit` */
+export async function purge(queryable: Queryable, limit: number): Promise<number> {
+  const { rowCount } = await queryable.query(
+    `DELETE FROM enrollment_tokens t USING (
            SELECT id FROM enrollment_tokens WHERE expires_at < now() - interval '30 days'
            ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED
          ) AS old WHERE t.id = old.id`,
-        [limit],
-      );
-      return rowCount;
-    },
-  };
+    [limit],
+  );
+  return rowCount;
 }
-
-export type EnrollmentStore = ReturnType<typeof createEnrollmentStore>;
 
 function read(row: Row): StoredEnrollmentToken {
   return {

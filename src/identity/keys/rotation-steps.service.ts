@@ -14,7 +14,8 @@ import type { TenantService } from '../tenants/tenant.service.ts';
 import type { KeyService } from './key.service.ts';
 import type { KeyStore } from './key.store.ts';
 import { type KeyState, stateAt } from './key.ts';
-import type { KeyCase, RotationStore } from './rotation.store.ts';
+import type { KeyCase } from './rotation.store.ts';
+import * as store from './rotation.store.ts';
 import { decideStep, isOpen, type RotationState, type RotationStep, sunsetAfterSwitch } from './rotation.ts';
 import { describeRotation } from './rotation-progress.service.ts';
 
@@ -38,7 +39,6 @@ export type DueStep = 'switch' | 'warn' | 'revoke';
 
 /** The steps of rotations and deprecations. */
 export function createRotationStepService({
-  store,
   keyStore,
   database,
   tenants,
@@ -47,7 +47,6 @@ export function createRotationStepService({
   audit,
   events,
 }: {
-  store: RotationStore;
   keyStore: Pick<KeyStore, 'lock'>;
   database: Pick<Database, 'transaction' | 'query'>;
   tenants: Pick<TenantService, 'byId'>;

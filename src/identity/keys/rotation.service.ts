@@ -18,7 +18,8 @@ import type { AgentKey, KeyService } from './key.service.ts';
 import type { KeyStore, StoredKey } from './key.store.ts';
 import { mayDeprecate, stateAt } from './key.ts';
 import { type PublicKeyInput, readPublicKey } from './key-input.ts';
-import type { RotationName, RotationStore, SwitchedKey } from './rotation.store.ts';
+import type { RotationName, SwitchedKey } from './rotation.store.ts';
+import * as store from './rotation.store.ts';
 import { initialState, isOpen, type KeyRotation, ROTATION_DEFAULTS, type RotationState } from './rotation.ts';
 import { type ChangedBy, describeRotation } from './rotation-progress.service.ts';
 import { buildRotationProofPayload } from './rotation-proof.ts';
@@ -43,7 +44,6 @@ export type OwnRotation = NewRotation & {
 
 /** Source: Specification, "Key state". @param steps does what is due */
 export function createRotationService({
-  store,
   keyStore,
   database,
   tenants,
@@ -55,7 +55,6 @@ export function createRotationService({
   commands,
   onError,
 }: {
-  store: RotationStore;
   keyStore: Pick<KeyStore, 'lock'>;
   database: Pick<Database, 'transaction' | 'query'>;
   tenants: Pick<TenantService, 'byId'>;

@@ -1,8 +1,10 @@
 // Counts of requests that all processes share. A request is never delayed for them: each process admits by what it knows, and tells
 // the others of a key each time it has admitted a twentieth of the limit. Without the database each process counts alone.
+
 import { createCoalescer } from '../database/coalescer.ts';
 import type { Database } from '../database/database.ts';
-import type { Admitted, LimitCountStore, SharedCount } from './limit-counts.store.ts';
+import type { Admitted, SharedCount } from './limit-counts.store.ts';
+import * as limitCountsStore from './limit-counts.store.ts';
 
 /** The part of a limit that a process may admit before it tells the others. */
 const SHARE = 1 / 20;
@@ -30,12 +32,13 @@ export type Spending = {
  * @param now a monotonic clock in milliseconds
  */
 export function createLimitCounts({
-  store,
+  store = limitCountsStore,
   database,
   onError,
   now = () => performance.now(),
 }: {
-  store: Pick<LimitCountStore, 'add'>;
+  /** Another one in tests of faults. */
+  store?: Pick<typeof limitCountsStore, 'add'> | undefined;
   database: Pick<Database, 'query'>;
   onError: (error: unknown) => void;
   now?: (() => number) | undefined;

@@ -1,10 +1,12 @@
 // Hands commands over to Temporal: each worker process has one. A row goes only after the hand-over was acknowledged, so a crash anywhere
 // means that it is handed over again, which does no harm.
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../database/database.ts';
 import type { EntityRequest, EntityStarter } from './entity.client.ts';
 import type { EntityWorkflow } from './names.ts';
-import type { ClaimedCommand, WorkflowCommandStore } from './workflow-command.store.ts';
+import type { ClaimedCommand } from './workflow-command.store.ts';
+import * as store from './workflow-command.store.ts';
 
 /** Times in milliseconds. The lease is longer than the calls of one look can take. */
 const SETTINGS = { limit: 64, atOnce: 16, poll: 500, lease: 60_000, longestPause: 15_000 } as const;
@@ -21,14 +23,13 @@ export type Describe = (entity: {
  */
 export function createWorkflowCommandRunner({
   database,
-  store,
   starter,
   describe,
   onFailure,
   poll = SETTINGS.poll,
 }: {
   database: Pick<Database, 'query'>;
-  store: WorkflowCommandStore;
+
   starter: Pick<EntityStarter, 'tell'>;
   describe: Readonly<Partial<Record<EntityWorkflow, Describe>>>;
   onFailure: (error: unknown) => void;

@@ -42,66 +42,61 @@ export type WaitingCommands = {
   readonly seconds: number;
 };
 
-/** SQL of `workflow_commands`; every function runs on the caller's connection. */
-export function createWorkflowCommandStore() {
-  return {
-    /** Inserts commands in one statement. Of many the last ones are due later, so that what others ask for meanwhile is not behind them. */
-    insert: async (unit: Queryable, commands: readonly WorkflowCommand[]): Promise<void> => {
-      await unit.query(INSERT, [
-        commands.map(({ tenantId }) => tenantId),
-        commands.map(({ workflow }) => workflow),
-        commands.map(({ entityId }) => entityId),
-      ]);
-    },
-
-    /** Whether a command for this entity waits to be handed over. */
-    isWaiting: async (queryable: Queryable, command: WorkflowCommand): Promise<boolean> => {
-      const { rowCount } = await queryable.query(
-        'SELECT 1 FROM workflow_commands WHERE tenant_id = $1 AND workflow = $2 AND entity_id = $3 LIMIT 1',
-        [command.tenantId, command.workflow, command.entityId],
-      );
-      return rowCount > 0;
-    },
-
-    /** Commands that wait for longer than `ageMs`: how many, and since when the oldest. */
-    findStuck: async (
-      queryable: Queryable,
-      ageMs: number,
-    ): Promise<{ count: number; oldest: Date | null }> => {
-      const { rows } = await queryable.query<{ count: number; oldest: Date | null }>(
-        `SELECT count(*)::int AS count, min(created_at) AS oldest FROM workflow_commands
-         WHERE created_at < now() - $1::float8 * interval '1 millisecond'`,
-        [ageMs],
-      );
-      return rows[0] ?? { count: 0, oldest: null };
-    },
-
-    /** Takes what is due for `lease` milliseconds, the oldest first, at most `limit`. */
-    claim: async (
-      queryable: Queryable,
-      { limit, lease }: { limit: number; lease: number },
-    ): Promise<ClaimedCommand[]> =>
-      (await queryable.query<ClaimedCommand>(CLAIM, [limit, lease, ENTITY_WORKFLOW_TYPES])).rows,
-
-    /** Counts what waits, by workflow. */
-    waiting: async (queryable: Queryable): Promise<WaitingCommands[]> =>
-      (
-        await queryable.query<WaitingCommands>(
-          `SELECT workflow, count(*)::float8 AS count, greatest(0, extract(epoch FROM now() - min(created_at)))::float8 AS seconds
-           FROM workflow_commands GROUP BY workflow`,
-        )
-      ).rows,
-
-    /** Deletes what was handed over. */
-    remove: async (queryable: Queryable, ids: readonly string[]): Promise<void> => {
-      await queryable.query('DELETE FROM workflow_commands WHERE id = ANY($1::uuid[])', [ids]);
-    },
-
-    /** Gives back what could not be handed over; each further try waits twice as long, up to `longest` milliseconds. */
-    postpone: async (queryable: Queryable, ids: readonly string[], longest: number): Promise<void> => {
-      await queryable.query(POSTPONE, [ids, longest]);
-    },
-  };
+/** Inserts commands in one statement. Of many the last ones are due later, so that what others ask for meanwhile is not behind them. */
+export async function insert(unit: Queryable, commands: readonly WorkflowCommand[]): Promise<void> {
+  await unit.query(INSERT, [
+    commands.map(({ tenantId }) => tenantId),
+    commands.map(({ workflow }) => workflow),
+    commands.map(({ entityId }) => entityId),
+  ]);
 }
 
-export type WorkflowCommandStore = ReturnType<typeof createWorkflowCommandStore>;
+/** Whether a command for this entity waits to be handed over. */
+export async function isWaiting(queryable: Queryable, command: WorkflowCommand): Promise<boolean> {
+  const { rowCount } = await queryable.query(
+    'SELECT 1 FROM workflow_commands WHERE tenant_id = $1 AND workflow = $2 AND entity_id = $3 LIMIT 1',
+    [command.tenantId, command.workflow, command.entityId],
+  );
+  return rowCount > 0;
+}
+
+/** Commands that wait for longer than `ageMs`: how many, and since when the oldest. */
+export async function findStuck(
+  queryable: Queryable,
+  ageMs: number,
+): Promise<{ count: number; oldest: Date | null }> {
+  const { rows } = await queryable.query<{ count: number; oldest: Date | null }>(
+    `SELECT count(*)::int AS count, min(created_at) AS oldest FROM workflow_commands
+         WHERE created_at < now() - $1::float8 * interval '1 millisecond'`,
+    [ageMs],
+  );
+  return rows[0] ?? { count: 0, oldest: null };
+}
+
+/** Takes what is due for `lease` milliseconds, the oldest first, at most `limit`. */
+export async function claim(
+  queryable: Queryable,
+  { limit, lease }: { limit: number; lease: number },
+): Promise<ClaimedCommand[]> {
+  return (await queryable.query<ClaimedCommand>(CLAIM, [limit, lease, ENTITY_WORKFLOW_TYPES])).rows;
+}
+
+/** Counts what waits, by workflow. */
+export async function waiting(queryable: Queryable): Promise<WaitingCommands[]> {
+  return (
+    await queryable.query<WaitingCommands>(
+      `SELECT workflow, count(*)::float8 AS count, greatest(0, extract(epoch FROM now() - min(created_at)))::float8 AS seconds
+           FROM workflow_commands GROUP BY workflow`,
+    )
+  ).rows;
+}
+
+/** Deletes what was handed over. */
+export async function remove(queryable: Queryable, ids: readonly string[]): Promise<void> {
+  await queryable.query('DELETE FROM workflow_commands WHERE id = ANY($1::uuid[])', [ids]);
+}
+
+/** Gives back what could not be handed over; each further try waits twice as long, up to `longest` milliseconds. */
+export async function postpone(queryable: Queryable, ids: readonly string[], longest: number): Promise<void> {
+  await queryable.query(POSTPONE, [ids, longest]);
+}

@@ -1,4 +1,5 @@
 // Records attempts and decides, under the delivery's lock, what follows. Safe to repeat: an attempt counts once, and a 2xx wins.
+
 import type { AuditService } from '../../audit/audit.service.ts';
 import { serviceContext } from '../../audit/audit.ts';
 import type { EmittedEvent } from '../../events/event.ts';
@@ -9,8 +10,8 @@ import { newId } from '../../platform/database/ids.ts';
 import type { Unit } from '../../platform/database/transaction.ts';
 import type { EndpointService } from '../endpoints/endpoint.service.ts';
 import type { AttemptMetrics } from './attempt.metrics.ts';
+import * as attemptStore from './attempt.store.ts';
 import {
-  type AttemptStore,
   type DeliveredRecord,
   type LoadedDelivery,
   type LockedDelivery,
@@ -47,7 +48,7 @@ export type RecordOptions = { readonly workflow: boolean; readonly owner?: Owner
 /** The records of attempts. Source: Specification, "Delivery"; the schedule is the platform's retry policy. */
 export function createAttemptRecordService({
   database,
-  store,
+  store = attemptStore,
   audit,
   events,
   endpoints,
@@ -56,7 +57,8 @@ export function createAttemptRecordService({
   random = Math.random,
 }: {
   database: Pick<Database, 'query' | 'hot'>;
-  store: AttemptStore;
+  /** Another one in tests of faults. */
+  store?: typeof attemptStore | undefined;
   audit: Pick<AuditService, 'append'>;
   events: EventEmitter;
   endpoints: Pick<EndpointService, 'noteFailure' | 'noteSuccess'>;

@@ -1,5 +1,6 @@
 // Makes an attempt and has it recorded. Postgres decides each time whether there is one to make; a POST that was made is never made
 // again because its record failed.
+
 import { createCoalescer } from '../../platform/database/coalescer.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
@@ -7,7 +8,8 @@ import type { EndpointOccupancy } from '../endpoints/endpoint-occupancy.ts';
 import { isSlow } from '../endpoints/endpoint-speed.ts';
 import type { SubscriptionSealing } from '../subscriptions/subscription-sealing.service.ts';
 import type { AttemptMetrics } from './attempt.metrics.ts';
-import type { AttemptStore, LoadedDelivery } from './attempt.store.ts';
+import type { LoadedDelivery } from './attempt.store.ts';
+import * as attemptStore from './attempt.store.ts';
 import type { AttemptReport, AttemptRequest, SendResult, Step } from './attempt.ts';
 import type { AttemptMonitor } from './attempt-monitor.service.ts';
 import { type AttemptRecordService, stepOfStatus } from './attempt-record.service.ts';
@@ -25,7 +27,7 @@ const MOST_LOOKS = 5;
 /** Attempts of deliveries. Source: Specification, "Delivery" and "Receiver behaviour expected". */
 export function createAttemptService({
   database,
-  store,
+  store = attemptStore,
   sender,
   sealing,
   records,
@@ -36,7 +38,8 @@ export function createAttemptService({
   onUnrecorded,
 }: {
   database: Pick<Database, 'query' | 'hot'>;
-  store: AttemptStore;
+  /** Another one in tests of faults. */
+  store?: typeof attemptStore | undefined;
   sender: DeliverySender;
   sealing: Pick<SubscriptionSealing, 'openSecret' | 'openHeaders'>;
   records: AttemptRecordService;

@@ -197,163 +197,162 @@ WITH parked AS (
 INSERT INTO outbox (id, tenant_id, endpoint, delivery_id, generation, kind, rank)
 SELECT $4, tenant_id, subscription_id, id, generation, 'wake', CASE WHEN generation > 0 THEN 2 ELSE 1 END FROM parked`;
 
-/** SQL of attempts; every function runs on the caller's connection. */
-export function createAttemptStore() {
-  return {
-    /** What each of these attempts must know, in their order; undefined where there is no such delivery (any more). */
-    load: async (
-      queryable: Queryable,
-      requests: readonly { deliveryId: string; n: number; generation: number }[],
-    ): Promise<(LoadedDelivery | undefined)[]> => {
-      const { rows } = await queryable.query<LoadedDelivery & { place: number }>(LOAD, [
-        requests.map(({ deliveryId }) => deliveryId),
-        requests.map(({ n }) => n),
-        requests.map(({ generation }) => generation),
-      ]);
-      const found = new Map(rows.map((row) => [Number(row.place), row]));
-      return requests.map((_, index) => found.get(index + 1));
-    },
-
-    /**
-     * Records 2xx of different deliveries, each of which wins over whatever was recorded of its POST before.
-     * @returns the number of each attempt, in their order; undefined where another POST took it at the same moment: to be repeated
-     */
-    recordDelivered: async (
-      queryable: Queryable,
-      successes: readonly DeliveredRecord[],
-    ): Promise<(number | undefined)[]> => {
-      const reports = successes.map(({ report }) => report);
-      const { rows } = await queryable.query<{ delivery_id: string; n: number }>(RECORD_DELIVERED, [
-        reports.map(({ deliveryId }) => deliveryId),
-        reports.map(({ n }) => n),
-        successes.map(({ tenantId }) => tenantId),
-        successes.map(({ subscriptionId }) => subscriptionId),
-        reports.map(({ generation }) => generation),
-        reports.map(({ probe }) => probe),
-        reports.map(({ startedAt }) => startedAt),
-        reports.map(({ durationMs }) => durationMs),
-        reports.map(({ phases }) => JSON.stringify(phases)),
-        reports.map(({ outcome }) => outcome.statusCode),
-        reports.map(({ retryAfterSeconds }) => retryAfterSeconds),
-        reports.map(({ responseExcerpt }) => responseExcerpt ?? null),
-        successes.map(({ workflow }) => workflow),
-      ]);
-      const numbers = new Map(rows.map((row) => [row.delivery_id, row.n]));
-      return reports.map(({ deliveryId }) => numbers.get(deliveryId));
-    },
-
-    /**
-     * Writes the row of a POST, unless it was recorded before.
-     * @returns the number of the attempt, and whether it is new
-     */
-    insertAttempt: (
-      unit: Unit,
-      report: AttemptReport,
-      owner: { tenantId: string; subscriptionId: string },
-    ): Promise<{ n: number; fresh: boolean }> =>
-      numbered(async () => {
-        const { rows } = await unit.query<{ n: number }>(INSERT_ATTEMPT, attemptValues(report, owner));
-        if (rows[0] !== undefined) return { n: rows[0].n, fresh: true };
-        const { deliveryId, generation, startedAt } = report;
-        const before = await unit.query<{ n: number }>(FIND_POST, [deliveryId, generation, startedAt]);
-        return before.rows[0] && { n: before.rows[0].n, fresh: false };
-      }),
-
-    lock: async (unit: Unit, deliveryId: string): Promise<LockedDelivery | undefined> =>
-      (await unit.query<LockedDelivery>(LOCK, [deliveryId])).rows[0],
-
-    recordFailed: async (
-      unit: Unit,
-      report: AttemptReport,
-      change: FailureRecord & { needsWorkflow: boolean; workflow: number | null },
-    ): Promise<void> => {
-      await unit.query(RECORD_FAILED, [
-        report.deliveryId,
-        change.status,
-        change.failedAttempts,
-        report.n,
-        change.delayMs,
-        change.needsWorkflow,
-        report.outcome.statusCode,
-        outcomeCode(report.outcome),
-        report.startedAt,
-        change.workflow,
-      ]);
-    },
-
-    /** Counts an attempt of a delivery that has ended meanwhile, or that a newer generation owns. */
-    countAttempt: async (unit: Unit, deliveryId: string, n: number): Promise<void> => {
-      await unit.query('UPDATE deliveries SET attempt_count = greatest(attempt_count, $2) WHERE id = $1', [
-        deliveryId,
-        n,
-      ]);
-    },
-
-    /** Reads an endpoint and keeps whoever opens or closes it waiting until the transaction ends. */
-    shareEndpoint: async (unit: Unit, subscriptionId: string): Promise<LockedEndpoint | undefined> => {
-      const { rows } = await unit.query<LockedEndpoint>(
-        `SELECT endpoint_is_open(l) AS open, l.permits IS NOT NULL AS paced, l.rate IS NOT NULL AS rated, l.deleted, l.epoch
-         FROM endpoints l WHERE l.subscription_id = $1 FOR SHARE`,
-        [subscriptionId],
-      );
-      return rows[0];
-    },
-
-    /** The subscription's URL by now. @param share keep whoever would change it waiting until the transaction ends */
-    readUrl: async (
-      unit: Unit,
-      subscriptionId: string,
-      { share }: { share: boolean },
-    ): Promise<string | undefined> => {
-      const text = `SELECT url FROM subscriptions WHERE id = $1${share ? ' FOR SHARE' : ''}`;
-      return (await unit.query<{ url: string }>(text, [subscriptionId])).rows[0]?.url;
-    },
-
-    /** Counts an attempt that nobody has asked to wait against its endpoint's rate: others wait for it. */
-    spendToken: async (queryable: Queryable, subscriptionId: string): Promise<void> => {
-      await queryable.query(
-        `UPDATE endpoints SET tokens = endpoint_tokens(endpoints) - 1, tokens_at = greatest(tokens_at, now())
-         WHERE subscription_id = $1 AND rate IS NOT NULL`,
-        [subscriptionId],
-      );
-    },
-
-    /** Gives back the permit of an attempt that was let begin at this epoch and has nothing to do. @returns whether the endpoint is paced */
-    returnPermit: async (queryable: Queryable, subscriptionId: string, epoch: number): Promise<boolean> => {
-      const { rowCount } = await queryable.query(
-        `UPDATE endpoints SET permits = permits + 1, permits_at = now()
-         WHERE subscription_id = $1 AND epoch = $2 AND permits IS NOT NULL`,
-        [subscriptionId, epoch],
-      );
-      return rowCount > 0;
-    },
-
-    /** Notes that a delivery waits for its endpoint, with the outbox row that will wake it. */
-    park: async (
-      unit: Unit,
-      parking: { deliveryId: string; generation: number; epoch: number; outboxId: string },
-    ): Promise<void> => {
-      await unit.query(PARK, [parking.deliveryId, parking.generation, parking.epoch, parking.outboxId]);
-    },
-
-    /** Ends an unfinished delivery without an attempt. */
-    end: async (
-      queryable: Queryable,
-      deliveryId: string,
-      status: 'canceled' | 'failed',
-      error: string | null,
-    ): Promise<void> => {
-      await queryable.query(
-        `UPDATE deliveries SET status = $2, completed_at = now(), next_attempt_at = NULL, waiting_epoch = NULL,
-           needs_workflow = false, last_error = coalesce($3, last_error)
-         WHERE id = $1 AND status IN ('pending', 'retrying')`,
-        [deliveryId, status, error],
-      );
-    },
-  };
+/** What each of these attempts must know, in their order; undefined where there is no such delivery (any more). */
+export async function load(
+  queryable: Queryable,
+  requests: readonly { deliveryId: string; n: number; generation: number }[],
+): Promise<(LoadedDelivery | undefined)[]> {
+  const { rows } = await queryable.query<LoadedDelivery & { place: number }>(LOAD, [
+    requests.map(({ deliveryId }) => deliveryId),
+    requests.map(({ n }) => n),
+    requests.map(({ generation }) => generation),
+  ]);
+  const found = new Map(rows.map((row) => [Number(row.place), row]));
+  return requests.map((_, index) => found.get(index + 1));
 }
 
-export type AttemptStore = ReturnType<typeof createAttemptStore>;
+/**
+ * Records 2xx of different deliveries, each of which wins over whatever was recorded of its POST before.
+ * @returns the number of each attempt, in their order; undefined where another POST took it at the same moment: to be repeated
+ */
+export async function recordDelivered(
+  queryable: Queryable,
+  successes: readonly DeliveredRecord[],
+): Promise<(number | undefined)[]> {
+  const reports = successes.map(({ report }) => report);
+  const { rows } = await queryable.query<{ delivery_id: string; n: number }>(RECORD_DELIVERED, [
+    reports.map(({ deliveryId }) => deliveryId),
+    reports.map(({ n }) => n),
+    successes.map(({ tenantId }) => tenantId),
+    successes.map(({ subscriptionId }) => subscriptionId),
+    reports.map(({ generation }) => generation),
+    reports.map(({ probe }) => probe),
+    reports.map(({ startedAt }) => startedAt),
+    reports.map(({ durationMs }) => durationMs),
+    reports.map(({ phases }) => JSON.stringify(phases)),
+    reports.map(({ outcome }) => outcome.statusCode),
+    reports.map(({ retryAfterSeconds }) => retryAfterSeconds),
+    reports.map(({ responseExcerpt }) => responseExcerpt ?? null),
+    successes.map(({ workflow }) => workflow),
+  ]);
+  const numbers = new Map(rows.map((row) => [row.delivery_id, row.n]));
+  return reports.map(({ deliveryId }) => numbers.get(deliveryId));
+}
+
+/**
+ * Writes the row of a POST, unless it was recorded before.
+ * @returns the number of the attempt, and whether it is new
+ */
+export function insertAttempt(
+  unit: Unit,
+  report: AttemptReport,
+  owner: { tenantId: string; subscriptionId: string },
+): Promise<{ n: number; fresh: boolean }> {
+  return numbered(async () => {
+    const { rows } = await unit.query<{ n: number }>(INSERT_ATTEMPT, attemptValues(report, owner));
+    if (rows[0] !== undefined) return { n: rows[0].n, fresh: true };
+    const { deliveryId, generation, startedAt } = report;
+    const before = await unit.query<{ n: number }>(FIND_POST, [deliveryId, generation, startedAt]);
+    return before.rows[0] && { n: before.rows[0].n, fresh: false };
+  });
+}
+
+export async function lock(unit: Unit, deliveryId: string): Promise<LockedDelivery | undefined> {
+  return (await unit.query<LockedDelivery>(LOCK, [deliveryId])).rows[0];
+}
+
+export async function recordFailed(
+  unit: Unit,
+  report: AttemptReport,
+  change: FailureRecord & { needsWorkflow: boolean; workflow: number | null },
+): Promise<void> {
+  await unit.query(RECORD_FAILED, [
+    report.deliveryId,
+    change.status,
+    change.failedAttempts,
+    report.n,
+    change.delayMs,
+    change.needsWorkflow,
+    report.outcome.statusCode,
+    outcomeCode(report.outcome),
+    report.startedAt,
+    change.workflow,
+  ]);
+}
+
+/** Counts an attempt of a delivery that has ended meanwhile, or that a newer generation owns. */
+export async function countAttempt(unit: Unit, deliveryId: string, n: number): Promise<void> {
+  await unit.query('UPDATE deliveries SET attempt_count = greatest(attempt_count, $2) WHERE id = $1', [
+    deliveryId,
+    n,
+  ]);
+}
+
+/** Reads an endpoint and keeps whoever opens or closes it waiting until the transaction ends. */
+export async function shareEndpoint(unit: Unit, subscriptionId: string): Promise<LockedEndpoint | undefined> {
+  const { rows } = await unit.query<LockedEndpoint>(
+    `SELECT endpoint_is_open(l) AS open, l.permits IS NOT NULL AS paced, l.rate IS NOT NULL AS rated, l.deleted, l.epoch
+         FROM endpoints l WHERE l.subscription_id = $1 FOR SHARE`,
+    [subscriptionId],
+  );
+  return rows[0];
+}
+
+/** The subscription's URL by now. @param share keep whoever would change it waiting until the transaction ends */
+export async function readUrl(
+  unit: Unit,
+  subscriptionId: string,
+  { share }: { share: boolean },
+): Promise<string | undefined> {
+  const text = `SELECT url FROM subscriptions WHERE id = $1${share ? ' FOR SHARE' : ''}`;
+  return (await unit.query<{ url: string }>(text, [subscriptionId])).rows[0]?.url;
+}
+
+/** Counts an attempt that nobody has asked to wait against its endpoint's rate: others wait for it. */
+export async function spendToken(queryable: Queryable, subscriptionId: string): Promise<void> {
+  await queryable.query(
+    `UPDATE endpoints SET tokens = endpoint_tokens(endpoints) - 1, tokens_at = greatest(tokens_at, now())
+         WHERE subscription_id = $1 AND rate IS NOT NULL`,
+    [subscriptionId],
+  );
+}
+
+/** Gives back the permit of an attempt that was let begin at this epoch and has nothing to do. @returns whether the endpoint is paced */
+export async function returnPermit(
+  queryable: Queryable,
+  subscriptionId: string,
+  epoch: number,
+): Promise<boolean> {
+  const { rowCount } = await queryable.query(
+    `UPDATE endpoints SET permits = permits + 1, permits_at = now()
+         WHERE subscription_id = $1 AND epoch = $2 AND permits IS NOT NULL`,
+    [subscriptionId, epoch],
+  );
+  return rowCount > 0;
+}
+
+/** Notes that a delivery waits for its endpoint, with the outbox row that will wake it. */
+export async function park(
+  unit: Unit,
+  parking: { deliveryId: string; generation: number; epoch: number; outboxId: string },
+): Promise<void> {
+  await unit.query(PARK, [parking.deliveryId, parking.generation, parking.epoch, parking.outboxId]);
+}
+
+/** Ends an unfinished delivery without an attempt. */
+export async function end(
+  queryable: Queryable,
+  deliveryId: string,
+  status: 'canceled' | 'failed',
+  error: string | null,
+): Promise<void> {
+  await queryable.query(
+    `UPDATE deliveries SET status = $2, completed_at = now(), next_attempt_at = NULL, waiting_epoch = NULL,
+           needs_workflow = false, last_error = coalesce($3, last_error)
+         WHERE id = $1 AND status IN ('pending', 'retrying')`,
+    [deliveryId, status, error],
+  );
+}
 
 /** Repeats a record until its number is its own. */
 export async function numbered<T>(record: () => Promise<T | undefined>): Promise<T> {

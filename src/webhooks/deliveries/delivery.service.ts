@@ -10,7 +10,8 @@ import type { Queryable, Transaction, Unit } from '../../platform/database/trans
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import type { EndpointService } from '../endpoints/endpoint.service.ts';
 import type { DeliveryDetails, DeliveryFilters, DeliveryRecord } from './delivery.ts';
-import type { DeliveryRecordStore, DeliveryScope } from './delivery-record.store.ts';
+import type { DeliveryScope } from './delivery-record.store.ts';
+import * as store from './delivery-record.store.ts';
 
 /** Whoever acts: a request, or an operator. */
 type Actor = AuditContext & { readonly transaction?: Transaction | undefined };
@@ -42,13 +43,11 @@ const CHUNK = 5_000;
  * Each function takes an optional `subscriptionId`, which narrows the tenant's deliveries to one that is not deleted.
  */
 export function createDeliveryService({
-  store,
   database,
   endpoints,
   audit,
   notifier,
 }: {
-  store: DeliveryRecordStore;
   database: Pick<Database, 'transaction' | 'query'>;
   endpoints: Pick<EndpointService, 'endHold'>;
   audit: Pick<AuditService, 'append'>;

@@ -1,5 +1,6 @@
 // The watch over endpoints in trouble: warnings, deactivation, and what an operator does by hand. Postgres decides each step anew, so one
 // asked for twice, late or for nothing does no harm. An endpoint opens by itself: nothing here may ever be needed for that.
+
 import type { AuditService } from '../../audit/audit.service.ts';
 import { operatorContext, serviceContext } from '../../audit/audit.ts';
 import type { EventService } from '../../events/event.service.ts';
@@ -9,7 +10,8 @@ import { newId } from '../../platform/database/ids.ts';
 import type { Queryable, Unit } from '../../platform/database/transaction.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
-import type { EndpointCase, EndpointName, RecoveryStore } from './endpoint-recovery.store.ts';
+import type { EndpointCase, EndpointName } from './endpoint-recovery.store.ts';
+import * as store from './endpoint-recovery.store.ts';
 import {
   type DueRecoveryStep,
   deactivatesAt,
@@ -54,7 +56,6 @@ const MOST_LOOKS = 5;
  * @param notifier wakes the relays when an endpoint has opened
  */
 export function createRecoveryService({
-  store,
   database,
   subscriptions,
   tenants,
@@ -63,7 +64,6 @@ export function createRecoveryService({
   commands,
   notifier,
 }: {
-  store: RecoveryStore;
   database: Pick<Database, 'query' | 'transaction'>;
   subscriptions: { deactivateFailing(name: EndpointName): Promise<unknown> };
   tenants: Pick<TenantService, 'byId'>;

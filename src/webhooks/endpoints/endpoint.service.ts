@@ -1,8 +1,10 @@
 // A subscription's gate as other rooms use it: open, held, or closed. It must never touch a delivery: whoever waits for an endpoint
 // has an outbox row that becomes claimable when the endpoint opens.
+
 import type { Queryable, Unit } from '../../platform/database/transaction.ts';
 import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
-import type { EndpointChange, EndpointRow, EndpointStore, EndpointTelling } from './endpoint.store.ts';
+import type { EndpointChange, EndpointRow, EndpointTelling } from './endpoint.store.ts';
+import * as store from './endpoint.store.ts';
 import type { EndpointFailure, EndpointHealthStore } from './endpoint-health.store.ts';
 
 export type { EndpointRow } from './endpoint.store.ts';
@@ -13,12 +15,10 @@ export type { EndpointRow } from './endpoint.store.ts';
  * @param options.commands tells the workflow `endpointRecovery` of what happens to an endpoint in trouble; nothing depends on its hearing it
  */
 export function createEndpointService({
-  store,
   health,
   notifier,
   commands,
 }: {
-  store: EndpointStore;
   health: EndpointHealthStore;
   notifier?: { poke(): void } | undefined;
   commands?: Pick<WorkflowCommandService, 'add'> | undefined;

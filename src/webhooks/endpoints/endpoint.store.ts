@@ -72,87 +72,86 @@ SELECT l.subscription_id, l.active, l.deleted, l.failing_since, l.epoch,
    ) AS unfinished) AS waiting
 FROM endpoints l WHERE l.subscription_id = ANY($1::uuid[])`;
 
-/** SQL of endpoints; every function runs on the caller's connection. */
-export function createEndpointStore() {
-  return {
-    insert: async (
-      unit: Queryable,
-      endpoint: { subscriptionId: string; tenantId: string; active: boolean; rate: number | null },
-    ): Promise<void> => {
-      await unit.query(
-        `INSERT INTO endpoints (subscription_id, tenant_id, active, rate, tenant_held_until)
+export async function insert(
+  unit: Queryable,
+  endpoint: { subscriptionId: string; tenantId: string; active: boolean; rate: number | null },
+): Promise<void> {
+  await unit.query(
+    `INSERT INTO endpoints (subscription_id, tenant_id, active, rate, tenant_held_until)
          SELECT $1, $2, $3, $4, CASE WHEN tenant.suspended_at IS NOT NULL THEN 'infinity'::timestamptz END
          FROM (SELECT suspended_at FROM tenants WHERE id = $2 FOR SHARE) AS tenant
          ON CONFLICT (subscription_id) DO NOTHING`,
-        [endpoint.subscriptionId, endpoint.tenantId, endpoint.active, endpoint.rate],
-      );
-    },
+    [endpoint.subscriptionId, endpoint.tenantId, endpoint.active, endpoint.rate],
+  );
+}
 
-    /** What the endpoint had saved up is kept, up to one attempt. */
-    setRate: async (unit: Queryable, subscriptionId: string, rate: number | null): Promise<void> => {
-      await unit.query(
-        `UPDATE endpoints SET rate = $2, tokens = least(coalesce(endpoint_tokens(endpoints), 1), 1), tokens_at = now(), updated_at = now()
+/** What the endpoint had saved up is kept, up to one attempt. */
+export async function setRate(unit: Queryable, subscriptionId: string, rate: number | null): Promise<void> {
+  await unit.query(
+    `UPDATE endpoints SET rate = $2, tokens = least(coalesce(endpoint_tokens(endpoints), 1), 1), tokens_at = now(), updated_at = now()
          WHERE subscription_id = $1 AND NOT deleted AND rate IS DISTINCT FROM $2`,
-        [subscriptionId, rate],
-      );
-    },
+    [subscriptionId, rate],
+  );
+}
 
-    /**
-     * @param failingForDays only an endpoint whose endpoint has failed for so long
-     * @returns undefined when the flag already was so
-     */
-    setActive: async (
-      unit: Queryable,
-      subscriptionId: string,
-      { active, failingForDays = null }: { active: boolean; failingForDays?: number | null | undefined },
-    ): Promise<EndpointTelling | undefined> =>
-      (await unit.query<EndpointTelling>(SET_ACTIVE, [subscriptionId, active, failingForDays])).rows[0],
+/**
+ * @param failingForDays only an endpoint whose endpoint has failed for so long
+ * @returns undefined when the flag already was so
+ */
+export async function setActive(
+  unit: Queryable,
+  subscriptionId: string,
+  { active, failingForDays = null }: { active: boolean; failingForDays?: number | null | undefined },
+): Promise<EndpointTelling | undefined> {
+  return (await unit.query<EndpointTelling>(SET_ACTIVE, [subscriptionId, active, failingForDays])).rows[0];
+}
 
-    markDeleted: async (unit: Queryable, subscriptionId: string): Promise<EndpointTelling | undefined> => {
-      const { rows } = await unit.query<EndpointTelling>(
-        `UPDATE endpoints SET deleted = true, active = false, updated_at = now() WHERE subscription_id = $1 ${TELLING}`,
-        [subscriptionId],
-      );
-      return rows[0];
-    },
+export async function markDeleted(
+  unit: Queryable,
+  subscriptionId: string,
+): Promise<EndpointTelling | undefined> {
+  const { rows } = await unit.query<EndpointTelling>(
+    `UPDATE endpoints SET deleted = true, active = false, updated_at = now() WHERE subscription_id = $1 ${TELLING}`,
+    [subscriptionId],
+  );
+  return rows[0];
+}
 
-    /** Opens a held or failing endpoint at once, for one attempt first; leaves an open one as it is. */
-    open: async (unit: Queryable, subscriptionId: string): Promise<EndpointTelling | undefined> => {
-      const { rows } = await unit.query<EndpointTelling>(
-        `UPDATE endpoints SET state = 'open', hold_until = NULL, probe_at = NULL, epoch = epoch + 1, ${PACED}, updated_at = now()
+/** Opens a held or failing endpoint at once, for one attempt first; leaves an open one as it is. */
+export async function open(unit: Queryable, subscriptionId: string): Promise<EndpointTelling | undefined> {
+  const { rows } = await unit.query<EndpointTelling>(
+    `UPDATE endpoints SET state = 'open', hold_until = NULL, probe_at = NULL, epoch = epoch + 1, ${PACED}, updated_at = now()
          WHERE subscription_id = $1 AND NOT deleted AND (state <> 'open' OR hold_until IS NOT NULL) ${TELLING}`,
-        [subscriptionId],
-      );
-      return rows[0];
-    },
+    [subscriptionId],
+  );
+  return rows[0];
+}
 
-    /** Closes all endpoints of a tenant until `releaseTenant`, whatever else opens or closes them. */
-    holdTenant: async (unit: Queryable, tenantId: string): Promise<EndpointChange[]> =>
-      (await unit.query<EndpointChange>(HOLD_TENANT, [tenantId])).rows,
+/** Closes all endpoints of a tenant until `releaseTenant`, whatever else opens or closes them. */
+export async function holdTenant(unit: Queryable, tenantId: string): Promise<EndpointChange[]> {
+  return (await unit.query<EndpointChange>(HOLD_TENANT, [tenantId])).rows;
+}
 
-    /** What waits in them goes out as from an endpoint that comes back. */
-    releaseTenant: async (unit: Queryable, tenantId: string): Promise<EndpointChange[]> =>
-      (await unit.query<EndpointChange>(RELEASE_TENANT, [tenantId])).rows,
+/** What waits in them goes out as from an endpoint that comes back. */
+export async function releaseTenant(unit: Queryable, tenantId: string): Promise<EndpointChange[]> {
+  return (await unit.query<EndpointChange>(RELEASE_TENANT, [tenantId])).rows;
+}
 
-    /** Endpoints that somebody is changing are left out: the next figure will do. */
-    saveSpeeds: async (
-      queryable: Queryable,
-      speeds: readonly { endpoint: string; p90Ms: number }[],
-    ): Promise<void> => {
-      await queryable.query(
-        `UPDATE endpoints SET p90_ms = w.p90_ms
+/** Endpoints that somebody is changing are left out: the next figure will do. */
+export async function saveSpeeds(
+  queryable: Queryable,
+  speeds: readonly { endpoint: string; p90Ms: number }[],
+): Promise<void> {
+  await queryable.query(
+    `UPDATE endpoints SET p90_ms = w.p90_ms
          FROM (SELECT w.endpoint, w.p90_ms FROM unnest($1::uuid[], $2::int[]) AS w (endpoint, p90_ms)
                JOIN endpoints l ON l.subscription_id = w.endpoint FOR UPDATE OF l SKIP LOCKED) AS w
          WHERE endpoints.subscription_id = w.endpoint`,
-        [speeds.map(({ endpoint }) => endpoint), speeds.map(({ p90Ms }) => p90Ms)],
-      );
-    },
-
-    read: async (queryable: Queryable, subscriptionIds: readonly string[]): Promise<EndpointRow[]> => {
-      const { rows } = await queryable.query<EndpointRow>(READ, [subscriptionIds]);
-      return rows;
-    },
-  };
+    [speeds.map(({ endpoint }) => endpoint), speeds.map(({ p90Ms }) => p90Ms)],
+  );
 }
 
-export type EndpointStore = ReturnType<typeof createEndpointStore>;
+export async function read(queryable: Queryable, subscriptionIds: readonly string[]): Promise<EndpointRow[]> {
+  const { rows } = await queryable.query<EndpointRow>(READ, [subscriptionIds]);
+  return rows;
+}

@@ -1,8 +1,10 @@
 // Hosts that an operator holds: nothing is sent there, whoever subscribes. It must never open an endpoint for another reason than that.
+
 import type { Queryable, Unit } from '../../platform/database/transaction.ts';
 import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
 import type { EndpointChange } from './endpoint.store.ts';
-import type { FailingHost, HeldHost, HostHold, HostHoldStore } from './host-hold.store.ts';
+import type { FailingHost, HeldHost, HostHold } from './host-hold.store.ts';
+import * as store from './host-hold.store.ts';
 import type { HoldLength } from './host-hold.ts';
 
 export type { EndpointChange } from './endpoint.store.ts';
@@ -13,11 +15,9 @@ export type { FailingHost, HeldHost, HostHold } from './host-hold.store.ts';
  * @param notifier wakes the relays when endpoints have opened @param commands tells the workflows `endpointRecovery`
  */
 export function createHostHoldService({
-  store,
   notifier,
   commands,
 }: {
-  store: HostHoldStore;
   notifier?: { poke(): void } | undefined;
   commands?: Pick<WorkflowCommandService, 'add'> | undefined;
 }) {

@@ -114,93 +114,99 @@ FROM mine WHERE l.subscription_id = mine.subscription_id AND l.active AND NOT l.
   SELECT 1 FROM deliveries d WHERE d.subscription_id = l.subscription_id AND d.status IN ('pending', 'retrying'))
 ${CHANGES}`;
 
-/** SQL of hosts; every function runs on the caller's connection. */
-export function createHostHoldStore() {
-  const change = async (unit: Queryable, text: string, host: string): Promise<EndpointChange[]> =>
-    (await unit.query<EndpointChange>(text, [host])).rows;
+const change = async (unit: Queryable, text: string, host: string): Promise<EndpointChange[]> =>
+  (await unit.query<EndpointChange>(text, [host])).rows;
 
-  return {
-    /** Keeps others from changing the host's holds, and subscriptions from coming to it or leaving it, until the transaction ends. */
-    lock: async (unit: Queryable, host: string): Promise<void> => {
-      await unit.query(LOCK_NAME, [host]);
-    },
-
-    /** Notes a hold, in place of an earlier one. */
-    hold: async (
-      unit: Queryable,
-      host: string,
-      { length, reason, operator }: { length: HoldLength; reason: string; operator: string },
-    ): Promise<void> => {
-      await unit.query(
-        `INSERT INTO host_holds (host, until, reason, operator) VALUES ($1, coalesce($2::timestamptz, now() + $3::float8 * interval '1 second', 'infinity'), $4, $5)
-         ON CONFLICT (host) DO UPDATE SET until = excluded.until, reason = excluded.reason, operator = excluded.operator, held_at = now()`,
-        [
-          host,
-          length !== 'released' && 'until' in length ? length.until : null,
-          length !== 'released' && 'seconds' in length ? length.seconds : null,
-          reason,
-          operator,
-        ],
-      );
-    },
-
-    /** @returns false when the host is not held */
-    end: async (unit: Queryable, host: string): Promise<boolean> =>
-      (await unit.query('UPDATE host_holds SET until = now() WHERE host = $1 AND until > now()', [host]))
-        .rowCount > 0,
-
-    isHeld: async (queryable: Queryable, host: string): Promise<boolean> =>
-      (await queryable.query('SELECT 1 WHERE host_hold_end($1) > now()', [host])).rowCount > 0,
-
-    /** The hold that keeps a host for longest. @returns undefined when it is not held */
-    find: async (queryable: Queryable, host: string): Promise<HeldHost | undefined> =>
-      (await queryable.query<HeldHost>(IN_FORCE, [host])).rows[0],
-
-    /** Closes the host's endpoints as its holds say. */
-    holdEndpoints: (unit: Queryable, host: string): Promise<EndpointChange[]> => change(unit, HOLD, host),
-
-    /** Opens the host's endpoints as far as its holds allow; what waits goes out as from an endpoint that comes back. */
-    releaseEndpoints: (unit: Queryable, host: string): Promise<EndpointChange[]> =>
-      change(unit, RELEASE, host),
-
-    /** Ends what keeps the host's endpoints closed by themselves, and lets what waits out paced. */
-    retryEndpoints: (unit: Queryable, host: string): Promise<EndpointChange[]> => change(unit, RETRY, host),
-
-    /**
-     * Gives an endpoint the hold of the host that its subscription points to now. An act on the host that it leaves is over then, or does not
-     * see the subscription any more.
-     * @param hosts.before the host that it leaves @returns undefined where nothing changes
-     */
-    follow: async (
-      unit: Queryable,
-      subscriptionId: string,
-      { host, before = host }: { host: string; before?: string | undefined },
-    ): Promise<{ tenantId: string; tell: boolean } | undefined> => {
-      await unit.query(SHARE_NAMES, [[before, host]]);
-      const { rows } = await unit.query<{ tenantId: string; tell: boolean }>(FOLLOW, [subscriptionId, host]);
-      return rows[0];
-    },
-
-    /** Makes deliveries due that wait for a time. @returns their ids, at most `limit`, those behind `after` */
-    hasten: async (
-      unit: Queryable,
-      subscriptionIds: readonly string[],
-      { after, limit }: { after: string; limit: number },
-    ): Promise<string[]> => {
-      const { rows } = await unit.query<{ id: string }>(HASTEN, [subscriptionIds, after, limit]);
-      return rows.map(({ id }) => id);
-    },
-
-    /** The holds in force, the oldest first. */
-    list: async (queryable: Queryable): Promise<HostHold[]> => (await queryable.query<HostHold>(LIST)).rows,
-
-    /** Where endpoints fail, those with most first. @param errorClass what stands before the colon of a code: `tls` */
-    listFailing: async (
-      queryable: Queryable,
-      { errorClass, limit }: { errorClass: string | undefined; limit: number },
-    ): Promise<FailingHost[]> =>
-      (await queryable.query<FailingHost>(FAILING, [errorClass ?? null, limit])).rows,
-  };
+/** Keeps others from changing the host's holds, and subscriptions from coming to it or leaving it, until the transaction ends. */
+export async function lock(unit: Queryable, host: string): Promise<void> {
+  await unit.query(LOCK_NAME, [host]);
 }
 
-export type HostHoldStore = ReturnType<typeof createHostHoldStore>;
+/** Notes a hold, in place of an earlier one. */
+export async function hold(
+  unit: Queryable,
+  host: string,
+  { length, reason, operator }: { length: HoldLength; reason: string; operator: string },
+): Promise<void> {
+  await unit.query(
+    `INSERT INTO host_holds (host, until, reason, operator) VALUES ($1, coalesce($2::timestamptz, now() + $3::float8 * interval '1 second', 'infinity'), $4, $5)
+         ON CONFLICT (host) DO UPDATE SET until = excluded.until, reason = excluded.reason, operator = excluded.operator, held_at = now()`,
+    [
+      host,
+      length !== 'released' && 'until' in length ? length.until : null,
+      length !== 'released' && 'seconds' in length ? length.seconds : null,
+      reason,
+      operator,
+    ],
+  );
+}
+
+/** @returns false when the host is not held */
+export async function end(unit: Queryable, host: string): Promise<boolean> {
+  return (
+    (await unit.query('UPDATE host_holds SET until = now() WHERE host = $1 AND until > now()', [host]))
+      .rowCount > 0
+  );
+}
+
+export async function isHeld(queryable: Queryable, host: string): Promise<boolean> {
+  return (await queryable.query('SELECT 1 WHERE host_hold_end($1) > now()', [host])).rowCount > 0;
+}
+
+/** The hold that keeps a host for longest. @returns undefined when it is not held */
+export async function find(queryable: Queryable, host: string): Promise<HeldHost | undefined> {
+  return (await queryable.query<HeldHost>(IN_FORCE, [host])).rows[0];
+}
+
+/** Closes the host's endpoints as its holds say. */
+export function holdEndpoints(unit: Queryable, host: string): Promise<EndpointChange[]> {
+  return change(unit, HOLD, host);
+}
+
+/** Opens the host's endpoints as far as its holds allow; what waits goes out as from an endpoint that comes back. */
+export function releaseEndpoints(unit: Queryable, host: string): Promise<EndpointChange[]> {
+  return change(unit, RELEASE, host);
+}
+
+/** Ends what keeps the host's endpoints closed by themselves, and lets what waits out paced. */
+export function retryEndpoints(unit: Queryable, host: string): Promise<EndpointChange[]> {
+  return change(unit, RETRY, host);
+}
+
+/**
+ * Gives an endpoint the hold of the host that its subscription points to now. An act on the host that it leaves is over then, or does not
+ * see the subscription any more.
+ * @param hosts.before the host that it leaves @returns undefined where nothing changes
+ */
+export async function follow(
+  unit: Queryable,
+  subscriptionId: string,
+  { host, before = host }: { host: string; before?: string | undefined },
+): Promise<{ tenantId: string; tell: boolean } | undefined> {
+  await unit.query(SHARE_NAMES, [[before, host]]);
+  const { rows } = await unit.query<{ tenantId: string; tell: boolean }>(FOLLOW, [subscriptionId, host]);
+  return rows[0];
+}
+
+/** Makes deliveries due that wait for a time. @returns their ids, at most `limit`, those behind `after` */
+export async function hasten(
+  unit: Queryable,
+  subscriptionIds: readonly string[],
+  { after, limit }: { after: string; limit: number },
+): Promise<string[]> {
+  const { rows } = await unit.query<{ id: string }>(HASTEN, [subscriptionIds, after, limit]);
+  return rows.map(({ id }) => id);
+}
+
+/** The holds in force, the oldest first. */
+export async function list(queryable: Queryable): Promise<HostHold[]> {
+  return (await queryable.query<HostHold>(LIST)).rows;
+}
+
+/** Where endpoints fail, those with most first. @param errorClass what stands before the colon of a code: `tls` */
+export async function listFailing(
+  queryable: Queryable,
+  { errorClass, limit }: { errorClass: string | undefined; limit: number },
+): Promise<FailingHost[]> {
+  return (await queryable.query<FailingHost>(FAILING, [errorClass ?? null, limit])).rows;
+}

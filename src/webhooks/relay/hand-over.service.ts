@@ -1,5 +1,6 @@
 // Hands one claimed row over to Temporal, then has the row deleted. A row goes only after the hand-over was acknowledged, so a crash
 // anywhere means that it is handed over again, and every hand-over is safe to repeat.
+
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import { DELIVERY_WORKFLOW, deliveryWorkflowId } from '../../platform/temporal/names.ts';
@@ -9,7 +10,8 @@ import type { AttemptMonitor } from '../deliveries/attempt-monitor.service.ts';
 import type { DeliveryStarter } from './delivery-workflow.client.ts';
 import type { FirstAttemptService } from './first-attempt.service.ts';
 import { createPause } from './pause.ts';
-import type { RelayStore, Work } from './relay.store.ts';
+import type { Work } from './relay.store.ts';
+import * as store from './relay.store.ts';
 import type { Slots } from './slots.ts';
 import { createStartWindow } from './start-window.ts';
 
@@ -38,7 +40,6 @@ export type Manner = { readonly local: boolean; readonly slow: boolean };
  */
 export function createHandOver({
   database,
-  store,
   starter,
   monitor,
   slots,
@@ -50,7 +51,7 @@ export function createHandOver({
   now = () => performance.now(),
 }: {
   database: Pick<Database, 'query'>;
-  store: Pick<RelayStore, 'restart'>;
+
   starter: Pick<DeliveryStarter, 'start' | 'signal'>;
   monitor: Pick<AttemptMonitor, 'listen'>;
   slots: Slots;

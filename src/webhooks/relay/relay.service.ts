@@ -1,5 +1,6 @@
 // Hands accepted work over to workflows: claims it fairly, as far as there are free slots, and starts or signals. It must never hold
 // anything in memory that the outbox does not hold as well.
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
@@ -12,7 +13,8 @@ import { allocate, START_OF_ROTATION } from './allocation.ts';
 import type { DeliveryStarter } from './delivery-workflow.client.ts';
 import type { FirstAttemptService } from './first-attempt.service.ts';
 import { createHandOver } from './hand-over.service.ts';
-import type { ReadyEndpoint, RelayIdentity, RelayStore, Work } from './relay.store.ts';
+import type { ReadyEndpoint, RelayIdentity, Work } from './relay.store.ts';
+import * as relayStore from './relay.store.ts';
 import { createSettlement } from './settlement.service.ts';
 import { createSlots, type SlotLimits, type SlotRoom } from './slots.ts';
 
@@ -62,7 +64,7 @@ const FIRST_ENDPOINT = {
  */
 export function createRelayService({
   database,
-  store,
+  store = relayStore,
   starter,
   monitor,
   occupancy,
@@ -75,7 +77,8 @@ export function createRelayService({
   instance = newId(),
 }: {
   database: Pick<Database, 'query'>;
-  store: RelayStore;
+  /** Another one in tests of faults. */
+  store?: typeof relayStore | undefined;
   starter: Pick<DeliveryStarter, 'start' | 'signal'>;
   monitor: Pick<AttemptMonitor, 'listen'>;
   occupancy?: EndpointOccupancy | undefined;
@@ -98,7 +101,6 @@ export function createRelayService({
   });
   const handOver = createHandOver({
     database,
-    store,
     starter,
     monitor,
     slots,

@@ -181,130 +181,127 @@ SELECT d.id FROM unnest($1::uuid[], $2::int[]) AS w (id, attempts) JOIN deliveri
 WHERE d.id = ANY($1::uuid[])
   AND (d.attempt_count > w.attempts OR d.status NOT IN ('pending', 'retrying') OR d.waiting_epoch IS NOT NULL)`;
 
-/** SQL of the relay; every function runs on the caller's connection. */
-export function createRelayStore() {
-  return {
-    /** Enters this relay as alive; whatever it claimed under an earlier epoch is free again. */
-    register: async (queryable: Queryable, instance: string): Promise<RelayIdentity> => {
-      const { rows } = await queryable.query<{ epoch: number }>(REGISTER, [instance]);
-      return { instance, epoch: rows[0]?.epoch ?? 1 };
-    },
+/** Enters this relay as alive; whatever it claimed under an earlier epoch is free again. */
+export async function register(queryable: Queryable, instance: string): Promise<RelayIdentity> {
+  const { rows } = await queryable.query<{ epoch: number }>(REGISTER, [instance]);
+  return { instance, epoch: rows[0]?.epoch ?? 1 };
+}
 
-    /** @returns false when this relay counts as dead: it must register again */
-    beat: async (queryable: Queryable, { instance, epoch }: RelayIdentity): Promise<boolean> =>
-      (await queryable.query(BEAT, [instance, epoch])).rowCount > 0,
+/** @returns false when this relay counts as dead: it must register again */
+export async function beat(queryable: Queryable, { instance, epoch }: RelayIdentity): Promise<boolean> {
+  return (await queryable.query(BEAT, [instance, epoch])).rowCount > 0;
+}
 
-    /** Frees what dead relays had claimed. @returns how many rows */
-    takeOver: async (queryable: Queryable): Promise<number> => {
-      const { rowCount } = await queryable.query(TAKE_OVER);
-      await queryable.query(`DELETE FROM relays WHERE seen_at < now() - 2 * ${RELAY_LIFETIME}`);
-      return rowCount;
-    },
+/** Frees what dead relays had claimed. @returns how many rows */
+export async function takeOver(queryable: Queryable): Promise<number> {
+  const { rowCount } = await queryable.query(TAKE_OVER);
+  await queryable.query(`DELETE FROM relays WHERE seen_at < now() - 2 * ${RELAY_LIFETIME}`);
+  return rowCount;
+}
 
-    /** Ends this relay: what it had claimed is free at once. */
-    leave: async (queryable: Queryable, { instance }: RelayIdentity): Promise<void> => {
-      await queryable.query('DELETE FROM relays WHERE instance = $1', [instance]);
-      await queryable.query('UPDATE outbox SET claimed_by = NULL, claim_epoch = NULL WHERE claimed_by = $1', [
-        instance,
-      ]);
-    },
+/** Ends this relay: what it had claimed is free at once. */
+export async function leave(queryable: Queryable, { instance }: RelayIdentity): Promise<void> {
+  await queryable.query('DELETE FROM relays WHERE instance = $1', [instance]);
+  await queryable.query('UPDATE outbox SET claimed_by = NULL, claim_epoch = NULL WHERE claimed_by = $1', [
+    instance,
+  ]);
+}
 
-    /** Endpoints with unclaimed work behind the given place, in order, at most `limit`. */
-    readyEndpoints: async (
-      queryable: Queryable,
-      { after, limit }: { after: { tenantId: string; endpoint: string }; limit: number },
-    ): Promise<ReadyEndpoint[]> =>
-      (await queryable.query<ReadyEndpoint>(READY_ENDPOINTS, [after.tenantId, after.endpoint, limit])).rows,
+/** Endpoints with unclaimed work behind the given place, in order, at most `limit`. */
+export async function readyEndpoints(
+  queryable: Queryable,
+  { after, limit }: { after: { tenantId: string; endpoint: string }; limit: number },
+): Promise<ReadyEndpoint[]> {
+  return (await queryable.query<ReadyEndpoint>(READY_ENDPOINTS, [after.tenantId, after.endpoint, limit]))
+    .rows;
+}
 
-    /** Claims the oldest work of open endpoints, at most `quota` an endpoint; with `first` only deliveries that nothing has tried. */
-    claim: async (
-      queryable: Queryable,
-      { instance, epoch }: RelayIdentity,
-      grants: readonly { tenantId: string; endpoint: string; quota: number }[],
-      kinds: 'all' | 'first' = 'all',
-    ): Promise<Work[]> => {
-      const tenants = grants.map(({ tenantId }) => tenantId);
-      const endpoints = grants.map(({ endpoint }) => endpoint);
-      const quotas = grants.map(({ quota }) => quota);
-      return (
-        await queryable.query<Work>(CLAIM, [instance, epoch, tenants, endpoints, quotas, kinds === 'all'])
-      ).rows;
-    },
+/** Claims the oldest work of open endpoints, at most `quota` an endpoint; with `first` only deliveries that nothing has tried. */
+export async function claim(
+  queryable: Queryable,
+  { instance, epoch }: RelayIdentity,
+  grants: readonly { tenantId: string; endpoint: string; quota: number }[],
+  kinds: 'all' | 'first' = 'all',
+): Promise<Work[]> {
+  const tenants = grants.map(({ tenantId }) => tenantId);
+  const endpoints = grants.map(({ endpoint }) => endpoint);
+  const quotas = grants.map(({ quota }) => quota);
+  return (await queryable.query<Work>(CLAIM, [instance, epoch, tenants, endpoints, quotas, kinds === 'all']))
+    .rows;
+}
 
-    claimCommands: async (
-      queryable: Queryable,
-      { instance, epoch }: RelayIdentity,
-      limit: number,
-    ): Promise<Work[]> => (await queryable.query<Work>(CLAIM_COMMANDS, [instance, epoch, limit])).rows,
+export async function claimCommands(
+  queryable: Queryable,
+  { instance, epoch }: RelayIdentity,
+  limit: number,
+): Promise<Work[]> {
+  return (await queryable.query<Work>(CLAIM_COMMANDS, [instance, epoch, limit])).rows;
+}
 
-    /**
-     * Deletes rows whose hand-over was acknowledged, and marks the deliveries of the first list, as far as this relay still holds
-     * their claims. Safe to repeat.
-     */
-    complete: async (
-      queryable: Queryable,
-      { instance, epoch }: RelayIdentity,
-      marked: readonly Work[],
-      unmarked: readonly Work[],
-    ): Promise<void> => {
-      const work = [...marked, ...unmarked];
-      await queryable.query(COMPLETE, [
-        instance,
-        epoch,
-        work.map(({ id }) => id),
-        work.map((_, index) => index < marked.length),
-        work.map((row) => row.epoch),
-        marked.map((row) => row.delivery_id),
-      ]);
-    },
+/**
+ * Deletes rows whose hand-over was acknowledged, and marks the deliveries of the first list, as far as this relay still holds
+ * their claims. Safe to repeat.
+ */
+export async function complete(
+  queryable: Queryable,
+  { instance, epoch }: RelayIdentity,
+  marked: readonly Work[],
+  unmarked: readonly Work[],
+): Promise<void> {
+  const work = [...marked, ...unmarked];
+  await queryable.query(COMPLETE, [
+    instance,
+    epoch,
+    work.map(({ id }) => id),
+    work.map((_, index) => index < marked.length),
+    work.map((row) => row.epoch),
+    marked.map((row) => row.delivery_id),
+  ]);
+}
 
-    /** Gives claims back. What was tried meanwhile is no longer a first attempt: what it needs is a workflow. */
-    release: async (
-      queryable: Queryable,
-      { instance, epoch }: RelayIdentity,
-      work: readonly Work[],
-    ): Promise<void> => {
-      await queryable.query(
-        `UPDATE outbox o SET claimed_by = NULL, claim_epoch = NULL,
+/** Gives claims back. What was tried meanwhile is no longer a first attempt: what it needs is a workflow. */
+export async function release(
+  queryable: Queryable,
+  { instance, epoch }: RelayIdentity,
+  work: readonly Work[],
+): Promise<void> {
+  await queryable.query(
+    `UPDATE outbox o SET claimed_by = NULL, claim_epoch = NULL,
            kind = CASE WHEN o.kind = 'first' AND w.tried THEN 'start' ELSE o.kind END,
            rank = CASE WHEN o.kind = 'first' AND w.tried THEN 1 ELSE o.rank END
          FROM unnest($1::uuid[], $4::boolean[]) AS w (id, tried)
          WHERE o.id = ANY($1::uuid[]) AND o.id = w.id AND o.claimed_by = $2 AND o.claim_epoch = $3`,
-        [work.map(({ id }) => id), instance, epoch, work.map((row) => row.attempt_count > 0)],
-      );
-    },
-
-    /** Gives back the permits of claims that began nothing; those of an endpoint that has closed meanwhile are void. */
-    refund: async (queryable: Queryable, work: readonly Work[]): Promise<void> => {
-      const paced = work.filter((row) => row.paced);
-      if (paced.length === 0) return;
-      await queryable.query(REFUND, [paced.map(({ endpoint }) => endpoint), paced.map(({ epoch }) => epoch)]);
-    },
-
-    /**
-     * Has an unfinished delivery, whose workflow of this generation was started and is gone, started again as the next one.
-     * @returns false when there is nothing to start again
-     */
-    restart: async (
-      queryable: Queryable,
-      delivery: { deliveryId: string; generation: number; outboxId: string },
-    ): Promise<boolean> => {
-      const { deliveryId, generation, outboxId } = delivery;
-      return (await queryable.query(RESTART, [deliveryId, generation, outboxId])).rowCount > 0;
-    },
-
-    /** Which of these deliveries have had another attempt, have ended, or wait for their endpoint. */
-    attempted: async (
-      queryable: Queryable,
-      flights: readonly { deliveryId: string; attempts: number }[],
-    ): Promise<string[]> => {
-      const { rows } = await queryable.query<{ id: string }>(ATTEMPTED, [
-        flights.map(({ deliveryId }) => deliveryId),
-        flights.map(({ attempts }) => attempts),
-      ]);
-      return rows.map(({ id }) => id);
-    },
-  };
+    [work.map(({ id }) => id), instance, epoch, work.map((row) => row.attempt_count > 0)],
+  );
 }
 
-export type RelayStore = ReturnType<typeof createRelayStore>;
+/** Gives back the permits of claims that began nothing; those of an endpoint that has closed meanwhile are void. */
+export async function refund(queryable: Queryable, work: readonly Work[]): Promise<void> {
+  const paced = work.filter((row) => row.paced);
+  if (paced.length === 0) return;
+  await queryable.query(REFUND, [paced.map(({ endpoint }) => endpoint), paced.map(({ epoch }) => epoch)]);
+}
+
+/**
+ * Has an unfinished delivery, whose workflow of this generation was started and is gone, started again as the next one.
+ * @returns false when there is nothing to start again
+ */
+export async function restart(
+  queryable: Queryable,
+  delivery: { deliveryId: string; generation: number; outboxId: string },
+): Promise<boolean> {
+  const { deliveryId, generation, outboxId } = delivery;
+  return (await queryable.query(RESTART, [deliveryId, generation, outboxId])).rowCount > 0;
+}
+
+/** Which of these deliveries have had another attempt, have ended, or wait for their endpoint. */
+export async function attempted(
+  queryable: Queryable,
+  flights: readonly { deliveryId: string; attempts: number }[],
+): Promise<string[]> {
+  const { rows } = await queryable.query<{ id: string }>(ATTEMPTED, [
+    flights.map(({ deliveryId }) => deliveryId),
+    flights.map(({ attempts }) => attempts),
+  ]);
+  return rows.map(({ id }) => id);
+}

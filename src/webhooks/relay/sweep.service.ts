@@ -1,12 +1,14 @@
 // Finds deliveries that nothing is going to move any more, and moves them. It must change nothing that is in order, so that it can run
 // each minute and by hand.
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import { ensurePartitions } from '../../platform/database/partitions.ts';
 import type { DeliveryStarter } from './delivery-workflow.client.ts';
-import type { RelayStore } from './relay.store.ts';
-import type { OverdueDelivery, SweepStore } from './sweep.store.ts';
+import * as relays from './relay.store.ts';
+import type { OverdueDelivery } from './sweep.store.ts';
+import * as store from './sweep.store.ts';
 
 /** What one sweep mended. */
 export type SweepReport = {
@@ -33,8 +35,6 @@ const ASKED_AT_ONCE = 16;
  */
 export function createSweepService({
   database,
-  store,
-  relays,
   starter,
   onSwept,
   onFailure,
@@ -42,8 +42,7 @@ export function createSweepService({
   late = 120_000,
 }: {
   database: Pick<Database, 'query' | 'pool'>;
-  store: SweepStore;
-  relays: Pick<RelayStore, 'restart'>;
+
   starter: Pick<DeliveryStarter, 'stateOf' | 'signal'>;
   onSwept?: ((report: SweepReport) => void) | undefined;
   onFailure: (error: unknown) => void;

@@ -47,52 +47,43 @@ WHERE d.waiting_epoch IS NOT NULL AND d.status IN ('pending', 'retrying') AND en
   AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.delivery_id = d.id AND o.kind = 'wake')
 LIMIT $1`;
 
-/** SQL of the sweep. */
-export function createSweepStore() {
-  return {
-    /** Runs `work` unless another process is sweeping; undefined then. */
-    exclusively: async <T>(
-      database: Pick<Database, 'pool'>,
-      work: () => Promise<T>,
-    ): Promise<T | undefined> => {
-      const client = await database.pool.connect();
-      let broken = true;
-      try {
-        const { rows } = await client.query<{ locked: boolean }>(
-          'SELECT pg_try_advisory_lock($1) AS locked',
-          [LOCK],
-        );
-        const locked = rows[0]?.locked === true;
-        const result = locked ? await work() : undefined;
-        if (locked) await client.query('SELECT pg_advisory_unlock($1)', [LOCK]);
-        broken = false;
-        return result;
-      } finally {
-        // A closed connection gives the lock back by itself.
-        client.release(broken);
-      }
-    },
-
-    /** Started deliveries whose attempt is late by more than `lateMs`, oldest first, behind the given one. */
-    overdue: async (
-      queryable: Queryable,
-      { lateMs, after, limit }: { lateMs: number; after: OverdueDelivery | undefined; limit: number },
-    ): Promise<OverdueDelivery[]> => {
-      const place = [
-        after?.next_attempt_at ?? '-infinity',
-        after?.id ?? '00000000-0000-0000-0000-000000000000',
-      ];
-      return (await queryable.query<OverdueDelivery>(OVERDUE, [lateMs, ...place, limit])).rows;
-    },
-
-    /** Cancels what deleted subscriptions left unfinished. @returns how many, at most `limit` */
-    cancelDeleted: async (queryable: Queryable, limit: number): Promise<number> =>
-      (await queryable.query<{ canceled: number }>(CANCEL_DELETED, [limit])).rows[0]?.canceled ?? 0,
-
-    /** Gives deliveries that wait for an open endpoint the outbox row that they miss. @returns how many, at most `limit` */
-    mendParked: async (queryable: Queryable, limit: number): Promise<number> =>
-      (await queryable.query(MEND_PARKED, [limit])).rowCount,
-  };
+/** Runs `work` unless another process is sweeping; undefined then. */
+export async function exclusively<T>(
+  database: Pick<Database, 'pool'>,
+  work: () => Promise<T>,
+): Promise<T | undefined> {
+  const client = await database.pool.connect();
+  let broken = true;
+  try {
+    const { rows } = await client.query<{ locked: boolean }>('SELECT pg_try_advisory_lock($1) AS locked', [
+      LOCK,
+    ]);
+    const locked = rows[0]?.locked === true;
+    const result = locked ? await work() : undefined;
+    if (locked) await client.query('SELECT pg_advisory_unlock($1)', [LOCK]);
+    broken = false;
+    return result;
+  } finally {
+    // A closed connection gives the lock back by itself.
+    client.release(broken);
+  }
 }
 
-export type SweepStore = ReturnType<typeof createSweepStore>;
+/** Started deliveries whose attempt is late by more than `lateMs`, oldest first, behind the given one. */
+export async function overdue(
+  queryable: Queryable,
+  { lateMs, after, limit }: { lateMs: number; after: OverdueDelivery | undefined; limit: number },
+): Promise<OverdueDelivery[]> {
+  const place = [after?.next_attempt_at ?? '-infinity', after?.id ?? '00000000-0000-0000-0000-000000000000'];
+  return (await queryable.query<OverdueDelivery>(OVERDUE, [lateMs, ...place, limit])).rows;
+}
+
+/** Cancels what deleted subscriptions left unfinished. @returns how many, at most `limit` */
+export async function cancelDeleted(queryable: Queryable, limit: number): Promise<number> {
+  return (await queryable.query<{ canceled: number }>(CANCEL_DELETED, [limit])).rows[0]?.canceled ?? 0;
+}
+
+/** Gives deliveries that wait for an open endpoint the outbox row that they miss. @returns how many, at most `limit` */
+export async function mendParked(queryable: Queryable, limit: number): Promise<number> {
+  return (await queryable.query(MEND_PARKED, [limit])).rowCount;
+}

@@ -1,5 +1,6 @@
 // What moves a recovery on: chunk by chunk, each one transaction with the place up to which it has come, so that a restart at any moment
 // neither replays one twice nor leaves one out.
+
 import type { AuditService } from '../../audit/audit.service.ts';
 import { serviceContext } from '../../audit/audit.ts';
 import type { Database } from '../../platform/database/database.ts';
@@ -8,7 +9,8 @@ import type { Unit } from '../../platform/database/transaction.ts';
 import type { ReplayRange, ReplayService } from '../deliveries/replay.service.ts';
 import type { EndpointService } from '../endpoints/endpoint.service.ts';
 import { describeRecovery } from './bulk-replay.service.ts';
-import type { BulkRecoveryStore, RecoveryName } from './bulk-replay.store.ts';
+import type { RecoveryName } from './bulk-replay.store.ts';
+import * as bulkReplayStore from './bulk-replay.store.ts';
 import { type Recovery, type RecoveryStatus, remainingOf } from './bulk-replay.ts';
 
 /** What the workflow does next; `chunk`: something was replayed, and there may be more. */
@@ -28,14 +30,15 @@ const PACE = { chunk: 250, waiting: 500 } as const;
 
 /** @param options.pace what one step does */
 export function createBulkRecoveryStepService({
-  store,
+  store = bulkReplayStore,
   database,
   replays,
   endpoints,
   audit,
   pace = PACE,
 }: {
-  store: BulkRecoveryStore;
+  /** Another one in tests of faults. */
+  store?: typeof bulkReplayStore | undefined;
   database: Pick<Database, 'hot'>;
   replays: ReplayService;
   endpoints: Pick<EndpointService, 'read'>;

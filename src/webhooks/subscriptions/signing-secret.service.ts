@@ -1,5 +1,6 @@
 // Rotation of signing secrets. From the end of an overlap on each attempt is signed with the new secret alone, whether or not anybody
 // has written that down yet; no secret may come out of here but one that was just generated.
+
 import { timingSafeEqual } from 'node:crypto';
 import type { AuditContext, AuditService } from '../../audit/audit.service.ts';
 import { serviceContext } from '../../audit/audit.ts';
@@ -11,7 +12,8 @@ import { newId } from '../../platform/database/ids.ts';
 import type { Queryable, Transaction, Unit } from '../../platform/database/transaction.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
 import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
-import type { SecretRow, SigningSecretStore } from './signing-secret.store.ts';
+import type { SecretRow } from './signing-secret.store.ts';
+import * as store from './signing-secret.store.ts';
 import { decideSecretStep, isOverlapping, OVERLAP, type SecretStep } from './signing-secret.ts';
 import { checkSecret } from './subscription.ts';
 import { unknownSubscription } from './subscription-reading.service.ts';
@@ -31,14 +33,12 @@ type Verb = 'secret_rotation_started' | 'secret_rotated';
 
 /** Source: Specification, "Webhook subscription" (secret), "Signature". */
 export function createSigningSecretService({
-  store,
   database,
   sealing,
   audit,
   events,
   commands,
 }: {
-  store: SigningSecretStore;
   database: Pick<Database, 'transaction' | 'query'>;
   sealing: Pick<SubscriptionSealing, 'sealSecret' | 'openSecret'>;
   audit: Pick<AuditService, 'append'>;

@@ -5,11 +5,9 @@ import { createTrustedIssuerRoutes } from '../../../src/authentication/trusted-i
 import { createTrustedIssuerService } from '../../../src/authentication/trusted-issuers/trusted-issuer.service.ts';
 import { createTrustedIssuerStore } from '../../../src/authentication/trusted-issuers/trusted-issuer.store.ts';
 import { createEventService } from '../../../src/events/event.service.ts';
-import { createEventStore } from '../../../src/events/event.store.ts';
 import type { Database } from '../../../src/platform/database/database.ts';
 import { parseNetworks } from '../../../src/platform/egress/address-rules.ts';
 import { createWorkflowCommandService } from '../../../src/platform/temporal/workflow-command.service.ts';
-import { createWorkflowCommandStore } from '../../../src/platform/temporal/workflow-command.store.ts';
 import { createRooms } from '../../identity/agents/agent-rooms.ts';
 import type { createAccounts } from '../tokens/accounts.ts';
 
@@ -23,8 +21,8 @@ export function createDelegationRooms(
   const { accounts } = options;
   const rooms = createRooms(database, accounts === undefined ? {} : { accounts });
   const { audit, agents } = rooms;
-  const events = createEventService({ store: createEventStore(), notifier: { poke: () => undefined } });
-  const commands = createWorkflowCommandService({ store: createWorkflowCommandStore() });
+  const events = createEventService({ notifier: { poke: () => undefined } });
+  const commands = createWorkflowCommandService();
   const parts = { ...rooms, database, audit, events, agents, commands };
   const delegations = composeDelegations(parts);
   const delegationExpiry = composeDelegationExpiry(parts);

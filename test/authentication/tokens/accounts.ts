@@ -1,39 +1,30 @@
 // Tenants, applications, issuer and tokens wired for real over one database; only the clock and the relay's notifier are fakes.
+
 import { randomBytes } from 'node:crypto';
 import pino from 'pino';
 import { createAuditService } from '../../../src/audit/audit.service.ts';
-import { createAuditStore } from '../../../src/audit/audit.store.ts';
 import { createBruteForceService } from '../../../src/audit/brute-force.service.ts';
-import { createBruteForceStore } from '../../../src/audit/brute-force.store.ts';
 import { createAuthenticationFailureService } from '../../../src/authentication/challenges/authentication-failure.service.ts';
-import { createAuthenticationFailureStore } from '../../../src/authentication/challenges/authentication-failure.store.ts';
 import { createDpopService } from '../../../src/authentication/dpop/dpop.service.ts';
-import { createDpopStore } from '../../../src/authentication/dpop/dpop.store.ts';
 import { createProofVerifier } from '../../../src/authentication/dpop/dpop-proof.service.ts';
 import { createIssuerService } from '../../../src/authentication/issuer/issuer.service.ts';
 import { createIssuerStore } from '../../../src/authentication/issuer/issuer.store.ts';
 import { createIssuerKeyService } from '../../../src/authentication/issuer/issuer-key.service.ts';
 import { createIssuerRotationService } from '../../../src/authentication/issuer/issuer-rotation.service.ts';
-import { createKeyScheduleStore } from '../../../src/authentication/issuer/key-schedule.store.ts';
 import { createClientAssertionService } from '../../../src/authentication/tokens/client-assertion.service.ts';
-import { createClientAssertionStore } from '../../../src/authentication/tokens/client-assertion.store.ts';
 import { createClientAuthenticationService } from '../../../src/authentication/tokens/client-authentication.service.ts';
 import { createClientCredentialsService } from '../../../src/authentication/tokens/client-credentials.service.ts';
 import { CLIENT_CREDENTIALS } from '../../../src/authentication/tokens/client-credentials.ts';
 import { createClientRecordService } from '../../../src/authentication/tokens/client-record.service.ts';
 import { createIntrospectionService } from '../../../src/authentication/tokens/introspection.service.ts';
 import { createRefreshService } from '../../../src/authentication/tokens/refresh.service.ts';
-import { createRefreshRotationStore } from '../../../src/authentication/tokens/refresh-rotation.store.ts';
 import { createSuccessorDeriver } from '../../../src/authentication/tokens/refresh-successor.node.ts';
-import { createRefreshTokenStore } from '../../../src/authentication/tokens/refresh-token.store.ts';
 import { REFRESH_TOKEN } from '../../../src/authentication/tokens/refresh-token.ts';
 import { createRevocationService } from '../../../src/authentication/tokens/revocation.service.ts';
-import { createRevocationStore } from '../../../src/authentication/tokens/revocation.store.ts';
 import { createTokenService } from '../../../src/authentication/tokens/token.service.ts';
 import type { Grant } from '../../../src/authentication/tokens/token-answer.ts';
 import { createTokenEndpointService } from '../../../src/authentication/tokens/token-endpoint.service.ts';
 import { createEventService } from '../../../src/events/event.service.ts';
-import { createEventStore } from '../../../src/events/event.store.ts';
 import { createApplicationService } from '../../../src/identity/applications/application.service.ts';
 import { createApplicationStore } from '../../../src/identity/applications/application.store.ts';
 import { createSecretStore } from '../../../src/identity/applications/secret.store.ts';
@@ -47,7 +38,6 @@ import type { Database } from '../../../src/platform/database/database.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
 import { createFailureLimiter } from '../../../src/platform/http/failure-limiter.ts';
 import { createWorkflowCommandService } from '../../../src/platform/temporal/workflow-command.service.ts';
-import { createWorkflowCommandStore } from '../../../src/platform/temporal/workflow-command.store.ts';
 
 const ADDRESSES: AddressRules = {
   publicUrl: 'http://localhost:8080',
@@ -73,11 +63,10 @@ export function createAccounts(
     accessTokenLifetime?: number;
   } = {},
 ) {
-  const audit = createAuditService({ store: createAuditStore() });
+  const audit = createAuditService();
   const masterKeys = options.masterKeys ?? [{ id: 'test', key: randomBytes(32) }];
-  const revocations = createRevocationService({ store: createRevocationStore(), database });
+  const revocations = createRevocationService({ database });
   const events = createEventService({
-    store: createEventStore(),
     notifier: { poke: () => undefined },
     checked: true,
   });
@@ -87,16 +76,15 @@ export function createAccounts(
     revocations,
     now: options.monotonic,
   });
-  const scheduleStore = createKeyScheduleStore();
+
   const issuerKeys = createIssuerKeyService({
-    store: scheduleStore,
     database,
     masterKeys,
     issuer,
     revocations,
     audit,
     events,
-    commands: createWorkflowCommandService({ store: createWorkflowCommandStore() }),
+    commands: createWorkflowCommandService(),
     lifetime: options.issuerKeyLifetime ?? 7_776_000,
   });
   const tenants = createTenantService({
@@ -106,7 +94,7 @@ export function createAccounts(
     audit,
     addresses: options.addresses ?? ADDRESSES,
   });
-  const issuerRotation = createIssuerRotationService({ store: scheduleStore, database, tenants, issuerKeys });
+  const issuerRotation = createIssuerRotationService({ database, tenants, issuerKeys });
   const applications = createApplicationService({
     database,
     store: createApplicationStore({ database, sequelize: database.sequelize }),
@@ -116,7 +104,6 @@ export function createAccounts(
   });
   const tokens = createTokenService({
     issuer,
-    refreshTokens: createRefreshTokenStore(),
     revocations,
     accessTokenLifetime: options.accessTokenLifetime ?? 300,
     refreshTokenLifetime: 3_600,
@@ -127,7 +114,6 @@ export function createAccounts(
   };
   const clientRecords = createClientRecordService({ database, audit, events, onError });
   const clientAssertions = createClientAssertionService({
-    store: createClientAssertionStore(),
     database,
     onError,
     now: options.now,
@@ -136,7 +122,7 @@ export function createAccounts(
     applications,
     assertions: clientAssertions,
     records: clientRecords,
-    bruteForce: createBruteForceService({ store: createBruteForceStore(), database }),
+    bruteForce: createBruteForceService({ database }),
     failures: createFailureLimiter({
       pool: database.pool,
       points: options.clientFailures ?? 0,
@@ -146,16 +132,14 @@ export function createAccounts(
     }),
   });
   const clientCredentials = createClientCredentialsService({ clients, tokens, records: clientRecords });
-  const refreshTokens = createRefreshRotationStore();
+
   const refresh = createRefreshService({
-    store: refreshTokens,
     database,
     successors: createSuccessorDeriver({ masterKeys }),
     tokens,
     audit,
     events,
     failures: createAuthenticationFailureService({
-      store: createAuthenticationFailureStore(),
       database,
       audit,
       events,
@@ -166,11 +150,10 @@ export function createAccounts(
         prefix: 'fingerprint',
         logger: pino({ level: 'silent' }),
       }),
-      bruteForce: createBruteForceService({ store: createBruteForceStore(), database }),
+      bruteForce: createBruteForceService({ database }),
     }),
   });
   const dpop = createDpopService({
-    store: createDpopStore(),
     database,
     verifier: createProofVerifier(),
     masterKeys,
@@ -186,7 +169,6 @@ export function createAccounts(
     database,
     clients,
     tokens,
-    refreshTokens,
     revocations,
     audit,
     events,

@@ -1,7 +1,8 @@
 // Revocation in every process within a second: by polling alone, and what holds while polling fails.
+
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createRevocationService } from '../../../src/authentication/tokens/revocation.service.ts';
-import { createRevocationStore } from '../../../src/authentication/tokens/revocation.store.ts';
+import * as store from '../../../src/authentication/tokens/revocation.store.ts';
 import { createRevocationBook } from '../../../src/authentication/tokens/revocation.ts';
 import { createDatabase } from '../../../src/platform/database/database.ts';
 import type { Rooms } from '../../identity/agents/agent-rooms.ts';
@@ -80,7 +81,7 @@ describe('a feed', () => {
       () => behind.close(),
     );
     let isDeaf = false;
-    const store = createRevocationStore();
+
     const deaf: typeof store = {
       ...store,
       readSince: (...given) => (isDeaf ? Promise.reject(new Error('deaf')) : store.readSince(...given)),
@@ -112,7 +113,7 @@ describe('a feed', () => {
     const holder = await createHolder(one);
     const claims = claimsOf(holder.accessToken) as never;
     let notice: () => void = () => undefined;
-    const store = createRevocationStore();
+
     const read = vi.spyOn(store, 'readSince');
     const feed = createRevocationService({
       store,

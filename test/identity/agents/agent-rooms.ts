@@ -1,24 +1,20 @@
 // Agents, keys and challenges wired for real over one database, beside tenants and tokens; only the relay's notifier and the log are fakes.
+
 import pino from 'pino';
 import { composeAgents } from '../../../src/app/wiring/compose-agents.ts';
 import { composeAnchors } from '../../../src/app/wiring/compose-anchors.ts';
 import { createBruteForceService } from '../../../src/audit/brute-force.service.ts';
-import { createBruteForceStore } from '../../../src/audit/brute-force.store.ts';
 import { createAuthenticationFailureService } from '../../../src/authentication/challenges/authentication-failure.service.ts';
-import { createAuthenticationFailureStore } from '../../../src/authentication/challenges/authentication-failure.store.ts';
 import { createChallengeRoutes } from '../../../src/authentication/challenges/challenge.routes.ts';
 import { createChallengeService } from '../../../src/authentication/challenges/challenge.service.ts';
-import { createChallengeStore } from '../../../src/authentication/challenges/challenge.store.ts';
 import { createEventService } from '../../../src/events/event.service.ts';
-import { createEventStore } from '../../../src/events/event.store.ts';
 import { createAgentRoutes } from '../../../src/identity/agents/agent.routes.ts';
 import { createSelfRoutes } from '../../../src/identity/agents/self.routes.ts';
 import { createSelfService } from '../../../src/identity/agents/self.service.ts';
 import { createAnchorRoutes } from '../../../src/identity/anchors/anchor.routes.ts';
-import { createAnchorStore } from '../../../src/identity/anchors/anchor.store.ts';
+import * as anchorStore from '../../../src/identity/anchors/anchor.store.ts';
 import { createEnrollmentRoutes } from '../../../src/identity/enrollments/enrollment.routes.ts';
 import { createEnrollmentService } from '../../../src/identity/enrollments/enrollment.service.ts';
-import { createEnrollmentStore } from '../../../src/identity/enrollments/enrollment.store.ts';
 import { createEnrollmentFailureService } from '../../../src/identity/enrollments/enrollment-failure.service.ts';
 import { createKeyRoutes } from '../../../src/identity/keys/key.routes.ts';
 import { createRotationRoutes } from '../../../src/identity/keys/rotation.routes.ts';
@@ -31,7 +27,6 @@ import { createSignatureVerifier } from '../../../src/platform/crypto/verify-sig
 import type { Database } from '../../../src/platform/database/database.ts';
 import { createFailureLimiter } from '../../../src/platform/http/failure-limiter.ts';
 import { createWorkflowCommandService } from '../../../src/platform/temporal/workflow-command.service.ts';
-import { createWorkflowCommandStore } from '../../../src/platform/temporal/workflow-command.store.ts';
 import { createAccounts, requestTo } from '../../authentication/tokens/accounts.ts';
 import { insertSubscription } from '../../events/fixture.ts';
 
@@ -49,15 +44,15 @@ export function createRooms(
 ) {
   const accounts = options.accounts ?? createAccounts(database);
   const { audit, tokens } = accounts;
-  const events = createEventService({ store: createEventStore(), notifier: { poke: () => undefined } });
+  const events = createEventService({ notifier: { poke: () => undefined } });
   const verifier = createSignatureVerifier({ schnorrThreads: 1 });
-  const commands = createWorkflowCommandService({ store: createWorkflowCommandStore() });
+  const commands = createWorkflowCommandService();
   const { agents, keys, rotations, rotationSteps } = composeAgents({
     ...accounts,
     database,
     events,
     verifier,
-    revokeAnchors: createAnchorStore().revokeAll,
+    revokeAnchors: anchorStore.revokeAll,
     onError: options.onError ?? (() => undefined),
   });
   const anchors = composeAnchors({ database, audit, events, commands, agents });
@@ -70,15 +65,13 @@ export function createRooms(
       logger: pino({ level: 'silent' }),
     });
   const failures = createAuthenticationFailureService({
-    store: createAuthenticationFailureStore(),
     database,
     audit,
     events,
-    bruteForce: createBruteForceService({ store: createBruteForceStore(), database }),
+    bruteForce: createBruteForceService({ database }),
     limiter: limitFailures('fingerprint'),
   });
   const enrollments = createEnrollmentService({
-    store: createEnrollmentStore(),
     database,
     agents,
     keys,
@@ -88,11 +81,10 @@ export function createRooms(
       audit,
       events,
       limiter: limitFailures('enrollment'),
-      bruteForce: createBruteForceService({ store: createBruteForceStore(), database }),
+      bruteForce: createBruteForceService({ database }),
     }),
   });
   const challenges = createChallengeService({
-    store: createChallengeStore(),
     database,
     verifier,
     keys,

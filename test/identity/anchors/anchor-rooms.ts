@@ -1,15 +1,11 @@
 // Anchors wired for real over one database, with the looks for their proofs, and domains on loopback.
 
 import { createEventService } from '../../../src/events/event.service.ts';
-import { createEventStore } from '../../../src/events/event.store.ts';
 import { createAnchorCheckService } from '../../../src/identity/anchors/anchor-check.service.ts';
-import { createAnchorCheckStore } from '../../../src/identity/anchors/anchor-check.store.ts';
 import { createAnchorProgressService } from '../../../src/identity/anchors/anchor-progress.service.ts';
-import { createAnchorTurnStore } from '../../../src/identity/anchors/anchor-turn.store.ts';
 import type { ProofLooker } from '../../../src/identity/anchors/proof.client.ts';
 import type { Database } from '../../../src/platform/database/database.ts';
 import { createWorkflowCommandService } from '../../../src/platform/temporal/workflow-command.service.ts';
-import { createWorkflowCommandStore } from '../../../src/platform/temporal/workflow-command.store.ts';
 import { createRooms } from '../agents/agent-rooms.ts';
 import { startProofPlaces } from './proof-places.ts';
 
@@ -20,15 +16,13 @@ export async function createAnchorRooms(database: Database) {
   /** Looks with another looker than the one for the domains on loopback. */
   const checksWith = (looker: ProofLooker) =>
     createAnchorCheckService({
-      store: createAnchorCheckStore(),
-      turns: createAnchorTurnStore(),
       database,
       tenants,
       agents,
       progress: createAnchorProgressService({
         audit,
-        events: createEventService({ store: createEventStore(), notifier: { poke: () => undefined } }),
-        commands: createWorkflowCommandService({ store: createWorkflowCommandStore() }),
+        events: createEventService({ notifier: { poke: () => undefined } }),
+        commands: createWorkflowCommandService(),
       }),
       looker,
     });

@@ -3,10 +3,8 @@ import { promises as dns } from 'node:dns';
 import { afterEach, expect, it, vi } from 'vitest';
 import { composeAnchorChecks } from '../../../src/app/wiring/compose-anchors.ts';
 import { createEventService } from '../../../src/events/event.service.ts';
-import { createEventStore } from '../../../src/events/event.store.ts';
 import { loadConfig } from '../../../src/platform/config.ts';
 import { createWorkflowCommandService } from '../../../src/platform/temporal/workflow-command.service.ts';
-import { createWorkflowCommandStore } from '../../../src/platform/temporal/workflow-command.store.ts';
 import { createTestDatabase } from '../../setup/database.ts';
 import { createRooms, createTestTenant } from '../agents/agent-rooms.ts';
 import { startDnsServer } from './dns-server.ts';
@@ -35,8 +33,8 @@ it.each([
   const rooms = createRooms(test.database);
   const looks = composeAnchorChecks(config, {
     ...rooms,
-    events: createEventService({ store: createEventStore(), notifier: { poke: () => undefined } }),
-    commands: createWorkflowCommandService({ store: createWorkflowCommandStore() }),
+    events: createEventService({ notifier: { poke: () => undefined } }),
+    commands: createWorkflowCommandService(),
   });
   try {
     const context = await createTestTenant(rooms);

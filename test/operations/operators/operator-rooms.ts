@@ -6,12 +6,9 @@ import { registerHostCommands } from '../../../src/operations/operators/host.com
 import { registerOperatorCommands } from '../../../src/operations/operators/operator.commands.ts';
 import type { Database } from '../../../src/platform/database/database.ts';
 import { createWorkflowCommandService } from '../../../src/platform/temporal/workflow-command.service.ts';
-import { createWorkflowCommandStore } from '../../../src/platform/temporal/workflow-command.store.ts';
 import { createEndpointService } from '../../../src/webhooks/endpoints/endpoint.service.ts';
-import { createEndpointStore } from '../../../src/webhooks/endpoints/endpoint.store.ts';
 import { createEndpointHealthStore } from '../../../src/webhooks/endpoints/endpoint-health.store.ts';
 import { createHostHoldService } from '../../../src/webhooks/endpoints/host-hold.service.ts';
-import { createHostHoldStore } from '../../../src/webhooks/endpoints/host-hold.store.ts';
 import { RECOVERY_SETTINGS } from '../../../src/webhooks/endpoints/recovery-settings.ts';
 import { createAccounts } from '../../authentication/tokens/accounts.ts';
 
@@ -24,10 +21,10 @@ export function createOperatorRooms(
 ) {
   const accounts = createAccounts(database);
   const { audit, tenants, revocations, provisioning } = accounts;
-  const commands = createWorkflowCommandService({ store: createWorkflowCommandStore() });
+  const commands = createWorkflowCommandService();
   const health = createEndpointHealthStore(RECOVERY_SETTINGS);
-  const endpoints = createEndpointService({ store: createEndpointStore(), health, notifier, commands });
-  const hostHolds = createHostHoldService({ store: createHostHoldStore(), notifier, commands });
+  const endpoints = createEndpointService({ health, notifier, commands });
+  const hostHolds = createHostHoldService({ notifier, commands });
   const operators = composeOperators({ database, audit, tenants, revocations, endpoints, hostHolds });
 
   return {

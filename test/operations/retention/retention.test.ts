@@ -1,10 +1,10 @@
 // What retention removes and what it leaves, by rows that were written in the past.
+
 import pino from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { composeRetention } from '../../../src/app/wiring/compose-retention.ts';
 import { createAuditService } from '../../../src/audit/audit.service.ts';
-import { createAuditStore } from '../../../src/audit/audit.store.ts';
-import { createEventStore } from '../../../src/events/event.store.ts';
+import * as eventStore from '../../../src/events/event.store.ts';
 import { createRetentionService } from '../../../src/operations/retention/retention.service.ts';
 import { describeReport } from '../../../src/operations/retention/retention.ts';
 import type { RequestContext } from '../../../src/platform/context.ts';
@@ -24,8 +24,8 @@ beforeAll(async () => {
   retention = composeRetention(
     {
       database: test.database,
-      audit: createAuditService({ store: createAuditStore() }),
-      eventStore: createEventStore(),
+      audit: createAuditService(),
+      eventStore: eventStore,
       notifier: { poke, close: async () => undefined },
     },
     { logger: pino({ level: 'silent' }) },

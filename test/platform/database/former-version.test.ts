@@ -1,11 +1,12 @@
 // The version before this one serves while the newest migrations run, and for as long as its processes are replaced. What it says to
 // Postgres must do with the new schema what it did before: nothing that it leaves out may be required, nothing that it names may be gone.
+
 import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/platform/database/database.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
 import { ENTITY_WORKFLOW_TYPES } from '../../../src/platform/temporal/names.ts';
-import { createWorkflowCommandStore } from '../../../src/platform/temporal/workflow-command.store.ts';
+import * as store from '../../../src/platform/temporal/workflow-command.store.ts';
 import { createTestDatabase } from '../../setup/database.ts';
 import * as former from './former-version.statements.ts';
 
@@ -167,7 +168,7 @@ describe('the version before', () => {
 describe('commands for workflows', () => {
   /** Those that workers of the version before can start; any other they would start under a wrong id, and never again. */
   const KNOWN = ['agentKeyRotation', 'bulkRecovery', 'endpointRecovery', 'webhookSecretRotation'];
-  const store = createWorkflowCommandStore();
+
   const typesOf = (rows: readonly { readonly workflow?: unknown }[]) =>
     rows.map(({ workflow }) => workflow).sort();
 

@@ -4,7 +4,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Transaction, Unit } from '../../../src/platform/database/transaction.ts';
 import { createHostHoldService } from '../../../src/webhooks/endpoints/host-hold.service.ts';
-import { createHostHoldStore } from '../../../src/webhooks/endpoints/host-hold.store.ts';
 import { createWebhookRooms, type WebhookRooms } from '../webhook-rooms.ts';
 
 let rooms: WebhookRooms;
@@ -13,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => rooms?.close());
 
-const hosts = createHostHoldService({ store: createHostHoldStore() });
+const hosts = createHostHoldService({});
 const INTENT = { length: 'released', reason: 'test', operator: 'jo' } as const;
 let names = 0;
 
