@@ -7,9 +7,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
-import { migrate } from '../dist/src/database/migrate.js';
-import { findFreePort } from '../dist/src/local/ports.js';
-import { startPostgres } from '../dist/src/local/postgres.js';
+import { findFreePort } from '../dist/src/app/local/ports.js';
+import { startPostgres } from '../dist/src/app/local/postgres.js';
+import { migrate } from '../dist/src/platform/database/migrate.js';
 import { call, end, output, ready } from './service.mjs';
 
 const MAIN = fileURLToPath(new URL('../dist/src/main.js', import.meta.url));
