@@ -1,6 +1,6 @@
 // What the workflows of entities have in common: how they are told, how long a history may get, how their activities are tried. It must
 // hold nothing that adds to a history.
-import { defineSignal, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
+import { CancellationScope, defineSignal, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
 import { ENTITY_CHANGED, type EntityInput } from '../src/platform/temporal/names.ts';
 
 /** Something about the entity has changed: look again. */
@@ -26,6 +26,11 @@ export function isHistoryLong(): boolean {
 export function showDetails({ summary }: EntityInput, text: string): void {
   const isFirst = workflowInfo().continuedFromExecutionRunId === undefined;
   setCurrentDetails(isFirst || summary === undefined ? text : `${summary}: ${text}`);
+}
+
+/** Calls back when Temporal is asked to cancel this workflow, which changes nothing else (`cancellation.interceptors.ts`). */
+export function onCancelRequest(callback: () => unknown): void {
+  CancellationScope.current().cancelRequested.catch(callback);
 }
 
 /** Checks the reason that an operator gives with an update. @throws Error, which refuses the update */

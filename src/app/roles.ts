@@ -10,6 +10,7 @@ import { createHttpServer } from '../platform/http/server.ts';
 import { createLogger, reasonOf } from '../platform/logging.ts';
 import { type Listener, listen } from '../platform/process/part-listener.ts';
 import { announceFailure, announceReady, onStop } from '../platform/process/part-protocol.ts';
+import { exitWhenUncaught } from '../platform/process/uncaught.ts';
 import { createLazyConnection, createTemporalClient, probeTemporal } from '../platform/temporal/client.ts';
 import { ensureNamespace } from '../platform/temporal/namespace.ts';
 import { ensureSchedules } from '../platform/temporal/schedules.ts';
@@ -58,7 +59,11 @@ export async function runRole(name: keyof typeof ROLES, env: Environment, output
   try {
     const asked = output.json ? { ...env, LOG_FORMAT: 'json' } : env;
     const settings = name === 'api' || name === 'worker' ? await withMasterKey(asked) : asked;
-    await ROLES[name](loadConfig(settings, { role: name }), settings, output);
+    const config = loadConfig(settings, { role: name });
+    // The stdout of the others is for the object that --json prints.
+    const destination = name === 'api' || name === 'worker' ? process.stdout : process.stderr;
+    exitWhenUncaught(createLogger(config, destination).child({ role: name }));
+    await ROLES[name](config, settings, output);
   } catch (error) {
     announceFailure(error);
     throw error;

@@ -1,8 +1,9 @@
 // Brings a database to the newest schema. Safe to run from several processes at once, and again and again.
 import { setTimeout } from 'node:timers/promises';
-import pg from 'pg';
+import type pg from 'pg';
 import { QueryTypes, Sequelize } from 'sequelize';
 import { Umzug } from 'umzug';
+import { newClient } from './client.ts';
 import { translateDatabaseError } from './errors.ts';
 import { type MigrationStep, takeSteps } from './migration-steps.ts';
 import { identity } from './migrations/0001-identity.ts';
@@ -77,7 +78,7 @@ export async function migrate(
   url: string,
   log: (message: string) => void = () => undefined,
 ): Promise<string[]> {
-  const guard = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 });
+  const guard = newClient({ connectionString: url, connectionTimeoutMillis: 5_000 });
   const sequelize = new Sequelize(url, { dialect: 'postgres', logging: false, pool: { max: 1 } });
   try {
     await guard.connect();

@@ -1,6 +1,7 @@
 // The two kinds of transaction: on Sequelize's pool for management, on the plain pool for the hot rooms. A use case uses one or the other.
 import type { Pool, PoolClient } from 'pg';
 import { QueryTypes, type Sequelize, type Transaction as SequelizeTransaction } from 'sequelize';
+import { checkOut } from './client.ts';
 import { isOutdatedPlan, isUnanswered, translateDatabaseError } from './errors.ts';
 import type { StatementNames } from './statement-names.ts';
 
@@ -35,11 +36,11 @@ export async function queryPool<Row extends object>(
 
 /** Runs `work` between BEGIN and COMMIT on one client of the plain pool; rolls back when it throws. */
 export async function runHot<T>({ pool, names }: HotPool, work: (unit: Unit) => Promise<T>): Promise<T> {
-  const client = await pool.connect().catch((error: unknown) => {
+  const { client, giveBack } = await checkOut(pool).catch((error: unknown) => {
     throw translateDatabaseError(error);
   });
   const actions: (() => void)[] = [];
-  let failure: unknown;
+  let isSound = true;
   try {
     await client.query('BEGIN');
     const result = await work(unitOf(client, names, actions));
@@ -47,18 +48,17 @@ export async function runHot<T>({ pool, names }: HotPool, work: (unit: Unit) => 
     for (const action of actions) action();
     return result;
   } catch (error) {
-    failure = error;
     // Behind a statement without an answer a ROLLBACK would only wait as long again.
-    if (!isUnanswered(error)) {
-      await client.query('ROLLBACK').then(
-        () => (failure = undefined),
-        () => undefined,
-      );
-    }
+    isSound =
+      !isUnanswered(error) &&
+      (await client.query('ROLLBACK').then(
+        () => true,
+        () => false,
+      ));
     throw translateDatabaseError(error);
   } finally {
-    // A client whose ROLLBACK failed is in an unknown state and must not serve anybody again.
-    client.release(failure !== undefined);
+    // A client whose ROLLBACK failed is in an unknown state.
+    giveBack(isSound);
   }
 }
 

@@ -119,12 +119,14 @@ export function createAttemptRecordService({
     const report = { ...made, n };
     // What a URL has answered that is not the subscription's any more says nothing of the endpoint.
     const former =
-      url !== (await store.readUrl(unit, place.subscriptionId, { share: outcome.kind === 'retry' }));
-    if (fresh && !former && (outcome.kind === 'retry' || report.probe)) {
+      url !== (await store.readUrl(unit, place.subscriptionId, { share: outcome.kind !== 'gone' }));
+    if (fresh && !former && (outcome.kind !== 'gone' || report.probe)) {
       const hold = outcome.kind === 'retry' && outcome.hold;
       const holdMs = hold ? Math.min(outcome.retryAfterMs ?? 0, MAX_RETRY_AFTER_MS) : null;
       const { deliveryId, probe } = report;
-      await endpoints.noteFailure(unit, { ...place, deliveryId, holdMs, probe, error: outcomeCode(outcome) });
+      const refused = outcome.kind === 'rejected';
+      const error = outcomeCode(outcome);
+      await endpoints.noteFailure(unit, { ...place, deliveryId, holdMs, probe, refused, error });
     }
     if (fresh && !former && outcome.kind === 'gone' && !test) await subscriptions.deactivateGone(unit, place);
     const row = await store.lock(unit, report.deliveryId);

@@ -2,7 +2,7 @@
 // endpoint's row FOR UPDATE in the transaction of the attempt's record.
 import type { Queryable } from '../../platform/database/transaction.ts';
 import type { EndpointTelling } from './endpoint.store.ts';
-import type { RecoverySettings } from './recovery-settings.ts';
+import { REFUSALS, type RecoverySettings } from './recovery-settings.ts';
 
 /** A failure that an endpoint is told of. `holdMs`: how long the receiver wants to be left alone, null when it did not say. */
 export type EndpointFailure = {
@@ -12,6 +12,8 @@ export type EndpointFailure = {
   readonly holdMs: number | null;
   /** The attempt was the one let through to an endpoint that is down. */
   readonly probe: boolean;
+  /** The receiver refused the delivery itself, for good. */
+  readonly refused: boolean;
   /** Its code, such as `http:503`. */
   readonly error: string;
 };
@@ -31,7 +33,7 @@ const WATCHED_FROM = 3;
 
 // A failure that closes the endpoint leaves one permit: for the attempt that is let through when the endpoint opens. One that does not close it
 // gives its permit back, so that one delivery that nobody can deliver does not stop the others. What fails late, begun before the endpoint
-// went down, is counted, and moves nothing.
+// went down, is counted, and moves nothing. Of refusals ($9) of an open endpoint nobody is told: nothing waits that would be watched.
 // The half millisecond: the column keeps whole ones and rounds, and a hold must never end early.
 const FAIL = `
 WITH endpoint AS (
@@ -44,7 +46,7 @@ WITH endpoint AS (
 ), next AS (
   SELECT judged.*, falls OR probed OR holds AS closes,
     falls OR probed OR holds AND (hold_until IS NULL OR hold_until <= now())
-      OR NOT watched AND failures_in_a_row + 1 >= ${WATCHED_FROM} AS tells,
+      OR NOT watched AND NOT $9 AND failures_in_a_row + 1 >= ${WATCHED_FROM} AS tells,
     CASE WHEN falls THEN 0 WHEN probed THEN least(probe_step + 1, cardinality($7::float8[]) - 1) ELSE probe_step END AS step
   FROM judged
 )
@@ -93,9 +95,10 @@ export function createEndpointHealthStore({ failures, deliveries, probeDelaysMs 
     /** Counts a failure against the endpoint, which may hold or close it. @returns undefined for an endpoint that is gone */
     fail: async (
       unit: Queryable,
-      { subscriptionId, deliveryId, holdMs, probe, error }: EndpointFailure,
+      { subscriptionId, deliveryId, holdMs, probe, refused, error }: EndpointFailure,
     ): Promise<EndpointHealth | undefined> => {
-      const values = [subscriptionId, deliveryId, holdMs, probe, failures, deliveries, probeDelaysMs, error];
+      const closing = [refused ? REFUSALS : failures, deliveries, probeDelaysMs];
+      const values = [subscriptionId, deliveryId, holdMs, probe, ...closing, error, refused];
       return (await unit.query<EndpointHealth>(FAIL, values)).rows[0];
     },
 

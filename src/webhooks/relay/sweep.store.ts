@@ -1,4 +1,5 @@
 // All SQL of the sweep: what ought to have happened and has not. Every change is conditional, so that it may run at any moment.
+import { checkOut } from '../../platform/database/client.ts';
 import type { Database } from '../../platform/database/database.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 
@@ -52,8 +53,8 @@ export async function exclusively<T>(
   database: Pick<Database, 'pool'>,
   work: () => Promise<T>,
 ): Promise<T | undefined> {
-  const client = await database.pool.connect();
-  let broken = true;
+  const { client, giveBack } = await checkOut(database.pool);
+  let isSound = false;
   try {
     const { rows } = await client.query<{ locked: boolean }>('SELECT pg_try_advisory_lock($1) AS locked', [
       LOCK,
@@ -61,11 +62,11 @@ export async function exclusively<T>(
     const locked = rows[0]?.locked === true;
     const result = locked ? await work() : undefined;
     if (locked) await client.query('SELECT pg_advisory_unlock($1)', [LOCK]);
-    broken = false;
+    isSound = true;
     return result;
   } finally {
     // A closed connection gives the lock back by itself.
-    client.release(broken);
+    giveBack(isSound);
   }
 }
 

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { defineRoute, type Route } from '../../platform/http/route.ts';
 import type { SigningSecretService } from './signing-secret.service.ts';
 import { OVERLAP } from './signing-secret.ts';
-import { signingSecret, subscriptionParams } from './subscription.schemas.ts';
+import { generatedSecret, signingSecret, subscriptionParams } from './subscription.schemas.ts';
 import type { SubscriptionService } from './subscription.service.ts';
 
 const rotateSecretBody = z
@@ -18,7 +18,7 @@ const rotateSecretBody = z
 
 const rotatedSecretSchema = z
   .strictObject({
-    secret: z.string().optional().meta({ description: 'Only here, and only when it was generated.' }),
+    secret: generatedSecret.optional(),
     overlap_ends_at: z.iso.datetime().meta({
       description:
         'Until then X-Service-Signature-256 is by the old secret and X-Service-Signature-256-Next by the new one; from then on the new one alone signs.',

@@ -6,7 +6,7 @@ import type { AuditContext, AuditService } from '../../audit/audit.service.ts';
 import { serviceContext } from '../../audit/audit.ts';
 import type { EventService } from '../../events/event.service.ts';
 import type { RequestContext } from '../../platform/context.ts';
-import { hashSecret, newSecret } from '../../platform/crypto/opaque-secret.node.ts';
+import { hashSecret, newSigningSecret } from '../../platform/crypto/opaque-secret.node.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import type { Queryable, Transaction, Unit } from '../../platform/database/transaction.ts';
@@ -128,7 +128,7 @@ export function createSigningSecretService({
       { overlapSeconds = OVERLAP.usual, secret }: { overlapSeconds?: number; secret?: string | undefined },
     ): Promise<{ secret: string | undefined; overlapEndsAt: Date }> => {
       if (secret !== undefined) checkSecret(secret);
-      const generated = secret === undefined ? `whsec_${newSecret()}` : undefined;
+      const generated = secret === undefined ? newSigningSecret() : undefined;
       const name = { tenantId: context.tenant.id, subscriptionId };
       return database.transaction(context, async (transaction) => {
         const found = await store.lock(transaction, name);

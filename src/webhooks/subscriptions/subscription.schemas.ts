@@ -137,9 +137,18 @@ export const subscriptionSchema = z
   })
   .meta({ id: 'WebhookSubscription' });
 
+/** A secret that was just made. */
+export const generatedSecret = z
+  .string()
+  .regex(/^whsec_[A-Za-z0-9+/]{43}=$/)
+  .meta({
+    description:
+      'Only here, and only when it was generated: whsec_ and 32 random bytes in standard base64. The HMAC key is this text, whole.',
+  });
+
 export const createdSubscriptionSchema = subscriptionSchema
   .extend({
-    secret: z.string().optional().meta({ description: 'Only here, and only when it was generated.' }),
+    secret: generatedSecret.optional(),
   })
   .meta({ id: 'CreatedWebhookSubscription' });
 

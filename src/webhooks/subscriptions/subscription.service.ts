@@ -4,7 +4,7 @@ import { serviceContext } from '../../audit/audit.ts';
 import { findEventType } from '../../events/catalogue.ts';
 import type { EventService, JsonObject } from '../../events/event.service.ts';
 import type { RequestContext } from '../../platform/context.ts';
-import { newSecret } from '../../platform/crypto/opaque-secret.node.ts';
+import { newSigningSecret } from '../../platform/crypto/opaque-secret.node.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import type { Transaction, Unit } from '../../platform/database/transaction.ts';
@@ -221,7 +221,7 @@ export function createSubscriptionService({
       const filters = readFilters(input.eventTypes);
       const headers = readHeaders(input.headers ?? {});
       if (input.secret !== undefined) checkSecret(input.secret);
-      const generated = input.secret === undefined ? `whsec_${newSecret()}` : undefined;
+      const generated = input.secret === undefined ? newSigningSecret() : undefined;
       return database.transaction(context, async (transaction) => {
         const id = newId();
         const row = await store.insert(transaction, {

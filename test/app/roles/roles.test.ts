@@ -225,6 +225,26 @@ describe('a worker whose Temporal stops answering', () => {
   });
 });
 
+describe('a role in which an error is not caught', () => {
+  it.each([
+    ['api', 'uncaughtException', "throw new Error('of a test')"],
+    ['api', 'unhandledRejection', "void Promise.reject(new Error('of a test'))"],
+    ['worker', 'uncaughtException', "throw new Error('of a test')"],
+  ])('%s, %s: ends with one line that says why', async (role, origin, fault) => {
+    const program = `process.on("SIGUSR2",()=>{${fault}})`;
+    const { child, exited, output } = run([role], {
+      PORT: String(await findFreePort()),
+      LOG_FORMAT: 'json',
+      NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(program)}`,
+    });
+    await expect.poll(() => output.stdout, { timeout: 20_000 }).toMatch(/the (API|worker) is ready/);
+    child.kill('SIGUSR2');
+    expect([await exited, output.stderr]).toEqual([1, '']);
+    const last = output.stdout.trim().split('\n').at(-1) ?? '';
+    expect(JSON.parse(last)).toMatchObject({ level: 'fatal', role, reason: 'of a test', origin });
+  });
+});
+
 describe('--json', () => {
   it('makes migrate print one object and nothing else', async () => {
     const { exited, output } = run(['migrate', '--json'], { LOG_FORMAT: 'pretty' });

@@ -35,7 +35,7 @@ describe('POST /api/v1/webhooks', () => {
     expect(status).toBe(201);
     expect(headers.get('location')).toBe(`${rooms.demo.tenant.baseUrl}${PATH}/${body.id}`);
     const { secret, ...shown } = body;
-    expect(secret).toMatch(/^whsec_[A-Za-z0-9_-]{43}$/);
+    expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
     expect(await readSecret(body.id)).toBe(secret);
     expect(shown).toEqual({
       id: expect.any(String),
