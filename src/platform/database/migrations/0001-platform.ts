@@ -37,22 +37,9 @@ CREATE TABLE workflow_commands (
   tries integer NOT NULL DEFAULT 0,
   -- When a worker may take the command.
   claimable_at timestamptz(3) NOT NULL DEFAULT now(),
-  -- The same for the version before, whose workers know four types of workflow and would take commands for all: the others' are never due.
-  due_at timestamptz(3) NOT NULL DEFAULT now(),
   created_at timestamptz(3) NOT NULL DEFAULT now()
 );
 CREATE INDEX workflow_commands_claimable ON workflow_commands (claimable_at, id);
-CREATE INDEX workflow_commands_due ON workflow_commands (due_at, id);
-
-CREATE FUNCTION hide_from_former_workers() RETURNS trigger LANGUAGE plpgsql AS $function$
-BEGIN
-  NEW.due_at := 'infinity';
-  RETURN NEW;
-END
-$function$;
-CREATE TRIGGER workflow_commands_hidden BEFORE INSERT ON workflow_commands FOR EACH ROW
-  WHEN (NEW.workflow <> ALL (ARRAY['agentKeyRotation', 'endpointRecovery', 'bulkRecovery', 'webhookSecretRotation']))
-  EXECUTE FUNCTION hide_from_former_workers();
 
 -- The id of the master key that a sealed secret names; null where nothing is sealed. A sealed secret is: version (1 byte), length of
 -- the id (1 byte), id, ciphertext. Indexes over it find the ids in use at every start, however many secrets there are.

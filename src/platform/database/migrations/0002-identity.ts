@@ -131,8 +131,7 @@ CREATE TABLE anchors (
   expires_at timestamptz(3) NOT NULL,
   verified_at timestamptz(3),
   revoked_at timestamptz(3),
-  -- The default is for the version before, which inserts anchors without it.
-  next_check_at timestamptz(3) NOT NULL DEFAULT now(),
+  next_check_at timestamptz(3) NOT NULL,
   -- When somebody asked for a check before next_check_at.
   requested_at timestamptz(3),
   -- When the latest check began.

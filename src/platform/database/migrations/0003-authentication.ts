@@ -3,8 +3,8 @@
 export const authentication = `
 -- A key with which a tenant's tokens are signed. It is published from created_at to remove_at.
 CREATE TABLE issuer_keys (
-  -- The name that the revocation feed gives the key. The default is for the version before, which inserts keys without it.
-  id uuid NOT NULL DEFAULT gen_random_uuid() UNIQUE,
+  -- The name that the revocation feed gives the key.
+  id uuid NOT NULL UNIQUE,
   kid text PRIMARY KEY,
   tenant_id uuid NOT NULL REFERENCES tenants,
   algorithm text NOT NULL CHECK (algorithm IN ('ES256', 'EdDSA')),
