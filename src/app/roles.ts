@@ -3,7 +3,7 @@
 import { fileURLToPath } from 'node:url';
 import { authorize } from '../authentication/tokens/bearer.routes.ts';
 import { type Config, databaseMissing, loadConfig, type Role } from '../platform/config.ts';
-import { migrate, pendingMigrations } from '../platform/database/migrate.ts';
+import { migrate, pendingMigrations, refuseUnreleasedDatabase } from '../platform/database/migrate.ts';
 import { createApp } from '../platform/http/app.ts';
 import { createHealth } from '../platform/http/health.ts';
 import { createHttpServer } from '../platform/http/server.ts';
@@ -77,6 +77,7 @@ async function runApi(config: Config): Promise<void> {
   const { database, tenants, revocations } = core;
   const checks = createStartChecks({
     check: async () => {
+      await refuseUnreleasedDatabase(database);
       await refuseForeignMasterKey(core);
       await refuseMovedTenants(core);
     },

@@ -1,6 +1,7 @@
 // The worker role: workflows, attempts, the relay and the sweep of one process, from start to ordered stop.
 import { createActivities } from '../../activities/index.ts';
 import type { Config } from '../platform/config.ts';
+import { refuseUnreleasedDatabase } from '../platform/database/migrate.ts';
 import { createLogger, reasonOf } from '../platform/logging.ts';
 import { announceReady, onStop } from '../platform/process/part-protocol.ts';
 import { connectNatively, createTemporalClient, probeTemporal } from '../platform/temporal/client.ts';
@@ -30,7 +31,10 @@ export async function runWorker(config: Config): Promise<void> {
   const core = composeCore(config, { logger, name: 'worker', tracing });
   const { database } = core;
   const checks = createStartChecks({
-    check: () => refuseForeignMasterKey(core),
+    check: async () => {
+      await refuseUnreleasedDatabase(database);
+      await refuseForeignMasterKey(core);
+    },
     onRefused: (error) => leave(error, logger),
   });
   await checks.begin();

@@ -13,12 +13,11 @@ export type WorkflowCommand = {
 export type ClaimedCommand = WorkflowCommand & { readonly id: string };
 
 /**
- * A claim is a lease: whoever dies with it leaves it to the others. Only of types that this version knows: what a newer one has written is
- * for its workers. `due_at` keeps workers of the version before from what is claimed here.
+ * A claim is a lease: when its worker dies, the others take the command. Only of types that this version knows: what a newer version has
+ * written is for that version's workers.
  */
 const CLAIM = `
-UPDATE workflow_commands SET tries = tries + 1, claimable_at = now() + $2::float8 * interval '1 millisecond',
-  due_at = greatest(due_at, now() + $2::float8 * interval '1 millisecond')
+UPDATE workflow_commands SET tries = tries + 1, claimable_at = now() + $2::float8 * interval '1 millisecond'
 WHERE id IN (
   SELECT id FROM workflow_commands WHERE claimable_at <= now() AND workflow = ANY($3::text[])
   ORDER BY claimable_at, id LIMIT $1 FOR UPDATE SKIP LOCKED)
@@ -26,8 +25,8 @@ RETURNING id, tenant_id AS "tenantId", workflow, entity_id AS "entityId"`;
 
 // Half of what a runner takes at once is due now, the others 100 a second: fewer than one runner hands over. Their age counts from then on.
 const INSERT = `
-INSERT INTO workflow_commands (tenant_id, workflow, entity_id, claimable_at, due_at, created_at)
-SELECT tenant_id, workflow, entity_id, due, due, due
+INSERT INTO workflow_commands (tenant_id, workflow, entity_id, claimable_at, created_at)
+SELECT tenant_id, workflow, entity_id, due, due
 FROM unnest($1::uuid[], $2::text[], $3::uuid[]) WITH ORDINALITY AS w (tenant_id, workflow, entity_id, n)
 CROSS JOIN LATERAL (SELECT now() + greatest(0, n - 32) * interval '10 milliseconds' AS due) AS paced`;
 

@@ -6,7 +6,8 @@ import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished, vi } from 'vitest';
 import { findFreePort } from '../../../src/app/local/ports.ts';
-import { createTestDatabase } from '../../setup/database.ts';
+import { makeUnreleased } from '../../platform/database/unreleased-database.ts';
+import { createEmptyDatabase, createTestDatabase } from '../../setup/database.ts';
 import { createStallingProxy } from '../../setup/stalling-proxy.ts';
 import { buildStack, removeBuild } from '../local/stack.ts';
 import { temporaryFolder } from '../local/temporary-folder.ts';
@@ -124,6 +125,24 @@ describe('a role that cannot start says so in one line', () => {
     expect([await exited, output.stderr]).toEqual([code, expect.stringMatching(line)]);
     expect(output.stderr.trim().split('\n')).toHaveLength(1);
   });
+
+  it.each(['migrate', 'api', 'worker', 'start'])(
+    '%s: a database from before the first release',
+    async (role) => {
+      const old = await createEmptyDatabase();
+      onTestFinished(old.drop);
+      await makeUnreleased(old.url);
+      const { exited, output } = run([role], { DATABASE_URL: old.url, PORT: String(await findFreePort()) });
+      expect([await exited, output.stderr]).toEqual([
+        2,
+        expect.stringMatching(
+          /^countersign: DATABASE_URL: a version from before the first release .*DATA_DIR away\n$/,
+        ),
+      ]);
+      const { rows } = await old.database.query('SELECT slug FROM tenants');
+      expect(rows).toEqual([{ slug: 'kept' }]);
+    },
+  );
 
   it.each([
     ['api', 'PORT'],

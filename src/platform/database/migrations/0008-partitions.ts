@@ -1,8 +1,30 @@
-// What retention needs: old days leave without standing in anybody's way, and each day's deliveries are accounted for.
+// The day partitions of events, deliveries and attempts: how one is made, taken out and dropped.
 
-export const retention = `
--- Whoever waits for the lock of a partitioned table keeps everybody behind him waiting: for a moment only, then he tries again later.
-ALTER FUNCTION ensure_day_partition(text, date) SET lock_timeout = '250ms';
+export const partitions = `
+-- A statement that waits for the lock of a partitioned table makes all later ones wait behind it. So each of these functions gives up after
+-- a quarter of a second, and its caller tries again.
+
+-- Makes the partition of one day. Rows of that day that are in the default partition move into it.
+CREATE FUNCTION ensure_day_partition(parent text, day date) RETURNS boolean LANGUAGE plpgsql SET lock_timeout = '250ms' AS $function$
+DECLARE
+  child text := parent || '_' || to_char(day, 'YYYYMMDD');
+  spare text := parent || '_default';
+  key text := CASE parent WHEN 'attempts' THEN 'delivery_id' ELSE 'id' END;
+  low uuid := uuid_of_time(day::timestamp AT TIME ZONE 'UTC');
+  high uuid := uuid_of_time((day + 1)::timestamp AT TIME ZONE 'UTC');
+BEGIN
+  IF to_regclass(child) IS NOT NULL THEN RETURN false; END IF;
+  PERFORM pg_advisory_xact_lock(hashtext('ensure_day_partition'));
+  IF to_regclass(child) IS NOT NULL THEN RETURN false; END IF;
+  EXECUTE format('CREATE TABLE %I (LIKE %I INCLUDING DEFAULTS INCLUDING CONSTRAINTS)', child, parent);
+  IF parent <> 'events' THEN
+    EXECUTE format('ALTER TABLE %I SET (fillfactor = 80)', child);
+  END IF;
+  EXECUTE format('WITH moved AS (DELETE FROM %I WHERE %I >= %L AND %I < %L RETURNING *) INSERT INTO %I SELECT * FROM moved', spare, key, low, key, high, child);
+  EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)', parent, child, low, high);
+  RETURN true;
+END
+$function$;
 
 -- Takes a day out of its table, so that it can be dropped without a lock on the table. Default partitions forbid DETACH CONCURRENTLY.
 -- 'unfinished': it holds deliveries that have not ended, and stays; 'gone': there is no such partition.
@@ -41,35 +63,4 @@ BEGIN
   RETURN true;
 END
 $function$;
-
--- deliveries: how many the event was fanned out to, told by whoever accepted it; null where nobody told. It is what the rows of
--- deliveries are held against, so it must never be computed from them.
-ALTER TABLE events ADD COLUMN deliveries integer;
-ALTER TABLE events DROP CONSTRAINT events_pkey;
-ALTER TABLE events ADD CONSTRAINT events_pkey PRIMARY KEY (id) INCLUDE (tenant_id, deliveries);
-
--- A tenant's deliveries by the UTC day of acceptance, as they were counted last. stranded: not ended, and nothing is going to move them.
-CREATE TABLE delivery_accounts (
-  tenant_id uuid NOT NULL,
-  day date NOT NULL,
-  accepted bigint NOT NULL,
-  delivered bigint NOT NULL,
-  waiting bigint NOT NULL,
-  held bigint NOT NULL,
-  failed bigint NOT NULL,
-  canceled bigint NOT NULL,
-  stranded bigint NOT NULL,
-  difference bigint GENERATED ALWAYS AS (accepted - delivered - waiting - held - failed - canceled) STORED,
-  counted_at timestamptz(3) NOT NULL DEFAULT now(),
-  PRIMARY KEY (tenant_id, day)
-);
-CREATE INDEX delivery_accounts_by_day ON delivery_accounts (day);
-CREATE INDEX delivery_accounts_wrong ON delivery_accounts (day) WHERE difference <> 0;
-
--- When a day was counted last, whether or not any tenant had deliveries.
-CREATE TABLE delivery_account_days (
-  day date PRIMARY KEY,
-  counted_at timestamptz(3) NOT NULL,
-  took_ms integer NOT NULL
-);
 `;
