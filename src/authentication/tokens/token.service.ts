@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { Principal, Tenant } from '../../platform/context.ts';
 import { createBoundedCache } from '../../platform/crypto/bounded-cache.ts';
+import { parseCompactJws } from '../../platform/crypto/jws.ts';
 import { hashSecret, newSecret } from '../../platform/crypto/opaque-secret.node.ts';
 import { newId } from '../../platform/database/ids.ts';
 import type { Queryable, Unit } from '../../platform/database/transaction.ts';
@@ -20,7 +21,6 @@ import {
   readAccessTokenClaims,
   type SignedClaims,
 } from './access-token.ts';
-import { parseCompactJws } from './compact-jws.ts';
 import type { EndedRefreshToken, NewRefreshToken, RefreshTokenStore } from './refresh-token.store.ts';
 import type { RevocationService } from './revocation.service.ts';
 import { madeAt } from './revocation.ts';

@@ -1,5 +1,5 @@
 // Takes a compact JWS apart, strictly. It must never decide whether the signature is good, nor trust the payload.
-import { decodeBase64 } from '../../platform/crypto/base64.ts';
+import { decodeBase64 } from './base64.ts';
 
 /** Characters of the longest token that is looked at, 8 KiB: more than any of this service has, less than a header may have. */
 export const LONGEST_TOKEN = 8_192;
