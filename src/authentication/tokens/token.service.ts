@@ -2,13 +2,13 @@
 import { createHash } from 'node:crypto';
 import type { Principal, Tenant } from '../../platform/context.ts';
 import { createBoundedCache } from '../../platform/crypto/bounded-cache.ts';
+import { verifyJws } from '../../platform/crypto/jws.node.ts';
 import { parseCompactJws } from '../../platform/crypto/jws.ts';
 import { hashSecret, newSecret } from '../../platform/crypto/opaque-secret.node.ts';
 import { newId } from '../../platform/database/ids.ts';
 import type { Queryable, Unit } from '../../platform/database/transaction.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import type { IssuerService } from '../issuer/issuer.service.ts';
-import { verifyJws } from '../issuer/jws-verification.service.ts';
 import {
   ACCESS_TOKEN_TYPE,
   type AccessTokenClaims,
