@@ -22,8 +22,8 @@ export type ProofAlgorithm = (typeof PROOF_ALGORITHMS)[number];
 /** `thumbprint`: RFC 7638 with SHA-256, base64url; the `jkt` of tokens that are bound to the key (RFC 9449 §6.1). */
 export type ProofKey = { readonly jwk: CurveJwk | RsaJwk; readonly thumbprint: string };
 
-/** Bytes: 2,048 bits at least (RFC 7518 §3.5), 4,096 at most, which keeps a verification cheap. */
-const RSA_MODULUS = { shortest: 256, longest: 512 };
+/** Bits of an RSA modulus: RFC 7518 §3.5 asks for the least; the most keeps a verification cheap. */
+const RSA_BITS = { least: 2_048, most: 4_096 } as const;
 
 /** Bytes of an RSA exponent; a long one makes a verification slow. */
 const LONGEST_EXPONENT = 4;
@@ -60,6 +60,5 @@ export function readProofKey(alg: ProofAlgorithm, jwk: unknown): ProofKey {
 function isCheap(jwk: RsaJwk): boolean {
   const size = measureRsa(jwk);
   if (size === null || size.exponent.length > LONGEST_EXPONENT) return false;
-  const bytes = Math.ceil(size.bits / 8);
-  return bytes >= RSA_MODULUS.shortest && bytes <= RSA_MODULUS.longest;
+  return size.bits >= RSA_BITS.least && size.bits <= RSA_BITS.most;
 }
