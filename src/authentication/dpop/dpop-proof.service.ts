@@ -1,6 +1,6 @@
 // Checks the signatures of DPoP proofs. It must never use a point for which anybody could sign.
 import type { KeyObject } from 'node:crypto';
-import { createBoundedCache } from '../../platform/crypto/bounded-cache.ts';
+import { createBoundedCache } from '../../platform/bounded-cache.ts';
 import { importJwk, verifyJws } from '../../platform/crypto/jws.node.ts';
 import { parsePublicKey } from '../../platform/crypto/public-key.ts';
 import { PublicKeyError } from '../../platform/crypto/public-key-error.ts';

@@ -1,8 +1,8 @@
 // A tenant's issuer keys as requests use them: published, signed with, verified by. An unsealed private key must never leave this file,
 // except into the signer.
 import type { KeyObject } from 'node:crypto';
+import { createBoundedCache } from '../../platform/bounded-cache.ts';
 import type { SigningAlgorithm, Tenant } from '../../platform/context.ts';
-import { createBoundedCache } from '../../platform/crypto/bounded-cache.ts';
 import { importJwk, type JwsKey } from '../../platform/crypto/jws.node.ts';
 import { type MasterKey, openSecret, SecretBoxError } from '../../platform/crypto/secret-box.node.ts';
 import { createShortLivedCache } from '../../platform/database/short-lived-cache.ts';

@@ -1,7 +1,7 @@
 // Issues access and refresh tokens, ends refresh tokens, and authenticates bearer tokens. A refresh token is never stored as text.
 import { createHash } from 'node:crypto';
+import { createBoundedCache } from '../../platform/bounded-cache.ts';
 import type { Principal, Tenant } from '../../platform/context.ts';
-import { createBoundedCache } from '../../platform/crypto/bounded-cache.ts';
 import { verifyJws } from '../../platform/crypto/jws.node.ts';
 import { parseCompactJws } from '../../platform/crypto/jws.ts';
 import { hashSecret, newSecret } from '../../platform/crypto/opaque-secret.node.ts';

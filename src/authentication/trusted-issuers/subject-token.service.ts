@@ -1,8 +1,8 @@
 // Verifies users' tokens of the issuers that a tenant trusts. It must never accept a token of anybody else, or when in doubt.
 import type { KeyObject } from 'node:crypto';
 import { decodeJwt, errors, type JWTPayload, jwtVerify } from 'jose';
+import { createBoundedCache } from '../../platform/bounded-cache.ts';
 import type { Tenant } from '../../platform/context.ts';
-import { createBoundedCache } from '../../platform/crypto/bounded-cache.ts';
 import { importJwk } from '../../platform/crypto/jws.node.ts';
 import { isIssuer } from '../delegations/subject.ts';
 import { SUBJECT_TOKEN_ALGORITHMS, selectKey, type TrustedJwk } from './jwk-set.ts';

@@ -1,8 +1,8 @@
 // Verifies signatures on the server: node:crypto in the thread pool, and BIP 340 in worker threads.
 // It must never block the event loop with a verification, and never throw for what a client sent.
 import { createPublicKey, type KeyObject, verify as verifyWithNode } from 'node:crypto';
+import { createBoundedCache } from '../bounded-cache.ts';
 import type { KeyAlgorithm } from './algorithm.ts';
-import { createBoundedCache } from './bounded-cache.ts';
 import { importJwk } from './jws.node.ts';
 import { isCanonicalPublicKey, type PublicKey, toJwk, toSpkiDer } from './public-key.ts';
 import { decodeSignature } from './signature.ts';
