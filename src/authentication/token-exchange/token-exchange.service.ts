@@ -7,6 +7,7 @@ import type { Client } from '../../identity/applications/application.service.ts'
 import { TOKEN_EXCHANGE_GRANT } from '../../identity/applications/application.ts';
 import { actorsOf } from '../../platform/act.ts';
 import type { RequestContext } from '../../platform/context.ts';
+import { LONGEST_TOKEN } from '../../platform/crypto/jws.ts';
 import type { Database } from '../../platform/database/database.ts';
 import type { Unit } from '../../platform/database/transaction.ts';
 import type { ErrorCode } from '../../platform/errors/catalogue.ts';
@@ -20,7 +21,6 @@ import type {
 } from '../tokens/client-authentication.service.ts';
 import { checkGrantAllowed } from '../tokens/client-credentials.ts';
 import type { ClientRecordService } from '../tokens/client-record.service.ts';
-import { LONGEST_TOKEN } from '../tokens/compact-jws.ts';
 import type { RevocationService } from '../tokens/revocation.service.ts';
 import { principalsOf } from '../tokens/revocation.ts';
 import type { AccessTokenIssuer, IssuedAccessToken, TokenService } from '../tokens/token.service.ts';

@@ -4,6 +4,7 @@
 import type { Database } from '../../platform/database/database.ts';
 import type { Queryable, Unit } from '../../platform/database/transaction.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
+import { createLoop, type RunningLoop } from '../../platform/process/loop.ts';
 import * as revocationStore from './revocation.store.ts';
 import { createRevocationBook, type RevocableClaims, type Revocation } from './revocation.ts';
 
@@ -21,11 +22,11 @@ const PURGE_INTERVAL = 60_000;
 const PURGE_BATCH = 1_000;
 
 /**
- * Tells of tokens that were revoked. A process that accepts tokens calls `start`; until the first reading, and whenever readings fail, each
+ * Knows the tokens that were revoked. A process that accepts tokens calls `start`; until the first reading, and whenever readings fail, each
  * check asks the database.
  * @param listen opens a listener for notifications; an accelerator only: without it, or when it is deaf, polling does the same later
- * @param notifier tells the other processes after a commit
- * @param onError told of the first of several readings that fail @param now a monotonic clock in milliseconds
+ * @param notifier wakes the other processes after a commit
+ * @param onError receives the error of the first of several readings that fail @param now a monotonic clock in milliseconds
  */
 export function createRevocationService({
   store = revocationStore,
@@ -47,16 +48,14 @@ export function createRevocationService({
   let since = '0';
   let readAt = Number.NEGATIVE_INFINITY;
   let purgedAt = now();
-  let timer: NodeJS.Timeout | undefined;
-  let reading: Promise<void> | undefined;
-  let isAskedAgain = false;
-  let isStarted = false;
+  let askedAt = readAt;
   let isFailing = false;
+  let running: RunningLoop | undefined;
   let listener: { close(): Promise<void> } | undefined;
 
   /** Reads what is new. What counts is when the question was asked, not when the answer came. */
   async function poll(): Promise<void> {
-    const askedAt = now();
+    askedAt = now();
     const { horizon, revocations } = await store.readSince(database, since);
     book.add(revocations);
     // A database that was replaced may count its transactions anew: then everything is read again.
@@ -69,23 +68,14 @@ export function createRevocationService({
     while ((await store.purge(database, PURGE_BATCH)) === PURGE_BATCH);
   }
 
-  function pollNow(): void {
-    clearTimeout(timer);
-    if (!isStarted) return;
-    isAskedAgain = reading !== undefined;
-    if (isAskedAgain) return;
-    const startedAt = now();
-    reading = poll()
-      .catch((error: unknown) => {
-        if (!isFailing) onError(error);
-        isFailing = true;
-      })
-      .finally(() => {
-        reading = undefined;
-        const pause = isAskedAgain ? 0 : Math.max(0, POLL_INTERVAL - (now() - startedAt));
-        if (isStarted) timer = setTimeout(pollNow, pause);
-      });
-  }
+  const loop = createLoop({
+    run: poll,
+    next: () => Math.max(0, POLL_INTERVAL - (now() - askedAt)),
+    onFailure: (error) => {
+      if (!isFailing) onError(error);
+      isFailing = true;
+    },
+  });
 
   /** This process knows its own decisions as soon as they are committed. */
   function announce(unit: Unit, revocations: readonly Revocation[]): void {
@@ -132,7 +122,7 @@ export function createRevocationService({
     /** Whether any of these tokens ended, by what is committed when the caller's transaction asks; one round trip. */
     anyRevoked,
 
-    /** @throws ServiceError `token_revoked`; `temporarily_unavailable` when nobody can tell */
+    /** @throws ServiceError `token_revoked`; `temporarily_unavailable` when the database does not answer */
     check: async (claims: RevocableClaims): Promise<void> => {
       if (await isRevoked(claims))
         throw new ServiceError('token_revoked', { detail: 'The access token was revoked.' });
@@ -140,16 +130,13 @@ export function createRevocationService({
 
     /** Begins to read every 250 ms. */
     start: (): void => {
-      isStarted = true;
-      listener = listen(pollNow);
-      pollNow();
+      listener = listen(loop.wake);
+      running = loop.start();
     },
 
     /** Stops reading; to be called before the database closes. */
     close: async (): Promise<void> => {
-      isStarted = false;
-      clearTimeout(timer);
-      await Promise.all([reading, listener?.close()]);
+      await Promise.all([running?.stop(), listener?.close()]);
     },
   };
 }

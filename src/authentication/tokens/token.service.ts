@@ -1,14 +1,15 @@
 // Issues access and refresh tokens, ends refresh tokens, and authenticates bearer tokens. A refresh token is never stored as text.
 
 import { createHash } from 'node:crypto';
+import { createBoundedCache } from '../../platform/bounded-cache.ts';
 import type { Principal, Tenant } from '../../platform/context.ts';
-import { createBoundedCache } from '../../platform/crypto/bounded-cache.ts';
+import { verifyJws } from '../../platform/crypto/jws.node.ts';
+import { parseCompactJws } from '../../platform/crypto/jws.ts';
 import { hashSecret, newSecret } from '../../platform/crypto/opaque-secret.node.ts';
 import { newId } from '../../platform/database/ids.ts';
 import type { Queryable, Unit } from '../../platform/database/transaction.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import type { IssuerService } from '../issuer/issuer.service.ts';
-import { verifyJws } from '../issuer/jws-verification.service.ts';
 import {
   ACCESS_TOKEN_TYPE,
   type AccessTokenClaims,
@@ -21,7 +22,6 @@ import {
   readAccessTokenClaims,
   type SignedClaims,
 } from './access-token.ts';
-import { parseCompactJws } from './compact-jws.ts';
 import type { EndedRefreshToken, NewRefreshToken } from './refresh-token.store.ts';
 import * as refreshTokens from './refresh-token.store.ts';
 import type { RevocationService } from './revocation.service.ts';

@@ -1,4 +1,5 @@
 // Remembers fetched key sets, and decides when to fetch again. It must never serve a key beyond the bounds of its age.
+import { createBoundedCache } from '../../platform/bounded-cache.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { selectKey, type TrustedJwk } from './jwk-set.ts';
 import type { JwksFetcher } from './jwks.client.ts';
@@ -23,9 +24,9 @@ export type KeySource = { readonly id: string; readonly uri: string };
 
 /**
  * Creates the cache. A set is fetched when a key of it is first wanted and again when it is no longer fresh; one fetch a source
- * is under way at a time, and all who want it wait for that one. A key that the set does not have causes a fetch, at most
+ * is under way at a time, and all callers wait for that one. A key that the set does not have causes a fetch, at most
  * one in 30 s, so that tokens with invented key ids cost the issuer nothing.
- * @param onFailure told of each failed fetch
+ * @param onFailure receives the error of each failed fetch
  * @param now a monotonic clock in milliseconds
  */
 export function createKeySetCache({
@@ -39,23 +40,16 @@ export function createKeySetCache({
   now?: (() => number) | undefined;
   limit?: number | undefined;
 }) {
-  const entries = new Map<string, Entry>();
+  const entries = createBoundedCache<Entry>({ limit });
 
-  function entryOf({ id, uri }: KeySource): Entry {
-    const name = `${id} ${uri}`;
-    const entry = entries.get(name) ?? {
+  const entryOf = ({ id, uri }: KeySource): Entry =>
+    entries.get(`${id} ${uri}`, () => ({
       keys: undefined,
       freshUntil: 0,
       endedAt: Number.NEGATIVE_INFINITY,
       failed: false,
       underway: undefined,
-    };
-    entries.delete(name);
-    entries.set(name, entry);
-    const oldest = entries.size > limit ? entries.keys().next() : undefined;
-    if (oldest?.done === false) entries.delete(oldest.value);
-    return entry;
-  }
+    }));
 
   async function load(entry: Entry, source: KeySource): Promise<void> {
     try {

@@ -1,8 +1,9 @@
 // Verifies users' tokens of the issuers that a tenant trusts. It must never accept a token of anybody else, or when in doubt.
-import { createPublicKey, type KeyObject } from 'node:crypto';
+import type { KeyObject } from 'node:crypto';
 import { decodeJwt, errors, type JWTPayload, jwtVerify } from 'jose';
+import { createBoundedCache } from '../../platform/bounded-cache.ts';
 import type { Tenant } from '../../platform/context.ts';
-import { createBoundedCache } from '../../platform/crypto/bounded-cache.ts';
+import { importJwk } from '../../platform/crypto/jws.node.ts';
 import { isIssuer } from '../delegations/subject.ts';
 import { SUBJECT_TOKEN_ALGORITHMS, selectKey, type TrustedJwk } from './jwk-set.ts';
 import type { KeySetCache } from './key-set.service.ts';
@@ -54,7 +55,7 @@ export function createSubjectTokenService({
 
   function importKey(key: TrustedJwk): KeyObject {
     try {
-      return imported.get(JSON.stringify(key), () => createPublicKey({ key: { ...key }, format: 'jwk' }));
+      return imported.get(JSON.stringify(key), () => importJwk(key));
     } catch (error) {
       throw invalidSubjectToken('is signed with a key that is not valid', error);
     }

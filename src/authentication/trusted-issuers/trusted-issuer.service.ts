@@ -1,7 +1,7 @@
 // The issuers that a tenant trusts to name its users. A key set may hold public keys only, and its address must be one that may be asked.
-import { createPublicKey } from 'node:crypto';
 import type { AuditService } from '../../audit/audit.service.ts';
 import type { RequestContext } from '../../platform/context.ts';
+import { importJwk } from '../../platform/crypto/jws.node.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import type { Page, PageRequest } from '../../platform/database/page.ts';
@@ -138,7 +138,7 @@ export type TrustedIssuerService = ReturnType<typeof createTrustedIssuerService>
 function checkPoints({ keys }: InlineJwks): void {
   for (const [index, key] of keys.entries()) {
     try {
-      createPublicKey({ key: { ...key }, format: 'jwk' });
+      importJwk(key);
     } catch {
       throw invalidField(`body.jwks.keys.${index}`, 'is not a valid public key');
     }

@@ -1,7 +1,29 @@
-// Takes a compact JWS apart, strictly. It must never decide whether the signature is good, nor trust the payload.
-import { decodeBase64 } from '../../platform/crypto/base64.ts';
+// Signed tokens (RFC 7515): which kind of key each algorithm has, and the strict parser of the compact form.
+// The parser checks no signature: jws.node.ts does.
+import { decodeBase64 } from './base64.ts';
+import type { JwkKind } from './jwk.ts';
 
-/** Characters of the longest token that is looked at, 8 KiB: more than any of this service has, less than a header may have. */
+/**
+ * The kind of key of each signature algorithm (RFC 7518 §3.1, RFC 8037 §3.1, RFC 9864 §2.2): asymmetric ones only. `EdDSA` is the
+ * older name of `Ed25519`, and means that curve only. No ES256K: few JOSE libraries have it.
+ */
+export const JWS_ALGORITHMS = {
+  RS256: 'RSA',
+  RS384: 'RSA',
+  RS512: 'RSA',
+  PS256: 'RSA',
+  PS384: 'RSA',
+  PS512: 'RSA',
+  ES256: 'P-256',
+  ES384: 'P-384',
+  ES512: 'P-521',
+  EdDSA: 'Ed25519',
+  Ed25519: 'Ed25519',
+} as const satisfies Readonly<Record<string, JwkKind>>;
+
+export type JwsAlgorithm = keyof typeof JWS_ALGORITHMS;
+
+/** Characters of the longest token that is read, 8 KiB: more than any of this service has, less than a header may have. */
 export const LONGEST_TOKEN = 8_192;
 
 /** `signed` is what the signature is over: the first two parts with their dot. */
