@@ -33,13 +33,14 @@ export type JwsKey<Algorithm extends NodeAlgorithm = NodeAlgorithm> = {
 /** Signs the first two parts of a compact JWS with their dot (RFC 7515 §5.1). */
 export function signJws({ algorithm, key }: JwsKey, text: string): Buffer {
   const { digest, options } = SCHEMES[algorithm];
-  return sign(digest, Buffer.from(text), { key, ...options });
+  return sign(digest, Buffer.from(text), options === undefined ? key : { key, ...options });
 }
 
 /** Whether the signature over the first two parts with their dot is by this key (RFC 7515 §5.2). */
 export function verifyJws({ algorithm, key }: JwsKey, signed: string, signature: Uint8Array): boolean {
   const { digest, bytes = signature.length, options } = SCHEMES[algorithm];
-  return signature.length === bytes && verify(digest, Buffer.from(signed), { key, ...options }, signature);
+  if (signature.length !== bytes) return false;
+  return verify(digest, Buffer.from(signed), options === undefined ? key : { key, ...options }, signature);
 }
 
 /** Imports a public key; members that are not the key's own, such as `kid`, are ignored. @throws what OpenSSL reports */
