@@ -1,6 +1,7 @@
 // The shapes of the audit log and its checkpoints in requests and answers.
 import { z } from 'zod';
 import { encodeBase64Url } from '../platform/crypto/base64.ts';
+import { pageSchema } from '../platform/http/answers.ts';
 import { moment, pageParameters } from '../platform/http/field-schemas.ts';
 import { ACTOR_KINDS, type AuditFilters, type AuditLogRecord } from './audit.ts';
 import type { CheckpointPage, SignedCheckpoint } from './audit-reading.service.ts';
@@ -48,9 +49,7 @@ export const auditLogSchema = z
   })
   .meta({ id: 'AuditLog' });
 
-export const auditLogListSchema = z
-  .object({ data: z.array(auditLogSchema), next_cursor: z.string().nullable() })
-  .meta({ id: 'AuditLogList' });
+export const auditLogListSchema = pageSchema(auditLogSchema, 'AuditLogList');
 
 export const checkpointListQuery = z.object({
   ...pageParameters,

@@ -1,5 +1,6 @@
 // The shapes of delegations in requests and answers. The state of one is shown as computed at the moment of reading.
 import { z } from 'zod';
+import { pageSchema } from '../../platform/http/answers.ts';
 import { audience, pageParameters } from '../../platform/http/field-schemas.ts';
 import { AGENT_SCOPES } from '../../platform/scopes.ts';
 import { DELEGATION_STATUSES, type Delegation } from './delegation.ts';
@@ -40,9 +41,7 @@ export const delegationSchema = z
   })
   .meta({ id: 'Delegation' });
 
-export const delegationListSchema = z
-  .strictObject({ data: z.array(delegationSchema), next_cursor: z.string().nullable() })
-  .meta({ id: 'DelegationList' });
+export const delegationListSchema = pageSchema(delegationSchema, 'DelegationList');
 
 export const delegationParams = z.object({ id: z.uuid() });
 

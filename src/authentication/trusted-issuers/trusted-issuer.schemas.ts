@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { describeJwk } from '../../platform/crypto/jwk-schema.ts';
 import { MAX_URL_LENGTH } from '../../platform/egress/url-rules.ts';
+import { pageSchema } from '../../platform/http/answers.ts';
 import { audience, pageParameters } from '../../platform/http/field-schemas.ts';
 import { LONGEST } from '../delegations/subject.ts';
 import { judgeJwk, MOST_KEYS, type TrustedJwk } from './jwk-set.ts';
@@ -65,9 +66,7 @@ export const trustedIssuerSchema = z
   })
   .meta({ id: 'TrustedIssuer' });
 
-export const trustedIssuerListSchema = z
-  .strictObject({ data: z.array(trustedIssuerSchema), next_cursor: z.string().nullable() })
-  .meta({ id: 'TrustedIssuerList' });
+export const trustedIssuerListSchema = pageSchema(trustedIssuerSchema, 'TrustedIssuerList');
 
 export const trustedIssuerParams = z.object({ id: z.uuid() });
 

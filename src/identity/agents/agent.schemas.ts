@@ -1,6 +1,7 @@
 // The shapes of agents in requests and answers. Limits keep an access token, which carries name and capabilities, below 8 KiB.
 import { z } from 'zod';
 import type { Tenant } from '../../platform/context.ts';
+import { pageSchema } from '../../platform/http/answers.ts';
 import {
   audience as audienceSchema,
   displayName as name,
@@ -81,9 +82,7 @@ export const agentSchema = z
   })
   .meta({ id: 'Agent' });
 
-export const agentListSchema = z
-  .object({ data: z.array(agentSchema), next_cursor: z.string().nullable() })
-  .meta({ id: 'AgentList' });
+export const agentListSchema = pageSchema(agentSchema, 'AgentList');
 
 export const agentParams = z.object({ id: z.uuid() });
 

@@ -1,5 +1,6 @@
 // The shapes of anchors in requests and answers. A domain name comes out of here in its one form.
 import { z } from 'zod';
+import { pageSchema } from '../../platform/http/answers.ts';
 import { pageParameters } from '../../platform/http/field-schemas.ts';
 import { ANCHOR_STATUSES, ANCHOR_TYPES, type Anchor, normalizeDomain } from './anchor.ts';
 import { errorOf, isLive } from './anchor-check.ts';
@@ -51,9 +52,7 @@ export const anchorSchema = z
   })
   .meta({ id: 'Anchor' });
 
-export const anchorListSchema = z
-  .strictObject({ data: z.array(anchorSchema), next_cursor: z.string().nullable() })
-  .meta({ id: 'AnchorList' });
+export const anchorListSchema = pageSchema(anchorSchema, 'AnchorList');
 
 export const agentAnchorsParams = z.object({ agent_id: z.uuid() });
 export const anchorParams = z.object({ agent_id: z.uuid(), anchor_id: z.uuid() });

@@ -1,6 +1,7 @@
 // Shapes of applications on the wire. A secret's text is in the answers that make one, and in no other.
 import { z } from 'zod';
 import { describeJwk } from '../../platform/crypto/jwk-schema.ts';
+import { pageSchema } from '../../platform/http/answers.ts';
 import { audience, displayName as name, pageParameters } from '../../platform/http/field-schemas.ts';
 import { APPLICATION_SCOPES } from '../../platform/scopes.ts';
 import type { ApplicationWithSecrets, CreatedApplication, CreatedSecret } from './application.service.ts';
@@ -64,9 +65,7 @@ export const createdSecretSchema = secretSchema
   .extend({ client_secret: z.string().optional().describe('Shown once; absent in a replay') })
   .meta({ id: 'CreatedSecret' });
 
-export const applicationListSchema = z
-  .strictObject({ data: z.array(applicationSchema), next_cursor: z.string().nullable() })
-  .meta({ id: 'ApplicationList' });
+export const applicationListSchema = pageSchema(applicationSchema, 'ApplicationList');
 
 export const applicationListQuery = z.object({
   ...pageParameters,

@@ -1,6 +1,7 @@
 // The shapes of enrollment. A token's text is in the answer that makes it, and in no other.
 import { z } from 'zod';
 import type { Tenant } from '../../platform/context.ts';
+import { pageSchema } from '../../platform/http/answers.ts';
 import { pageParameters } from '../../platform/http/field-schemas.ts';
 import { registerKeyBody } from '../keys/key.schemas.ts';
 import type { CreatedEnrollmentToken } from './enrollment.service.ts';
@@ -40,9 +41,7 @@ const enrollmentSchema = z
   })
   .meta({ id: 'EnrollmentToken' });
 
-export const enrollmentListSchema = z
-  .object({ data: z.array(enrollmentSchema), next_cursor: z.string().nullable() })
-  .meta({ id: 'EnrollmentTokenList' });
+export const enrollmentListSchema = pageSchema(enrollmentSchema, 'EnrollmentTokenList');
 
 export const agentEnrollmentsParams = z.object({ agent_id: z.uuid() });
 export const enrollmentParams = z.object({ agent_id: z.uuid(), enrollment_token_id: z.uuid() });

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { KEY_ALGORITHMS } from '../../platform/crypto/algorithm.ts';
 import { describeJwk } from '../../platform/crypto/jwk-schema.ts';
 import { toJwk } from '../../platform/crypto/public-key.ts';
+import { pageSchema } from '../../platform/http/answers.ts';
 import { pageParameters } from '../../platform/http/field-schemas.ts';
 import { type AgentKey, KEY_STATES } from './key.ts';
 
@@ -31,9 +32,7 @@ export const keySchema = z
   })
   .meta({ id: 'AgentKey' });
 
-export const keyListSchema = z
-  .object({ data: z.array(keySchema), next_cursor: z.string().nullable() })
-  .meta({ id: 'AgentKeyList' });
+export const keyListSchema = pageSchema(keySchema, 'AgentKeyList');
 
 export const agentKeysParams = z.object({ agent_id: z.uuid() });
 export const keyParams = z.object({ agent_id: z.uuid(), key_id: z.uuid() });

@@ -1,5 +1,6 @@
 // The shapes of key rotations in requests and answers.
 import { z } from 'zod';
+import { pageSchema } from '../../platform/http/answers.ts';
 import { pageParameters } from '../../platform/http/field-schemas.ts';
 import { entityWorkflowId, workflowUrl } from '../../platform/temporal/names.ts';
 import { registerKeyBody } from './key.schemas.ts';
@@ -37,9 +38,7 @@ export const rotationSchema = z
   })
   .meta({ id: 'KeyRotation' });
 
-export const rotationListSchema = z
-  .strictObject({ data: z.array(rotationSchema), next_cursor: z.string().nullable() })
-  .meta({ id: 'KeyRotationList' });
+export const rotationListSchema = pageSchema(rotationSchema, 'KeyRotationList');
 
 export const rotationParams = z.object({ agent_id: z.uuid(), rotation_id: z.uuid() });
 

@@ -1,5 +1,6 @@
 // The shapes of deliveries in requests and answers.
 import { z } from 'zod';
+import { pageSchema } from '../../platform/http/answers.ts';
 import { moment, pageParameters } from '../../platform/http/field-schemas.ts';
 import {
   DELIVERY_STATUSES,
@@ -44,9 +45,7 @@ export const deliverySchema = z
   })
   .meta({ id: 'Delivery' });
 
-export const deliveryListSchema = z
-  .object({ data: z.array(deliverySchema), next_cursor: z.string().nullable() })
-  .meta({ id: 'DeliveryList' });
+export const deliveryListSchema = pageSchema(deliverySchema, 'DeliveryList');
 
 export const deliveryDetailsSchema = deliverySchema
   .extend({

@@ -1,5 +1,6 @@
 // The shapes of recoveries in requests and answers.
 import { z } from 'zod';
+import { pageSchema } from '../../platform/http/answers.ts';
 import { moment, pageParameters } from '../../platform/http/field-schemas.ts';
 import { entityWorkflowId, workflowUrl } from '../../platform/temporal/names.ts';
 import type { WorkflowPlace } from '../deliveries/delivery.ts';
@@ -43,9 +44,7 @@ export const recoverySchema = z
   })
   .meta({ id: 'WebhookRecovery' });
 
-export const recoveryListSchema = z
-  .strictObject({ data: z.array(recoverySchema), next_cursor: z.string().nullable() })
-  .meta({ id: 'WebhookRecoveryList' });
+export const recoveryListSchema = pageSchema(recoverySchema, 'WebhookRecoveryList');
 
 export const recoveryParams = z.object({ id: z.uuid(), recovery_id: z.uuid() });
 export const recoveryListQuery = z.object({ ...pageParameters });

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { CATALOGUE } from '../../events/catalogue.ts';
 import { FILTER_PATTERN, MAX_EVENT_TYPE_LENGTH } from '../../events/filter.ts';
 import { MAX_URL_LENGTH } from '../../platform/egress/url-rules.ts';
+import { pageSchema } from '../../platform/http/answers.ts';
 import { pageParameters } from '../../platform/http/field-schemas.ts';
 import { RETRY_POLICY_BOUNDS } from '../deliveries/retry-schedule.ts';
 import type { Subscription } from './subscription.service.ts';
@@ -143,9 +144,7 @@ export const createdSubscriptionSchema = subscriptionSchema
   })
   .meta({ id: 'CreatedWebhookSubscription' });
 
-export const subscriptionListSchema = z
-  .object({ data: z.array(subscriptionSchema), next_cursor: z.string().nullable() })
-  .meta({ id: 'WebhookSubscriptionList' });
+export const subscriptionListSchema = pageSchema(subscriptionSchema, 'WebhookSubscriptionList');
 
 export const testDeliverySchema = z.object({ delivery_id: z.uuid(), event_id: z.string() });
 
