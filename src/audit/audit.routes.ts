@@ -1,5 +1,6 @@
 // The routes of the audit log.
 import { ok, page } from '../platform/http/answers.ts';
+import { readFields } from '../platform/http/field-names.ts';
 import { defineRoutes, type Route } from '../platform/http/route.ts';
 import {
   auditLogListQuery,
@@ -10,7 +11,6 @@ import {
   checkpointListSchema,
   presentAuditLog,
   presentCheckpoints,
-  toRequest,
 } from './audit.schemas.ts';
 import type { AuditReadingService } from './audit-reading.service.ts';
 
@@ -27,7 +27,7 @@ export function createAuditRoutes({ auditLogs }: { auditLogs: AuditReadingServic
       request: { query: auditLogListQuery },
       responses: { 200: { description: 'A page of the audit log', schema: auditLogListSchema } },
       handler: async ({ context, query }) =>
-        page(await auditLogs.list(context, toRequest(query)), presentAuditLog),
+        page(await auditLogs.list(context, readFields(query)), presentAuditLog),
     },
     {
       method: 'GET',

@@ -1,5 +1,6 @@
 // The routes of delegations.
 import { created, locate, ok, page } from '../../platform/http/answers.ts';
+import { readFields } from '../../platform/http/field-names.ts';
 import { defineRoutes, type Route } from '../../platform/http/route.ts';
 import { NEW_DELEGATIONS } from './delegation.examples.ts';
 import {
@@ -27,17 +28,7 @@ export function createDelegationRoutes({ delegations }: { delegations: Delegatio
       request: { query: delegationListQuery },
       responses: { 200: { description: 'A page of delegations', schema: delegationListSchema } },
       handler: async ({ context, query }) =>
-        page(
-          await delegations.list(context, {
-            limit: query.limit,
-            cursor: query.cursor,
-            agentId: query.agent_id,
-            status: query.status,
-            subjectIssuer: query.subject_issuer,
-            subjectSub: query.subject_sub,
-          }),
-          presentDelegation,
-        ),
+        page(await delegations.list(context, readFields(query)), presentDelegation),
     },
     {
       method: 'POST',
@@ -53,10 +44,7 @@ export function createDelegationRoutes({ delegations }: { delegations: Delegatio
       },
       handler: async ({ context, body }) => {
         const delegation = await delegations.create(context, {
-          subject: body.subject,
-          agentId: body.agent_id,
-          scopes: body.scopes,
-          audience: body.audience,
+          ...readFields(body),
           expiresAt: new Date(body.expires_at),
         });
         return created(presentDelegation(delegation), locate(context, `${ROOT}/${delegation.id}`));

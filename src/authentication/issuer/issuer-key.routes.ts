@@ -50,7 +50,7 @@ export function createIssuerKeyRoutes({
       request: { body: rotateIssuerKeysBody },
       responses: { 202: { description: 'The schedule', schema: issuerKeyScheduleSchema } },
       handler: async ({ context, body }) =>
-        accepted(present(context, await issuerKeys.rotate(context, { reason: body.reason }))),
+        accepted(present(context, await issuerKeys.rotate(context, body))),
     },
     {
       method: 'POST',
@@ -63,7 +63,7 @@ export function createIssuerKeyRoutes({
       exists: (context, params) => issuerKeys.exists(context, params.kid),
       responses: { 200: { description: 'The schedule', schema: issuerKeyScheduleSchema } },
       handler: async ({ context, params, body }) =>
-        ok(present(context, await issuerKeys.revoke(context, params.kid, { reason: body.reason }))),
+        ok(present(context, await issuerKeys.revoke(context, params.kid, body))),
     },
   ]);
 }

@@ -1,5 +1,6 @@
 // The routes of trusted issuers.
 import { created, locate, noContent, ok, page } from '../../platform/http/answers.ts';
+import { readFields } from '../../platform/http/field-names.ts';
 import { defineRoutes, type Route } from '../../platform/http/route.ts';
 import { NEW_TRUSTED_ISSUERS } from './trusted-issuer.examples.ts';
 import {
@@ -47,12 +48,7 @@ export function createTrustedIssuerRoutes({
       },
       errors: ['conflict'],
       handler: async ({ context, body }) => {
-        const trusted = await trustedIssuers.create(context, {
-          issuer: body.issuer,
-          jwksUri: body.jwks_uri,
-          jwks: body.jwks,
-          audiences: body.audiences,
-        });
+        const trusted = await trustedIssuers.create(context, readFields(body));
         return created(presentTrustedIssuer(trusted), locate(context, `${ROOT}/${trusted.id}`));
       },
     },
@@ -75,16 +71,7 @@ export function createTrustedIssuerRoutes({
       exists: (context, { id }) => trustedIssuers.exists(context, id),
       responses: { 200: { description: 'The trusted issuer, changed', schema: trustedIssuerSchema } },
       handler: async ({ context, params, body }) =>
-        ok(
-          presentTrustedIssuer(
-            await trustedIssuers.update(context, params.id, {
-              issuer: body.issuer,
-              jwksUri: body.jwks_uri,
-              jwks: body.jwks,
-              audiences: body.audiences,
-            }),
-          ),
-        ),
+        ok(presentTrustedIssuer(await trustedIssuers.update(context, params.id, readFields(body)))),
     },
     {
       method: 'DELETE',

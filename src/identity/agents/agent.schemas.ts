@@ -7,6 +7,7 @@ import {
   displayName as name,
   pageParameters,
 } from '../../platform/http/field-schemas.ts';
+import { present } from '../../platform/http/present.ts';
 import { AGENT_SCOPES } from '../../platform/scopes.ts';
 import { AGENT_STATUSES, type Agent, resolveAudience } from './agent.ts';
 
@@ -116,19 +117,6 @@ export const updateAgentBody = createAgentBody.partial();
 export const agentStatusBody = z.strictObject({});
 
 /** An agent as answers show it; without an audience of its own it has the tenant's. */
-export function presentAgent(agent: Agent, tenant: Tenant): z.input<typeof agentSchema> {
-  return {
-    id: agent.id,
-    name: agent.name,
-    description: agent.description,
-    capabilities: [...agent.capabilities],
-    status: agent.status,
-    audience: resolveAudience(agent, tenant),
-    audiences: [...agent.audiences],
-    scopes: [...agent.scopes],
-    metadata: { ...agent.metadata },
-    created_at: agent.createdAt.toISOString(),
-    updated_at: agent.updatedAt.toISOString(),
-    registration: { ...agent.registration },
-  };
+export function presentAgent(agent: Agent, tenant: Tenant) {
+  return present(agentSchema, agent, { audience: resolveAudience(agent, tenant) });
 }

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { pageSchema } from '../../platform/http/answers.ts';
 import { pageParameters } from '../../platform/http/field-schemas.ts';
+import { present } from '../../platform/http/present.ts';
 import { ANCHOR_STATUSES, ANCHOR_TYPES, type Anchor, normalizeDomain } from './anchor.ts';
 import { errorOf, isLive } from './anchor-check.ts';
 
@@ -89,21 +90,10 @@ export const revokeAnchorBody = z.strictObject({
 });
 
 /** An anchor as answers show it. */
-export function presentAnchor(anchor: Anchor): z.input<typeof anchorSchema> {
-  return {
+export function presentAnchor(anchor: Anchor) {
+  return present(anchorSchema, anchor, {
     anchor_id: anchor.id,
-    agent_id: anchor.agentId,
-    type: anchor.type,
-    value: anchor.value,
-    status: anchor.status,
-    proof: anchor.proof,
-    expires_at: anchor.expiresAt.toISOString(),
-    verified_at: anchor.verifiedAt?.toISOString() ?? null,
-    revoked_at: anchor.revokedAt?.toISOString() ?? null,
-    created_at: anchor.createdAt.toISOString(),
-    last_checked_at: anchor.lastCheckedAt?.toISOString() ?? null,
     last_error: errorOf(anchor),
-    missing_since: anchor.missingSince?.toISOString() ?? null,
-    next_check_at: isLive(anchor) ? anchor.nextCheckAt.toISOString() : null,
-  };
+    next_check_at: isLive(anchor) ? anchor.nextCheckAt : null,
+  });
 }

@@ -1,5 +1,6 @@
 // The routes of applications.
 import { created, locate, noContent, ok, page } from '../../platform/http/answers.ts';
+import { readFields } from '../../platform/http/field-names.ts';
 import { defineRoutes, type Route } from '../../platform/http/route.ts';
 import { NEW_APPLICATIONS } from './application.examples.ts';
 import {
@@ -34,14 +35,8 @@ export function createApplicationRoutes({ applications }: { applications: Applic
       request: { query: applicationListQuery },
       responses: { 200: { description: 'A page of applications', schema: applicationListSchema } },
       handler: async ({ context, query }) =>
-        page(
-          await applications.page(context, {
-            limit: query.limit,
-            cursor: query.cursor,
-            name: query.name,
-            agentId: query.agent_id,
-          }),
-          (application) => presentApplication(application, context.tenant.baseUrl),
+        page(await applications.page(context, readFields(query)), (application) =>
+          presentApplication(application, context.tenant.baseUrl),
         ),
     },
     {
@@ -59,11 +54,7 @@ export function createApplicationRoutes({ applications }: { applications: Applic
       },
       handler: async ({ context, body }) => {
         const made = await applications.create(context, {
-          name: body.name,
-          scopes: body.scopes,
-          audience: body.audience,
-          grantTypes: body.grant_types,
-          agentId: body.agent_id,
+          ...readFields(body),
           jwks: body.jwks === undefined ? undefined : readApplicationJwks(body.jwks),
         });
         return created(
@@ -91,15 +82,10 @@ export function createApplicationRoutes({ applications }: { applications: Applic
       exists: (context, params) => applications.exists(context, params.client_id),
       responses: { 200: { description: 'The application, changed', schema: applicationSchema } },
       handler: async ({ context, params, body }) => {
+        const { jwks, ...rest } = body;
         const updated = await applications.update(context, params.client_id, {
-          ...(body.name === undefined ? {} : { name: body.name }),
-          ...(body.audience === undefined ? {} : { audience: body.audience }),
-          ...(body.scopes === undefined ? {} : { scopes: body.scopes }),
-          ...(body.grant_types === undefined ? {} : { grantTypes: body.grant_types }),
-          ...(body.jwks === undefined
-            ? {}
-            : { jwks: body.jwks === null ? null : readApplicationJwks(body.jwks) }),
-          ...(body.agent_id === undefined ? {} : { agentId: body.agent_id }),
+          ...readFields(rest),
+          ...(jwks === undefined ? {} : { jwks: jwks && readApplicationJwks(jwks) }),
         });
         return ok(presentApplication(updated, context.tenant.baseUrl));
       },

@@ -1,5 +1,6 @@
 // The routes of enrollment: management's, and the agent's own, which takes no access token.
 import { created, noContent, page } from '../../platform/http/answers.ts';
+import { readFields } from '../../platform/http/field-names.ts';
 import { defineRoutes, type Route } from '../../platform/http/route.ts';
 import { keySchema, presentKey } from '../keys/key.schemas.ts';
 import {
@@ -75,13 +76,7 @@ export function createEnrollmentRoutes({ enrollments }: { enrollments: Enrollmen
       responses: { 201: { description: 'The key, verified', schema: keySchema } },
       errors: ['invalid_grant', 'policy_denied', 'key_exists'],
       handler: async ({ context, body }) => {
-        const key = await enrollments.enroll(context, {
-          token: body.token,
-          algorithm: body.algorithm,
-          publicKey: body.public_key,
-          label: body.label,
-          proof: body.proof,
-        });
+        const key = await enrollments.enroll(context, readFields(body));
         return created(presentKey(key), { 'cache-control': 'no-store' });
       },
     },

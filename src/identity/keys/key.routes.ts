@@ -1,5 +1,6 @@
 // The routes of agents' keys.
 import { created, locate, ok, page } from '../../platform/http/answers.ts';
+import { readFields } from '../../platform/http/field-names.ts';
 import { defineRoutes, type Route } from '../../platform/http/route.ts';
 import { KEYS, REGISTRATIONS } from './key.examples.ts';
 import {
@@ -46,12 +47,7 @@ export function createKeyRoutes({ keys }: { keys: KeyService }): Route[] {
       },
       errors: ['key_exists'],
       handler: async ({ context, params, body }) => {
-        const key = await keys.register(context, params.agent_id, {
-          algorithm: body.algorithm,
-          publicKey: body.public_key,
-          label: body.label,
-          proof: body.proof,
-        });
+        const key = await keys.register(context, params.agent_id, readFields(body));
         return created(presentKey(key), locate(context, `/api/v1/agents/${key.agentId}/keys/${key.id}`));
       },
     },

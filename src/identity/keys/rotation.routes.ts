@@ -3,6 +3,7 @@
 import type { RequestContext } from '../../platform/context.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { accepted, locate, ok, page } from '../../platform/http/answers.ts';
+import { readFields } from '../../platform/http/field-names.ts';
 import { defineRoutes, type Route } from '../../platform/http/route.ts';
 import { AGENT_CLIENT_ID } from '../agents/agent.ts';
 import { agentKeysParams } from './key.schemas.ts';
@@ -62,17 +63,7 @@ export function createRotationRoutes({
       },
       errors: ['key_exists', 'conflict'],
       handler: async ({ context, params, body }) =>
-        begun(
-          context,
-          await rotations.begin(context, params.agent_id, {
-            oldKeyId: body.old_key_id,
-            algorithm: body.algorithm,
-            publicKey: body.public_key,
-            label: body.label,
-            overlapSeconds: body.overlap_seconds,
-            deadlineSeconds: body.deadline_seconds,
-          }),
-        ),
+        begun(context, await rotations.begin(context, params.agent_id, readFields(body))),
     },
     {
       method: 'GET',
@@ -112,15 +103,11 @@ export function createRotationRoutes({
       },
       errors: ['policy_denied', 'key_exists', 'conflict'],
       handler: async ({ context, body }) => {
-        const { old_key_id: id, old_key_fingerprint } = body;
+        const { old_key_id: id, old_key_fingerprint: fingerprint = '', proof, ...rest } = body;
         const rotation = await rotations.beginOwn(context, ownAgent(context), {
-          oldKey: id === undefined ? { fingerprint: old_key_fingerprint ?? '' } : { id },
-          algorithm: body.algorithm,
-          publicKey: body.public_key,
-          label: body.label,
-          overlapSeconds: body.overlap_seconds,
-          deadlineSeconds: body.deadline_seconds,
-          proof: { oldKey: body.proof.old_key, newKey: body.proof.new_key },
+          ...readFields(rest),
+          oldKey: id === undefined ? { fingerprint } : { id },
+          proof: readFields(proof),
         });
         return begun(context, rotation);
       },

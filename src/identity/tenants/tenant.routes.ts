@@ -1,5 +1,6 @@
 // The tenant's view of itself.
 import { ok } from '../../platform/http/answers.ts';
+import { readFields } from '../../platform/http/field-names.ts';
 import { defineRoutes, type Route } from '../../platform/http/route.ts';
 import { presentTenant, tenantPatchSchema, tenantSchema } from './tenant.schemas.ts';
 import type { TenantService } from './tenant.service.ts';
@@ -22,14 +23,8 @@ export function createTenantRoutes({ tenants }: { tenants: TenantService }): Rou
       summary: 'Change the name, the audience or the signing algorithm',
       request: { body: tenantPatchSchema },
       responses: { 200: { description: 'The tenant, changed', schema: tenantSchema } },
-      handler: async ({ context, body }) => {
-        const tenant = await tenants.update(context, {
-          ...(body.name === undefined ? {} : { name: body.name }),
-          ...(body.audience === undefined ? {} : { audience: body.audience }),
-          ...(body.signing_algorithm === undefined ? {} : { signingAlgorithm: body.signing_algorithm }),
-        });
-        return ok(presentTenant(tenant));
-      },
+      handler: async ({ context, body }) =>
+        ok(presentTenant(await tenants.update(context, readFields(body)))),
     },
   ]);
 }

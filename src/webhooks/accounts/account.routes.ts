@@ -1,6 +1,7 @@
 // The route of the daily accounts of deliveries. It must never count: it shows what was counted last.
 import { z } from 'zod';
 import { ok } from '../../platform/http/answers.ts';
+import { present } from '../../platform/http/present.ts';
 import { defineRoute, type Route } from '../../platform/http/route.ts';
 import type { AccountReadingService } from './account-reading.service.ts';
 
@@ -50,12 +51,7 @@ export function createAccountRoutes({ accounts }: { accounts: AccountReadingServ
       handler: async ({ context, query }) => {
         const { since, until } = query;
         const found = await accounts.list(context, { since, until });
-        return ok({
-          data: found.map(({ countedAt, ...account }) => ({
-            ...account,
-            counted_at: countedAt.toISOString(),
-          })),
-        });
+        return ok({ data: found.map((account) => present(accountSchema, account)) });
       },
     }),
   ];

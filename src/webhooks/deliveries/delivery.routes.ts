@@ -1,5 +1,6 @@
 // The routes of deliveries: the same below a subscription and across all of them.
 import { accepted, ok, page } from '../../platform/http/answers.ts';
+import { readFields } from '../../platform/http/field-names.ts';
 import { defineRoutes, type Route } from '../../platform/http/route.ts';
 import { noFields, subscriptionParams } from '../subscriptions/subscription.schemas.ts';
 import {
@@ -12,7 +13,6 @@ import {
   presentDelivery,
   presentDetails,
   subscriptionDeliveryParams,
-  toRequest,
 } from './delivery.schemas.ts';
 import type { DeliveryService } from './delivery.service.ts';
 import type { DeliveryRecord, WorkflowPlace } from './delivery.ts';
@@ -66,7 +66,7 @@ export function createDeliveryRoutes({
         exists: (context, params) => deliveries.hasSubscription(context, subscriptionOf(params)),
         responses: { 200: { description: 'A page of deliveries', schema: deliveryListSchema } },
         handler: async ({ context, params, query }) =>
-          page(await deliveries.list(context, toRequest(query), subscriptionOf(params)), present),
+          page(await deliveries.list(context, readFields(query), subscriptionOf(params)), present),
       },
 
       {

@@ -1,5 +1,6 @@
 // The routes of subscriptions.
 import { accepted, created, locate, noContent, ok, page } from '../../platform/http/answers.ts';
+import { present } from '../../platform/http/present.ts';
 import { defineRoutes, type Route } from '../../platform/http/route.ts';
 import { SUBSCRIPTIONS, TESTS } from './subscription.examples.ts';
 import {
@@ -51,12 +52,7 @@ export function createSubscriptionRoutes({ subscriptions }: { subscriptions: Sub
         },
       },
       handler: async ({ context, body }) => {
-        const { subscription, secret } = await subscriptions.create(context, {
-          ...toInput(body),
-          url: body.url,
-          eventTypes: body.event_types,
-          secret: body.secret,
-        });
+        const { subscription, secret } = await subscriptions.create(context, toInput(body));
         return created(
           { ...presentSubscription(subscription), ...(secret === undefined ? {} : { secret }) },
           locate(context, `/api/v1/webhooks/${subscription.id}`),
@@ -86,11 +82,7 @@ export function createSubscriptionRoutes({ subscriptions }: { subscriptions: Sub
       exists: (context, { id }) => subscriptions.exists(context, id),
       responses: { 200: { description: 'The subscription, changed', schema: subscriptionSchema } },
       handler: async ({ context, params, body }) =>
-        ok(
-          presentSubscription(
-            await subscriptions.update(context, params.id, { ...toInput(body), held: body.held }),
-          ),
-        ),
+        ok(presentSubscription(await subscriptions.update(context, params.id, toInput(body)))),
     },
 
     {
@@ -121,8 +113,8 @@ export function createSubscriptionRoutes({ subscriptions }: { subscriptions: Sub
       },
       errors: ['subscription_inactive'],
       handler: async ({ context, params, body }) => {
-        const { deliveryId, eventId } = await subscriptions.sendTest(context, params.id, body.event_type);
-        return accepted({ delivery_id: deliveryId, event_id: eventId });
+        const test = await subscriptions.sendTest(context, params.id, body.event_type);
+        return accepted(present(testDeliverySchema, test));
       },
     },
   ]);
