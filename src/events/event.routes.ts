@@ -1,5 +1,5 @@
 // The event routes: publishing, and reading what was published or emitted.
-import { describeError } from '../platform/errors/catalogue.ts';
+import { ERRORS } from '../platform/errors/catalogue.ts';
 import { ServiceError } from '../platform/errors/service-error.ts';
 import { ok } from '../platform/http/answers.ts';
 import { defineRoutes, type Route } from '../platform/http/route.ts';
@@ -104,7 +104,7 @@ function showPublished({ eventId, deliveries }: Published) {
 
 function showResult(result: Published | ServiceError) {
   if (!(result instanceof ServiceError)) return showPublished(result);
-  const entry = describeError(result.code);
+  const entry = ERRORS[result.code];
   return {
     status: entry.status,
     error: result.code,

@@ -1,7 +1,6 @@
 // Describes one route as an OpenAPI operation. Everything comes from the route itself, so that it cannot say what the guard does not do.
 import type { ZodObject } from 'zod';
-import type { ErrorCode } from '../errors/catalogue.ts';
-import { statusOf } from '../errors/meanings.ts';
+import { type ErrorCode, statusOf } from '../errors/catalogue.ts';
 import { errorsOf } from './contract.ts';
 import { describeLinks } from './openapi-links.ts';
 import { EVERY_ANSWER, headersOf, type ProblemCollector } from './openapi-problems.ts';

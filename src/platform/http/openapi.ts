@@ -1,6 +1,6 @@
 // Builds openapi.json from the route table. It describes and never decides: the same values validate the requests.
 import type { Config } from '../config.ts';
-import { publishErrors } from '../errors/meanings.ts';
+import { publishErrors } from '../errors/catalogue.ts';
 import {
   describeAssertions,
   describeExamples,

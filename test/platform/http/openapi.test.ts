@@ -1,8 +1,7 @@
 // The route table and the description that is made from it.
 import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { ERRORS } from '../../../src/platform/errors/catalogue.ts';
-import type { PublishedError } from '../../../src/platform/errors/meanings.ts';
+import { ERRORS, type PublishedError } from '../../../src/platform/errors/catalogue.ts';
 import { errorsOf } from '../../../src/platform/http/contract.ts';
 import { createOpenApi } from '../../../src/platform/http/openapi.ts';
 import { problemSchema } from '../../../src/platform/http/openapi-components.ts';
