@@ -48,7 +48,7 @@ export function createOpenApi({
     const path = describePath(route.path);
     paths[path] = {
       ...paths[path],
-      [route.method.toLowerCase()]: describeOperation(route, { routes, schemas, problems }),
+      [route.method.toLowerCase()]: describeOperation(route, { schemas, problems }),
     };
   }
   return {
