@@ -133,12 +133,12 @@ async function openUnchecked<Services>(
 }
 
 /**
- * Tells the operator what failed, in one line where it was expected.
+ * Tells the operator what failed: in one line where it was expected, in one for each wrong setting.
  * @returns the exit code: 2 for a wrong setting, 1 for everything else
  */
 export function reportFailure(error: unknown, print: (line: string) => void): number {
   if (error instanceof ConfigError) {
-    print(`countersign: ${error.message}`);
+    for (const line of error.message.split('\n')) print(`countersign: ${line}`);
     return 2;
   }
   if (error instanceof ServiceError || error instanceof LocalStackError)

@@ -97,7 +97,7 @@ async function prove(
     if (!(error instanceof ServiceError)) throw error;
     if (error.code !== 'invalid_dpop_proof' && error.code !== 'use_dpop_nonce') throw error;
     const attributes = `error="${error.code}", error_description="${error.detail ?? ''}"`;
-    throw error.withHeaders({ 'www-authenticate': `${DPOP_CHALLENGE}, ${attributes}` }, 401);
+    throw error.withHeaders({ 'www-authenticate': `${DPOP_CHALLENGE}, ${attributes}` }, true);
   }
 }
 
