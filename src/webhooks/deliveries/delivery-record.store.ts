@@ -6,8 +6,6 @@ import type { AttemptRecord, DeliveryFilters, DeliveryRecord, DeliveryStatus } f
 /** Whose deliveries: of a tenant, and of one subscription where `subscriptionId` is there. */
 export type DeliveryScope = { readonly tenantId: string; readonly subscriptionId?: string | undefined };
 
-type Row = DeliveryRecord & { readonly payload?: Buffer | null };
-
 // What a deleted subscription left is canceled since then, whether or not it has been tidied up yet. The next attempt's time is null while
 // nobody can say when the endpoint opens.
 const COLUMNS = `
@@ -149,7 +147,7 @@ export async function findPayload(
   tenantId: string,
   id: string,
 ): Promise<Buffer | undefined> {
-  const { rows } = await queryable.query<Required<Pick<Row, 'payload'>>>(
+  const { rows } = await queryable.query<{ payload: Buffer | null }>(
     `SELECT e.body AS payload FROM deliveries d JOIN events e ON e.id = d.event_row
          WHERE d.id = $1 AND d.tenant_id = $2`,
     [id, tenantId],

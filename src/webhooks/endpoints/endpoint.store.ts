@@ -1,16 +1,16 @@
 // All SQL of endpoints. Whatever opens an endpoint takes its row FOR UPDATE and adds one to its epoch, so that no wake-up can be lost.
 import type { Queryable } from '../../platform/database/transaction.ts';
 
-/** An endpoint as it is shown: `state` is `held` only while the hold lasts; `hold_until`: when the next attempt may begin; `waiting` counts deliveries that have not ended. */
+/** An endpoint as it is shown: `state` is `held` only while the hold lasts; `holdUntil`: when the next attempt may begin; `waiting` counts deliveries that have not ended. */
 export type EndpointRow = {
-  readonly subscription_id: string;
+  readonly subscriptionId: string;
   readonly active: boolean;
   readonly deleted: boolean;
   readonly state: 'open' | 'held' | 'down';
-  readonly hold_until: Date | null;
+  readonly holdUntil: Date | null;
   /** Who has it held: `operator` the operator of this service, `endpoint` the endpoint or what was decided for it alone. */
-  readonly held_by: 'operator' | 'endpoint' | null;
-  readonly failing_since: Date | null;
+  readonly heldBy: 'operator' | 'endpoint' | null;
+  readonly failingSince: Date | null;
   readonly epoch: number;
   readonly waiting: number;
 };
@@ -60,12 +60,12 @@ FROM mine WHERE l.subscription_id = mine.subscription_id ${CHANGES},
   l.active AND (l.watched OR l.state <> 'open' OR l.failures_in_a_row > 0) AS tell`;
 
 const READ = `
-SELECT l.subscription_id, l.active, l.deleted, l.failing_since, l.epoch,
+SELECT l.subscription_id AS "subscriptionId", l.active, l.deleted, l.failing_since AS "failingSince", l.epoch,
   CASE WHEN l.host_held_until > now() THEN 'held'
     WHEN l.state = 'held' AND (l.hold_until IS NULL OR l.hold_until <= now()) THEN 'open' ELSE l.state END AS state,
-  CASE WHEN l.host_held_until > now() THEN 'operator' WHEN l.hold_until > now() THEN 'endpoint' END AS held_by,
+  CASE WHEN l.host_held_until > now() THEN 'operator' WHEN l.hold_until > now() THEN 'endpoint' END AS "heldBy",
   CASE WHEN l.host_held_until = 'infinity' THEN NULL ELSE greatest(CASE WHEN l.host_held_until > now() THEN l.host_held_until END,
-    CASE WHEN l.hold_until > now() THEN l.hold_until END, CASE WHEN l.probe_at > now() THEN l.probe_at END) END AS hold_until,
+    CASE WHEN l.hold_until > now() THEN l.hold_until END, CASE WHEN l.probe_at > now() THEN l.probe_at END) END AS "holdUntil",
   (SELECT count(*)::int FROM (
      SELECT 1 FROM deliveries d
      WHERE d.subscription_id = l.subscription_id AND d.status IN ('pending', 'retrying') LIMIT ${MOST_WAITING}

@@ -10,10 +10,10 @@ export type RelayIdentity = { readonly instance: string; readonly epoch: number 
 
 /** An endpoint that has unclaimed work. */
 export type ReadyEndpoint = {
-  readonly tenant_id: string;
+  readonly tenantId: string;
   readonly endpoint: string;
   readonly open: boolean;
-  readonly p90_ms: number | null;
+  readonly p90Ms: number | null;
   readonly failing: boolean;
   readonly cap: number;
   /** Attempts that may begin while the endpoint comes back; null when it is not paced. */
@@ -28,14 +28,15 @@ export type Work = {
   readonly id: string;
   readonly kind: 'first' | 'wake' | 'start' | 'command';
   readonly command: 'retry' | 'cancel' | null;
-  readonly delivery_id: string;
+  readonly deliveryId: string;
   readonly generation: number;
-  readonly tenant_id: string;
+  readonly tenantId: string;
   readonly endpoint: string;
   readonly status: StoredStatus | null;
-  readonly row_generation: number | null;
-  readonly attempt_count: number;
-  readonly event_type: string;
+  /** The delivery's own generation, which may be newer than the work's. */
+  readonly rowGeneration: number | null;
+  readonly attemptCount: number;
+  readonly eventType: string;
   readonly host: string;
   /** The `traceparent` of what published it, where that was traced. */
   readonly trace?: string | null | undefined;
@@ -70,7 +71,7 @@ WITH RECURSIVE ready AS (
     WHERE o.claimed_by IS NULL AND o.kind <> 'command' AND (o.tenant_id, o.endpoint) > (r.tenant_id, r.endpoint)
     ORDER BY o.tenant_id, o.endpoint LIMIT 1) AS following
 )
-SELECT r.tenant_id, r.endpoint, endpoint_is_open(l) AS open, l.p90_ms, l.failures_in_a_row > 0 AS failing, l.in_flight_cap AS cap,
+SELECT r.tenant_id AS "tenantId", r.endpoint, endpoint_is_open(l) AS open, l.p90_ms AS "p90Ms", l.failures_in_a_row > 0 AS failing, l.in_flight_cap AS cap,
   endpoint_permits(l) AS permits, endpoint_tokens(l) AS tokens, l.rate
 FROM (SELECT * FROM ready LIMIT $3) r JOIN endpoints l ON l.subscription_id = r.endpoint
 ORDER BY r.tenant_id, r.endpoint`;
@@ -79,8 +80,9 @@ const ALIVE = `EXISTS (
   SELECT 1 FROM relays r WHERE r.instance = $1 AND r.epoch = $2 AND r.seen_at > now() - ${RELAY_LIFETIME})`;
 
 const CLAIMED = `
-SELECT c.id, c.kind, c.command, c.delivery_id, c.generation, c.tenant_id, c.endpoint, d.status, d.generation AS row_generation,
-  coalesce(d.attempt_count, 0) AS attempt_count, coalesce(d.event_type, '') AS event_type, d.trace, s.host, l.epoch,
+SELECT c.id, c.kind, c.command, c.delivery_id AS "deliveryId", c.generation, c.tenant_id AS "tenantId", c.endpoint, d.status,
+  d.generation AS "rowGeneration", coalesce(d.attempt_count, 0) AS "attemptCount", coalesce(d.event_type, '') AS "eventType", d.trace,
+  s.host, l.epoch,
   l.permits IS NOT NULL AND c.kind <> 'command' AS paced
 FROM claimed c
 JOIN subscriptions s ON s.id = c.endpoint JOIN endpoints l ON l.subscription_id = c.endpoint
@@ -255,7 +257,7 @@ export async function complete(
     work.map(({ id }) => id),
     work.map((_, index) => index < marked.length),
     work.map((row) => row.epoch),
-    marked.map((row) => row.delivery_id),
+    marked.map((row) => row.deliveryId),
   ]);
 }
 
@@ -271,7 +273,7 @@ export async function release(
            rank = CASE WHEN o.kind = 'first' AND w.tried THEN 1 ELSE o.rank END
          FROM unnest($1::uuid[], $4::boolean[]) AS w (id, tried)
          WHERE o.id = ANY($1::uuid[]) AND o.id = w.id AND o.claimed_by = $2 AND o.claim_epoch = $3`,
-    [work.map(({ id }) => id), instance, epoch, work.map((row) => row.attempt_count > 0)],
+    [work.map(({ id }) => id), instance, epoch, work.map((row) => row.attemptCount > 0)],
   );
 }
 

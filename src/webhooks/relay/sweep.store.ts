@@ -9,11 +9,11 @@ const LOCK = 5_402_117;
 export type OverdueDelivery = {
   readonly id: string;
   readonly generation: number;
-  readonly next_attempt_at: Date;
+  readonly nextAttemptAt: Date;
 };
 
 const OVERDUE = `
-SELECT d.id, d.generation, d.next_attempt_at FROM deliveries d
+SELECT d.id, d.generation, d.next_attempt_at AS "nextAttemptAt" FROM deliveries d
 WHERE d.status IN ('pending', 'retrying') AND d.started_generation IS NOT NULL AND d.started_generation = d.generation
   AND d.next_attempt_at < now() - $1::float8 * interval '1 millisecond' AND (d.next_attempt_at, d.id) > ($2, $3::uuid)
 ORDER BY d.next_attempt_at, d.id LIMIT $4`;
@@ -75,7 +75,7 @@ export async function overdue(
   queryable: Queryable,
   { lateMs, after, limit }: { lateMs: number; after: OverdueDelivery | undefined; limit: number },
 ): Promise<OverdueDelivery[]> {
-  const place = [after?.next_attempt_at ?? '-infinity', after?.id ?? '00000000-0000-0000-0000-000000000000'];
+  const place = [after?.nextAttemptAt ?? '-infinity', after?.id ?? '00000000-0000-0000-0000-000000000000'];
   return (await queryable.query<OverdueDelivery>(OVERDUE, [lateMs, ...place, limit])).rows;
 }
 
