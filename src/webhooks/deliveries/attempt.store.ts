@@ -100,14 +100,14 @@ SELECT w.place, d.tenant_id AS "tenantId", d.subscription_id AS "subscriptionId"
   d.retry_requested_at IS NOT NULL AS "retryRequested", coalesce(d.last_error, 'http:' || d.last_status_code) AS "lastOutcome",
   EXISTS (SELECT 1 FROM attempts a WHERE a.delivery_id = w.id AND a.n >= w.n AND a.generation = w.generation) AS recorded,
   now()::timestamptz(3) AS "loadedAt",
-  endpoint_is_open(l) AS "endpointOpen", l.deleted AS "endpointDeleted", l.state = 'down' AS "endpointDown",
-  l.permits IS NOT NULL AS "endpointPaced", l.rate IS NOT NULL AS "endpointRated", l.in_flight_cap AS "endpointCap",
-  l.epoch AS "endpointEpoch", l.failures_in_a_row > 0 OR l.permits IS NOT NULL OR l.state <> 'open' AS "endpointFailing",
+  endpoint_is_open(p) AS "endpointOpen", p.deleted AS "endpointDeleted", p.state = 'down' AS "endpointDown",
+  p.permits IS NOT NULL AS "endpointPaced", p.rate IS NOT NULL AS "endpointRated", p.in_flight_cap AS "endpointCap",
+  p.epoch AS "endpointEpoch", p.failures_in_a_row > 0 OR p.permits IS NOT NULL OR p.state <> 'open' AS "endpointFailing",
   e.body, s.url, s.max_age AS "maxAge", s.secret_sealed AS "secretSealed", s.next_secret_sealed AS "nextSecretSealed",
   s.headers_sealed AS "headersSealed", coalesce(s.secret_overlap_ends_at <= now(), false) AS "overlapEnded"
 FROM unnest($1::uuid[], $2::int[], $3::int[]) WITH ORDINALITY AS w (id, n, generation, place)
 CROSS JOIN LATERAL (SELECT * FROM deliveries WHERE deliveries.id = w.id OFFSET 0) AS d
-JOIN endpoints l ON l.subscription_id = d.subscription_id
+JOIN endpoints p ON p.subscription_id = d.subscription_id
 JOIN subscriptions s ON s.id = d.subscription_id
 LEFT JOIN LATERAL (SELECT body FROM events WHERE events.id = d.event_row OFFSET 0) AS e ON true`;
 
@@ -154,8 +154,8 @@ WITH input AS (
     needs_workflow = false, waiting_epoch = NULL, retry_requested_at = NULL, last_status_code = i.status_code, last_error = NULL,
     completed_at = CASE WHEN d.status = 'delivered' THEN d.completed_at ELSE now() END,
     started_generation = greatest(d.started_generation, i.workflow)
-  FROM locked l JOIN attempt a ON a.delivery_id = l.id JOIN input i ON i.delivery_id = l.id
-  WHERE d.id = ANY($1::uuid[]) AND d.id = l.id AND (d.status <> 'delivered' OR d.attempt_count < a.n)
+  FROM locked JOIN attempt a ON a.delivery_id = locked.id JOIN input i ON i.delivery_id = locked.id
+  WHERE d.id = ANY($1::uuid[]) AND d.id = locked.id AND (d.status <> 'delivered' OR d.attempt_count < a.n)
 )
 SELECT delivery_id AS "deliveryId", n FROM attempt`;
 
@@ -292,8 +292,8 @@ export async function countAttempt(unit: Unit, deliveryId: string, n: number): P
 /** Reads an endpoint and keeps whoever opens or closes it waiting until the transaction ends. */
 export async function shareEndpoint(unit: Unit, subscriptionId: string): Promise<LockedEndpoint | undefined> {
   const { rows } = await unit.query<LockedEndpoint>(
-    `SELECT endpoint_is_open(l) AS open, l.permits IS NOT NULL AS paced, l.rate IS NOT NULL AS rated, l.deleted, l.epoch
-         FROM endpoints l WHERE l.subscription_id = $1 FOR SHARE`,
+    `SELECT endpoint_is_open(p) AS open, p.permits IS NOT NULL AS paced, p.rate IS NOT NULL AS rated, p.deleted, p.epoch
+         FROM endpoints p WHERE p.subscription_id = $1 FOR SHARE`,
     [subscriptionId],
   );
   return rows[0];

@@ -13,7 +13,7 @@ export type SubscriptionChanges = Partial<Omit<NewSubscriptionRow, 'id' | 'tenan
 const DISABLE = `
 UPDATE subscriptions SET disabled_reason = $3, updated_at = now()
 WHERE tenant_id = $1 AND id = $2 AND deleted_at IS NULL
-  AND EXISTS (SELECT 1 FROM endpoints l WHERE l.subscription_id = subscriptions.id AND l.active)
+  AND EXISTS (SELECT 1 FROM endpoints p WHERE p.subscription_id = subscriptions.id AND p.active)
 RETURNING host, event_types AS "eventTypes"`;
 
 /** SQL of `subscriptions`; statements join `transaction` where one is given. */
