@@ -84,7 +84,7 @@ export function createEventService({
       const fanOut = new Map((await store.emit(unit, records)).map((row) => [row.id, row]));
       const emitted = records.map(({ id, eventId }) => {
         const row = fanOut.get(id);
-        return { eventId, deliveries: row?.deliveries ?? 0, deliveryId: row?.delivery_id ?? undefined };
+        return { eventId, deliveries: row?.deliveries ?? 0, deliveryId: row?.deliveryId ?? undefined };
       });
       const total = emitted.reduce((sum, { deliveries }) => sum + deliveries, 0);
       if (total > 0) unit.afterCommit(() => announce(total));

@@ -8,12 +8,12 @@ import type { EventRecord } from './event.ts';
 export type FanOut = {
   readonly id: string;
   readonly deliveries: number;
-  readonly delivery_id: string | null;
+  readonly deliveryId: string | null;
 };
 
 /** A published event; `digest` is the SHA-256 of its content in hex. */
 export type PublishedRow = {
-  readonly event_id: string;
+  readonly eventId: string;
   readonly digest: string;
   readonly deliveries: number;
 };
@@ -73,7 +73,7 @@ new_events AS (
   ON CONFLICT DO NOTHING
 )`;
 
-const ANSWER = 'SELECT id, deliveries, delivery_id FROM accepted';
+const ANSWER = 'SELECT id, deliveries, delivery_id AS "deliveryId" FROM accepted';
 
 const ACCEPT_ALL = `${MATCHED}, accepted AS (SELECT id, deliveries, delivery_id FROM counted), ${fanOut('a.deliveries > 0')}`;
 
@@ -103,7 +103,7 @@ WITH ${INPUT}, ${MATCHED}, accepted AS (
 ), ${fanOut('true')} ${ANSWER}`;
 
 const FIND_PUBLISHED = `
-SELECT event_id, encode(digest, 'hex') AS digest, deliveries
+SELECT event_id AS "eventId", encode(digest, 'hex') AS digest, deliveries
 FROM published_events WHERE tenant_id = $1 AND event_id = ANY ($2::text[])`;
 
 const PURGE_PUBLISHED = `

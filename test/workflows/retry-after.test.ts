@@ -73,7 +73,7 @@ describe.each(['all', 'retries'] as const)('Retry-After, with DELIVERY_WORKFLOWS
       const { id, path, first, floor } = await meet(status, form.make);
       const others = await engine.publish(id, 4);
       // A hold that is over is not shown any more.
-      const hold = (await endpointOf(id))?.hold_until?.getTime() ?? Date.now();
+      const hold = (await endpointOf(id))?.holdUntil?.getTime() ?? Date.now();
       expect(hold).toBeGreaterThanOrEqual(floor);
       for (const delivery of others) {
         expect(await engine.ended(delivery)).toMatchObject({ status: 'delivered', attempt_count: 1 });
@@ -117,7 +117,7 @@ describe.each(['all', 'retries'] as const)('Retry-After, with DELIVERY_WORKFLOWS
       const sent = Date.now();
       const { id, first } = await meet(429, () => ({ value, floor: 0 }));
       const recorded = Date.now();
-      const hold = (await endpointOf(id))?.hold_until?.getTime() ?? 0;
+      const hold = (await endpointOf(id))?.holdUntil?.getTime() ?? 0;
       expect(hold).toBeGreaterThanOrEqual(sent + DAY);
       expect(hold).toBeLessThanOrEqual(recorded + DAY + 1);
       const next = (await engine.delivery(first)).next_attempt_at?.getTime() ?? 0;

@@ -38,7 +38,7 @@ export type SubscriptionDeactivation = {
 
 type Owner = Pick<
   LoadedDelivery,
-  'tenant_id' | 'subscription_id' | 'test' | 'endpoint_failing' | 'url' | 'created_at'
+  'tenantId' | 'subscriptionId' | 'test' | 'endpointFailing' | 'url' | 'createdAt'
 >;
 type Place = { tenantId: string; subscriptionId: string };
 
@@ -82,7 +82,7 @@ export function createAttemptRecordService({
     const outcome = outcomeCode(report.outcome);
     const owner = options.owner ?? (await store.load(database, [report]))[0];
     if (owner === undefined) return { step: ended('canceled'), last: { n: report.n, outcome } };
-    const place = { tenantId: owner.tenant_id, subscriptionId: owner.subscription_id };
+    const place = { tenantId: owner.tenantId, subscriptionId: owner.subscriptionId };
     const workflow = options.workflow ? report.generation : null;
     if (report.outcome.kind !== 'delivered') {
       const failure = { place, test: owner.test, url: owner.url, workflow };
@@ -91,10 +91,10 @@ export function createAttemptRecordService({
       return { step, last: { n, outcome } };
     }
     const delivered = { ...place, workflow };
-    const n = owner.endpoint_failing
+    const n = owner.endpointFailing
       ? await database.hot((unit) => recordRecovery(unit, report, delivered))
       : await numbered(() => successes.add({ report, ...delivered }));
-    metrics?.ended('delivered', { report: { ...report, n }, acceptedAt: owner.created_at });
+    metrics?.ended('delivered', { report: { ...report, n }, acceptedAt: owner.createdAt });
     return { step: ended('delivered'), last: { n, outcome } };
   };
 
@@ -145,11 +145,11 @@ export function createAttemptRecordService({
     report: AttemptReport,
     { row, workflow, former }: { row: LockedDelivery; workflow: number | null; former: boolean },
   ): Promise<Step> => {
-    const asked = row.retry_requested_at !== null && row.retry_requested_at > new Date(report.startedAt);
+    const asked = row.retryRequestedAt !== null && row.retryRequestedAt > new Date(report.startedAt);
     const next = nextStep({
       outcome: report.outcome,
-      failedAttempts: row.failed_attempts,
-      policy: readRetryPolicy(row.retry_policy),
+      failedAttempts: row.failedAttempts,
+      policy: readRetryPolicy(row.retryPolicy),
       retryRequested: asked || former,
       probe: report.probe,
       random: random(),
@@ -175,24 +175,24 @@ export function createAttemptRecordService({
     { reason }: Extract<NextStep, { kind: 'failed' }>,
   ): Promise<void> => {
     // An event about a failed event about a failed event would never end, and of a test nobody but who asked for it wants to know.
-    if (row.test || row.event_type.startsWith('webhook.')) return;
+    if (row.test || row.eventType.startsWith('webhook.')) return;
     const data = {
       delivery_id: report.deliveryId,
-      subscription_id: row.subscription_id,
-      event_id: row.event_id,
-      event_type: row.event_type,
+      subscription_id: row.subscriptionId,
+      event_id: row.eventId,
+      event_type: row.eventType,
       reason,
-      attempt_count: Math.max(row.attempt_count, report.n),
+      attempt_count: Math.max(row.attemptCount, report.n),
       last_status_code: report.outcome.statusCode,
       last_error: outcomeCode(report.outcome),
     };
     const type = 'webhook.delivery.failed';
-    const context = serviceContext({ id: row.tenant_id }, newId());
+    const context = serviceContext({ id: row.tenantId }, newId());
     const { delivery_id: id, ...facts } = data;
     await audit.append(unit, context, [
       { action: type, outcome: 'failure', target: { type: 'delivery', id }, data: facts },
     ]);
-    await events.emit(unit, context, [{ type, data, exceptSubscription: row.subscription_id }]);
+    await events.emit(unit, context, [{ type, data, exceptSubscription: row.subscriptionId }]);
   };
 
   return {
@@ -216,5 +216,5 @@ export function stepOfStatus(status: StoredStatus): Step | undefined {
 
 function stepOfRow(row: LockedDelivery, generation: number): Step {
   if (row.generation !== generation) return ended('superseded');
-  return stepOfStatus(row.status) ?? { kind: 'wait', delayMs: row.due_in_ms ?? 0 };
+  return stepOfStatus(row.status) ?? { kind: 'wait', delayMs: row.dueInMs ?? 0 };
 }

@@ -123,7 +123,7 @@ export function createEndpointService({
     ): Promise<ReadonlyMap<string, EndpointRow>> => {
       if (subscriptionIds.length === 0) return new Map();
       const rows = await store.read(queryable, subscriptionIds);
-      return new Map(rows.map((row) => [row.subscription_id, row]));
+      return new Map(rows.map((row) => [row.subscriptionId, row]));
     },
   };
 }

@@ -125,7 +125,7 @@ export function createRelayService({
     const page = await store.readyEndpoints(database, { after, limit: settings.endpoints });
     const last = page.at(-1);
     const more = page.length >= settings.endpoints && last !== undefined;
-    after = more ? { tenantId: last.tenant_id, endpoint: last.endpoint } : FIRST_ENDPOINT;
+    after = more ? { tenantId: last.tenantId, endpoint: last.endpoint } : FIRST_ENDPOINT;
     endpointsLeft = more;
     return page.filter((endpoint) => endpoint.open);
   };
@@ -138,15 +138,14 @@ export function createRelayService({
     nextToken = Math.min(nextToken, ...open.map(tokenWait));
     const ready = open.map((endpoint) => {
       permits.set(endpoint.endpoint, permitsOf(endpoint));
-      const stored = { p90Ms: endpoint.p90_ms, failing: endpoint.failing };
       const seen = speeds.p90(endpoint.endpoint);
-      const { tenant_id: tenantId, endpoint: id, cap } = endpoint;
+      const { tenantId, endpoint: id, cap } = endpoint;
       return {
         tenantId,
         endpoint: id,
-        pace: paceOf(stored, seen),
+        pace: paceOf(endpoint, seen),
         cap,
-        localCap: localAttemptsOf(stored, seen),
+        localCap: localAttemptsOf(endpoint, seen),
       };
     });
     const look = slots.look(ready, performance.now());
@@ -167,12 +166,12 @@ export function createRelayService({
     const pace = room?.pace ?? 'unproven';
     const local = room?.local === true && work.kind === 'first';
     slots.add({
-      deliveryId: work.delivery_id,
-      tenantId: work.tenant_id,
+      deliveryId: work.deliveryId,
+      tenantId: work.tenantId,
       endpoint: work.endpoint,
       pace,
       local,
-      attempts: work.attempt_count,
+      attempts: work.attemptCount,
       since: performance.now(),
     });
     handOver.begin(work, { local, slow: pace === 'slow' });

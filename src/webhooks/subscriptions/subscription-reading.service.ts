@@ -20,7 +20,7 @@ export type Subscription = Omit<
   readonly lane: {
     readonly state: EndpointRow['state'];
     readonly holdUntil: Date | null;
-    readonly heldBy: EndpointRow['held_by'];
+    readonly heldBy: EndpointRow['heldBy'];
     readonly failingSince: Date | null;
     readonly waiting: number;
   };
@@ -69,9 +69,9 @@ export function createSubscriptionReader({
       retryPolicy: retryPolicy ?? DEFAULT_RETRY_POLICY,
       lane: {
         state: endpoint.state,
-        holdUntil: endpoint.hold_until,
-        heldBy: endpoint.held_by,
-        failingSince: endpoint.failing_since,
+        holdUntil: endpoint.holdUntil,
+        heldBy: endpoint.heldBy,
+        failingSince: endpoint.failingSince,
         waiting: endpoint.waiting,
       },
     };

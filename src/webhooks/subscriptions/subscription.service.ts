@@ -339,8 +339,7 @@ export function createSubscriptionService({
       if (row === undefined) return;
       await endpoints.setActive(unit, subscriptionId, false);
       const context = serviceContext({ id: tenantId }, newId());
-      const { host, event_types: eventTypes } = row;
-      await record(unit, context, 'deactivated', { id: subscriptionId, host, eventTypes }, { reason });
+      await record(unit, context, 'deactivated', { id: subscriptionId, ...row }, { reason });
     },
 
     /**

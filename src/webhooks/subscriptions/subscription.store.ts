@@ -13,8 +13,8 @@ export type SubscriptionChanges = Partial<Omit<NewSubscriptionRow, 'id' | 'tenan
 const DISABLE = `
 UPDATE subscriptions SET disabled_reason = $3, updated_at = now()
 WHERE tenant_id = $1 AND id = $2 AND deleted_at IS NULL
-  AND EXISTS (SELECT 1 FROM endpoints l WHERE l.subscription_id = subscriptions.id AND l.active)
-RETURNING host, event_types`;
+  AND EXISTS (SELECT 1 FROM endpoints p WHERE p.subscription_id = subscriptions.id AND p.active)
+RETURNING host, event_types AS "eventTypes"`;
 
 /** SQL of `subscriptions`; statements join `transaction` where one is given. */
 export function createSubscriptionStore({ sequelize }: { sequelize: Sequelize }) {
@@ -113,8 +113,8 @@ export function createSubscriptionStore({ sequelize }: { sequelize: Sequelize })
       tenantId: string,
       id: string,
       reason: string,
-    ): Promise<{ host: string; event_types: string[] } | undefined> => {
-      const { rows } = await unit.query<{ host: string; event_types: string[] }>(DISABLE, [
+    ): Promise<{ host: string; eventTypes: string[] } | undefined> => {
+      const { rows } = await unit.query<{ host: string; eventTypes: string[] }>(DISABLE, [
         tenantId,
         id,
         reason,
