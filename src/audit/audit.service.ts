@@ -10,7 +10,7 @@ export type { AuditActor, AuditContext, AuditEntry, AuditRecord } from './audit.
 /** The audit log as other rooms use it. Source: Specification, "audit logs record creation and verification". */
 export function createAuditService() {
   /**
-   * Fixes entries that `parts` will write, together with those of other requests. Writing one again changes nothing.
+   * Fixes entries for a statement that writes more than these. Writing one again changes nothing.
    * @param context the request: tenant, client address, request id and principal go into each entry
    */
   const prepare = (context: AuditContext, entries: readonly AuditEntry[]): AuditRecord[] =>
@@ -18,9 +18,6 @@ export function createAuditService() {
 
   return {
     prepare,
-
-    /** The insert of prepared entries, for a statement that writes more than these (see statement-parts.ts). */
-    parts: store.parts,
 
     /**
      * Appends entries: one round trip whatever their number, none for an empty list. They are there when the caller's

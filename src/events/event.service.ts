@@ -1,14 +1,21 @@
 // Emits the service's own events inside the transaction of the change that causes them. It must never open a transaction itself.
 
+import type { AuditRecord } from '../audit/audit.ts';
 import type { Tenant } from '../platform/context.ts';
 import { newId } from '../platform/database/ids.ts';
-import type { Unit } from '../platform/database/transaction.ts';
+import type { Queryable, Unit } from '../platform/database/transaction.ts';
 import { NO_TRACING, type Tracing } from '../platform/tracing/tracing.ts';
 import { findMismatch } from './catalogue.ts';
 import * as store from './event.store.ts';
 import { type EmittedEvent, type EventRecord, prepareEvent } from './event.ts';
 
 export type { EmittedEvent, EventRecord, JsonObject } from './event.ts';
+
+/** What one request leaves behind, ready to be written. */
+export type PreparedRecords = {
+  readonly audit: readonly AuditRecord[];
+  readonly events: readonly EventRecord[];
+};
 
 /** Wakes the relays; called after commits only. */
 export type Notifier = { poke(): void };
@@ -36,8 +43,7 @@ export function createEventService({
   now?: (() => Date) | undefined;
 }) {
   /**
-   * Fixes events (id, time and body) that `parts` will write, together with those of other requests. Writing one again changes
-   * nothing.
+   * Fixes events (id, time and body) for a statement that writes those of several requests. Writing one again changes nothing.
    * @throws ServiceError `payload_too_large` when a body is over 256 KiB
    */
   const prepare = (
@@ -62,11 +68,21 @@ export function createEventService({
   return {
     prepare,
 
-    /** The fan-out of prepared events, for a statement that writes more than these (see statement-parts.ts); it gives `accepted`. */
-    parts: store.parts,
-
     /** Wakes the relays. @param deliveries how many were made, and are committed */
     announce,
+
+    /**
+     * Writes prepared audit entries and events of several requests, outside of any transaction, and wakes the relays. One statement:
+     * all of them are committed when it resolves, or none.
+     */
+    writeBatch: async (database: Queryable, batch: readonly PreparedRecords[]): Promise<void> => {
+      const written = await store.emit(
+        database,
+        batch.flatMap(({ events }) => events),
+        batch.flatMap(({ audit }) => audit),
+      );
+      announce(written.reduce((sum, { deliveries }) => sum + deliveries, 0));
+    },
 
     /**
      * Writes events and one delivery a matching subscription, inactive ones included, in the caller's transaction: they

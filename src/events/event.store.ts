@@ -1,8 +1,9 @@
-// All SQL of events: the one statement that accepts events and fans them out to deliveries and outbox rows.
+// All SQL of events: the statements that accept events and fan them out to deliveries and outbox rows. A verified challenge
+// has the same fan-out in its own statement (authentication/challenges/redemption.store.ts); a test compares the two.
 // It must never notify: whoever commits pokes the relay afterwards.
-import { ADMITTED } from '../platform/database/statement-parts.ts';
+import { type AuditRecord, auditColumns } from '../audit/audit.ts';
 import type { Queryable } from '../platform/database/transaction.ts';
-import type { EventRecord } from './event.ts';
+import { type EventRecord, eventColumns } from './event.ts';
 
 /** What became of one accepted event; `deliveryId` only for an event that was meant for one subscription. */
 export type FanOut = {
@@ -18,20 +19,12 @@ export type PublishedRow = {
   readonly deliveries: number;
 };
 
-const ARRAYS =
-  '$1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::timestamptz[], $6::text[], $7::text[], $8::uuid[], $9::uuid[], $10::boolean[], $11::text[]';
-const COLUMNS =
-  'id, tenant_id, event_id, type, occurred_at, body, joined, only_subscription, except_subscription, test, trace';
-
 const INPUT = `
 input AS (
-  SELECT *, string_to_array(joined, ' ') AS candidates FROM unnest(${ARRAYS}) AS row (${COLUMNS})
-)`;
-
-const ADMITTED_INPUT = `
-input AS (
-  SELECT *, string_to_array(joined, ' ') AS candidates FROM unnest(${ARRAYS}, $12::text[]) AS row (${COLUMNS}, guard)
-  WHERE guard IN (SELECT guard FROM ${ADMITTED})
+  SELECT *, string_to_array(joined, ' ') AS candidates
+  FROM unnest($1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::timestamptz[], $6::text[], $7::text[], $8::uuid[], $9::uuid[],
+      $10::boolean[], $11::text[])
+    AS event (id, tenant_id, event_id, type, occurred_at, body, joined, only_subscription, except_subscription, test, trace)
 )`;
 
 // OFFSET 0 makes it one index lookup an event: a plan for any number of events would rather read the subscriptions of all tenants.
@@ -75,21 +68,16 @@ new_events AS (
 
 const ANSWER = 'SELECT id, deliveries, delivery_id AS "deliveryId" FROM accepted';
 
-const ACCEPT_ALL = `${MATCHED}, accepted AS (SELECT id, deliveries, delivery_id FROM counted), ${fanOut('a.deliveries > 0')}`;
-
-const EMIT = `WITH ${INPUT}, ${ACCEPT_ALL} ${ANSWER}`;
-
-// `accepted` (id, deliveries, delivery_id) is there for the rest of the statement.
-const PARTS = {
-  all: { text: `${INPUT}, ${ACCEPT_ALL}`, valuesOf: parameters },
-  admitted: {
-    text: `${ADMITTED_INPUT}, ${ACCEPT_ALL}`,
-    valuesOf: (guarded: readonly (readonly [guard: string, record: EventRecord])[]) => [
-      ...parameters(guarded.map(([, record]) => record)),
-      guarded.map(([guard]) => guard),
-    ],
-  },
-} as const;
+const EMIT = `
+WITH new_audit_entries AS (
+  INSERT INTO audit_log (id, tenant_id, action, outcome, reason, actor_kind, actor_id, target_type, target_id, key_id, token_id, data,
+    address, request_id)
+  SELECT * FROM unnest($12::uuid[], $13::uuid[], $14::text[], $15::text[], $16::text[], $17::text[], $18::text[], $19::text[],
+    $20::text[], $21::uuid[], $22::text[], $23::jsonb[], $24::text[], $25::text[])
+  ON CONFLICT DO NOTHING
+), ${INPUT}, ${MATCHED}, accepted AS (
+  SELECT id, deliveries, delivery_id FROM counted
+), ${fanOut('a.deliveries > 0')} ${ANSWER} WHERE deliveries > 0`;
 
 // In the order of the unique key, so that two publishers of the same ids wait for each other and never in a circle.
 const PUBLISH = `
@@ -121,16 +109,17 @@ SELECT count(*)::int AS unfinished FROM (
   LIMIT $2
 ) AS counted`;
 
-/** What `emit` does, as part of a larger statement: with all records, or with those whose guard is admitted. */
-export const parts = PARTS;
-
 /**
- * Writes events with their deliveries (also of inactive subscriptions) and outbox rows; events that nobody subscribes
- * to leave no row. One statement, and safe to repeat with the same ids.
- * @returns one row an event, in no order
+ * Writes events with their deliveries (also of inactive subscriptions) and outbox rows, and audit entries; an event
+ * without a subscription leaves no row. One statement, and safe to repeat with the same ids.
+ * @returns one row an event that has deliveries, in no order
  */
-export async function emit(unit: Queryable, events: readonly EventRecord[]): Promise<FanOut[]> {
-  const { rows } = await unit.query<FanOut>(EMIT, parameters(events));
+export async function emit(
+  unit: Queryable,
+  events: readonly EventRecord[],
+  audit: readonly AuditRecord[] = [],
+): Promise<FanOut[]> {
+  const { rows } = await unit.query<FanOut>(EMIT, [...eventColumns(events), ...auditColumns(audit)]);
   return rows;
 }
 
@@ -146,7 +135,7 @@ export async function publish(
   events: readonly EventRecord[],
   digests: readonly string[],
 ): Promise<FanOut[]> {
-  const { rows } = await unit.query<FanOut>(PUBLISH, [...parameters(events), digests]);
+  const { rows } = await unit.query<FanOut>(PUBLISH, [...eventColumns(events), digests]);
   return rows;
 }
 
@@ -170,20 +159,4 @@ export async function purgePublished(queryable: Queryable, days: number, limit: 
 export async function countUnfinished(unit: Queryable, tenantId: string, atMost: number): Promise<number> {
   const { rows } = await unit.query<{ unfinished: number }>(COUNT_UNFINISHED, [tenantId, atMost]);
   return rows[0]?.unfinished ?? 0;
-}
-
-function parameters(events: readonly EventRecord[]): unknown[] {
-  return [
-    events.map((event) => event.id),
-    events.map((event) => event.tenantId),
-    events.map((event) => event.eventId),
-    events.map((event) => event.type),
-    events.map((event) => event.occurredAt.toISOString()),
-    events.map((event) => event.body),
-    events.map((event) => event.candidates.join(' ')),
-    events.map((event) => event.onlySubscription),
-    events.map((event) => event.exceptSubscription),
-    events.map((event) => event.test),
-    events.map((event) => event.trace),
-  ];
 }

@@ -6,6 +6,7 @@ import { createAuditReadingService } from '../../audit/audit-reading.service.ts'
 import { countChallenges } from '../../authentication/challenges/challenge.metrics.ts';
 import { createChallengeRoutes } from '../../authentication/challenges/challenge.routes.ts';
 import { createChallengeService } from '../../authentication/challenges/challenge.service.ts';
+import { createRedemptionService } from '../../authentication/challenges/redemption.service.ts';
 import { createDelegationRoutes } from '../../authentication/delegations/delegation.routes.ts';
 import { createIssuerRoutes } from '../../authentication/issuer/issuer.routes.ts';
 import { createIssuerKeyRoutes } from '../../authentication/issuer/issuer-key.routes.ts';
@@ -84,10 +85,8 @@ export function composeRoutes(config: Config, core: Core, logger: Logger) {
     database,
     verifier,
     keys,
-    rotations,
     tokens,
-    audit,
-    events,
+    redemptions: createRedemptionService({ database, audit, events, rotations }),
     failures,
     challengeLifetime: config.challengeLifetime,
   });

@@ -2,7 +2,7 @@
 import type { AuditService } from '../../audit/audit.service.ts';
 import type { Episode } from '../../audit/brute-force.service.ts';
 import { createFailureReporter } from '../../audit/failure-report.service.ts';
-import type { EventService, JsonObject } from '../../events/event.service.ts';
+import type { EventService, JsonObject, PreparedRecords } from '../../events/event.service.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import { createCoalescer } from '../../platform/database/coalescer.ts';
 import type { Database } from '../../platform/database/database.ts';
@@ -10,7 +10,6 @@ import type { ErrorCode } from '../../platform/errors/catalogue.ts';
 import type { AccessTokenGrant } from './access-token.ts';
 import { CLIENT_CREDENTIALS } from './client-credentials.ts';
 import type { CLIENT_METHODS } from './client-method.ts';
-import { type ClientRecord, createClientRecordStore } from './client-record.store.ts';
 import type { IssuedAccessToken } from './token.service.ts';
 
 /** How a client has authenticated, or tried to; `credential`: the id of its secret, or the thumbprint of its key (RFC 7638). */
@@ -39,19 +38,18 @@ export function createClientRecordService({
   onError,
 }: {
   database: Pick<Database, 'query'>;
-  audit: Pick<AuditService, 'prepare' | 'parts'>;
-  events: Pick<EventService, 'prepare' | 'parts' | 'announce'>;
+  audit: Pick<AuditService, 'prepare'>;
+  events: Pick<EventService, 'prepare' | 'writeBatch'>;
   /** Told when the record of a failure could not be written. */
   onError: (error: unknown) => void;
 }) {
-  const store = createClientRecordStore({ database, audit, events });
-  const records = createCoalescer<ClientRecord, void>({
+  const records = createCoalescer<PreparedRecords, void>({
     sizeOf: (record) => ({
       rows: record.audit.length + record.events.length,
       bytes: record.events.reduce((sum, { body }) => sum + body.length, 0),
     }),
     run: async (batch) => {
-      events.announce(await store.insert(batch));
+      await events.writeBatch(database, batch);
       return batch.map(() => undefined);
     },
   });

@@ -1,5 +1,4 @@
 // SQL of the refresh tokens. It must never be given a token's text, only its hash.
-import { ADMITTED } from '../../platform/database/statement-parts.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 
 export type NewRefreshToken = {
@@ -15,23 +14,12 @@ export type NewRefreshToken = {
   readonly jkt?: string | undefined;
   /** `jti` of the access token that is issued with it. */
   readonly accessTokenId?: string | undefined;
+  /** Seconds after its insert in which its family ends. */
+  readonly familyLifetime: number;
 };
 
 /** A refresh token that was live until now. */
 export type EndedRefreshToken = { readonly tenantId: string; readonly accessTokenIds: readonly string[] };
-
-const PART = `
-new_refresh_tokens AS (
-  INSERT INTO refresh_tokens
-    (id, tenant_id, family_id, agent_id, key_id, hash, client_id, scopes, audience, jkt, family_expires_at, access_token_ids)
-  SELECT id, tenant_id, family_id, agent_id, key_id, hash, client_id, string_to_array(joined, ' '), audience, jkt,
-    now() + make_interval(secs => $12), array_remove(ARRAY[access_token_id], NULL)
-  FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::uuid[], $6::bytea[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[],
-      $13::uuid[])
-    AS token (id, tenant_id, family_id, agent_id, key_id, hash, client_id, joined, audience, jkt, guard, access_token_id)
-  WHERE guard IN (SELECT guard FROM ${ADMITTED})
-  ON CONFLICT DO NOTHING
-)`;
 
 const revoke = async (
   unit: Queryable,
@@ -51,33 +39,8 @@ const revoke = async (
   return rows.map((row) => ({ tenantId: row.tenant_id, accessTokenIds: row.access_token_ids }));
 };
 
-/** The insert as part of a larger statement: of the tokens whose guard is admitted. @param familyLifetime as for `insert` */
-export function part(familyLifetime: number) {
-  return {
-    text: PART,
-    valuesOf: (guarded: readonly (readonly [guard: string, token: NewRefreshToken])[]): unknown[] => {
-      const tokens = guarded.map(([, token]) => token);
-      return [
-        tokens.map(({ id }) => id),
-        tokens.map(({ tenantId }) => tenantId),
-        tokens.map(({ familyId }) => familyId),
-        tokens.map(({ agentId }) => agentId),
-        tokens.map(({ keyId }) => keyId),
-        tokens.map(({ hash }) => hash),
-        tokens.map(({ clientId }) => clientId),
-        tokens.map(({ scopes }) => scopes.join(' ')),
-        tokens.map(({ audience }) => audience),
-        tokens.map(({ jkt }) => jkt ?? null),
-        guarded.map(([guard]) => guard),
-        familyLifetime,
-        tokens.map(({ accessTokenId }) => accessTokenId ?? null),
-      ];
-    },
-  };
-}
-
-/** @param familyLifetime seconds from now after which nothing of the family is valid */
-export async function insert(unit: Queryable, token: NewRefreshToken, familyLifetime: number): Promise<void> {
+/** Stores the first token of a family. */
+export async function insert(unit: Queryable, token: NewRefreshToken): Promise<void> {
   await unit.query(
     `INSERT INTO refresh_tokens
            (id, tenant_id, family_id, agent_id, key_id, hash, client_id, scopes, audience, jkt, family_expires_at,
@@ -94,7 +57,7 @@ export async function insert(unit: Queryable, token: NewRefreshToken, familyLife
       token.scopes,
       token.audience,
       token.jkt ?? null,
-      familyLifetime,
+      token.familyLifetime,
       token.accessTokenId ?? null,
     ],
   );

@@ -87,7 +87,16 @@ export function createTokenService({
   function prepareRefreshToken(grant: RefreshGrant): { text: string; record: NewRefreshToken } {
     const text = newSecret();
     const id = newId();
-    return { text, record: { id, familyId: id, hash: hashSecret(text), ...grant } };
+    return {
+      text,
+      record: {
+        id,
+        familyId: id,
+        hash: hashSecret(text),
+        familyLifetime: refreshTokenLifetime,
+        ...grant,
+      },
+    };
   }
 
   async function prepareAccessTokens(tenant: Tenant): Promise<AccessTokenIssuer> {
@@ -157,13 +166,10 @@ export function createTokenService({
     prepareAccessTokens,
     prepareRefreshToken,
 
-    /** The insert of prepared refresh tokens, for a statement that writes more than these (see statement-parts.ts). */
-    refreshTokenPart: refreshTokens.part(refreshTokenLifetime),
-
     /** Stores the first refresh token of a new family; one round trip. @returns its text, for the client only */
     createRefreshToken: async (unit: Queryable, grant: RefreshGrant): Promise<string> => {
       const { text, record } = prepareRefreshToken(grant);
-      await refreshTokens.insert(unit, record, refreshTokenLifetime);
+      await refreshTokens.insert(unit, record);
       return text;
     },
 

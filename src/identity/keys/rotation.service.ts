@@ -267,9 +267,6 @@ export function createRotationService({
       return cancel(operatorContext(tenant, newId()), found.agentId, found.rotation.id, reason, 'workflow');
     },
 
-    /** The part of the statement that consumes challenges which tells rotations of their new keys' first use. */
-    firstUsePart: store.firstUsePart,
-
     /**
      * Gives old keys their sunset after a switch. Nobody waits for it, and whatever is lost here the rotation's workflow does: the
      * switch itself was committed with the authentication.

@@ -1,6 +1,5 @@
 // All SQL of key rotations. Every statement is bound to one tenant or to a key's id, and every judgement of time is the database's.
 import { decodeCursor, type Page, type PageRequest, toPage } from '../../platform/database/page.ts';
-import { FIRST_USED } from '../../platform/database/statement-parts.ts';
 import type { Queryable, Unit } from '../../platform/database/transaction.ts';
 import {
   type ExpectedPage,
@@ -67,16 +66,6 @@ SELECT count(*)::int AS count FROM (
   SELECT k.id FROM agent_keys k JOIN agents a ON a.id = k.agent_id
   WHERE k.state = 'deprecated' AND k.sunset_at < now() - interval '5 minutes' AND a.deleted_at IS NULL) AS overdue`;
 
-/** The workflow of the old key hears of the new key's first use with the commit of that use. */
-const FIRST_USE_PART = `
-switched AS (
-  INSERT INTO workflow_commands (tenant_id, workflow, entity_id)
-  SELECT r.tenant_id, 'agentKeyRotation', r.old_key_id
-  FROM ${FIRST_USED} used JOIN key_rotations r ON r.new_key_id = used.id
-  WHERE r.ended_at IS NULL
-  RETURNING tenant_id, entity_id
-)`;
-
 type CaseRow = {
   now: Date;
   agent_id: string;
@@ -91,9 +80,6 @@ type CaseRow = {
   stalled_at: Date | null;
   first_used_at: Date | null;
 } & ({ id: string } | { id: null });
-
-/** The part of a redemption that tells rotations of their new keys' first use; it gives `switched` (tenant_id, entity_id). */
-export const firstUsePart = { text: FIRST_USE_PART };
 
 export async function insert(unit: Unit, row: NewRotationRow): Promise<void> {
   await unit.query(

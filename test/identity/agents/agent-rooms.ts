@@ -7,6 +7,7 @@ import { createBruteForceService } from '../../../src/audit/brute-force.service.
 import { createAuthenticationFailureService } from '../../../src/authentication/challenges/authentication-failure.service.ts';
 import { createChallengeRoutes } from '../../../src/authentication/challenges/challenge.routes.ts';
 import { createChallengeService } from '../../../src/authentication/challenges/challenge.service.ts';
+import { createRedemptionService } from '../../../src/authentication/challenges/redemption.service.ts';
 import { createEventService } from '../../../src/events/event.service.ts';
 import { createAgentRoutes } from '../../../src/identity/agents/agent.routes.ts';
 import { createSelfRoutes } from '../../../src/identity/agents/self.routes.ts';
@@ -88,10 +89,8 @@ export function createRooms(
     database,
     verifier,
     keys,
-    rotations,
     tokens,
-    audit,
-    events,
+    redemptions: createRedemptionService({ database, audit, events, rotations }),
     failures,
     challengeLifetime: options.challengeLifetime ?? 300,
   });
