@@ -85,14 +85,14 @@ export async function takeCounts(unit: Unit, endsAt: string, limit: number): Pro
 
 /** The end of the oldest challenge that is overdue for so many seconds, neither used nor marked; null when there is none. */
 export async function findOldestUnswept(queryable: Queryable, seconds: number): Promise<Date | null> {
-  const { rows } = await queryable.query<{ expires_at: Date }>(
-    `SELECT expires_at FROM challenges
+  const { rows } = await queryable.query<{ expiresAt: Date }>(
+    `SELECT expires_at AS "expiresAt" FROM challenges
          WHERE expires_at >= (SELECT swept_until FROM challenge_sweep) AND expires_at < now() - make_interval(secs => $1)
            AND consumed_at IS NULL AND expired_at IS NULL
          ORDER BY expires_at LIMIT 1`,
     [seconds],
   );
-  return rows[0]?.expires_at ?? null;
+  return rows[0]?.expiresAt ?? null;
 }
 
 /** The database's clock. */

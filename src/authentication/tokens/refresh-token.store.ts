@@ -26,17 +26,18 @@ const revoke = async (
   owner: { tenantId: string; agentId: string; keyId: string | null },
   reason: string,
 ): Promise<EndedRefreshToken[]> => {
-  const { rows } = await unit.query<{ tenant_id: string; access_token_ids: string[] }>(
+  const { rows } = await unit.query<EndedRefreshToken>(
     `WITH live AS (
        SELECT id FROM refresh_tokens
        WHERE tenant_id = $1 AND agent_id = $2 AND ($3::uuid IS NULL OR key_id = $3) AND revoked_at IS NULL
        ORDER BY id FOR UPDATE
      )
      UPDATE refresh_tokens SET revoked_at = now(), revoked_reason = $4
-     FROM live WHERE refresh_tokens.id = live.id RETURNING tenant_id, access_token_ids`,
+     FROM live WHERE refresh_tokens.id = live.id
+     RETURNING tenant_id AS "tenantId", access_token_ids AS "accessTokenIds"`,
     [owner.tenantId, owner.agentId, owner.keyId, reason],
   );
-  return rows.map((row) => ({ tenantId: row.tenant_id, accessTokenIds: row.access_token_ids }));
+  return rows;
 };
 
 /** Stores the first token of a family. */
@@ -76,14 +77,14 @@ export async function findKeyOf(
     readonly madeAt: number;
   },
 ): Promise<string | undefined> {
-  const { rows } = await queryable.query<{ key_id: string }>(
-    `SELECT key_id FROM refresh_tokens
+  const { rows } = await queryable.query<{ keyId: string }>(
+    `SELECT key_id AS "keyId" FROM refresh_tokens
          WHERE tenant_id = $1 AND agent_id = $2 AND access_token_ids @> ARRAY[$3::uuid]
            AND id >= uuid_of_time(to_timestamp($4) - interval '1 minute')
            AND id < uuid_of_time(to_timestamp($4) + interval '1 minute')`,
     [token.tenantId, token.agentId, token.id, token.madeAt / 1000],
   );
-  return rows[0]?.key_id;
+  return rows[0]?.keyId;
 }
 
 /** @returns those that were live */
