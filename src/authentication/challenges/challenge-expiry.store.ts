@@ -59,7 +59,7 @@ export async function lock(unit: Unit): Promise<void> {
  * Marks the next overdue challenges, about `limit` of them, from where the last call came to.
  * @returns how many were marked, and whether there is more that is overdue
  */
-export async function markNext(unit: Unit, limit: number): Promise<{ expired: number; more: boolean }> {
+export async function markNext(unit: Queryable, limit: number): Promise<{ expired: number; more: boolean }> {
   const { rows } = await unit.query<Window>(NEXT_WINDOW, [limit]);
   const [window] = rows;
   if (window === undefined) return { expired: 0, more: false };

@@ -323,7 +323,7 @@ describe('the sweep', () => {
       text = asked;
       return { rows: [], rowCount: 0 };
     };
-    await challengeExpiryStore.markNext({ query, afterCommit: () => undefined }, 10);
+    await challengeExpiryStore.markNext({ query }, 10);
     const { rows } = await database.query<{ 'QUERY PLAN': string }>(`EXPLAIN ${text.replace('$1', '10')}`);
     const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
     expect(plan.match(/ on challenges\b/g)).toHaveLength(1);

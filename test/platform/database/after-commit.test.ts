@@ -1,4 +1,4 @@
-// What is promised of afterCommit, on both kinds of transaction: only after a commit that happened, in order.
+// What is promised of afterCommit, by both ways to a transaction: only after a commit that happened, in order.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Unit } from '../../../src/platform/database/transaction.ts';
 import { createTestDatabase } from '../../setup/database.ts';
