@@ -5,8 +5,9 @@ import type { SigningAlgorithm, Tenant } from '../../platform/context.ts';
 import { createBoundedCache } from '../../platform/crypto/bounded-cache.ts';
 import { type MasterKey, openSecret, SecretBoxError } from '../../platform/crypto/secret-box.node.ts';
 import { createShortLivedCache } from '../../platform/database/short-lived-cache.ts';
+import type { Queryable } from '../../platform/database/transaction.ts';
 import type { RevocationService } from '../tokens/revocation.service.ts';
-import type { IssuerStore } from './issuer.store.ts';
+import * as store from './issuer.store.ts';
 import { type IssuerJwk, type IssuerKey, sealingContext, selectSigningKey } from './issuer-key.ts';
 import { loadSigningKey, type SigningKey, signJws } from './jws-signing.service.ts';
 
@@ -40,12 +41,12 @@ export type VerificationKey = {
  * @param now a monotonic clock in milliseconds, for the age of what was read
  */
 export function createIssuerService({
-  store,
+  database,
   masterKeys,
   revocations,
   now,
 }: {
-  store: IssuerStore;
+  database: Queryable;
   masterKeys: readonly MasterKey[];
   revocations: Pick<RevocationService, 'hasEnded'>;
   now?: (() => number) | undefined;
@@ -55,7 +56,7 @@ export function createIssuerService({
   const publicKeys = createBoundedCache<KeyObject>({ limit: KEPT });
   const lists = createShortLivedCache({
     load: async (tenantId) => {
-      const keys = await store.list(tenantId);
+      const keys = await store.list(database, tenantId);
       for (const { kid, privateSealed } of keys) if (privateSealed === null) privateKeys.forget(kid);
       return keys;
     },
@@ -107,7 +108,7 @@ export function createIssuerService({
      * @returns why it cannot be opened; undefined when it can, or when there is none yet
      */
     findSealingFault: async (): Promise<string | undefined> => {
-      const newest = await store.findNewest();
+      const newest = await store.findNewest(database);
       if (newest === undefined) return undefined;
       try {
         openSecret(masterKeys, sealingContext(newest.tenantId, newest.kid), newest.privateSealed);

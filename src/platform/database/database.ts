@@ -2,7 +2,9 @@
 import pg, { type Pool } from 'pg';
 import { Sequelize } from 'sequelize';
 import { checkOut } from './client.ts';
+import { createModels, type Model } from './model.ts';
 import { createStatementNames } from './statement-names.ts';
+import type { Table } from './table.ts';
 import { type Queryable, queryPool, runTransaction, type Transaction, type Unit } from './transaction.ts';
 import { createTurns } from './turns.ts';
 
@@ -16,7 +18,7 @@ const NAMED_STATEMENTS = 500;
 
 /**
  * Milliseconds: a statement, a lock, an idle open transaction (all three held by the server), the answer to a statement (held by
- * us, for a server that does nothing at all), a connection attempt.
+ * us, for a server that does nothing at all), a connection attempt, the turn of a transaction.
  */
 const LIMITS = {
   statement: 5_000,
@@ -24,6 +26,7 @@ const LIMITS = {
   idleInTransaction: 10_000,
   answer: 6_000,
   connect: 2_000,
+  turn: 10_000,
 } as const;
 
 export type DatabaseOptions = {
@@ -40,10 +43,10 @@ export type DatabaseOptions = {
 
 /**
  * Opens (lazily) the database.
- * @returns `query` for one statement, `transaction` for several, `sequelize` for models, `close`
+ * @returns `query` for one statement, `model` for one call of a model, `transaction` for several of both, `close`
  */
 export function createDatabase({ url, pool: size, applicationName, onError, limits }: DatabaseOptions) {
-  const { statement, lock, idleInTransaction, answer, connect } = { ...LIMITS, ...limits };
+  const { statement, lock, idleInTransaction, answer, connect, turn } = { ...LIMITS, ...limits };
   const pool = new pg.Pool({
     connectionString: url,
     max: size,
@@ -57,10 +60,11 @@ export function createDatabase({ url, pool: size, applicationName, onError, limi
   });
   pool.on('error', (error) => onError?.(error));
   const sequelize = openSequelize(pool);
+  const models = createModels(sequelize);
   const names = createStatementNames({ limit: NAMED_STATEMENTS });
   // A transaction may wait for locks or for a slow request: single statements always have the other half of the pool.
-  const turns = createTurns({ limit: Math.max(1, Math.floor(size / 2)), patience: connect });
-  const connections = { pool, sequelize, names, turns };
+  const turns = createTurns({ limit: Math.max(1, Math.floor(size / 2)), patience: turn });
+  const connections = { pool, sequelize, models, names, turns };
   const transaction = <T>(
     context: { transaction?: Transaction | undefined },
     work: (transaction: Transaction) => Promise<T>,
@@ -77,6 +81,7 @@ export function createDatabase({ url, pool: size, applicationName, onError, limi
     }),
     query: <Row extends object>(text: string, values?: readonly unknown[]) =>
       queryPool<Row>(connections, text, values),
+    model: <T extends Table>(table: T): Model<T> => models(table, null),
     hot: <T>(work: (unit: Unit) => Promise<T>) => transaction({}, work),
     transaction,
     close: async () => {

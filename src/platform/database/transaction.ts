@@ -3,7 +3,9 @@ import type { Pool, PoolClient } from 'pg';
 import { type Sequelize, Transaction as SequelizeTransaction } from 'sequelize';
 import { checkOut } from './client.ts';
 import { isOutdatedPlan, isUnanswered, translateDatabaseError } from './errors.ts';
+import type { Model, Models, ModelsOf } from './model.ts';
 import type { StatementNames } from './statement-names.ts';
+import type { Table } from './table.ts';
 import type { Turns } from './turns.ts';
 
 export type Rows<Row> = { rows: Row[]; rowCount: number };
@@ -14,11 +16,7 @@ export type Queryable = {
 };
 
 /** An open transaction. Actions given to `afterCommit` run once it has committed, and never when it has not. */
-export type Transaction = Queryable & {
-  afterCommit(action: () => void): void;
-  /** What Sequelize's models join it by: `{ transaction: transaction.sequelize }`. */
-  readonly sequelize: SequelizeTransaction;
-};
+export type Transaction = Queryable & Models & { afterCommit(action: () => void): void };
 
 export type Unit = Transaction;
 
@@ -26,6 +24,7 @@ export type Unit = Transaction;
 export type Connections = {
   readonly pool: Pool;
   readonly sequelize: Sequelize;
+  readonly models: ModelsOf;
   readonly names: StatementNames;
   readonly turns: Turns;
 };
@@ -66,15 +65,15 @@ export async function runTransaction<T>(
 }
 
 async function begin<T>(
-  { pool, sequelize, names }: Connections,
+  connections: Connections,
   work: (transaction: Transaction) => Promise<T>,
 ): Promise<T> {
-  const { client, giveBack } = await checkOut(pool);
+  const { client, giveBack } = await checkOut(connections.pool);
   const actions: (() => void)[] = [];
   let isSound = true;
   try {
     await client.query('BEGIN');
-    const result = await work(transactionOn(client, sequelize, names, actions));
+    const result = await work(transactionOn(client, connections, actions));
     await client.query('COMMIT');
     for (const action of actions) action();
     return result;
@@ -95,8 +94,7 @@ async function begin<T>(
 
 function transactionOn(
   client: PoolClient,
-  sequelize: Sequelize,
-  names: StatementNames,
+  { sequelize, models, names }: Omit<Connections, 'pool' | 'turns'>,
   actions: (() => void)[],
 ): Transaction {
   let joinable: SequelizeTransaction | undefined;
@@ -104,10 +102,10 @@ function transactionOn(
     query: <Row extends object>(text: string, values: readonly unknown[] = []) =>
       run<Row>(client, names, text, values),
     afterCommit: (action) => void actions.push(action),
-    get sequelize() {
+    model: <T extends Table>(table: T): Model<T> => {
       // Sequelize sends a model's statements to the `connection` of the transaction, and never ends this one itself.
       joinable ??= Object.assign(new SequelizeTransaction(sequelize, {}), { connection: client });
-      return joinable;
+      return models(table, joinable);
     },
   };
 }

@@ -1,8 +1,8 @@
 // One pool for everything: statements by hand, models and transactions, and the bound that keeps transactions from taking all of it.
-import { QueryTypes } from 'sequelize';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createDatabase, type Database } from '../../../src/platform/database/database.ts';
-import type { Transaction } from '../../../src/platform/database/transaction.ts';
+import type { Models } from '../../../src/platform/database/model.ts';
+import { defineTable, integer, primaryKey } from '../../../src/platform/database/table.ts';
 import { createTestDatabase } from '../../setup/database.ts';
 
 const POOL = 4;
@@ -13,6 +13,7 @@ let database: Database;
 
 beforeAll(async () => {
   test = await createTestDatabase();
+  await test.database.query(`CREATE VIEW backend AS ${PID}`);
 });
 afterAll(() => test.drop());
 
@@ -21,7 +22,7 @@ beforeEach(() => {
     url: test.url,
     pool: POOL,
     applicationName: 'one-pool',
-    limits: { connect: 1_000 },
+    limits: { turn: 500 },
   });
 });
 afterEach(() => database.close());
@@ -45,11 +46,10 @@ async function open() {
   return { end, done };
 }
 
-const modelPid = (transaction?: Transaction) =>
-  database.sequelize.query<{ pid: number }>(PID, {
-    type: QueryTypes.SELECT,
-    transaction: transaction?.sequelize ?? null,
-  });
+/** A row that says which backend was asked. */
+const BACKEND = defineTable('backend', { pid: primaryKey(integer()) });
+
+const modelPid = (models: Models = database) => models.model(BACKEND).list({});
 
 describe('the pool', () => {
   it('serves statements, models and transactions with no more connections than it may have', async () => {
@@ -78,9 +78,7 @@ describe('the pool', () => {
 
   it('replaces a connection that broke under a model', async () => {
     const [before] = await modelPid();
-    await expect(
-      database.sequelize.query('SELECT pg_terminate_backend(pg_backend_pid())'),
-    ).rejects.toThrow();
+    await expect(database.sequelize.query('SELECT pg_terminate_backend(pg_backend_pid())')).rejects.toThrow();
     await vi.waitFor(async () => expect((await modelPid())[0]?.pid).not.toBe(before?.pid), 10_000);
     expect(database.poolUse().size).toBe(1);
   });
@@ -99,12 +97,14 @@ describe('transactions', () => {
     expect(database.poolUse().waiting).toEqual({ connection: 0, transaction: 2 });
     await Promise.all([database.query('SELECT 1'), database.query('SELECT 1'), modelPid()]);
     expect(begun).toEqual([]);
-    for (const { end } of held) end();
-    await Promise.all([...waiting, ...held.map(({ done }) => done)]);
+    held[0]?.end();
+    await Promise.all(waiting);
     expect(begun).toEqual([1, 2]);
+    held[1]?.end();
+    await held[1]?.done;
   });
 
-  it('are refused when none has ended for as long as a connection is waited for, and served again later', async () => {
+  it('are refused when their turn does not come, and served again later', async () => {
     const held = [await open(), await open()];
     await expect(database.transaction({}, async () => undefined)).rejects.toMatchObject({
       code: 'temporarily_unavailable',
