@@ -1,47 +1,43 @@
 // SQL of the looks for anchors' proofs. Every statement is bound to one tenant; every judgement of time is the database's.
+import { selectList } from '../../platform/database/table.ts';
 import type { Queryable, Unit } from '../../platform/database/transaction.ts';
 import {
   type ExpectedPage,
   type ExpectedWorkflow,
   pageValues,
 } from '../../platform/temporal/expected-workflows.ts';
-import type { Anchor, AnchorStatus } from './anchor.ts';
+import { ANCHOR, type AnchorRow } from './anchor.model.ts';
 import { FOUND, LEAST_PAUSE_MS, type LookEffect } from './anchor-check.ts';
 
 /** Names an anchor for whoever looks after it. */
 export type CheckedAnchor = { readonly tenantId: string; readonly id: string };
 
-/** An anchor with all that is judged by; `checks` counts the looks that were recorded. */
-export type AnchorCase = Pick<
-  Anchor,
-  | 'id'
-  | 'agentId'
-  | 'type'
-  | 'value'
-  | 'proof'
-  | 'expiresAt'
-  | 'verifiedAt'
-  | 'nextCheckAt'
-  | 'lastCheckedAt'
-  | 'lastOutcome'
-  | 'missingSince'
-> & {
-  readonly now: Date;
-  readonly status: AnchorStatus;
-  readonly createdAt: Date;
-  readonly requestedAt: Date | null;
-  readonly lastFoundAt: Date | null;
-  readonly checks: number;
-  readonly misses: number;
-};
+const JUDGED = [
+  'id',
+  'agentId',
+  'type',
+  'value',
+  'proof',
+  'status',
+  'createdAt',
+  'expiresAt',
+  'verifiedAt',
+  'nextCheckAt',
+  'requestedAt',
+  'checks',
+  'misses',
+  'lastCheckedAt',
+  'lastOutcome',
+  'lastFoundAt',
+  'missingSince',
+] as const;
+
+/** An anchor with all that it is judged by; `checks` counts the recorded ones. */
+export type AnchorCase = Pick<AnchorRow, (typeof JUDGED)[number]> & { readonly now: Date };
 
 /** The status as it is written: a pending anchor whose time is over is to be failed still. An anchor ends with its agent. */
 const READ = `
-SELECT now()::timestamptz(3) AS now, anchor.id, anchor.agent_id AS "agentId", anchor.type, anchor.value, anchor.proof, anchor.status,
-  anchor.created_at AS "createdAt", anchor.expires_at AS "expiresAt", anchor.verified_at AS "verifiedAt",
-  anchor.next_check_at AS "nextCheckAt", anchor.requested_at AS "requestedAt", anchor.checks, anchor.misses,
-  anchor.last_checked_at AS "lastCheckedAt", anchor.last_outcome AS "lastOutcome", anchor.last_found_at AS "lastFoundAt",
-  anchor.missing_since AS "missingSince"
+SELECT now()::timestamptz(3) AS now, ${selectList(ANCHOR, JUDGED, { of: 'anchor' })}
 FROM anchors anchor JOIN agents agent ON agent.id = anchor.agent_id
 WHERE anchor.id = $1 AND anchor.tenant_id = $2 AND agent.deleted_at IS NULL`;
 

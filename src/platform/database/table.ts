@@ -58,3 +58,20 @@ export const nullable = <Value>({ sql, type }: Column<Value, false>) =>
 
 export const given = <Value>({ sql, type }: Column<Value, false>) =>
   column<Value, true>(sql, type, { isGiven: true });
+
+/** The name of an attribute's column. */
+export function columnOf(attribute: string): string {
+  return attribute.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+/** A list of columns for a SELECT or RETURNING, each under the name of its attribute. @param options.of what the table is called in the statement */
+export function selectList<T extends Table, Name extends keyof T['columns'] & string>(
+  _table: T,
+  names: readonly Name[],
+  options: { readonly of?: string } = {},
+): string {
+  const prefix = options.of === undefined ? '' : `${options.of}.`;
+  return names
+    .map((name) => (columnOf(name) === name ? `${prefix}${name}` : `${prefix}${columnOf(name)} AS "${name}"`))
+    .join(', ');
+}

@@ -6,6 +6,7 @@ import { createModels } from '../../../src/platform/database/model.ts';
 import {
   type Column,
   type Columns,
+  columnOf,
   defineTable,
   given,
   integer,
@@ -49,7 +50,6 @@ function describeModel({ columns }: Table): Record<string, Described> {
   return Object.fromEntries(entries);
 }
 
-const columnOf = (attribute: string) => attribute.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 const toDescribed = ({ sql, isNullable, isGiven, isKey }: Column): Described => ({
   sql,
   isNullable,
