@@ -1,6 +1,6 @@
 // SQL of the ends of delegations; every function is one round trip on the caller's connection, and every judgement of time is the database's.
 import { NOW } from '../../platform/database/model.ts';
-import type { Queryable, Transaction, Unit } from '../../platform/database/transaction.ts';
+import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import {
   type ExpectedPage,
   type ExpectedWorkflow,
@@ -43,7 +43,7 @@ export async function markExpired(transaction: Transaction, id: string): Promise
 }
 
 /** Asks the workflows of an agent's delegations to look at them: it is deleted in this transaction. */
-export async function tellOfAgent(unit: Unit, agentId: string): Promise<void> {
+export async function tellOfAgent(unit: Transaction, agentId: string): Promise<void> {
   await unit.query(
     `INSERT INTO workflow_commands (tenant_id, workflow, entity_id)
          SELECT tenant_id, 'delegationExpiry', id FROM delegations

@@ -1,7 +1,7 @@
 // All SQL of delegations. Every statement is bound to one tenant, and every judgement of time is the database's.
 import { decodeCursor, type Page, type PageRequest, toPage } from '../../platform/database/page.ts';
 import { selectList } from '../../platform/database/table.ts';
-import type { Queryable, Unit } from '../../platform/database/transaction.ts';
+import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { DELEGATION, type DelegationRow } from './delegation.model.ts';
 import type { Delegation, DelegationCandidate, DelegationRequest, DelegationStatus } from './delegation.ts';
 
@@ -76,7 +76,7 @@ LIMIT 1
 FOR KEY SHARE OF delegation, agent`;
 
 /** @returns false when `expiresAt` is not in the future, or more than a year away */
-export async function insert(unit: Unit, row: NewDelegationRow): Promise<boolean> {
+export async function insert(unit: Transaction, row: NewDelegationRow): Promise<boolean> {
   const { id, tenantId, agentId, subject, scopes, audience, expiresAt } = row;
   const values = [id, tenantId, agentId, subject.issuer, subject.sub, scopes, audience, expiresAt];
   const { rows } = await unit.query<{ id: string }>(INSERT, values);
@@ -121,7 +121,7 @@ export async function list(
  * @returns undefined when there is none; `isOpen`: neither revoked nor is its end written down
  */
 export async function lock(
-  unit: Unit,
+  unit: Transaction,
   tenantId: string,
   id: string,
 ): Promise<{ isOpen: boolean } | undefined> {
@@ -134,7 +134,7 @@ export async function lock(
 }
 
 /** Revokes a delegation that the transaction has locked. */
-export async function markRevoked(unit: Unit, id: string, reason: string | null): Promise<void> {
+export async function markRevoked(unit: Transaction, id: string, reason: string | null): Promise<void> {
   await unit.query(
     `UPDATE delegations SET revoked_at = date_trunc('milliseconds', clock_timestamp()), revoked_reason = $2 WHERE id = $1`,
     [id, reason],

@@ -1,6 +1,6 @@
 // SQL of the looks for anchors' proofs. Every statement is bound to one tenant; every judgement of time is the database's.
 import { selectList } from '../../platform/database/table.ts';
-import type { Queryable, Unit } from '../../platform/database/transaction.ts';
+import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import {
   type ExpectedPage,
   type ExpectedWorkflow,
@@ -76,18 +76,23 @@ export async function read(
 }
 
 /** Locks an anchor until the transaction ends. */
-export async function lock(unit: Unit, { tenantId, id }: CheckedAnchor): Promise<void> {
+export async function lock(unit: Transaction, { tenantId, id }: CheckedAnchor): Promise<void> {
   await unit.query('SELECT id FROM anchors WHERE id = $1 AND tenant_id = $2 FOR UPDATE', [id, tenantId]);
 }
 
 /** Writes down a look, and what it means, for an anchor that the transaction has locked. */
-export async function record(unit: Unit, id: string, outcome: string, effect: LookEffect): Promise<void> {
+export async function record(
+  unit: Transaction,
+  id: string,
+  outcome: string,
+  effect: LookEffect,
+): Promise<void> {
   const { status, misses, missingSince, delayMs } = effect;
   await unit.query(RECORD, [id, outcome, status, misses, missingSince, delayMs]);
 }
 
 /** Writes down that the time of a pending anchor is over, which the transaction has locked. */
-export async function fail(unit: Unit, id: string): Promise<void> {
+export async function fail(unit: Transaction, id: string): Promise<void> {
   await unit.query(`UPDATE anchors SET status = 'failed' WHERE id = $1 AND status = 'pending'`, [id]);
 }
 
@@ -98,7 +103,7 @@ export async function fail(unit: Unit, id: string): Promise<void> {
  * @returns false for an anchor that has ended
  */
 export async function request(
-  unit: Unit,
+  unit: Transaction,
   { tenantId, id }: CheckedAnchor,
   { agentId, atOnce = false }: { agentId?: string; atOnce?: boolean } = {},
 ): Promise<boolean> {

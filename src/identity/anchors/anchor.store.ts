@@ -3,7 +3,7 @@
 import { NOW } from '../../platform/database/model.ts';
 import { decodeCursor, type Page, type PageRequest, toPage } from '../../platform/database/page.ts';
 import { selectList } from '../../platform/database/table.ts';
-import type { Queryable, Transaction, Unit } from '../../platform/database/transaction.ts';
+import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { ANCHOR } from './anchor.model.ts';
 import { type Anchor, type AnchorStatus, type AnchorType, PROOF_DAYS } from './anchor.ts';
 
@@ -62,7 +62,7 @@ WHERE tenant_id = $1 AND agent_id = $2 AND ($3::uuid IS NULL OR id < $3) AND ($4
 ORDER BY id DESC LIMIT $6`;
 
 /** @returns false when the agent has a pending or verified anchor of this type and value */
-export async function insert(unit: Unit, row: NewAnchorRow): Promise<boolean> {
+export async function insert(unit: Transaction, row: NewAnchorRow): Promise<boolean> {
   const { id, tenantId, agentId, type, value, proof } = row;
   const values = [id, tenantId, agentId, type, value, proof, PROOF_DAYS];
   const { rows } = await unit.query<{ id: string }>(INSERT, values);
@@ -74,7 +74,7 @@ export async function insert(unit: Unit, row: NewAnchorRow): Promise<boolean> {
  * @returns what has failed, with the outcome of its latest look
  */
 export async function failOverdue(
-  unit: Unit,
+  unit: Transaction,
   { agentId, type, value }: Pick<Anchor, 'agentId' | 'type' | 'value'>,
 ): Promise<{ id: string; lastOutcome: string | null }[]> {
   const { rows } = await unit.query<{ id: string; lastOutcome: string | null }>(
@@ -90,7 +90,7 @@ export async function failOverdue(
  * Lets one transaction at a time give a tenant's agents anchors, until it ends. It is taken before any agent's row: whoever deletes
  * an agent waits for those that hold it.
  */
-export async function lockTenant(unit: Unit, tenantId: string): Promise<void> {
+export async function lockTenant(unit: Transaction, tenantId: string): Promise<void> {
   await unit.query("SELECT pg_advisory_xact_lock(hashtextextended('anchors of ' || $1, 0))", [tenantId]);
 }
 
@@ -149,6 +149,6 @@ export async function revoke(transaction: Transaction, id: string): Promise<void
 }
 
 /** Revokes what is pending or verified of an agent that is deleted in this transaction, and tells the workflows. */
-export async function revokeAll(unit: Unit, agentId: string): Promise<void> {
+export async function revokeAll(unit: Transaction, agentId: string): Promise<void> {
   await unit.query(REVOKE_ALL, [agentId]);
 }

@@ -8,7 +8,7 @@ import { createCoalescer } from '../../platform/database/coalescer.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import { decodeCursor, type Page, type PageRequest, toPage } from '../../platform/database/page.ts';
-import type { Transaction, Unit } from '../../platform/database/transaction.ts';
+import type { Transaction } from '../../platform/database/transaction.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
 import type { ApplicationChange, ApplicationFilters, ClientKey } from './application.store.ts';
 import * as store from './application.store.ts';
@@ -58,7 +58,7 @@ export function createApplicationService({
   database: Pick<Database, 'transaction' | 'query' | 'model'>;
   audit: AuditService;
   /** Ends the tokens that an application got. */
-  tokens: { endPrincipal(unit: Unit, tenantId: string, principal: string): Promise<void> };
+  tokens: { endPrincipal(unit: Transaction, tenantId: string, principal: string): Promise<void> };
 }) {
   const clients = createCoalescer<ClientKey, Client | undefined>({
     run: (keys) => store.findClients(database, keys),
@@ -66,7 +66,7 @@ export function createApplicationService({
   });
 
   const record = (
-    unit: Unit,
+    unit: Transaction,
     context: RequestContext,
     id: string,
     action: string,
@@ -89,7 +89,7 @@ export function createApplicationService({
     };
   }
 
-  async function readAgentScopes(unit: Unit, tenantId: string, agentId: string | null | undefined) {
+  async function readAgentScopes(unit: Transaction, tenantId: string, agentId: string | null | undefined) {
     if (agentId === null || agentId === undefined) return undefined;
     const scopes = isUuid(agentId) ? await store.findAgentScopes(unit, tenantId, agentId) : undefined;
     if (scopes === undefined) throw invalidField('body.agent_id', 'is no agent of this tenant');

@@ -3,7 +3,7 @@
 import { NOW } from '../../platform/database/model.ts';
 import { decodeCursor, type Page, type PageRequest, toPage } from '../../platform/database/page.ts';
 import { selectList } from '../../platform/database/table.ts';
-import type { Queryable, Transaction, Unit } from '../../platform/database/transaction.ts';
+import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { ENROLLMENT_TOKEN } from './enrollment.model.ts';
 import { ENROLLMENT_LIFETIME, type EnrollmentToken, type PresentedToken } from './enrollment.ts';
 
@@ -36,7 +36,7 @@ FROM enrollment_tokens token JOIN agents agent ON agent.id = token.agent_id
 WHERE token.hash = $1 AND token.tenant_id = $2`;
 
 export async function insert(
-  unit: Unit,
+  unit: Transaction,
   token: { id: string; tenantId: string; agentId: string; hash: Uint8Array },
 ): Promise<StoredEnrollmentToken> {
   const { rows } = await unit.query<StoredEnrollmentToken>(
@@ -62,7 +62,7 @@ export async function list(
 
 /** Reads a token and locks it until the transaction ends. */
 export async function lock(
-  unit: Unit,
+  unit: Transaction,
   { tenantId, agentId, id }: EnrollmentName,
 ): Promise<StoredEnrollmentToken | undefined> {
   const { rows } = await unit.query<StoredEnrollmentToken>(
@@ -94,7 +94,7 @@ export async function findPresented(
 }
 
 /** Uses a token up. @returns false when it is used, revoked or expired: of concurrent uses exactly one succeeds */
-export async function consume(unit: Unit, id: string): Promise<boolean> {
+export async function consume(unit: Transaction, id: string): Promise<boolean> {
   const { rows } = await unit.query(
     `UPDATE enrollment_tokens token SET used_at = now()
          WHERE id = $1 AND used_at IS NULL AND ${REVOKED_AT} IS NULL AND expires_at > now() RETURNING id`,
@@ -104,7 +104,7 @@ export async function consume(unit: Unit, id: string): Promise<boolean> {
 }
 
 /** Notes the key that a token was used for in this transaction. */
-export async function noteKey(unit: Unit, id: string, keyId: string): Promise<void> {
+export async function noteKey(unit: Transaction, id: string, keyId: string): Promise<void> {
   await unit.query('UPDATE enrollment_tokens SET key_id = $2 WHERE id = $1', [id, keyId]);
 }
 

@@ -4,7 +4,7 @@ import { NOW } from '../../platform/database/model.ts';
 import { decodeCursor, type Page, type PageRequest, toPage } from '../../platform/database/page.ts';
 import { FIRST_USED } from '../../platform/database/statement-parts.ts';
 import { selectList } from '../../platform/database/table.ts';
-import type { Queryable, Transaction, Unit } from '../../platform/database/transaction.ts';
+import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import {
   type ExpectedPage,
   type ExpectedWorkflow,
@@ -110,7 +110,7 @@ type CaseRow = Pick<KeyCase, 'now' | 'agentId'> & {
 /** The part of a redemption that tells rotations of their new keys' first use; it gives `switched` (tenant_id, entity_id). */
 export const firstUsePart = { text: FIRST_USE_PART };
 
-export async function insert(unit: Unit, row: NewRotationRow): Promise<void> {
+export async function insert(unit: Transaction, row: NewRotationRow): Promise<void> {
   await unit.query(
     `INSERT INTO key_rotations (id, tenant_id, agent_id, old_key_id, new_key_id, state, overlap_seconds, deadline_at)
          VALUES ($1, $2, $3, $4, $5, $6, $7, now() + make_interval(secs => $8))`,
@@ -181,7 +181,7 @@ export async function findKeyByFingerprint(
 
 /** The open rotations that a key goes or comes in, locked until the transaction ends, in the order of their ids. */
 export async function lockOpen(
-  unit: Unit,
+  unit: Transaction,
   keyId: string,
 ): Promise<Pick<KeyRotation, 'id' | 'oldKeyId' | 'newKeyId' | 'state'>[]> {
   const { rows } = await unit.query<Pick<KeyRotation, 'id' | 'oldKeyId' | 'newKeyId' | 'state'>>(
@@ -194,7 +194,7 @@ export async function lockOpen(
 
 /** Moves an open rotation on; an end gets its time and reason. */
 export async function move(
-  unit: Unit,
+  unit: Transaction,
   id: string,
   to: Transition | { readonly state: 'canceled'; readonly endReason: 'canceled' },
 ): Promise<void> {

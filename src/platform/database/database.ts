@@ -5,7 +5,7 @@ import { checkOut } from './client.ts';
 import { createModels, type Model } from './model.ts';
 import { createStatementNames } from './statement-names.ts';
 import type { Table } from './table.ts';
-import { type Queryable, queryPool, runTransaction, type Transaction, type Unit } from './transaction.ts';
+import { type Queryable, queryPool, runTransaction, type Transaction } from './transaction.ts';
 import { createTurns } from './turns.ts';
 
 const { types } = pg;
@@ -82,7 +82,6 @@ export function createDatabase({ url, pool: size, applicationName, onError, limi
     query: <Row extends object>(text: string, values?: readonly unknown[]) =>
       queryPool<Row>(connections, text, values),
     model: <T extends Table>(table: T): Model<T> => models(table, null),
-    hot: <T>(work: (unit: Unit) => Promise<T>) => transaction({}, work),
     transaction,
     close: async () => {
       await pool.end().catch(() => undefined);

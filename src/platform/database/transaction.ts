@@ -18,8 +18,6 @@ export type Queryable = {
 /** An open transaction. Actions given to `afterCommit` run once it has committed, and never when it has not. */
 export type Transaction = Queryable & Models & { afterCommit(action: () => void): void };
 
-export type Unit = Transaction;
-
 /** The pool, the names of its statements, and the bound on the transactions that use it. */
 export type Connections = {
   readonly pool: Pool;

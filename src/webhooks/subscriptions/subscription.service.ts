@@ -7,7 +7,7 @@ import type { RequestContext } from '../../platform/context.ts';
 import { newSecret } from '../../platform/crypto/opaque-secret.node.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
-import type { Transaction, Unit } from '../../platform/database/transaction.ts';
+import type { Transaction } from '../../platform/database/transaction.ts';
 import type { Network } from '../../platform/egress/address-rules.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
 import type { RetryPolicy } from '../deliveries/retry-schedule.ts';
@@ -85,11 +85,11 @@ export function createSubscriptionService({
   sealing: SubscriptionSealing;
   deliveries: {
     cancelUntried(
-      unit: Unit,
+      unit: Transaction,
       subscriptionId: string,
       options: { onlyWhileInactive: boolean },
     ): Promise<{ canceled: number; more: boolean }>;
-    cancelUnfinished(unit: Unit, subscriptionId: string): Promise<void>;
+    cancelUnfinished(unit: Transaction, subscriptionId: string): Promise<void>;
   };
   audit: Pick<AuditService, 'append'>;
   events: Pick<EventService, 'emit'>;
@@ -131,7 +131,7 @@ export function createSubscriptionService({
   }
 
   async function record(
-    unit: Unit,
+    unit: Transaction,
     context: AuditContext,
     verb: Verb,
     { id, host, eventTypes }: { id: string; host: string; eventTypes: readonly string[] },
@@ -148,7 +148,7 @@ export function createSubscriptionService({
 
   /** Has the endpoint keep to the holds of its host. Who comes to a held one finds that in the audit log, like those whom the act itself concerned. */
   async function follow(
-    unit: Unit,
+    unit: Transaction,
     { requestId, tenant }: AuditContext,
     id: string,
     hosts: { host: string; before?: string },
@@ -330,7 +330,7 @@ export function createSubscriptionService({
      * @param unit the transaction of the attempt's record
      */
     deactivateGone: async (
-      unit: Unit,
+      unit: Transaction,
       { tenantId, subscriptionId }: { tenantId: string; subscriptionId: string },
     ): Promise<void> => {
       const reason = 'gone';

@@ -206,7 +206,10 @@ describe('the audit log', () => {
     await service().sweep(pulse);
 
     const take = (minute: number) =>
-      database.hot(async (unit) => (await store.takeCounts(unit, bucket(minute).endsAt, 2))?.length);
+      database.transaction(
+        {},
+        async (unit) => (await store.takeCounts(unit, bucket(minute).endsAt, 2))?.length,
+      );
     expect([await take(15), await take(16), await take(15), await take(16), await take(16)]).toEqual([
       2,
       2,
