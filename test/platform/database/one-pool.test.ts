@@ -18,17 +18,15 @@ beforeAll(async () => {
 afterAll(() => test.drop());
 
 beforeEach(() => {
-  database = createDatabase({
-    url: test.url,
-    pool: POOL,
-    applicationName: 'one-pool',
-    limits: { turn: 500 },
-  });
+  database = openPool();
 });
 afterEach(() => database.close());
 
+const openPool = (limits: { turn?: number } = {}) =>
+  createDatabase({ url: test.url, pool: POOL, applicationName: 'one-pool', limits });
+
 /** Opens a transaction that stays open until `end` is called. */
-async function open() {
+async function open(on = database) {
   let end = () => {};
   const held = new Promise<void>((resolve) => {
     end = resolve;
@@ -37,7 +35,7 @@ async function open() {
   const isOpen = new Promise<void>((resolve) => {
     opened = resolve;
   });
-  const done = database.transaction({}, async (transaction) => {
+  const done = on.transaction({}, async (transaction) => {
     await transaction.query('SELECT 1');
     opened();
     await held;
@@ -105,14 +103,16 @@ describe('transactions', () => {
   });
 
   it('are refused when their turn does not come, and served again later', async () => {
-    const held = [await open(), await open()];
-    await expect(database.transaction({}, async () => undefined)).rejects.toMatchObject({
+    const impatient = openPool({ turn: 100 });
+    const held = [await open(impatient), await open(impatient)];
+    await expect(impatient.transaction({}, async () => undefined)).rejects.toMatchObject({
       code: 'temporarily_unavailable',
     });
-    expect(database.poolUse().waiting.transaction).toBe(0);
+    expect(impatient.poolUse().waiting.transaction).toBe(0);
     for (const { end } of held) end();
     await Promise.all(held.map(({ done }) => done));
-    expect(await database.transaction({}, async () => 'served')).toBe('served');
+    expect(await impatient.transaction({}, async () => 'served')).toBe('served');
+    await impatient.close();
   });
 
   it('that join one take no further turn', async () => {
