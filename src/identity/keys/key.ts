@@ -1,3 +1,4 @@
+// The life of an agent's key: what each state allows, and when a deprecated key ends. It must never look at a clock itself.
 import type { KeyRow } from './key.model.ts';
 
 /** Source: Specification, "Key state". */
