@@ -2,7 +2,7 @@
 // at a time seals; it must never seal a row twice, nor leave one out.
 import type { MasterKey } from '../platform/crypto/secret-box.node.ts';
 import type { Database } from '../platform/database/database.ts';
-import type { Unit } from '../platform/database/transaction.ts';
+import type { Transaction } from '../platform/database/transaction.ts';
 import { createLoop, type RunningLoop } from '../platform/process/loop.ts';
 import { type AuditRow, encodeAuditRow } from './audit-row.ts';
 import * as store from './checkpoint.store.ts';
@@ -51,7 +51,7 @@ export function createAuditSealer({
   sealRows = SEAL_ROWS,
   pageRows = PAGE_ROWS,
 }: {
-  database: Pick<Database, 'query' | 'hot'>;
+  database: Pick<Database, 'query' | 'transaction'>;
 
   masterKeys: readonly MasterKey[];
   onFailure?: ((error: unknown) => void) | undefined;
@@ -62,7 +62,7 @@ export function createAuditSealer({
   const signer = createCheckpointSigner({ masterKeys });
 
   /** Reads the next rows, by tenant. Memory holds one page, and the ids and hashes of one seal. */
-  async function collect(unit: Unit, after: Position) {
+  async function collect(unit: Transaction, after: Position) {
     const shares = new Map<string, Share>();
     let last = after;
     let count = 0;
@@ -81,7 +81,7 @@ export function createAuditSealer({
 
   /** Makes one seal. @returns undefined when another process is sealing */
   const sealOnce = (): Promise<SealReport | undefined> =>
-    database.hot(async (unit) => {
+    database.transaction({}, async (unit) => {
       const turn = await store.tryLock(unit);
       if (turn === null) return undefined;
       const head = await store.readHead(unit);
@@ -102,7 +102,7 @@ export function createAuditSealer({
 
   /** Appends to each tenant's chain. @returns what the seal says of each checkpoint */
   async function writeCheckpoints(
-    unit: Unit,
+    unit: Transaction,
     shares: ReadonlyMap<string, Share>,
     seal: Pick<Checkpoint, 'seal' | 'sealedAt'>,
   ): Promise<Seal['checkpoints']> {

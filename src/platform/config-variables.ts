@@ -68,7 +68,7 @@ export const VARIABLES = {
       .meta({ description: 'Postgres; required, except for `npm start`, which has its own' }),
     DATABASE_POOL: wholeNumber(2, 500).default(10).meta({
       description:
-        'a process opens at most 1.5 × pool + 3 connections; keep all processes together below `max_connections` of Postgres',
+        'a process opens at most pool + 3 connections, and its transactions hold at most half of the pool; keep all processes together below `max_connections` of Postgres',
     }),
     TEMPORAL_ADDRESS: grpcAddress.optional().meta({
       description:

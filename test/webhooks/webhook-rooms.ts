@@ -26,7 +26,6 @@ import { createSigningSecretRoutes } from '../../src/webhooks/subscriptions/sign
 import { createSigningSecretService } from '../../src/webhooks/subscriptions/signing-secret.service.ts';
 import { createSubscriptionRoutes } from '../../src/webhooks/subscriptions/subscription.routes.ts';
 import { createSubscriptionService } from '../../src/webhooks/subscriptions/subscription.service.ts';
-import { createSubscriptionStore } from '../../src/webhooks/subscriptions/subscription.store.ts';
 import { createSubscriptionSealing } from '../../src/webhooks/subscriptions/subscription-sealing.service.ts';
 import { createTenantContext } from '../events/fixture.ts';
 import { startTestServer, tokenFor } from '../platform/http/test-server.ts';
@@ -124,7 +123,6 @@ function wire(database: Database, allowedNetworks: readonly string[]) {
     notifier,
   });
   const subscriptions = createSubscriptionService({
-    store: createSubscriptionStore(database),
     database,
     endpoints,
     hostHolds,

@@ -286,7 +286,7 @@ export async function createEngine(
 
     /** Publishes events for one subscription. @returns the ids of the deliveries, in order */
     publish: async (subscriptionId: string, count = 1, tenant: RequestContext = context) => {
-      const emitted = await database.hot((unit) =>
+      const emitted = await database.transaction({}, (unit) =>
         services.events.emit(
           unit,
           tenant,

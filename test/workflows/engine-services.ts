@@ -16,7 +16,6 @@ import { createHostHoldService } from '../../src/webhooks/endpoints/host-hold.se
 import type { RecoverySettings } from '../../src/webhooks/endpoints/recovery-settings.ts';
 import { createSigningSecretService } from '../../src/webhooks/subscriptions/signing-secret.service.ts';
 import { createSubscriptionService } from '../../src/webhooks/subscriptions/subscription.service.ts';
-import { createSubscriptionStore } from '../../src/webhooks/subscriptions/subscription.store.ts';
 import { createSubscriptionSealing } from '../../src/webhooks/subscriptions/subscription-sealing.service.ts';
 
 /** What everything of the engine is sealed with, as a command of its database needs it. */
@@ -51,7 +50,6 @@ export function wireServices({
     notifier,
   });
   const subscriptions = createSubscriptionService({
-    store: createSubscriptionStore(database),
     database,
     endpoints,
     hostHolds,

@@ -165,7 +165,7 @@ describe('a wait in the database', () => {
       const { id } = await engine.subscribe({ active: false });
       const [delivery = ''] = await engine.publish(id);
       for (let round = 0; round < 30; round += 1) {
-        const early = await engine.database.hot(async (unit) => {
+        const early = await engine.database.transaction({}, async (unit) => {
           const place = { tenantId: engine.context.tenant.id, subscriptionId: id };
           const failed = { deliveryId: delivery, probe: false, refused: false, error: 'http:503' };
           const holdMs = 1_000 * (round + 1);

@@ -5,9 +5,8 @@ import * as delegationExpiryStore from '../../authentication/delegations/delegat
 import type { TokenService } from '../../authentication/tokens/token.service.ts';
 import type { EventService } from '../../events/event.service.ts';
 import { createAgentService } from '../../identity/agents/agent.service.ts';
-import { createAgentStore } from '../../identity/agents/agent.store.ts';
 import { createKeyService } from '../../identity/keys/key.service.ts';
-import { createKeyStore } from '../../identity/keys/key.store.ts';
+import * as keyStore from '../../identity/keys/key.store.ts';
 import { createRotationService } from '../../identity/keys/rotation.service.ts';
 import { createRotationProgressService } from '../../identity/keys/rotation-progress.service.ts';
 import { createRotationStepService } from '../../identity/keys/rotation-steps.service.ts';
@@ -40,12 +39,8 @@ export function composeAgents({
   revokeAnchors: Parameters<typeof createAgentService>[0]['revokeAnchors'];
   onError: (error: unknown) => void;
 }) {
-  const { sequelize } = database;
-  const keyStore = createKeyStore({ sequelize });
-
   const commands = createWorkflowCommandService();
   const agents = createAgentService({
-    store: createAgentStore({ sequelize }),
     database,
     audit,
     events,
@@ -56,7 +51,6 @@ export function composeAgents({
   });
   const progress = createRotationProgressService({ audit, commands });
   const keys = createKeyService({
-    store: keyStore,
     database,
     agents,
     verifier,
@@ -66,7 +60,6 @@ export function composeAgents({
     rotations: progress,
   });
   const rotationSteps = createRotationStepService({
-    keyStore,
     database,
     tenants,
     agents,
@@ -75,7 +68,6 @@ export function composeAgents({
     events,
   });
   const rotations = createRotationService({
-    keyStore,
     database,
     tenants,
     agents,

@@ -7,7 +7,6 @@ import { createJwksFetcher } from '../../authentication/trusted-issuers/jwks.cli
 import { createKeySetCache } from '../../authentication/trusted-issuers/key-set.service.ts';
 import { createSubjectTokenService } from '../../authentication/trusted-issuers/subject-token.service.ts';
 import { createTrustedIssuerService } from '../../authentication/trusted-issuers/trusted-issuer.service.ts';
-import { createTrustedIssuerStore } from '../../authentication/trusted-issuers/trusted-issuer.store.ts';
 import type { Config } from '../../platform/config.ts';
 import { createGuardedAgent } from '../../platform/egress/guarded-agent.client.ts';
 import { reasonOf } from '../../platform/logging.ts';
@@ -24,7 +23,6 @@ export function composeExchange(
     logger,
   }: { authentication: Authentication; delegations: DelegationService; logger: Logger },
 ) {
-  const store = createTrustedIssuerStore({ sequelize: database.sequelize });
   // Other issuers are on the internet: networks inside are admitted for development only.
   const production = config.nodeEnv === 'production';
   const agent = createGuardedAgent({
@@ -44,7 +42,7 @@ export function composeExchange(
     clients,
     parties: createExchangePartiesService({
       tokens,
-      subjects: createSubjectTokenService({ store, keySets }),
+      subjects: createSubjectTokenService({ database, keySets }),
     }),
     tokens,
     delegations,
@@ -55,7 +53,6 @@ export function composeExchange(
     accessTokenLifetime: config.accessTokenLifetime,
   });
   const trustedIssuers = createTrustedIssuerService({
-    store,
     database,
     audit,
     admittedNetworks: agent.admittedNetworks,

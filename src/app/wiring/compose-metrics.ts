@@ -36,7 +36,7 @@ export function composeProcessMetrics(
   { role, readiness }: { role: string; readiness: () => Promise<Readiness> },
 ): void {
   registerProcess({ registry, role, version: VERSION });
-  registerPoolMetrics({ registry, pools: database.pools });
+  registerPoolMetrics({ registry, poolUse: database.poolUse });
   registerReadiness({ registry, readiness });
 }
 

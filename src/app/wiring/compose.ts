@@ -6,7 +6,6 @@ import { createAuditService } from '../../audit/audit.service.ts';
 import { createAuditVerificationService } from '../../audit/audit-verification.service.ts';
 import { createVerificationStore } from '../../audit/verification.store.ts';
 import { createIssuerService } from '../../authentication/issuer/issuer.service.ts';
-import { createIssuerStore } from '../../authentication/issuer/issuer.store.ts';
 import { createIssuerKeyService } from '../../authentication/issuer/issuer-key.service.ts';
 import {
   createRevocationService,
@@ -15,11 +14,8 @@ import {
 import { createEventService } from '../../events/event.service.ts';
 import * as eventStore from '../../events/event.store.ts';
 import { createApplicationService } from '../../identity/applications/application.service.ts';
-import { createApplicationStore } from '../../identity/applications/application.store.ts';
-import { createSecretStore } from '../../identity/applications/secret.store.ts';
 import { createProvisionService } from '../../identity/tenants/provision.service.ts';
 import { createTenantService } from '../../identity/tenants/tenant.service.ts';
-import { createTenantStore } from '../../identity/tenants/tenant.store.ts';
 import { type Config, databaseMissing } from '../../platform/config.ts';
 import { createDatabase } from '../../platform/database/database.ts';
 import { createOutboxListener } from '../../platform/database/listener.client.ts';
@@ -35,7 +31,6 @@ import { createHostHoldService } from '../../webhooks/endpoints/host-hold.servic
 import { RECOVERY_SETTINGS } from '../../webhooks/endpoints/recovery-settings.ts';
 import { createSigningSecretService } from '../../webhooks/subscriptions/signing-secret.service.ts';
 import { createSubscriptionService } from '../../webhooks/subscriptions/subscription.service.ts';
-import { createSubscriptionStore } from '../../webhooks/subscriptions/subscription.store.ts';
 import { createSubscriptionSealing } from '../../webhooks/subscriptions/subscription-sealing.service.ts';
 import { composeSealedSecrets } from './compose-master-keys.ts';
 import { composeOperators } from './compose-operators.ts';
@@ -58,7 +53,6 @@ export function composeCore(
     applicationName: `countersign ${name}`,
     onError,
   });
-  const { sequelize } = database;
   const notifier = createOutboxNotifier({ url, onError });
   const { masterKeys } = config;
 
@@ -79,7 +73,7 @@ export function composeCore(
       logger.warn({ reason: reasonOf(error) }, 'revocations could not be read; each check asks the database'),
   });
   const commands = createWorkflowCommandService();
-  const issuer = createIssuerService({ store: createIssuerStore({ database }), masterKeys, revocations });
+  const issuer = createIssuerService({ database, masterKeys, revocations });
   const issuerKeys = createIssuerKeyService({
     database,
     masterKeys,
@@ -93,15 +87,12 @@ export function composeCore(
   const sealedSecrets = composeSealedSecrets(database, masterKeys);
   const tenants = createTenantService({
     database,
-    store: createTenantStore({ sequelize }),
     issuerKeys,
     audit,
     addresses: config,
   });
   const applications = createApplicationService({
     database,
-    store: createApplicationStore({ sequelize, database }),
-    secrets: createSecretStore({ database }),
     audit,
     tokens: revocations,
   });
@@ -119,7 +110,6 @@ export function composeCore(
     notifier,
   });
   const subscriptions = createSubscriptionService({
-    store: createSubscriptionStore({ sequelize }),
     database,
     endpoints,
     hostHolds,

@@ -6,8 +6,9 @@ import type { SigningAlgorithm, Tenant } from '../../platform/context.ts';
 import { importJwk, type JwsKey } from '../../platform/crypto/jws.node.ts';
 import { type MasterKey, openSecret, SecretBoxError } from '../../platform/crypto/secret-box.node.ts';
 import { createShortLivedCache } from '../../platform/database/short-lived-cache.ts';
+import type { Queryable } from '../../platform/database/transaction.ts';
 import type { RevocationService } from '../tokens/revocation.service.ts';
-import type { IssuerStore } from './issuer.store.ts';
+import * as store from './issuer.store.ts';
 import { type IssuerJwk, type IssuerKey, sealingContext, selectSigningKey } from './issuer-key.ts';
 import { loadSigningKey, type SigningKey, signClaims } from './jws-signing.service.ts';
 
@@ -37,12 +38,12 @@ export type VerificationKey = JwsKey<SigningAlgorithm> & { readonly id: string }
  * @param now a monotonic clock in milliseconds, for the age of what was read
  */
 export function createIssuerService({
-  store,
+  database,
   masterKeys,
   revocations,
   now,
 }: {
-  store: IssuerStore;
+  database: Queryable;
   masterKeys: readonly MasterKey[];
   revocations: Pick<RevocationService, 'hasEnded'>;
   now?: (() => number) | undefined;
@@ -52,7 +53,7 @@ export function createIssuerService({
   const publicKeys = createBoundedCache<KeyObject>({ limit: KEPT });
   const lists = createShortLivedCache({
     load: async (tenantId) => {
-      const keys = await store.list(tenantId);
+      const keys = await store.list(database, tenantId);
       for (const { kid, privateSealed } of keys) if (privateSealed === null) privateKeys.forget(kid);
       return keys;
     },
@@ -104,7 +105,7 @@ export function createIssuerService({
      * @returns why it cannot be opened; undefined when it can, or when there is none yet
      */
     findSealingFault: async (): Promise<string | undefined> => {
-      const newest = await store.findNewest();
+      const newest = await store.findNewest(database);
       if (newest === undefined) return undefined;
       try {
         openSecret(masterKeys, sealingContext(newest.tenantId, newest.kid), newest.privateSealed);

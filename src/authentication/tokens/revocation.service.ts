@@ -2,7 +2,7 @@
 // does not know the decisions up to a moment ago: then the database is asked, and without it nothing is accepted.
 
 import type { Database } from '../../platform/database/database.ts';
-import type { Queryable, Unit } from '../../platform/database/transaction.ts';
+import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { createLoop, type RunningLoop } from '../../platform/process/loop.ts';
 import * as revocationStore from './revocation.store.ts';
@@ -78,7 +78,7 @@ export function createRevocationService({
   });
 
   /** This process knows its own decisions as soon as they are committed. */
-  function announce(unit: Unit, revocations: readonly Revocation[]): void {
+  function announce(unit: Transaction, revocations: readonly Revocation[]): void {
     unit.afterCommit(() => {
       book.add(revocations);
       notifier?.poke();
@@ -97,20 +97,20 @@ export function createRevocationService({
 
   return {
     /** Ends single tokens with the caller's transaction. @param tokenIds their `jti` */
-    endTokens: async (unit: Unit, tenantId: string, tokenIds: readonly string[]): Promise<void> => {
+    endTokens: async (unit: Transaction, tenantId: string, tokenIds: readonly string[]): Promise<void> => {
       if (tokenIds.length > 0) announce(unit, await store.insertTokens(unit, tenantId, tokenIds));
     },
 
     /** Ends all tokens of an agent, application, delegation or issuer key, also such as are being issued now, until `admitPrincipal`. */
-    endPrincipal: async (unit: Unit, tenantId: string, principal: string): Promise<void> =>
+    endPrincipal: async (unit: Transaction, tenantId: string, principal: string): Promise<void> =>
       announce(unit, await store.insertPrincipal(unit, tenantId, principal, 'ever')),
 
     /** Ends all tokens of a tenant that were issued so far. */
-    endTenant: async (unit: Unit, tenantId: string): Promise<void> =>
+    endTenant: async (unit: Transaction, tenantId: string): Promise<void> =>
       announce(unit, await store.insertPrincipal(unit, tenantId, tenantId, 'now')),
 
     /** Accepts tokens that are issued from now on; what was ended before stays ended. */
-    admitPrincipal: async (unit: Unit, tenantId: string, principal: string): Promise<void> =>
+    admitPrincipal: async (unit: Transaction, tenantId: string, principal: string): Promise<void> =>
       announce(unit, await store.insertPrincipal(unit, tenantId, principal, 'now')),
 
     /** Whether the token ended before its time. No round trip while readings succeed. @throws ServiceError `temporarily_unavailable` */

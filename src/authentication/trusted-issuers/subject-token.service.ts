@@ -4,6 +4,7 @@ import { decodeJwt, errors, type JWTPayload, jwtVerify } from 'jose';
 import { createBoundedCache } from '../../platform/bounded-cache.ts';
 import type { Tenant } from '../../platform/context.ts';
 import { importJwk } from '../../platform/crypto/jws.node.ts';
+import type { Models } from '../../platform/database/model.ts';
 import { isIssuer } from '../delegations/subject.ts';
 import { SUBJECT_TOKEN_ALGORITHMS, selectKey, type TrustedJwk } from './jwk-set.ts';
 import type { KeySetCache } from './key-set.service.ts';
@@ -13,7 +14,7 @@ import {
   readSubjectClaims,
   type VerifiedSubject,
 } from './subject-token.ts';
-import type { TrustedIssuerStore } from './trusted-issuer.store.ts';
+import * as store from './trusted-issuer.store.ts';
 import type { TrustedIssuer } from './trusted-issuer.ts';
 
 export type { VerifiedSubject } from './subject-token.ts';
@@ -32,11 +33,11 @@ export type KeyWanted = { readonly kid?: string | undefined; readonly alg: strin
  * @param now milliseconds since 1970
  */
 export function createSubjectTokenService({
-  store,
+  database,
   keySets,
   now = Date.now,
 }: {
-  store: Pick<TrustedIssuerStore, 'findByIssuer'>;
+  database: Models;
   keySets: KeySetCache;
   now?: (() => number) | undefined;
 }) {
@@ -64,7 +65,7 @@ export function createSubjectTokenService({
   async function findIssuer(tenant: Pick<Tenant, 'id'>, issuer: unknown): Promise<TrustedIssuer> {
     const known =
       typeof issuer === 'string' && isIssuer(issuer)
-        ? await store.findByIssuer(tenant.id, issuer)
+        ? await store.findByIssuer(database, tenant.id, issuer)
         : undefined;
     if (known === undefined) throw invalidSubjectToken('is of an issuer that this tenant does not trust');
     return known;

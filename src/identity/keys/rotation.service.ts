@@ -15,7 +15,8 @@ import type { WorkflowCommandService } from '../../platform/temporal/workflow-co
 import type { AgentService } from '../agents/agent.service.ts';
 import type { TenantService } from '../tenants/tenant.service.ts';
 import type { AgentKey, KeyService } from './key.service.ts';
-import type { KeyStore, StoredKey } from './key.store.ts';
+import type { StoredKey } from './key.store.ts';
+import * as keyStore from './key.store.ts';
 import { mayDeprecate, stateAt } from './key.ts';
 import { type PublicKeyInput, readPublicKey } from './key-input.ts';
 import type { RotationName, SwitchedKey } from './rotation.store.ts';
@@ -44,7 +45,6 @@ export type OwnRotation = NewRotation & {
 
 /** Source: Specification, "Key state". @param steps does what is due */
 export function createRotationService({
-  keyStore,
   database,
   tenants,
   agents,
@@ -55,7 +55,6 @@ export function createRotationService({
   commands,
   onError,
 }: {
-  keyStore: Pick<KeyStore, 'lock'>;
   database: Pick<Database, 'transaction' | 'query'>;
   tenants: Pick<TenantService, 'byId'>;
   agents: Pick<AgentService, 'exists' | 'get' | 'hold'>;
@@ -87,7 +86,7 @@ export function createRotationService({
     id: string,
   ): Promise<StoredKey> {
     const key = await keyStore.lock(transaction, nameOf(context, agentId, id));
-    if (key === null) throw invalidField('body.old_key_id', 'is no key of this agent');
+    if (key === undefined) throw invalidField('body.old_key_id', 'is no key of this agent');
     if (!mayDeprecate(stateAt(key, key.readAt)))
       throw new ServiceError('conflict', { detail: 'The old key is revoked, which is final.' });
     const [open] = (await store.lockOpen(transaction, id)).filter(

@@ -7,7 +7,7 @@ import type { Tenant } from '../../platform/context.ts';
 import { createCoalescer } from '../../platform/database/coalescer.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
-import type { Unit } from '../../platform/database/transaction.ts';
+import type { Transaction } from '../../platform/database/transaction.ts';
 import type { EndpointService } from '../endpoints/endpoint.service.ts';
 import type { AttemptMetrics } from './attempt.metrics.ts';
 import * as attemptStore from './attempt.store.ts';
@@ -25,7 +25,7 @@ import { MAX_RETRY_AFTER_MS, readRetryPolicy } from './retry-schedule.ts';
 /** Emits the service's own events in the caller's transaction. */
 export type EventEmitter = {
   emit(
-    unit: Unit,
+    unit: Transaction,
     context: { tenant: Pick<Tenant, 'id'> },
     events: readonly EmittedEvent[],
   ): Promise<unknown>;
@@ -33,7 +33,10 @@ export type EventEmitter = {
 
 /** Deactivates a subscription whose endpoint is gone, with all that belongs to it, in the caller's transaction. */
 export type SubscriptionDeactivation = {
-  deactivateGone(unit: Unit, subscription: { tenantId: string; subscriptionId: string }): Promise<unknown>;
+  deactivateGone(
+    unit: Transaction,
+    subscription: { tenantId: string; subscriptionId: string },
+  ): Promise<unknown>;
 };
 
 type Owner = Pick<
@@ -56,7 +59,7 @@ export function createAttemptRecordService({
   metrics,
   random = Math.random,
 }: {
-  database: Pick<Database, 'query' | 'hot'>;
+  database: Pick<Database, 'query' | 'transaction'>;
   /** Another one in tests of faults. */
   store?: typeof attemptStore | undefined;
   audit: Pick<AuditService, 'append'>;
@@ -86,13 +89,13 @@ export function createAttemptRecordService({
     const workflow = options.workflow ? report.generation : null;
     if (report.outcome.kind !== 'delivered') {
       const failure = { place, test: owner.test, url: owner.url, workflow };
-      const { step, n } = await database.hot((unit) => recordFailure(unit, report, failure));
+      const { step, n } = await database.transaction({}, (unit) => recordFailure(unit, report, failure));
       if (step.kind === 'ended') metrics?.ended(step.status);
       return { step, last: { n, outcome } };
     }
     const delivered = { ...place, workflow };
     const n = owner.endpointFailing
-      ? await database.hot((unit) => recordRecovery(unit, report, delivered))
+      ? await database.transaction({}, (unit) => recordRecovery(unit, report, delivered))
       : await numbered(() => successes.add({ report, ...delivered }));
     metrics?.ended('delivered', { report: { ...report, n }, acceptedAt: owner.createdAt });
     return { step: ended('delivered'), last: { n, outcome } };
@@ -100,7 +103,7 @@ export function createAttemptRecordService({
 
   /** A 2xx of an endpoint that had failed: its row first, then the endpoint, then the delivery, as for a failure. */
   const recordRecovery = async (
-    unit: Unit,
+    unit: Transaction,
     report: AttemptReport,
     owner: Place & { workflow: number | null },
   ): Promise<number> => {
@@ -110,7 +113,7 @@ export function createAttemptRecordService({
   };
 
   const recordFailure = async (
-    unit: Unit,
+    unit: Transaction,
     made: AttemptReport,
     { place, test, url, workflow }: { place: Place; test: boolean; url: string; workflow: number | null },
   ): Promise<{ step: Step; n: number }> => {
@@ -141,7 +144,7 @@ export function createAttemptRecordService({
 
   /** Writes what follows a failed attempt; the row is locked, and its intents are what they are when this commits. */
   const settle = async (
-    unit: Unit,
+    unit: Transaction,
     report: AttemptReport,
     { row, workflow, former }: { row: LockedDelivery; workflow: number | null; former: boolean },
   ): Promise<Step> => {
@@ -169,7 +172,7 @@ export function createAttemptRecordService({
   };
 
   const announceFailure = async (
-    unit: Unit,
+    unit: Transaction,
     report: AttemptReport,
     row: LockedDelivery,
     { reason }: Extract<NextStep, { kind: 'failed' }>,

@@ -37,7 +37,7 @@ export function createAttemptService({
   metrics,
   onUnrecorded,
 }: {
-  database: Pick<Database, 'query' | 'hot'>;
+  database: Pick<Database, 'query' | 'transaction'>;
   /** Another one in tests of faults. */
   store?: typeof attemptStore | undefined;
   sender: DeliverySender;
@@ -143,7 +143,7 @@ export function createAttemptService({
     request: AttemptRequest,
     { workflow, full }: AttemptOptions & { readonly full: boolean },
   ): Promise<number | undefined> =>
-    database.hot(async (unit) => {
+    database.transaction({}, async (unit) => {
       const endpoint = await store.shareEndpoint(unit, delivery.subscriptionId);
       if (endpoint === undefined || endpoint.deleted) return undefined;
       const limited = full || endpoint.paced || endpoint.rated;

@@ -1,7 +1,7 @@
 // All SQL of attempts: what a send must know, the record of what it did, and waiting for an endpoint.
 // Rows are always locked in this order: attempt, subscription, endpoint, delivery. Whoever takes them otherwise can deadlock.
 // A POST is known by its delivery, generation and start; its number is decided when it is recorded.
-import type { Queryable, Unit } from '../../platform/database/transaction.ts';
+import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import type { AttemptReport } from './attempt.ts';
 import { outcomeCode } from './attempt.ts';
@@ -245,7 +245,7 @@ export async function recordDelivered(
  * @returns the number of the attempt, and whether it is new
  */
 export function insertAttempt(
-  unit: Unit,
+  unit: Transaction,
   report: AttemptReport,
   owner: { tenantId: string; subscriptionId: string },
 ): Promise<{ n: number; fresh: boolean }> {
@@ -258,12 +258,12 @@ export function insertAttempt(
   });
 }
 
-export async function lock(unit: Unit, deliveryId: string): Promise<LockedDelivery | undefined> {
+export async function lock(unit: Transaction, deliveryId: string): Promise<LockedDelivery | undefined> {
   return (await unit.query<LockedDelivery>(LOCK, [deliveryId])).rows[0];
 }
 
 export async function recordFailed(
-  unit: Unit,
+  unit: Transaction,
   report: AttemptReport,
   change: FailureRecord & { needsWorkflow: boolean; workflow: number | null },
 ): Promise<void> {
@@ -282,7 +282,7 @@ export async function recordFailed(
 }
 
 /** Counts an attempt of a delivery that has ended meanwhile, or that a newer generation owns. */
-export async function countAttempt(unit: Unit, deliveryId: string, n: number): Promise<void> {
+export async function countAttempt(unit: Transaction, deliveryId: string, n: number): Promise<void> {
   await unit.query('UPDATE deliveries SET attempt_count = greatest(attempt_count, $2) WHERE id = $1', [
     deliveryId,
     n,
@@ -290,7 +290,10 @@ export async function countAttempt(unit: Unit, deliveryId: string, n: number): P
 }
 
 /** Reads an endpoint and keeps whoever opens or closes it waiting until the transaction ends. */
-export async function shareEndpoint(unit: Unit, subscriptionId: string): Promise<LockedEndpoint | undefined> {
+export async function shareEndpoint(
+  unit: Transaction,
+  subscriptionId: string,
+): Promise<LockedEndpoint | undefined> {
   const { rows } = await unit.query<LockedEndpoint>(
     `SELECT endpoint_is_open(p) AS open, p.permits IS NOT NULL AS paced, p.rate IS NOT NULL AS rated, p.deleted, p.epoch
          FROM endpoints p WHERE p.subscription_id = $1 FOR SHARE`,
@@ -301,7 +304,7 @@ export async function shareEndpoint(unit: Unit, subscriptionId: string): Promise
 
 /** The subscription's URL by now. @param share keep whoever would change it waiting until the transaction ends */
 export async function readUrl(
-  unit: Unit,
+  unit: Transaction,
   subscriptionId: string,
   { share }: { share: boolean },
 ): Promise<string | undefined> {
@@ -334,7 +337,7 @@ export async function returnPermit(
 
 /** Notes that a delivery waits for its endpoint, with the outbox row that will wake it. */
 export async function park(
-  unit: Unit,
+  unit: Transaction,
   parking: { deliveryId: string; generation: number; epoch: number; outboxId: string },
 ): Promise<void> {
   await unit.query(PARK, [parking.deliveryId, parking.generation, parking.epoch, parking.outboxId]);

@@ -3,7 +3,6 @@ import { composeDelegationExpiry, composeDelegations } from '../../../src/app/wi
 import { createDelegationRoutes } from '../../../src/authentication/delegations/delegation.routes.ts';
 import { createTrustedIssuerRoutes } from '../../../src/authentication/trusted-issuers/trusted-issuer.routes.ts';
 import { createTrustedIssuerService } from '../../../src/authentication/trusted-issuers/trusted-issuer.service.ts';
-import { createTrustedIssuerStore } from '../../../src/authentication/trusted-issuers/trusted-issuer.store.ts';
 import { createEventService } from '../../../src/events/event.service.ts';
 import type { Database } from '../../../src/platform/database/database.ts';
 import { parseNetworks } from '../../../src/platform/egress/address-rules.ts';
@@ -26,9 +25,7 @@ export function createDelegationRooms(
   const parts = { ...rooms, database, audit, events, agents, commands };
   const delegations = composeDelegations(parts);
   const delegationExpiry = composeDelegationExpiry(parts);
-  const issuerStore = createTrustedIssuerStore(database);
   const trustedIssuers = createTrustedIssuerService({
-    store: issuerStore,
     database,
     audit,
     admittedNetworks: parseNetworks(options.allowedNetworks ?? ['127.0.0.0/8']),
@@ -38,5 +35,5 @@ export function createDelegationRooms(
     ...createDelegationRoutes({ delegations }),
     ...createTrustedIssuerRoutes({ trustedIssuers }),
   ];
-  return { ...rooms, delegations, delegationExpiry, trustedIssuers, issuerStore, routes };
+  return { ...rooms, delegations, delegationExpiry, trustedIssuers, routes };
 }

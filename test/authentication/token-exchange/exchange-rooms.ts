@@ -22,7 +22,7 @@ export function createExchangeRooms(
   const { tokens, delegations, revocations, audit, events } = rooms;
   const agent = createGuardedAgent({ allowedNetworks: ['127.0.0.0/8'] });
   const keySets = createKeySetCache({ fetch: createJwksFetcher({ agent, deadline: 1_000 }) });
-  const subjects = createSubjectTokenService({ store: rooms.issuerStore, keySets, now: options.now });
+  const subjects = createSubjectTokenService({ database, keySets, now: options.now });
   const exchange = createTokenExchangeService({
     database,
     clients: rooms.clients,

@@ -8,7 +8,6 @@ import { createAuthenticationFailureService } from '../../../src/authentication/
 import { createDpopService } from '../../../src/authentication/dpop/dpop.service.ts';
 import { createProofVerifier } from '../../../src/authentication/dpop/dpop-proof.service.ts';
 import { createIssuerService } from '../../../src/authentication/issuer/issuer.service.ts';
-import { createIssuerStore } from '../../../src/authentication/issuer/issuer.store.ts';
 import { createIssuerKeyService } from '../../../src/authentication/issuer/issuer-key.service.ts';
 import { createIssuerRotationService } from '../../../src/authentication/issuer/issuer-rotation.service.ts';
 import { createClientAssertionService } from '../../../src/authentication/tokens/client-assertion.service.ts';
@@ -26,11 +25,8 @@ import type { Grant } from '../../../src/authentication/tokens/token-answer.ts';
 import { createTokenEndpointService } from '../../../src/authentication/tokens/token-endpoint.service.ts';
 import { createEventService } from '../../../src/events/event.service.ts';
 import { createApplicationService } from '../../../src/identity/applications/application.service.ts';
-import { createApplicationStore } from '../../../src/identity/applications/application.store.ts';
-import { createSecretStore } from '../../../src/identity/applications/secret.store.ts';
 import { createProvisionService } from '../../../src/identity/tenants/provision.service.ts';
 import { createTenantService } from '../../../src/identity/tenants/tenant.service.ts';
-import { createTenantStore } from '../../../src/identity/tenants/tenant.store.ts';
 import type { AddressRules } from '../../../src/identity/tenants/tenant.ts';
 import type { RequestContext, Tenant } from '../../../src/platform/context.ts';
 import type { MasterKey } from '../../../src/platform/crypto/secret-box.node.ts';
@@ -71,7 +67,7 @@ export function createAccounts(
     checked: true,
   });
   const issuer = createIssuerService({
-    store: createIssuerStore({ database }),
+    database,
     masterKeys,
     revocations,
     now: options.monotonic,
@@ -89,7 +85,6 @@ export function createAccounts(
   });
   const tenants = createTenantService({
     database,
-    store: createTenantStore(database),
     issuerKeys,
     audit,
     addresses: options.addresses ?? ADDRESSES,
@@ -97,8 +92,6 @@ export function createAccounts(
   const issuerRotation = createIssuerRotationService({ database, tenants, issuerKeys });
   const applications = createApplicationService({
     database,
-    store: createApplicationStore({ database, sequelize: database.sequelize }),
-    secrets: createSecretStore({ database }),
     audit,
     tokens: revocations,
   });

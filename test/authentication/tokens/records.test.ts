@@ -113,8 +113,8 @@ describe('the record of a token request', () => {
         count += 1;
         return test.database.query(text, values);
       },
-      hot: (work) =>
-        test.database.hot((unit) => {
+      transaction: (context, work) =>
+        test.database.transaction(context, (unit) => {
           count += 2; // BEGIN and COMMIT
           return work({
             ...unit,

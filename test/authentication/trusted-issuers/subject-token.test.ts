@@ -31,7 +31,7 @@ function newService() {
   const agent = createGuardedAgent({ allowedNetworks: ['127.0.0.0/8'] });
   endings.push(() => agent.close());
   const keySets = createKeySetCache({ fetch: createJwksFetcher({ agent, deadline: 1_000 }) });
-  return createSubjectTokenService({ store: rooms.issuerStore, keySets });
+  return createSubjectTokenService({ database: rooms.database, keySets });
 }
 const verify = (token: string, tenant = context.tenant) => service.verifySubjectToken(tenant, token);
 const refusal = (token: string, tenant = context.tenant): Promise<[string, string]> =>

@@ -114,7 +114,7 @@ describe('sealing anew', () => {
             theirs,
           ]);
           await new Promise<void>((isHeld) => {
-            holding = test.database.hot(async (unit) => {
+            holding = test.database.transaction({}, async (unit) => {
               await unit.query('SELECT 1 FROM subscriptions WHERE id = $1 FOR UPDATE', [locked]);
               isHeld();
               await unit.query('SELECT pg_sleep(0.5)');
