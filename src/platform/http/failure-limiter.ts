@@ -11,6 +11,9 @@ type FailureCount = {
   readonly blocked: (LimitReached & { readonly retryAfterSeconds: number }) | undefined;
 };
 
+/** The window in which failures are counted, in seconds. */
+const WINDOW = 60;
+
 const COMPLAIN_MILLISECONDS = 60_000;
 
 /**
@@ -22,14 +25,14 @@ const COMPLAIN_MILLISECONDS = 60_000;
 export function createFailureLimiter({
   pool,
   points,
-  seconds,
+  seconds = WINDOW,
   prefix,
   logger,
   onRefused,
 }: {
   pool: Pool;
   points: number;
-  seconds: number;
+  seconds?: number | undefined;
   prefix: string;
   logger: Logger;
   onRefused?: ((limit: string) => void) | undefined;

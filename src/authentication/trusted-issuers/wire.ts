@@ -1,0 +1,39 @@
+// Wires the issuers that tenants trust, and the verification of what these signed.
+import { createGuardedAgent } from '../../platform/egress/guarded-agent.client.ts';
+import { reasonOf } from '../../platform/logging.ts';
+import type { Needs, Platform } from '../../platform/platform.ts';
+import { createJwksFetcher } from './jwks.client.ts';
+import { createKeySetCache } from './key-set.service.ts';
+import { createSubjectTokenService } from './subject-token.service.ts';
+import { createTrustedIssuerRoutes } from './trusted-issuer.routes.ts';
+import { createTrustedIssuerService } from './trusted-issuer.service.ts';
+import { createTrustedIssuerStore } from './trusted-issuer.store.ts';
+
+/** @param fetchDeadline milliseconds, fewer in tests */
+export function wireTrustedIssuers(
+  { config, database, log, clock }: Platform,
+  rooms: Needs<typeof createTrustedIssuerService, 'database' | 'store' | 'admittedNetworks'>,
+  fetchDeadline?: number,
+) {
+  const store = createTrustedIssuerStore(database);
+  // Other issuers are on the internet: networks inside are admitted for development only.
+  const production = config.nodeEnv === 'production';
+  const agent = createGuardedAgent({
+    allowedNetworks: production ? [] : config.webhookAllowedNetworks,
+    internalNames: !production,
+  });
+  const keySets = createKeySetCache({
+    fetch: createJwksFetcher({ agent, deadline: fetchDeadline }),
+    onFailure: (error, { id }) =>
+      log.warn({ reason: reasonOf(error), trusted_issuer: id }, 'the keys of a trusted issuer cannot be had'),
+  });
+  const { admittedNetworks } = agent;
+  const trustedIssuers = createTrustedIssuerService({ ...rooms, database, store, admittedNetworks });
+  return {
+    trustedIssuers,
+    /** Verifies the tokens of such issuers. */
+    subjects: createSubjectTokenService({ store, keySets, now: clock.now }),
+    routes: createTrustedIssuerRoutes({ trustedIssuers }),
+    close: () => agent.close(),
+  };
+}
