@@ -106,7 +106,11 @@ async function runApi(config: Config): Promise<void> {
     // Several apis of one machine need a port each only where somebody wants to ask them.
     onMissing: config.metricsPortGiven
       ? undefined
-      : (error) => logger.warn({ reason: reasonOf(error) }, 'nobody can ask this process for its metrics'),
+      : (error) =>
+          logger.warn(
+            { event: 'metrics.port_taken', reason: reasonOf(error) },
+            'nobody can ask this process for its metrics',
+          ),
   });
   api.revocations.start();
   listener = await listen(http.server, config).catch((error: unknown) => {
@@ -116,16 +120,18 @@ async function runApi(config: Config): Promise<void> {
   const retry = setInterval(async () => {
     if (await checks.passed()) clearInterval(retry);
   }, CHECK_PAUSE).unref();
-  logger.info({ port: listener.port }, 'the API is ready');
+  logger.info({ event: 'api.ready', port: listener.port }, 'the API is ready');
   announceReady();
 }
 
 async function runMigrate(config: Config, _env: Environment, { json, print }: Output): Promise<void> {
   const logger = createLogger(json ? { ...config, logLevel: 'silent' } : config).child({ role: 'migrate' });
   if (config.databaseUrl === undefined) throw databaseMissing();
-  const applied = await migrate(config.databaseUrl, (name) => logger.info({ migration: name }, 'applying'));
+  const applied = await migrate(config.databaseUrl, (name) =>
+    logger.info({ event: 'migrate.applying', migration: name }, 'applying'),
+  );
   logger.info(
-    { applied },
+    { event: 'migrate.applied', applied },
     applied.length === 0 ? 'the database was up to date' : 'the database is up to date',
   );
   const connection = createLazyConnection(config.temporal);
@@ -142,7 +148,10 @@ async function runMigrate(config: Config, _env: Environment, { json, print }: Ou
         { cause: error },
       );
     });
-    logger.info({ namespace: config.temporal.namespace, attributes }, 'the Temporal namespace is ready');
+    logger.info(
+      { event: 'migrate.namespace_ready', namespace: config.temporal.namespace, attributes },
+      'the Temporal namespace is ready',
+    );
     if (json) print(JSON.stringify({ applied, attributes }));
   } finally {
     await connection.close();

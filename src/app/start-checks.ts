@@ -54,10 +54,10 @@ export function createStartChecks({
 /** Ends a process that had begun to serve: what it found cannot be right until an operator changes a setting. */
 export function leave(error: unknown, logger: Pick<Logger, 'fatal' | 'error'>): void {
   if (error instanceof ConfigError) {
-    logger.fatal(error.message);
+    logger.fatal({ event: 'start_check.refused' }, error.message);
     process.exit(2);
   }
-  logger.error({ err: error }, 'a start check failed; it is tried again');
+  logger.error({ event: 'start_check.failed', err: error }, 'a start check failed; it is tried again');
 }
 
 /** A key that opens nothing would seal new secrets beside old ones that nobody can read, and one that was left out too early is missed when it is needed. @throws ConfigError naming MASTER_KEY */

@@ -44,7 +44,7 @@ export async function runWorker(config: Config): Promise<void> {
   const log = ({ level, message, meta }: LogEntry) => {
     // One of the two workers serves attempts only, on purpose.
     if (message.startsWith('No workflows registered')) return;
-    logger[level === 'ERROR' ? 'error' : 'warn']({ temporal: meta }, message);
+    logger[level === 'ERROR' ? 'error' : 'warn']({ event: 'temporal.sdk', temporal: meta }, message);
   };
   const address = await installWithMetrics({
     install: (metrics) => installTemporalRuntime(log, 'WARN', metrics),
@@ -52,7 +52,7 @@ export async function runWorker(config: Config): Promise<void> {
   });
   const connection = await connectNatively(config.temporal, {
     signal: ending.signal,
-    onFailure: () => logger.warn('Temporal does not answer; trying again'),
+    onFailure: () => logger.warn({ event: 'temporal.unreachable' }, 'Temporal does not answer; trying again'),
   }).catch((error: unknown) => {
     if (!ending.signal.aborted) throw error;
   });
@@ -102,7 +102,7 @@ export async function runWorker(config: Config): Promise<void> {
     client,
     onFailure: (error) =>
       logger.warn(
-        { reason: reasonOf(error) },
+        { event: 'retention.schedule_failed', reason: reasonOf(error) },
         'the schedule of retention is not sure to be there; trying again',
       ),
   });
@@ -115,7 +115,7 @@ export async function runWorker(config: Config): Promise<void> {
     () => Promise.allSettled([rooms.close(), connection.close(), tracing.close()]),
     () => operations.close(),
   );
-  logger.info('the worker is ready');
+  logger.info({ event: 'worker.ready' }, 'the worker is ready');
   announceReady();
   // A worker that fails ends the process: whoever supervises it starts another.
   await running;

@@ -24,7 +24,10 @@ export function wireAuditSealer({ config, database, log }: Platform) {
     database,
     masterKeys: config.masterKeys,
     onFailure: atMostOnceAMinute((error) =>
-      log.error({ reason: reasonOf(error) }, 'the audit log could not be sealed; trying again'),
+      log.error(
+        { event: 'audit.seal_failed', reason: reasonOf(error) },
+        'the audit log could not be sealed; trying again',
+      ),
     ),
   });
 }

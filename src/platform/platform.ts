@@ -1,11 +1,10 @@
 // What every process opens first, and every room is wired over: settings, log, database, notifications, metrics and traces.
-import type { Logger } from 'pino';
 import { Registry } from 'prom-client';
 import { type Config, databaseMissing } from './config.ts';
 import { createDatabase } from './database/database.ts';
 import { createOutboxListener } from './database/listener.client.ts';
 import { createOutboxNotifier, OUTBOX_CHANNEL } from './database/notifier.client.ts';
-import { reasonOf } from './logging.ts';
+import { type Log, reasonOf } from './logging.ts';
 import { NO_TRACING, type Tracing } from './tracing/tracing.ts';
 
 export type Platform = ReturnType<typeof openPlatform>;
@@ -31,12 +30,15 @@ export type Needs<Create extends (needs: never) => unknown, Given extends Proper
  */
 export function openPlatform(
   config: Config,
-  { logger, name, tracing = NO_TRACING }: { logger: Logger; name: string; tracing?: Tracing | undefined },
+  { logger: log, name, tracing = NO_TRACING }: { logger: Log; name: string; tracing?: Tracing | undefined },
 ) {
   const url = config.databaseUrl;
   if (url === undefined) throw databaseMissing();
   const onError = (error: unknown) =>
-    logger.warn({ reason: reasonOf(error) }, 'a database connection broke; another will replace it');
+    log.warn(
+      { event: 'database.connection_broken', reason: reasonOf(error) },
+      'a database connection broke; another will replace it',
+    );
   const database = createDatabase({
     url,
     pool: config.databasePool,
@@ -54,7 +56,7 @@ export function openPlatform(
   };
   return {
     config,
-    log: logger,
+    log,
     database,
     /** Wakes the relays. */
     notifier: openChannel(OUTBOX_CHANNEL),

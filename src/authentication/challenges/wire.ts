@@ -63,7 +63,10 @@ export function wireExpiryKeeper(
   return createExpiryKeeper({
     ...rooms,
     onFailure: (error) =>
-      log.warn({ reason: reasonOf(error) }, 'challenges wait for their sweep; trying again'),
+      log.warn(
+        { event: 'challenge_expiry.failed', reason: reasonOf(error) },
+        'challenges wait for their sweep; trying again',
+      ),
   });
 }
 

@@ -9,7 +9,7 @@ export function wireDpop({ config, database, log, clock }: Platform) {
     database,
     verifier: createProofVerifier(),
     masterKeys: config.masterKeys,
-    onError: (error) => log.error({ err: error }, 'used proofs could not be purged'),
+    log,
     now: clock.now,
   });
 }

@@ -33,7 +33,10 @@ export function wireRevocations({ database, log, openChannel }: Platform) {
     notifier: channel,
     listen: channel.listen,
     onError: (error) =>
-      log.warn({ reason: reasonOf(error) }, 'revocations could not be read; each check asks the database'),
+      log.warn(
+        { event: 'revocations.read_failed', reason: reasonOf(error) },
+        'revocations could not be read; each check asks the database',
+      ),
   });
 }
 
@@ -52,16 +55,14 @@ export function wireClients(
   {
     limits,
     ...rooms
-  }: Needs<typeof createClientRecordService, 'database' | 'onError'> &
+  }: Needs<typeof createClientRecordService, 'database' | 'log'> &
     Pick<Parameters<typeof createClientAuthenticationService>[0], 'applications'> & {
       limits: Pick<Limits, 'limitFailures'>;
     },
 ) {
-  const onError = (error: unknown) =>
-    log.error({ err: error }, 'a record of what happened could not be written');
   const limit = config.rateLimit.clientFailures;
-  const clientRecords = createClientRecordService({ ...rooms, database, onError });
-  const assertions = createClientAssertionService({ database, onError, now: clock.now });
+  const clientRecords = createClientRecordService({ ...rooms, database, log });
+  const assertions = createClientAssertionService({ database, log, now: clock.now });
   const clients = createClientAuthenticationService({
     ...rooms,
     assertions,

@@ -1,6 +1,5 @@
 // Wires the issuers that tenants trust, and the verification of what these signed.
 import { createGuardedAgent } from '../../platform/egress/guarded-agent.client.ts';
-import { reasonOf } from '../../platform/logging.ts';
 import type { Needs, Platform } from '../../platform/platform.ts';
 import { createJwksFetcher } from './jwks.client.ts';
 import { createKeySetCache } from './key-set.service.ts';
@@ -24,8 +23,8 @@ export function wireTrustedIssuers(
   });
   const keySets = createKeySetCache({
     fetch: createJwksFetcher({ agent, deadline: fetchDeadline }),
-    onFailure: (error, { id }) =>
-      log.warn({ reason: reasonOf(error), trusted_issuer: id }, 'the keys of a trusted issuer cannot be had'),
+    log,
+    now: clock.now,
   });
   const { admittedNetworks } = agent;
   const trustedIssuers = createTrustedIssuerService({ ...rooms, database, store, admittedNetworks });

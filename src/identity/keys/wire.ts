@@ -1,6 +1,5 @@
 // Wires the keys of agents and their rotations: as tenants manage them, and as the workflow agentKeyRotation takes its steps.
 import type { Database } from '../../platform/database/database.ts';
-import { reasonOf } from '../../platform/logging.ts';
 import type { Needs, Platform } from '../../platform/platform.ts';
 import { createKeyRoutes } from './key.routes.ts';
 import { createKeyService } from './key.service.ts';
@@ -30,7 +29,7 @@ export function wireKeys(
     keyStore,
     keys,
     steps: rotationSteps,
-    onError: (error) => log.warn({ reason: reasonOf(error) }, 'a key rotation waits for its workflow'),
+    log,
   });
   return {
     keys,

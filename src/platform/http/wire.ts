@@ -1,5 +1,4 @@
 // Wires the limits of the HTTP interface: of requests, and of attempts that failed. Each refusal is counted.
-import { reasonOf } from '../logging.ts';
 import type { Platform } from '../platform.ts';
 import { createFailureLimiter } from './failure-limiter.ts';
 import * as idempotencyStore from './idempotency.store.ts';
@@ -12,10 +11,7 @@ export type Limits = ReturnType<typeof wireLimits>;
 
 export function wireLimits({ config, database, log, registry }: Platform) {
   const onRefused = countRefusals({ registry });
-  const counts = createLimitCounts({
-    database,
-    onError: (error) => log.warn({ reason: reasonOf(error) }, 'requests are counted in this process only'),
-  });
+  const counts = createLimitCounts({ database, log });
   return {
     /** Of every request below a tenant. */
     rateLimits: createRateLimits(config.rateLimit, counts, onRefused),
@@ -23,7 +19,7 @@ export function wireLimits({ config, database, log, registry }: Platform) {
     limitRate: (name: string, points: number) => createRateLimiter({ name, points, counts, onRefused }),
     /** @param points failures that are allowed in a minute; 0 turns the limit off */
     limitFailures: (prefix: string, points: number) =>
-      createFailureLimiter({ pool: database.pool, points, prefix, logger: log, onRefused }),
+      createFailureLimiter({ pool: database.pool, points, prefix, log, onRefused }),
     /** To be called before the database closes. */
     close: () => counts.settled(),
   };

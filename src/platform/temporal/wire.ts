@@ -23,7 +23,11 @@ export function wireWorkflowCommands(
     database,
     starter: entities,
     describe,
-    onFailure: (error) => log.warn({ reason: reasonOf(error) }, 'a workflow could not be told; trying again'),
+    onFailure: (error) =>
+      log.warn(
+        { event: 'workflow_commands.failed', reason: reasonOf(error) },
+        'a workflow could not be told; trying again',
+      ),
   });
   return { entities, runner };
 }

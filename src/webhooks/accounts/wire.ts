@@ -11,7 +11,8 @@ export function wireAccounts({ database, log }: Platform) {
   return {
     accounts: createAccountService({
       database,
-      onDifference: (account) => log.error(account, 'deliveries are not accounted for'),
+      onDifference: (account) =>
+        log.error({ event: 'accounts.difference', ...account }, 'deliveries are not accounted for'),
     }),
     /** The accounts as they were counted last, of deliveries that are kept. */
     readStanding: ({ keptDays }: { keptDays: number }) => accountStore.standing(database, keptDays + 1),

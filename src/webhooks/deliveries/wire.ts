@@ -45,8 +45,7 @@ export function wireAttempts(
     occupancy,
     notifier,
     metrics,
-    onUnrecorded: (error) =>
-      log.warn({ err: error }, 'an attempt was made; its record waits for the database'),
+    log,
   });
   return { attempts, records, monitor, occupancy, close: () => agent.close() };
 }

@@ -24,7 +24,7 @@ export function wireRelay(
     Parameters<typeof createFirstAttemptService>[0] & { client: Client },
 ) {
   const onFailure = (error: unknown) =>
-    log.warn({ reason: reasonOf(error) }, 'the relay waits and tries again');
+    log.warn({ event: 'relay.failed', reason: reasonOf(error) }, 'the relay waits and tries again');
   const eager = config.workerBuildId === undefined;
   const starter = createDeliveryStarter({ client, taskQueues: TASK_QUEUES, eager });
   return {
@@ -41,8 +41,8 @@ export function wireRelay(
     sweep: createSweepService({
       database,
       starter,
-      onSwept: (report) => log.info(report, 'the sweep mended something'),
-      onFailure,
+      onSwept: (report) => log.info({ event: 'sweep.mended', ...report }, 'the sweep mended something'),
+      onFailure: onSweepFailure(log),
     }),
   };
 }
@@ -79,10 +79,13 @@ export function wireRelayInspection(
     sweep: createSweepService({
       database,
       starter: createDeliveryStarter({ client, taskQueues: TASK_QUEUES }),
-      onFailure: (error) => log.warn({ reason: reasonOf(error) }, 'a part of the sweep failed'),
+      onFailure: onSweepFailure(log),
     }),
     /** Starts a delivery again whose workflow is gone. */
     restart: ({ id, generation }: { id: string; generation: number }) =>
       relayStore.restart(database, { deliveryId: id, generation, outboxId: newId() }),
   };
 }
+
+const onSweepFailure = (log: Platform['log']) => (error: unknown) =>
+  log.warn({ event: 'sweep.failed', reason: reasonOf(error) }, 'a part of the sweep failed');
