@@ -146,6 +146,7 @@ export async function createEngine(
       monitor,
       occupancy,
       notifier,
+      log: services.platform.log,
     });
     return { monitor, occupancy, attempts, records };
   }

@@ -6,6 +6,7 @@ import type { RequestContext } from '../../platform/context.ts';
 import { thumbprintOf } from '../../platform/crypto/jwk.ts';
 import { importJwk, verifyJws } from '../../platform/crypto/jws.node.ts';
 import type { Database } from '../../platform/database/database.ts';
+import type { Log } from '../../platform/logging.ts';
 import * as store from './client-assertion.store.ts';
 import { type ClientAssertion, checkAssertion, parseAssertion, refused } from './client-assertion.ts';
 
@@ -19,14 +20,14 @@ const NOBODYS_KEYS: Readonly<Record<ClientAssertion['algorithm'], ApplicationJwk
   EdDSA: makeKey('EdDSA', generateKeyPairSync('ed25519').publicKey),
 };
 
-/** Signed assertions of applications. @param now milliseconds since 1970 @param onError receives the failures of purges */
+/** Signed assertions of applications. @param now milliseconds since 1970 */
 export function createClientAssertionService({
   database,
-  onError,
+  log,
   now = Date.now,
 }: {
   database: Pick<Database, 'query'>;
-  onError: (error: unknown) => void;
+  log: Log<'error'>;
   now?: (() => number) | undefined;
 }) {
   let purgedAt = now();
@@ -71,7 +72,12 @@ export function createClientAssertionService({
       if (!(await store.insert(database, use))) throw refused('was used before');
       if (now() - purgedAt >= PURGE_INTERVAL) {
         purgedAt = now();
-        purging = purge().catch(onError);
+        purging = purge().catch((error: unknown) =>
+          log.error(
+            { event: 'client_assertions.purge_failed', err: error },
+            'used client assertions could not be purged',
+          ),
+        );
       }
       return thumbprintOf(key);
     },

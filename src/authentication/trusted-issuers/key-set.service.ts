@@ -1,6 +1,7 @@
 // Remembers fetched key sets, and decides when to fetch again. It must never serve a key beyond the bounds of its age.
 import { createBoundedCache } from '../../platform/bounded-cache.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
+import { type Log, reasonOf } from '../../platform/logging.ts';
 import { selectKey, type TrustedJwk } from './jwk-set.ts';
 import type { JwksFetcher } from './jwks.client.ts';
 import { STALE } from './jwks-lifetime.ts';
@@ -26,17 +27,17 @@ export type KeySource = { readonly id: string; readonly uri: string };
  * Creates the cache. A set is fetched when a key of it is first wanted and again when it is no longer fresh; one fetch a source
  * is under way at a time, and all callers wait for that one. A key that the set does not have causes a fetch, at most
  * one in 30 s, so that tokens with invented key ids cost the issuer nothing.
- * @param onFailure receives the error of each failed fetch
+ * @param log gets a line for each failed fetch
  * @param now a monotonic clock in milliseconds
  */
 export function createKeySetCache({
   fetch,
-  onFailure = () => undefined,
+  log,
   now = () => performance.now(),
   limit = KEPT,
 }: {
   fetch: JwksFetcher;
-  onFailure?: ((error: unknown, source: KeySource) => void) | undefined;
+  log: Log<'warn'>;
   now?: (() => number) | undefined;
   limit?: number | undefined;
 }) {
@@ -59,7 +60,10 @@ export function createKeySetCache({
       entry.failed = false;
     } catch (error) {
       entry.failed = true;
-      onFailure(error, source);
+      log.warn(
+        { event: 'trusted_issuers.fetch_failed', reason: reasonOf(error), trusted_issuer: source.id },
+        'the keys of a trusted issuer cannot be had',
+      );
     } finally {
       entry.endedAt = now();
       entry.underway = undefined;

@@ -11,6 +11,7 @@ import { newId } from '../../platform/database/ids.ts';
 import type { Page, PageRequest } from '../../platform/database/page.ts';
 import type { Transaction } from '../../platform/database/transaction.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
+import { type Log, reasonOf } from '../../platform/logging.ts';
 import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
 import type { AgentService } from '../agents/agent.service.ts';
 import type { TenantService } from '../tenants/tenant.service.ts';
@@ -53,7 +54,7 @@ export function createRotationService({
   verifier,
   audit,
   commands,
-  onError,
+  log,
 }: {
   database: Pick<Database, 'transaction' | 'query'>;
   tenants: Pick<TenantService, 'byId'>;
@@ -63,8 +64,7 @@ export function createRotationService({
   verifier: Pick<SignatureVerifier, 'verifySignature'>;
   audit: Pick<AuditService, 'append'>;
   commands: Pick<WorkflowCommandService, 'add'>;
-  /** Told of a switch that could not be followed at once; the rotation's workflow follows it. */
-  onError: (error: unknown) => void;
+  log: Log<'warn'>;
 }) {
   const nameOf = (context: RequestContext, agentId: string, id: string): RotationName => ({
     tenantId: context.tenant.id,
@@ -271,6 +271,11 @@ export function createRotationService({
      * switch itself was committed with the authentication.
      */
     noticeSwitches: (switched: readonly SwitchedKey[]): void => {
+      const onError = (error: unknown) =>
+        log.warn(
+          { event: 'rotation.switch_failed', reason: reasonOf(error) },
+          'a key rotation waits for its workflow',
+        );
       for (const key of switched) steps.perform(key, 'switch').catch(onError);
     },
   };

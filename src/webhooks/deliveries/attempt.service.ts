@@ -4,6 +4,7 @@
 import { createCoalescer } from '../../platform/database/coalescer.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
+import type { Log } from '../../platform/logging.ts';
 import type { EndpointOccupancy } from '../endpoints/endpoint-occupancy.ts';
 import { isSlow } from '../endpoints/endpoint-speed.ts';
 import type { SubscriptionSealing } from '../subscriptions/subscription-sealing.service.ts';
@@ -35,7 +36,7 @@ export function createAttemptService({
   occupancy,
   notifier,
   metrics,
-  onUnrecorded,
+  log,
 }: {
   database: Pick<Database, 'query' | 'transaction'>;
   /** Another one in tests of faults. */
@@ -48,8 +49,7 @@ export function createAttemptService({
   /** Tells the relays of what waits in an endpoint that is open. */
   notifier?: { poke(): void } | undefined;
   metrics?: Pick<AttemptMetrics, 'begun' | 'held' | 'made' | 'ended'> | undefined;
-  /** Told when a POST was made and could not be recorded at once. */
-  onUnrecorded?: ((error: unknown) => void) | undefined;
+  log: Log<'warn'>;
 }) {
   // Each read begins after its attempt was asked for, so nothing in it is older than alone.
   const loads = createCoalescer<AttemptRequest, LoadedDelivery | undefined>({
@@ -163,7 +163,10 @@ export function createAttemptService({
       const recorded = await records.record(report, { workflow, owner: delivery });
       return { kind: 'settled', ...recorded, slow: isSlow(report.durationMs) };
     } catch (error) {
-      onUnrecorded?.(error);
+      log.warn(
+        { event: 'deliveries.attempt_unrecorded', err: error },
+        'an attempt was made; its record waits for the database',
+      );
       return { kind: 'unrecorded', report: withoutExcerpt(report) };
     }
   };
