@@ -17,12 +17,17 @@ import {
 } from './enrollment.schemas.ts';
 import type { EnrollmentService } from './enrollment.service.ts';
 
-const TAG = 'Enrollment';
+const COMMON = {
+  tag: 'Enrollment',
+  about: 'An agent registers its first key itself, with a one-time token and a proof.',
+  read: 'agents:read',
+  write: 'agents:write',
+} as const;
 const ROOT = '/api/v1/agents/:agent_id/enrollment-tokens';
 
 /** One-time tokens with which agents register a key by themselves. */
 export function createEnrollmentRoutes({ enrollments }: { enrollments: EnrollmentService }): Route[] {
-  return defineRoutes({ tag: TAG, read: 'agents:read', write: 'agents:write' }, [
+  return defineRoutes(COMMON, [
     {
       method: 'GET',
       path: ROOT,

@@ -20,7 +20,12 @@ import {
 } from './rotation.schemas.ts';
 import type { KeyRotation, RotationService } from './rotation.service.ts';
 
-const TAG = 'Key rotations';
+const COMMON = {
+  tag: 'Key rotations',
+  about: 'One key of an agent takes the place of another, with a time in which both work.',
+  read: 'agents:read',
+  write: 'agents:write',
+} as const;
 const ROOT = '/api/v1/agents/:agent_id/keys/rotations';
 
 /** Source: Specification, "Key state". @param workflows where the workflows of rotations can be looked at */
@@ -38,7 +43,7 @@ export function createRotationRoutes({
       locate(context, `/api/v1/agents/${rotation.agentId}/keys/rotations/${rotation.id}`),
     );
 
-  return defineRoutes({ tag: TAG, read: 'agents:read', write: 'agents:write' }, [
+  return defineRoutes(COMMON, [
     {
       method: 'GET',
       path: ROOT,

@@ -5,6 +5,13 @@ import { problemSchema } from './openapi-components.ts';
 import { headersOf, type ProblemCollector } from './openapi-problems.ts';
 import type { createSchemaCollector, JsonSchema } from './openapi-schemas.ts';
 
+/** The group of these operations. */
+export const SERVICE = {
+  tag: 'Service',
+  about:
+    'Whether this process lives and should get requests. At the address of the service, whatever the tenant.',
+};
+
 /** What Node's parser and the shell answer in front of any address. */
 const ERRORS: readonly (readonly [number, readonly ErrorCode[]])[] = [
   [400, ['invalid_request']],
@@ -37,7 +44,7 @@ export function describeSystemPaths(
       operationId,
       summary,
       description,
-      tags: ['Service'],
+      tags: [SERVICE.tag],
       security: [],
       parameters: [{ $ref: '#/components/parameters/x-request-id' }],
       responses: {

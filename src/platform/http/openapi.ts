@@ -13,7 +13,7 @@ import {
 import { describeOperation, describePath } from './openapi-operation.ts';
 import { createProblemCollector } from './openapi-problems.ts';
 import { createSchemaCollector, type JsonSchema } from './openapi-schemas.ts';
-import { describeSystemPaths } from './openapi-system.ts';
+import { describeSystemPaths, SERVICE } from './openapi-system.ts';
 import type { Route } from './route.ts';
 
 type OpenApiConfig = Pick<Config, 'publicUrl' | 'tenantUrl' | 'defaultTenant' | 'errorTypeBase'>;
@@ -60,7 +60,7 @@ export function createOpenApi({
       description: DESCRIPTION,
     },
     servers: describeServers(config),
-    tags: describeTags([...routes.map((route) => route.tag), 'Service']),
+    tags: describeTags([...routes, SERVICE]),
     'x-error-codes': publishErrors(),
     paths,
     components: {

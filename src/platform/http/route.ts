@@ -130,11 +130,13 @@ export function defineRoutes<const S extends readonly unknown[]>(
   entries: { readonly [Index in keyof S]: Entry<S[Index]> },
 ): Route[] {
   const { read, write } = 'scope' in scopes ? { read: scopes.scope, write: scopes.scope } : scopes;
-  return (entries as readonly Omit<Route, 'tag' | 'scope' | 'errors'>[]).map((entry) => ({
-    tag,
-    ...(about === undefined ? {} : { about }),
-    scope: entry.method === 'GET' ? read : write,
-    errors: [],
-    ...entry,
-  }));
+  return (entries as readonly (Omit<Route, 'tag' | 'scope' | 'errors'> & Partial<Pick<Route, 'tag'>>)[]).map(
+    (entry) => ({
+      tag,
+      ...(about === undefined || entry.tag !== undefined ? {} : { about }),
+      scope: entry.method === 'GET' ? read : write,
+      errors: [],
+      ...entry,
+    }),
+  );
 }

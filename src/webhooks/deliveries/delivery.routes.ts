@@ -17,8 +17,6 @@ import {
 import type { DeliveryService } from './delivery.service.ts';
 import type { DeliveryRecord, WorkflowPlace } from './delivery.ts';
 
-const TAG = 'Webhooks';
-
 type Place = {
   readonly path: string;
   readonly name: string;
@@ -56,7 +54,7 @@ export function createDeliveryRoutes({
 }): Route[] {
   const present = (record: DeliveryRecord) => presentDelivery(record, workflows);
   const routesAt = (place: Place): Route[] =>
-    defineRoutes({ tag: TAG, read: 'webhooks:read', write: 'webhooks:write' }, [
+    defineRoutes({ tag: 'Webhooks', read: 'webhooks:read', write: 'webhooks:write' }, [
       {
         method: 'GET',
         path: place.path,
