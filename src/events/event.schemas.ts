@@ -68,7 +68,7 @@ export function readPublication(value: unknown, path: string): Publication | Ser
   }
 }
 
-export const published = z.strictObject({ event_id: z.string(), deliveries: z.int().min(0) });
+const published = z.strictObject({ event_id: z.string(), deliveries: z.int().min(0) });
 
 const refused = z.strictObject({
   status: z.int(),

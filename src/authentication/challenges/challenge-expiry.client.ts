@@ -108,5 +108,3 @@ export function createExpiryKeeper({
     },
   };
 }
-
-export type ExpiryKeeper = ReturnType<typeof createExpiryKeeper>;

@@ -6,7 +6,7 @@ import { ISSUER_KEY_STATES, type Schedule, stateOf } from './key-schedule.ts';
 
 const timestamp = z.iso.datetime();
 
-export const issuerKeySchema = z
+const issuerKeySchema = z
   .strictObject({
     kid: z.string().meta({ description: 'RFC 7638 thumbprint of the key.' }),
     algorithm: z.enum(['ES256', 'EdDSA']),

@@ -14,14 +14,14 @@ import { PROOF_ALGORITHMS } from '../dpop/proof-key.ts';
 import type { Presentation } from './access-token.ts';
 import { LONGEST_TOKEN } from './compact-jws.ts';
 
-export type Authenticate = (
+type Authenticate = (
   tenant: Tenant,
   token: string,
   presentation?: Presentation | undefined,
 ) => Promise<Principal>;
 
 /** Verifies proofs of possession. */
-export type Proofs = Pick<DpopService, 'verifyProof'>;
+type Proofs = Pick<DpopService, 'verifyProof'>;
 
 type Scheme = 'bearer' | 'dpop';
 

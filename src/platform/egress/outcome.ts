@@ -37,7 +37,7 @@ export type Outcome =
   | { kind: 'rejected'; statusCode: number; errorClass: 'rejected'; error: string };
 
 /** Where an attempt was when it failed. */
-export type AttemptPhase = 'address' | 'dns' | 'connect' | 'tls' | 'response';
+type AttemptPhase = 'address' | 'dns' | 'connect' | 'tls' | 'response';
 
 const RETRYABLE_CLIENT_ERRORS = new Set([408, 425, 429]);
 const HOLDING_STATUSES = new Set([429, 503]);

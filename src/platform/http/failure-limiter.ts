@@ -85,8 +85,6 @@ export function createFailureLimiter({
   };
 }
 
-export type FailureLimiter = ReturnType<typeof createFailureLimiter>;
-
 async function consume(
   limiter: RateLimiterPostgres | RateLimiterMemory,
   key: string,

@@ -4,7 +4,7 @@ const PATIENCE_MILLISECONDS = 1_000;
 const TEMPORAL_FRESH_MILLISECONDS = 5_000;
 
 /** What `/readyz` tells; an api is ready without Temporal, which only delays deliveries. */
-export type Readiness = {
+type Readiness = {
   readonly ready: boolean;
   readonly database: 'ok' | 'unavailable' | 'migrations_pending';
   readonly temporal: 'ok' | 'degraded';

@@ -17,7 +17,7 @@ const PAUSE = 1_000;
 type Entry = { shared: number; sent: number; own: number; endsAt: number };
 
 /** `used`: what was admitted in this window; `milliseconds` until it ends. */
-export type Spending = {
+type Spending = {
   readonly isAdmitted: boolean;
   readonly used: number;
   readonly milliseconds: number;

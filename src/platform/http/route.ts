@@ -6,10 +6,8 @@ import type { ManagementScope } from '../scopes.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-export { MANAGEMENT_SCOPES, type ManagementScope } from '../scopes.ts';
-
 /** A body to show in the documentation. */
-export type Example = { readonly summary: string; readonly value: unknown };
+type Example = { readonly summary: string; readonly value: unknown };
 
 type RouteResponse = {
   readonly description: string;
