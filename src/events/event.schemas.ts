@@ -1,4 +1,4 @@
-// The bodies of the event routes. `data` is passed on as it was parsed: copying it would cost more than judging it.
+// The bodies of the event routes. `data` is passed on as it was parsed: a copy would cost more than its check.
 import { z } from 'zod';
 import { ServiceError } from '../platform/errors/service-error.ts';
 import { invalidFields, toFieldErrors } from '../platform/http/field-errors.ts';

@@ -19,7 +19,7 @@ const COMMON = {
 } as const;
 const ROOT = '/api/v1/tenant/issuer-keys';
 
-/** All need `tenant:write`, as the tenant's own routes do. @param workflows where the workflows can be looked at */
+/** All need `tenant:write`, as the tenant's own routes do. @param workflows place of the UI that shows them */
 export function createIssuerKeyRoutes({
   issuerKeys,
   workflows,

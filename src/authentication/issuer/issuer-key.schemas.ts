@@ -1,4 +1,4 @@
-// Shapes of the schedule of issuer keys on the wire. They must never have a place for a private key.
+// The shapes of the schedule of issuer keys in requests and answers.
 import { z } from 'zod';
 import { present } from '../../platform/http/present.ts';
 import { entityWorkflowId, workflowUrl } from '../../platform/temporal/names.ts';
@@ -48,7 +48,7 @@ export const revokeIssuerKeyBody = z.strictObject({ reason }).meta({ id: 'Issuer
 /**
  * The schedule as answers show it.
  * @param tenantId whose keys they are @param nextRotationAt when another key begins to sign
- * @param place where workflows can be looked at
+ * @param place of the UI that shows workflows
  */
 export function presentSchedule(
   schedule: Schedule,

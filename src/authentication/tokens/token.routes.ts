@@ -1,4 +1,4 @@
-// The token endpoint. It must never read credentials itself: the header goes to the service as it is.
+// The token endpoint. The service reads the credentials: it gets the header as it was sent.
 import { ok } from '../../platform/http/answers.ts';
 import { defineRoute, type Route } from '../../platform/http/route.ts';
 import { TOKEN_ANSWERS, TOKEN_REQUESTS } from './token.examples.ts';

@@ -28,7 +28,7 @@ const COMMON = {
 } as const;
 const ROOT = '/api/v1/agents/:agent_id/keys/rotations';
 
-/** Source: Specification, "Key state". @param workflows where the workflows of rotations can be looked at */
+/** Source: Specification, "Key state". @param workflows place of the UI that shows them */
 export function createRotationRoutes({
   rotations,
   workflows,
@@ -120,7 +120,7 @@ export function createRotationRoutes({
   ]);
 }
 
-/** The agent whose token it is, which it got with a key of its own: an application that is linked to it has none. */
+/** The agent of the token, when it got the token with a key; a linked application has none. */
 function ownAgent({ principal }: RequestContext): string {
   if (principal?.agentId === undefined || principal.clientId !== AGENT_CLIENT_ID)
     throw new ServiceError('insufficient_scope', { detail: 'The token is not of an agent by itself.' });

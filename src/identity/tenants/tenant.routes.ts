@@ -1,4 +1,4 @@
-// The tenant's view of itself.
+// The routes with which a tenant reads and changes its settings.
 import { ok } from '../../platform/http/answers.ts';
 import { readFields } from '../../platform/http/field-names.ts';
 import { defineRoutes, type Route } from '../../platform/http/route.ts';

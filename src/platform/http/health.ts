@@ -53,7 +53,7 @@ export function createHealth({
   };
 
   return {
-    /** Not ready from now on: the load balancer is to look elsewhere. */
+    /** Not ready from now on: the load balancer has to choose another process. */
     beginDrain(): void {
       draining = true;
     },

@@ -4,16 +4,16 @@ import { createCoalescer } from '../database/coalescer.ts';
 import type { Database } from '../database/database.ts';
 import type { Admitted, LimitCountStore, SharedCount } from './limit-counts.store.ts';
 
-/** The part of a limit that a process may admit before it tells the others. */
+/** The part of a limit that a process may admit before it shares the count. */
 const SHARE = 1 / 20;
 
 /** Keys of one limit that a process remembers; the oldest give way. */
 const MOST_KEYS = 100_000;
 
-/** Milliseconds for which nobody is told after the database failed. */
+/** Milliseconds without a further report after the database failed. */
 const PAUSE = 1_000;
 
-/** One key in its present window: known to all (`shared`), on its way to the database (`sent`), and not told yet (`own`). */
+/** One key in its present window: known to all (`shared`), on its way to the database (`sent`), and not shared yet (`own`). */
 type Entry = { shared: number; sent: number; own: number; endsAt: number };
 
 /** `used`: what was admitted in this window; `milliseconds` until it ends. */
@@ -26,7 +26,7 @@ type Spending = {
 /**
  * Creates the counts of one process. With P processes at most P twentieths of a limit are admitted beyond it, and what arrives during
  * one round trip to the database.
- * @param onError told of the first of several failures to share counts; this process then counts alone
+ * @param onError gets the first of several failures to share counts; this process then counts alone
  * @param now a monotonic clock in milliseconds
  */
 export function createLimitCounts({

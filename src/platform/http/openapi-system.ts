@@ -1,4 +1,4 @@
-// Describes what belongs to no tenant: liveness, readiness, and the description itself. See system-routes.ts, which answers these.
+// Describes the routes that belong to no tenant: liveness, readiness, and the description itself. system-routes.ts answers them.
 import { z } from 'zod';
 import type { ErrorCode } from '../errors/catalogue.ts';
 import { problemSchema } from './openapi-components.ts';

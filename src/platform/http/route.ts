@@ -72,7 +72,7 @@ type RouteDefinition<S> = {
   readonly subject?: 'agent';
   /** Takes a token for any audience, as long as it is of this issuer; unless said, it must be for the tenant. */
   readonly anyAudience?: true;
-  /** Takes a token in which an agent acts for somebody else; unless said, only an agent's or application's own. */
+  /** Takes a token in which an agent acts for a user, too; unless said, only tokens of an agent or an application by itself. */
   readonly delegated?: true;
   /** Accepts an `idempotency-key`. */
   readonly idempotent?: true;
@@ -91,8 +91,8 @@ type RouteDefinition<S> = {
   /** Codes beyond those that every route can answer (see errorsOf in contract.ts); none unless said. */
   readonly errors?: readonly ErrorCode[];
   /**
-   * Whether what the path names is there, in one indexed read. The shell asks before it looks at body or `idempotency-key`, so that
-   * an unknown id is 404 whatever else is wrong; the handler still has to look for itself.
+   * Whether the thing that the path names exists, in one indexed read. The shell asks before it reads body or `idempotency-key`, so that
+   * an unknown id is 404 also when more is wrong; the handler still has to check.
    */
   readonly exists?: (context: RequestContext, params: Parsed<S>['params']) => Promise<boolean>;
   readonly handler: (input: HandlerInput<S>) => Promise<HandlerResult> | HandlerResult;

@@ -43,7 +43,7 @@ const OF_ALL: Place = {
 
 /**
  * Source: Specification, "Webhook management".
- * @param workflows where the workflows of deliveries can be looked at
+ * @param workflows place of the UI that shows them
  */
 export function createDeliveryRoutes({
   deliveries,

@@ -19,7 +19,7 @@ import type { Recovery } from './bulk-replay.ts';
 
 const ROOT = '/api/v1/webhooks/:id/recoveries';
 
-/** Source: Specification, "Webhook management". @param workflows where the workflows of recoveries can be looked at */
+/** Source: Specification, "Webhook management". @param workflows place of the UI that shows them */
 export function createRecoveryRoutes({
   recoveries,
   subscriptions,
