@@ -1,4 +1,4 @@
-// The HTTP shell: every request passes these middlewares in this order.
+// The HTTP shell: every request passes these middlewares in this order. What a route does is not known here.
 import Koa from 'koa';
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';

@@ -1,4 +1,4 @@
-// Makes a POST repeatable: the first answer of an `idempotency-key` is kept with the work, and repeated. Secrets are not kept.
+// Makes a POST repeatable: the first answer of an `idempotency-key` is kept with the work, and repeated. No secret may be kept.
 import { createHash } from 'node:crypto';
 import type { RequestContext } from '../context.ts';
 import type { Database } from '../database/database.ts';

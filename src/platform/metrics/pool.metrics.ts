@@ -2,7 +2,7 @@
 import { Gauge, type Registry } from 'prom-client';
 
 /** Connections of a pool: those that are open, those of them that nobody uses, and those who wait for one. */
-type PoolUse = { readonly size: number; readonly idle: number; readonly waiting: number };
+export type PoolUse = { readonly size: number; readonly idle: number; readonly waiting: number };
 
 /** @param options.pools by name: what each reads at this moment, and its greatest size */
 export function registerPoolMetrics({

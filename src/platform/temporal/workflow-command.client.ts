@@ -10,7 +10,7 @@ import type { ClaimedCommand, WorkflowCommandStore } from './workflow-command.st
 const SETTINGS = { limit: 64, atOnce: 16, poll: 500, lease: 60_000, longestPause: 15_000 } as const;
 
 /** Says what an operator sees of an entity's workflow; nothing for an entity that is gone. */
-type Describe = (entity: {
+export type Describe = (entity: {
   tenantId: string;
   id: string;
 }) => Promise<Omit<EntityRequest, 'tenantId' | 'workflow' | 'entityId'> | undefined>;
