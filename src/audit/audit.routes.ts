@@ -14,11 +14,15 @@ import {
 } from './audit.schemas.ts';
 import type { AuditReadingService } from './audit-reading.service.ts';
 
-const TAG = 'Audit log';
+const COMMON = {
+  tag: 'Audit log',
+  about: 'What was done and tried, by whom, and the signed checkpoints by which a later change is found.',
+  scope: 'audit:read',
+} as const;
 
 /** @param auditLogs what a tenant may read */
 export function createAuditRoutes({ auditLogs }: { auditLogs: AuditReadingService }): Route[] {
-  return defineRoutes({ tag: TAG, scope: 'audit:read' }, [
+  return defineRoutes(COMMON, [
     {
       method: 'GET',
       path: '/api/v1/audit-logs',

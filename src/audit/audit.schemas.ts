@@ -62,7 +62,7 @@ export const checkpointListQuery = z.object({
     .meta({ description: 'The `next_cursor` of the page before; absent for the first.' }),
 });
 
-/** A signed checkpoint: whoever keeps it can tell later whether the log is still the one that it was. */
+/** A signed checkpoint: a copy of it, kept elsewhere, shows later whether the log was changed. */
 const checkpointSchema = z
   .object({
     number: z.int().min(1).meta({ description: "Number in the tenant's chain, from 1, without gaps." }),

@@ -11,13 +11,11 @@ import {
   presentEventType,
 } from './event-type.schemas.ts';
 
-const TAG = 'Events';
-
 /** Source: Specification, "Event types". */
 export function createEventTypeRoutes(): Route[] {
   // Made once, when first asked for: the schemas are some work, and never change.
   let shown: ReturnType<typeof presentEventType>[] | undefined;
-  return defineRoutes({ tag: TAG, scope: 'webhooks:read' }, [
+  return defineRoutes({ tag: 'Events', scope: 'webhooks:read' }, [
     {
       method: 'GET',
       path: '/api/v1/event-types',

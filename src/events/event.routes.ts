@@ -16,7 +16,12 @@ import {
 import type { FeedService } from './feed.service.ts';
 import type { Published, PublishingService } from './publishing.service.ts';
 
-const TAG = 'Events';
+const COMMON = {
+  tag: 'Events',
+  about: 'Publishing of events, and their types.',
+  read: 'webhooks:read',
+  write: 'events:write',
+} as const;
 
 /** Routes of the events room. */
 export function createEventRoutes({
@@ -26,7 +31,7 @@ export function createEventRoutes({
   publishing: PublishingService;
   feed: FeedService;
 }): Route[] {
-  return defineRoutes({ tag: TAG, read: 'webhooks:read', write: 'events:write' }, [
+  return defineRoutes(COMMON, [
     {
       method: 'POST',
       path: '/api/v1/events',

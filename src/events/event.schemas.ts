@@ -1,4 +1,4 @@
-// The bodies of the event routes. `data` is passed on as it was parsed: copying it would cost more than judging it.
+// The bodies of the event routes. `data` is passed on as it was parsed: a copy would cost more than its check.
 import { z } from 'zod';
 import { ServiceError } from '../platform/errors/service-error.ts';
 import { invalidFields, toFieldErrors } from '../platform/http/field-errors.ts';
@@ -68,7 +68,7 @@ export function readPublication(value: unknown, path: string): Publication | Ser
   }
 }
 
-export const published = z.strictObject({ event_id: z.string(), deliveries: z.int().min(0) });
+const published = z.strictObject({ event_id: z.string(), deliveries: z.int().min(0) });
 
 const refused = z.strictObject({
   status: z.int(),

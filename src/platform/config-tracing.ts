@@ -1,4 +1,4 @@
-// The settings of traces: OpenTelemetry's own variables, as far as they mean something here. Read by config.ts, like all others.
+// The settings of traces: those variables of OpenTelemetry that this service supports.
 import { z } from 'zod';
 import { headerPairs, oneOf, ratio, webUrl } from './config-values.ts';
 import { SAMPLER_NAMES } from './tracing/sampler-names.ts';

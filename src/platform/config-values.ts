@@ -1,4 +1,4 @@
-// How each kind of setting is written, and what the operator is told of one that is not. It must never repeat a secret.
+// How each kind of setting is written, and the message for a wrong one.
 import { createHash } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 import ipaddr from 'ipaddr.js';

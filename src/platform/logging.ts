@@ -43,7 +43,7 @@ export function createLogger(
 }
 
 /** What may be told of an error: its type, message, code, stack, and the same of its causes. */
-export function describeError(error: unknown, depth = 0): LoggedError {
+function describeError(error: unknown, depth = 0): LoggedError {
   if (!(error instanceof Error)) return { type: typeof error, message: String(error) };
   const { code, cause } = error as Error & { code?: unknown };
   // Sequelize and pg put the error of the layer below here.

@@ -14,7 +14,7 @@ export const AGENT_SCOPES = [
   'wallet:sign',
   'vault:read',
 ] as const;
-export type AgentScope = (typeof AGENT_SCOPES)[number];
+type AgentScope = (typeof AGENT_SCOPES)[number];
 
 /** The scopes that management routes ask for. */
 export const MANAGEMENT_SCOPES = [

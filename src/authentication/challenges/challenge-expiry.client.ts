@@ -93,5 +93,3 @@ export function createExpiryKeeper({
     },
   };
 }
-
-export type ExpiryKeeper = ReturnType<typeof createExpiryKeeper>;

@@ -15,7 +15,12 @@ import {
 import type { ChallengeService } from './challenge.service.ts';
 
 const VERIFY_PATH = '/auth/agent/verify';
-const TAG = 'Agent authentication';
+const COMMON = {
+  tag: 'Agent authentication',
+  about:
+    'An agent proves that it holds its key: it asks for a challenge, signs its canonical payload, and gets tokens for the signature.',
+  scope: null,
+} as const;
 const NO_STORE = { 'cache-control': 'no-store' } as const;
 const WARNINGS = ['warning', 'deprecation', 'sunset'] as const;
 const ERRORS: readonly ErrorCode[] = [
@@ -34,7 +39,7 @@ export function createChallengeRoutes({
   challenges: ChallengeService;
   dpop: Pick<DpopService, 'verifyProof'>;
 }): Route[] {
-  return defineRoutes({ tag: TAG, scope: null }, [
+  return defineRoutes(COMMON, [
     {
       method: 'POST',
       path: '/auth/agent/challenge',

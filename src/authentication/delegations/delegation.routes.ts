@@ -14,12 +14,17 @@ import {
 } from './delegation.schemas.ts';
 import type { DelegationService } from './delegation.service.ts';
 
-const TAG = 'Delegations';
+const COMMON = {
+  tag: 'Delegations',
+  about: 'Which agent may act for which user.',
+  read: 'delegations:read',
+  write: 'delegations:write',
+} as const;
 const ROOT = '/api/v1/delegations';
 
 /** Management of what users have delegated to agents. Source: Specification, "Anchor and delegation". */
 export function createDelegationRoutes({ delegations }: { delegations: DelegationService }): Route[] {
-  return defineRoutes({ tag: TAG, read: 'delegations:read', write: 'delegations:write' }, [
+  return defineRoutes(COMMON, [
     {
       method: 'GET',
       path: ROOT,

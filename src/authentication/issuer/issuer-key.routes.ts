@@ -12,10 +12,14 @@ import {
 import type { IssuerKeyService } from './issuer-key.service.ts';
 import type { Schedule } from './key-schedule.ts';
 
-const TAG = 'Issuer keys';
+const COMMON = {
+  tag: 'Issuer keys',
+  about: 'The keys that sign access tokens: when each does, rotation and revocation.',
+  scope: 'tenant:write',
+} as const;
 const ROOT = '/api/v1/tenant/issuer-keys';
 
-/** All need `tenant:write`, as the tenant's own routes do. @param workflows where the workflows can be looked at */
+/** All need `tenant:write`, as the tenant's own routes do. @param workflows place of the UI that shows them */
 export function createIssuerKeyRoutes({
   issuerKeys,
   workflows,
@@ -30,7 +34,7 @@ export function createIssuerKeyRoutes({
       workflows,
     );
 
-  return defineRoutes({ tag: TAG, scope: 'tenant:write' }, [
+  return defineRoutes(COMMON, [
     {
       method: 'GET',
       path: ROOT,

@@ -1,4 +1,4 @@
-// Shapes of the schedule of issuer keys on the wire. They must never have a place for a private key.
+// The shapes of the schedule of issuer keys in requests and answers.
 import { z } from 'zod';
 import { present } from '../../platform/http/present.ts';
 import { entityWorkflowId, workflowUrl } from '../../platform/temporal/names.ts';
@@ -6,7 +6,7 @@ import { ISSUER_KEY_STATES, type Schedule, stateOf } from './key-schedule.ts';
 
 const timestamp = z.iso.datetime();
 
-export const issuerKeySchema = z
+const issuerKeySchema = z
   .strictObject({
     kid: z.string().meta({ description: 'RFC 7638 thumbprint of the key.' }),
     algorithm: z.enum(['ES256', 'EdDSA']),
@@ -48,7 +48,7 @@ export const revokeIssuerKeyBody = z.strictObject({ reason }).meta({ id: 'Issuer
 /**
  * The schedule as answers show it.
  * @param tenantId whose keys they are @param nextRotationAt when another key begins to sign
- * @param place where workflows can be looked at
+ * @param place of the UI that shows workflows
  */
 export function presentSchedule(
   schedule: Schedule,

@@ -14,6 +14,12 @@ const CACHE_CONTROL = 'public, max-age=300';
 const HEADERS = ['cache-control', 'etag'] as const;
 const NOT_MODIFIED = { description: 'Not modified since the ETag in If-None-Match', headers: HEADERS };
 
+const COMMON = {
+  tag: 'Issuer',
+  about: 'What resource servers need in order to validate access tokens.',
+  scope: null,
+} as const;
+
 /** Routes of the issuer. The HTTP shell also serves the metadata at the path-inserted addresses (RFC 8414 §3.1). */
 export function createIssuerRoutes({ issuer }: { issuer: IssuerService }): Route[] {
   const metadata = {
@@ -27,7 +33,7 @@ export function createIssuerRoutes({ issuer }: { issuer: IssuerService }): Route
       answerDocument(describeIssuer(context.tenant.issuerUrl), 'application/json'),
   } as const;
 
-  return defineRoutes({ tag: 'Issuer', scope: null }, [
+  return defineRoutes(COMMON, [
     {
       method: 'GET',
       path: '/.well-known/jwks.json',

@@ -1,4 +1,4 @@
-// Shapes of the issuer's public documents, as validated in tests and shown in openapi.json.
+// The shapes of the issuer's public documents.
 import { z } from 'zod';
 
 /** A JWK set of public keys (RFC 7517 §5). Strict, so that a private member could not go out unnoticed. */

@@ -1,4 +1,4 @@
-// Checks the access token of a route and puts its principal into the context (RFC 6750, RFC 9449 §7). It must never log or repeat a token.
+// Checks the access token of a route and puts its principal into the context (RFC 6750, RFC 9449 §7).
 import type { Principal, Tenant } from '../../platform/context.ts';
 import { LONGEST_TOKEN } from '../../platform/crypto/jws.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
@@ -14,14 +14,14 @@ import type { DpopService } from '../dpop/dpop.service.ts';
 import { PROOF_ALGORITHMS } from '../dpop/proof-key.ts';
 import type { Presentation } from './access-token.ts';
 
-export type Authenticate = (
+type Authenticate = (
   tenant: Tenant,
   token: string,
   presentation?: Presentation | undefined,
 ) => Promise<Principal>;
 
 /** Verifies proofs of possession. */
-export type Proofs = Pick<DpopService, 'verifyProof'>;
+type Proofs = Pick<DpopService, 'verifyProof'>;
 
 type Scheme = 'bearer' | 'dpop';
 
@@ -29,12 +29,12 @@ const TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/;
 const REPEATED = 'The Authorization header must be sent once.';
 const INVALID = new Set(['invalid_token', 'token_expired', 'token_revoked']);
 
-/** What the challenge of the DPoP scheme tells (RFC 9449 §7.1). */
+/** The challenge of the DPoP scheme (RFC 9449 §7.1). */
 const DPOP_CHALLENGE = `DPoP algs="${PROOF_ALGORITHMS.join(' ')}"`;
 
 /**
- * Lets a request through whose token is valid for this tenant, holds the route's scope and is of the subject that it takes; a token that is bound to a key with a proof
- * by that key, made for this request.
+ * Lets a request through whose token is valid for this tenant, holds the scope of the route and is of the subject that the route takes.
+ * A token that is bound to a key comes with a proof by that key, made for this request.
  * @param authenticate gives the token's principal, or throws ServiceError `invalid_token`, `token_expired`, `token_revoked` or
  *   `insufficient_scope` (another audience)
  * @param proofs without them there is no scheme but Bearer
@@ -139,7 +139,7 @@ function refused(code: 'invalid_request' | 'invalid_token', detail: string, chal
   });
 }
 
-/** Adds the challenge of RFC 6750 §3. The header says `invalid_token` for every bad token; only the body tells which. */
+/** Adds the challenge of RFC 6750 §3. The header says `invalid_token` for every bad token; only the body names the reason. */
 function withChallenge(error: unknown, challenge: string, scope: string | null = null): unknown {
   if (!(error instanceof ServiceError)) return error;
   const attributes = INVALID.has(error.code)

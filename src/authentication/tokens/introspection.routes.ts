@@ -1,4 +1,4 @@
-// Introspection and revocation. They must never read credentials themselves: the header goes to the service as it is.
+// Introspection and revocation. The service reads the credentials: it gets the header as it was sent.
 import type { ErrorCode } from '../../platform/errors/catalogue.ts';
 import { ok } from '../../platform/http/answers.ts';
 import { defineRoutes, type Route } from '../../platform/http/route.ts';
@@ -15,7 +15,7 @@ const REQUEST = {
 } as const;
 const ERRORS: readonly ErrorCode[] = ['invalid_client', 'rate_limited'];
 
-/** Routes with which applications of a tenant look at its tokens (RFC 7662) and end them (RFC 7009). */
+/** Routes with which applications of a tenant inspect its tokens (RFC 7662) and end them (RFC 7009). */
 export function createIntrospectionRoutes({
   introspection,
 }: {

@@ -1,4 +1,4 @@
-// Shapes of introspection and revocation. Unknown parameters are let through: RFC 6749 §3.2 wants them ignored.
+// The shapes of introspection and revocation. Unknown parameters are ignored (RFC 6749 §3.2).
 import { z } from 'zod';
 import { delegationClaims } from './access-token.ts';
 import { clientAssertion } from './token.schemas.ts';

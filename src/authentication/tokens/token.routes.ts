@@ -1,4 +1,4 @@
-// The token endpoint. It must never read credentials itself: the header goes to the service as it is.
+// The token endpoint. The service reads the credentials: it gets the header as it was sent.
 import { ok } from '../../platform/http/answers.ts';
 import { defineRoute, type Route } from '../../platform/http/route.ts';
 import { TOKEN_ANSWERS, TOKEN_REQUESTS } from './token.examples.ts';
@@ -18,6 +18,7 @@ export function createTokenRoutes({ tokenEndpoint }: { tokenEndpoint: TokenEndpo
       description:
         'The grants are told apart by `grant_type`. With a DPoP proof (RFC 9449) the tokens are bound to its key, and `token_type` is `DPoP`. A parameter that comes twice is refused, an unknown one is ignored (RFC 6749 §3.2); a `client_secret` in the form is refused, so libraries that send it there unless told otherwise have to be told `client_secret_basic`.',
       tag: 'Tokens',
+      about: 'Tokens for applications, exchange, introspection and revocation of tokens.',
       scope: null,
       clientAuthentication: 'optional',
       bindsTokens: true,

@@ -1,4 +1,4 @@
-// Shapes of the token endpoint. Unknown parameters are let through: RFC 6749 §3.2 wants them ignored.
+// The shapes of the token endpoint. Unknown parameters are ignored (RFC 6749 §3.2).
 import { z } from 'zod';
 import { TOKEN_EXCHANGE_GRANT } from '../../identity/applications/application.ts';
 import { ACTOR_TYPES, ISSUED_TOKEN_TYPE, SUBJECT_TYPES } from '../token-exchange/exchange-request.ts';

@@ -1,4 +1,4 @@
-// Tells whoever presents a token of this issuer whose it is. It must never tell more than the token's subject may know of itself.
+// The subject of a token, for the bearer of the token (OpenID Connect Core §5.3).
 import { z } from 'zod';
 import { ok } from '../../platform/http/answers.ts';
 import { defineRoute, type Route } from '../../platform/http/route.ts';

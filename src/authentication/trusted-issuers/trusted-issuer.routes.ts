@@ -14,7 +14,12 @@ import {
 } from './trusted-issuer.schemas.ts';
 import type { TrustedIssuerService } from './trusted-issuer.service.ts';
 
-const TAG = 'Trusted issuers';
+const COMMON = {
+  tag: 'Trusted issuers',
+  about: "Issuers whose tokens name this tenant's users.",
+  read: 'delegations:read',
+  write: 'delegations:write',
+} as const;
 const ROOT = '/api/v1/trusted-issuers';
 
 /** Management of the issuers whose users' tokens may be exchanged (RFC 8693). */
@@ -23,7 +28,7 @@ export function createTrustedIssuerRoutes({
 }: {
   trustedIssuers: TrustedIssuerService;
 }): Route[] {
-  return defineRoutes({ tag: TAG, read: 'delegations:read', write: 'delegations:write' }, [
+  return defineRoutes(COMMON, [
     {
       method: 'GET',
       path: ROOT,

@@ -14,11 +14,16 @@ import {
 } from './agent.schemas.ts';
 import type { AgentService } from './agent.service.ts';
 
-const TAG = 'Agents';
+const COMMON = {
+  tag: 'Agents',
+  about: 'The agents of the tenant. One is correctly registered when its `registration` is complete.',
+  read: 'agents:read',
+  write: 'agents:write',
+} as const;
 
 /** Source: Specification, "Agent management". */
 export function createAgentRoutes({ agents }: { agents: AgentService }): Route[] {
-  return defineRoutes({ tag: TAG, read: 'agents:read', write: 'agents:write' }, [
+  return defineRoutes(COMMON, [
     {
       method: 'GET',
       path: '/api/v1/agents',

@@ -116,7 +116,7 @@ export const updateAgentBody = createAgentBody.partial();
 /** Suspension and reactivation take no field. */
 export const agentStatusBody = z.strictObject({});
 
-/** An agent as answers show it; without an audience of its own it has the tenant's. */
+/** An agent as answers show it; the audience of the tenant stands in for a missing one. */
 export function presentAgent(agent: Agent, tenant: Tenant) {
   return present(agentSchema, agent, { audience: resolveAudience(agent, tenant) });
 }

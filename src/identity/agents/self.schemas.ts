@@ -1,4 +1,4 @@
-// The shape of an agent as it sees itself. It must never show what the tenant keeps about the agent for its own use.
+// The shape of an agent as it reads itself: without the metadata that its tenant keeps.
 import { z } from 'zod';
 import type { Tenant } from '../../platform/context.ts';
 import { PAGE_LIMIT } from '../../platform/database/page.ts';
@@ -22,7 +22,7 @@ export const selfSchema = agentSchema
   })
   .meta({ id: 'AgentSelf' });
 
-/** What an agent is told of itself: its own record without the metadata of the tenant, and its keys. */
+/** An agent as it reads itself: its record without the metadata of the tenant, and its keys. */
 export function presentSelf(self: AgentSelf, tenant: Tenant) {
   return present(selfSchema, self.agent, {
     audience: resolveAudience(self.agent, tenant),

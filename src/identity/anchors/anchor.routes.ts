@@ -14,12 +14,17 @@ import {
 } from './anchor.schemas.ts';
 import type { AnchorService } from './anchor.service.ts';
 
-const TAG = 'Anchors';
+const COMMON = {
+  tag: 'Anchors',
+  about: 'Domains that vouch for an agent.',
+  read: 'agents:read',
+  write: 'agents:write',
+} as const;
 const ROOT = '/api/v1/agents/:agent_id/anchors';
 
 /** Source: Specification, "Anchor", "Create request": after creation an anchor or key must be attached and verified. */
 export function createAnchorRoutes({ anchors }: { anchors: AnchorService }): Route[] {
-  return defineRoutes({ tag: TAG, read: 'agents:read', write: 'agents:write' }, [
+  return defineRoutes(COMMON, [
     {
       method: 'GET',
       path: ROOT,

@@ -1,4 +1,4 @@
-// The shapes of anchors in requests and answers. A domain name comes out of here in its one form.
+// The shapes of anchors in requests and answers. A domain name is brought to its one form here.
 import { z } from 'zod';
 import { pageSchema } from '../../platform/http/answers.ts';
 import { pageParameters } from '../../platform/http/field-schemas.ts';
@@ -82,7 +82,7 @@ const value = z
 
 export const createAnchorBody = z.strictObject({ type, value }).meta({ id: 'NewAnchor' });
 
-/** Nothing is to be said. */
+/** A check takes no field. */
 export const checkAnchorBody = z.strictObject({});
 
 export const revokeAnchorBody = z.strictObject({

@@ -21,12 +21,17 @@ import {
 import type { ApplicationService } from './application.service.ts';
 import { readApplicationJwks } from './application-jwks.ts';
 
-const TAG = 'Applications';
+const COMMON = {
+  tag: 'Applications',
+  about: 'Confidential clients of the token endpoint, with up to two live secrets or with keys.',
+  read: 'applications:read',
+  write: 'applications:write',
+} as const;
 const ROOT = '/api/v1/applications';
 
 /** Management of confidential clients and their secrets. */
 export function createApplicationRoutes({ applications }: { applications: ApplicationService }): Route[] {
-  return defineRoutes({ tag: TAG, read: 'applications:read', write: 'applications:write' }, [
+  return defineRoutes(COMMON, [
     {
       method: 'GET',
       path: ROOT,

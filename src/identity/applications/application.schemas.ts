@@ -1,4 +1,4 @@
-// Shapes of applications on the wire. A secret's text is in the answers that make one, and in no other.
+// The shapes of applications in requests and answers. Only the answer that makes a secret has its text.
 import { z } from 'zod';
 import { describeJwk } from '../../platform/crypto/jwk-schema.ts';
 import { pageSchema } from '../../platform/http/answers.ts';

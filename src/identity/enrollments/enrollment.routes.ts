@@ -1,4 +1,4 @@
-// The routes of enrollment: management's, and the agent's own, which takes no access token.
+// The routes of enrollment: those of management, and the one of the agent, which takes no access token.
 import { created, noContent, page } from '../../platform/http/answers.ts';
 import { readFields } from '../../platform/http/field-names.ts';
 import { defineRoutes, type Route } from '../../platform/http/route.ts';
@@ -17,12 +17,17 @@ import {
 } from './enrollment.schemas.ts';
 import type { EnrollmentService } from './enrollment.service.ts';
 
-const TAG = 'Enrollment';
+const COMMON = {
+  tag: 'Enrollment',
+  about: 'An agent registers its first key itself, with a one-time token and a proof.',
+  read: 'agents:read',
+  write: 'agents:write',
+} as const;
 const ROOT = '/api/v1/agents/:agent_id/enrollment-tokens';
 
 /** One-time tokens with which agents register a key by themselves. */
 export function createEnrollmentRoutes({ enrollments }: { enrollments: EnrollmentService }): Route[] {
-  return defineRoutes({ tag: TAG, read: 'agents:read', write: 'agents:write' }, [
+  return defineRoutes(COMMON, [
     {
       method: 'GET',
       path: ROOT,

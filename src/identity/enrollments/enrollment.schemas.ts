@@ -1,4 +1,4 @@
-// The shapes of enrollment. A token's text is in the answer that makes it, and in no other.
+// The shapes of enrollment. Only the answer that makes a token has its text.
 import { z } from 'zod';
 import type { Tenant } from '../../platform/context.ts';
 import { pageSchema } from '../../platform/http/answers.ts';

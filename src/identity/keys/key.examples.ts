@@ -1,4 +1,4 @@
-// Examples of key registration for openapi.json: the same keys in several forms. They are published test keys and nobody's own.
+// Examples of key registration for openapi.json: the same keys in several forms. They are published test keys.
 
 export const REGISTRATIONS = {
   jwk: {

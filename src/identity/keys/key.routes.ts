@@ -16,11 +16,16 @@ import {
 } from './key.schemas.ts';
 import type { KeyService } from './key.service.ts';
 
-const TAG = 'Keys';
+const COMMON = {
+  tag: 'Keys',
+  about: 'The public keys with which an agent authenticates.',
+  read: 'agents:read',
+  write: 'agents:write',
+} as const;
 
 /** Source: Specification, "Agent management". */
 export function createKeyRoutes({ keys }: { keys: KeyService }): Route[] {
-  return defineRoutes({ tag: TAG, read: 'agents:read', write: 'agents:write' }, [
+  return defineRoutes(COMMON, [
     {
       method: 'GET',
       path: '/api/v1/agents/:agent_id/keys',

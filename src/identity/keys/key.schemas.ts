@@ -1,4 +1,4 @@
-// The shapes of agent keys in requests and answers. A refused key must never be repeated in a message: it could be a private one.
+// The shapes of agent keys in requests and answers. No message repeats a refused key: it could be a private one.
 import { z } from 'zod';
 import { KEY_ALGORITHMS } from '../../platform/crypto/algorithm.ts';
 import { describeJwk } from '../../platform/crypto/jwk-schema.ts';
@@ -81,7 +81,7 @@ export const deprecateKeyBody = z
 
 export const revokeKeyBody = z.strictObject({ reason: z.string().min(1).max(500).optional() });
 
-/** A key as answers show it; `public_key` is a JWK, in whatever form it was registered. */
+/** A key as answers show it; `public_key` is a JWK, also when it was registered in another form. */
 export function presentKey(key: AgentKey) {
   return present(keySchema, key, {
     key_id: key.id,

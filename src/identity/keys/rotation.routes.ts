@@ -20,10 +20,15 @@ import {
 } from './rotation.schemas.ts';
 import type { KeyRotation, RotationService } from './rotation.service.ts';
 
-const TAG = 'Key rotations';
+const COMMON = {
+  tag: 'Key rotations',
+  about: 'One key of an agent takes the place of another, with a time in which both work.',
+  read: 'agents:read',
+  write: 'agents:write',
+} as const;
 const ROOT = '/api/v1/agents/:agent_id/keys/rotations';
 
-/** Source: Specification, "Key state". @param workflows where the workflows of rotations can be looked at */
+/** Source: Specification, "Key state". @param workflows place of the UI that shows them */
 export function createRotationRoutes({
   rotations,
   workflows,
@@ -38,7 +43,7 @@ export function createRotationRoutes({
       locate(context, `/api/v1/agents/${rotation.agentId}/keys/rotations/${rotation.id}`),
     );
 
-  return defineRoutes({ tag: TAG, read: 'agents:read', write: 'agents:write' }, [
+  return defineRoutes(COMMON, [
     {
       method: 'GET',
       path: ROOT,
@@ -115,7 +120,7 @@ export function createRotationRoutes({
   ]);
 }
 
-/** The agent whose token it is, which it got with a key of its own: an application that is linked to it has none. */
+/** The agent of the token, when it got the token with a key; a linked application has none. */
 function ownAgent({ principal }: RequestContext): string {
   if (principal?.agentId === undefined || principal.clientId !== AGENT_CLIENT_ID)
     throw new ServiceError('insufficient_scope', { detail: 'The token is not of an agent by itself.' });

@@ -7,7 +7,7 @@ import { entityWorkflowId, workflowUrl } from '../../platform/temporal/names.ts'
 import { registerKeyBody } from './key.schemas.ts';
 import { END_REASONS, type KeyRotation, ROTATION_DEFAULTS, ROTATION_STATES } from './rotation.ts';
 
-/** Where workflows can be looked at. */
+/** The place of the UI that shows workflows. */
 export type WorkflowPlace = { readonly uiUrl: string; readonly namespace: string };
 
 const timestamp = z.iso.datetime();
@@ -92,7 +92,7 @@ export const beginOwnRotationBody = z
 
 export const cancelRotationBody = z.strictObject({ reason: z.string().min(1).max(500).optional() });
 
-/** A rotation as answers show it. @param place where workflows can be looked at */
+/** A rotation as answers show it. @param place of the UI that shows workflows */
 export function presentRotation(rotation: KeyRotation, place: WorkflowPlace) {
   const workflowId = entityWorkflowId('agentKeyRotation', rotation.oldKeyId);
   return present(rotationSchema, rotation, {

@@ -1,13 +1,19 @@
-// The tenant's view of itself.
+// The routes with which a tenant reads and changes its settings.
 import { ok } from '../../platform/http/answers.ts';
 import { readFields } from '../../platform/http/field-names.ts';
 import { defineRoutes, type Route } from '../../platform/http/route.ts';
 import { presentTenant, tenantPatchSchema, tenantSchema } from './tenant.schemas.ts';
 import type { TenantService } from './tenant.service.ts';
 
+const COMMON = {
+  tag: 'Tenant',
+  about: 'The settings of the tenant at whose address the request is made.',
+  scope: 'tenant:write',
+} as const;
+
 /** Routes of the tenant. Both need `tenant:write`: no narrower scope speaks of tenants. */
 export function createTenantRoutes({ tenants }: { tenants: TenantService }): Route[] {
-  return defineRoutes({ tag: 'Tenant', scope: 'tenant:write' }, [
+  return defineRoutes(COMMON, [
     {
       method: 'GET',
       path: '/api/v1/tenant',

@@ -1,4 +1,4 @@
-// Shapes of a tenant on the wire. They must never admit a change of its slug or address.
+// The shapes of a tenant in requests and answers. A tenant cannot change its slug or its address.
 import { z } from 'zod';
 import { audience, displayName } from '../../platform/http/field-schemas.ts';
 import { present } from '../../platform/http/present.ts';

@@ -1,4 +1,4 @@
-// The shapes of what an operator types. A reason is never optional.
+// The shapes of the options of operators' commands.
 import { z } from 'zod';
 
 /** Who acts, and why; both on one line, for logs. */

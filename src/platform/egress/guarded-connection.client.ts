@@ -42,7 +42,7 @@ export function abandonConnection(trace: ConnectionTrace): void {
 }
 
 /** How connections are guarded. */
-export type ConnectorOptions = {
+type ConnectorOptions = {
   /** The networks that the operator admits beside public addresses, and plain `http` into them. */
   admittedNetworks: readonly Network[];
   /** All certificate authorities in PEM; undefined: Node's own. */

@@ -33,7 +33,7 @@ export type Answer = {
 export type Exchange = { answer?: Answer | undefined; failure?: unknown; firstByteMs: number | null };
 
 /** The bounds of an exchange: the time for all of it, the bytes of the body to read and to keep. */
-export type ExchangeLimits = {
+type ExchangeLimits = {
   timeoutMs: number;
   maxBodyBytes: number;
   excerptBytes: number;

@@ -6,7 +6,7 @@ const MAX_CUSTOM_HEADERS = 20;
 const MAX_CUSTOM_HEADER_BYTES = 8192;
 
 /** `headers` has lowercase names; `problems` names each refused header. */
-export type HeadersVerdict =
+type HeadersVerdict =
   | { ok: true; headers: Record<string, string> }
   | { ok: false; problems: { name: string; message: string }[] };
 

@@ -40,7 +40,7 @@ export type Outcome =
 type Unanswered = Extract<Outcome, { kind: 'retry' }>;
 
 /** Where an attempt was when it failed. */
-export type AttemptPhase = 'address' | 'dns' | 'connect' | 'tls' | 'response';
+type AttemptPhase = 'address' | 'dns' | 'connect' | 'tls' | 'response';
 
 /** Answers that blame the delivery itself: it would be refused again. */
 const REFUSING_STATUSES = new Set([400, 413, 415, 422]);

@@ -7,7 +7,7 @@ import { canonicalAddress, judgeAddress, type Network } from './address-rules.ts
 export const MAX_URL_LENGTH = 2048;
 
 /** Why a receiver URL is refused. */
-export type UrlRefusal =
+type UrlRefusal =
   | 'too_long'
   | 'malformed'
   | 'scheme'
@@ -22,7 +22,7 @@ export type UrlRefusal =
  * `url` is the parsed, normalised URL; `message` is for the person who sent the URL; `block` names what holds a blocked address, as in
  * the verdict on an address.
  */
-export type UrlVerdict =
+type UrlVerdict =
   | { ok: true; url: URL }
   | { ok: false; reason: UrlRefusal; message: string; block?: string | undefined };
 

@@ -3,7 +3,7 @@ import { ERRORS, statusOf } from './catalogue.ts';
 import type { FieldError, ServiceError } from './service-error.ts';
 
 /** The body of every error answer. Source: Specification, "Errors: Format". */
-export type Problem = {
+type Problem = {
   type: string;
   title: string;
   status: number;

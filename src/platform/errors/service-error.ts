@@ -5,7 +5,7 @@ import type { ErrorCode } from './catalogue.ts';
 export type FieldError = { readonly path: string; readonly message: string };
 
 /** What a failure says beyond its code. */
-export type ServiceErrorDetails = {
+type ServiceErrorDetails = {
   /** What was wrong with this request, for a person; becomes `detail` and `error_description`. */
   readonly detail?: string | undefined;
   readonly cause?: unknown;

@@ -1,4 +1,4 @@
-// One line for each request. It must never show a token, a secret, a query string or a body.
+// One line for each request. It shows no token, no secret, no query string and no body.
 import { performance } from 'node:perf_hooks';
 import type { Logger } from 'pino';
 import type { Middleware } from './request-state.ts';

@@ -1,4 +1,4 @@
-// Tells the client's address behind proxies. Only proxies that the operator named are believed; anybody can send X-Forwarded-For.
+// Finds the client's address behind proxies. Only proxies that the operator named are believed: any client can send X-Forwarded-For.
 import ipaddr from 'ipaddr.js';
 
 type Block = ReturnType<typeof ipaddr.parseCIDR>;

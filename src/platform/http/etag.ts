@@ -1,4 +1,4 @@
-// Compares entity tags. Koa's own check refuses whoever sends `cache-control: no-cache`, as fetch does with every If-None-Match.
+// Compares entity tags. Koa's check fails with `cache-control: no-cache`, which fetch sends with every If-None-Match.
 
 /** Whether an `If-None-Match` names the tag; weak tags compare as equal (RFC 9110 §13.1.2). */
 export function matchesEtag(ifNoneMatch: string | undefined, etag: string): boolean {

@@ -1,11 +1,11 @@
-// Counts failed attempts across all processes, in Postgres. It only counts failures: who succeeds is never asked, delayed or refused here.
+// Counts failed attempts across all processes, in Postgres. Successful attempts do not pass here.
 import type { Pool } from 'pg';
 import { RateLimiterMemory, RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible';
 import type { LimitReached } from '../errors/service-error.ts';
 import type { Log } from '../logging.ts';
 import { describeLimit } from './rate-limit-headers.ts';
 
-/** The count of a key after a failure; `blocked` when it has had more than are allowed: what to tell of it. */
+/** The count of a key after a failure; `blocked` describes the limit once it is exceeded. */
 type FailureCount = {
   readonly failures: number;
   readonly blocked: (LimitReached & { readonly retryAfterSeconds: number }) | undefined;
@@ -18,9 +18,9 @@ const COMPLAIN_MILLISECONDS = 60_000;
 
 /**
  * @param options.points failures allowed within `seconds`; 0 turns the limiter off
- * @param options.prefix keeps limiters apart in the table rate_limits, and in the fields that tell of them
- * @param options.onRefused told of each failure beyond those that are allowed
- * @param options.log gets a line (at most once a minute) that the database cannot count; this process then counts alone
+ * @param options.prefix keeps limiters apart in the table rate_limits, and in the header fields about them
+ * @param options.onRefused called for each failure beyond those that are allowed
+ * @param options.log gets a line (at most once a minute) when the database cannot count; this process then counts alone
  */
 export function createFailureLimiter({
   pool,
@@ -90,8 +90,6 @@ export function createFailureLimiter({
     },
   };
 }
-
-export type FailureLimiter = ReturnType<typeof createFailureLimiter>;
 
 async function consume(
   limiter: RateLimiterPostgres | RateLimiterMemory,

@@ -16,7 +16,7 @@ export function toFieldErrors(part: string, issues: readonly Issue[]): FieldErro
   return issues.flatMap((issue) => describe(part, issue));
 }
 
-/** `invalid_request` for the given fields; `detail` tells the first, and how many there are; at most 100 are listed. */
+/** `invalid_request` for the given fields; `detail` has the first, and how many there are; at most 100 are listed. */
 export function invalidFields(errors: readonly FieldError[]): ServiceError {
   const [first] = errors;
   const more = errors.length > 1 ? ` (and ${errors.length - 1} more)` : '';

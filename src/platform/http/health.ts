@@ -4,7 +4,7 @@ const PATIENCE_MILLISECONDS = 1_000;
 const TEMPORAL_FRESH_MILLISECONDS = 5_000;
 
 /** What `/readyz` tells; an api is ready without Temporal, which only delays deliveries. */
-export type Readiness = {
+type Readiness = {
   readonly ready: boolean;
   readonly database: 'ok' | 'unavailable' | 'migrations_pending';
   readonly temporal: 'ok' | 'degraded';
@@ -53,7 +53,7 @@ export function createHealth({
   };
 
   return {
-    /** Not ready from now on: the load balancer is to look elsewhere. */
+    /** Not ready from now on: the load balancer has to choose another process. */
     beginDrain(): void {
       draining = true;
     },

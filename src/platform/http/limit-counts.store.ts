@@ -1,7 +1,7 @@
 // SQL of the counts that processes share, in the table rate_limits. Losing them in a crash costs one window of a limit.
 import type { Queryable } from '../database/transaction.ts';
 
-/** What one process admitted for a key and nobody else knows yet; `milliseconds` until its window ends. */
+/** What one process admitted for a key and has not shared yet; `milliseconds` until its window ends. */
 export type Admitted = { readonly key: string; readonly count: number; readonly milliseconds: number };
 
 /** What all processes admitted for a key, as far as they have told; `milliseconds` until the window ends. */

@@ -7,20 +7,20 @@ import { type Log, reasonOf } from '../logging.ts';
 import type { Admitted, SharedCount } from './limit-counts.store.ts';
 import * as limitCountsStore from './limit-counts.store.ts';
 
-/** The part of a limit that a process may admit before it tells the others. */
+/** The part of a limit that a process may admit before it shares the count. */
 const SHARE = 1 / 20;
 
 /** Keys of one limit that a process remembers; the oldest give way. */
 const MOST_KEYS = 100_000;
 
-/** Milliseconds for which nobody is told after the database failed. */
+/** Milliseconds without a further report after the database failed. */
 const PAUSE = 1_000;
 
-/** One key in its present window: known to all (`shared`), on its way to the database (`sent`), and not told yet (`own`). */
+/** One key in its present window: known to all (`shared`), on its way to the database (`sent`), and not shared yet (`own`). */
 type Entry = { shared: number; sent: number; own: number; endsAt: number };
 
 /** `used`: what was admitted in this window; `milliseconds` until it ends. */
-export type Spending = {
+type Spending = {
   readonly isAdmitted: boolean;
   readonly used: number;
   readonly milliseconds: number;

@@ -5,6 +5,7 @@ import { toProblem } from '../errors/problem.ts';
 import { ServiceError } from '../errors/service-error.ts';
 import { AGENT_SCOPES, MANAGEMENT_SCOPES } from '../scopes.ts';
 import type { JsonSchema } from './openapi-schemas.ts';
+import type { Route } from './route.ts';
 
 /** The error body. Source: Specification, "Errors: Format". */
 export const problemSchema = z
@@ -94,36 +95,13 @@ const HEADERS: Readonly<Record<string, string>> = {
   sunset: 'When the key ends, as an HTTP date (RFC 8594)',
 };
 
-/** What the groups of operations are about. */
-const TAGS: Readonly<Record<string, string>> = {
-  Service:
-    'Whether this process lives and should get requests. At the address of the service, whatever the tenant.',
-  Issuer: 'What resource servers need in order to validate access tokens.',
-  Tokens: 'Tokens for applications, exchange, introspection and revocation of tokens.',
-  'Agent authentication':
-    'An agent proves that it holds its key: it asks for a challenge, signs its canonical payload, and gets tokens for the signature.',
-  Tenant: 'The settings of the tenant at whose address the request is made.',
-  'Issuer keys': 'The keys that sign access tokens: when each does, rotation and revocation.',
-  Applications: 'Confidential clients of the token endpoint, with up to two live secrets or with keys.',
-  Agents: 'The agents of the tenant. One is correctly registered when its `registration` is complete.',
-  Keys: 'The public keys with which an agent authenticates.',
-  'Key rotations': 'One key of an agent takes the place of another, with a time in which both work.',
-  Enrollment: 'An agent registers its first key itself, with a one-time token and a proof.',
-  Anchors: 'Domains that vouch for an agent.',
-  'Audit log':
-    'What was done and tried, by whom, and the signed checkpoints by which a later change is found.',
-  Delegations: 'Which agent may act for which user.',
-  'Trusted issuers': "Issuers whose tokens name this tenant's users.",
-  Events: 'Publishing of events, and their types.',
-  Webhooks: 'Subscriptions to events, and what became of each delivery.',
-};
-
-/** @param names tags of the routes, in the order in which they are to be shown */
-export function describeTags(names: readonly string[]): JsonSchema[] {
-  return [...new Set(names)].map((name) => {
-    const description = TAGS[name];
-    return description === undefined ? { name } : { name, description };
-  });
+/** The groups of operations with what they are about, in the order of the routes. */
+export function describeTags(routes: readonly Pick<Route, 'tag' | 'about'>[]): JsonSchema[] {
+  const tags = new Map<string, string | undefined>();
+  for (const { tag, about } of routes) tags.set(tag, tags.get(tag) ?? about);
+  return [...tags].map(([name, description]) =>
+    description === undefined ? { name } : { name, description },
+  );
 }
 
 /** @param declared names of further headers that routes declare */

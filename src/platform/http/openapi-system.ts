@@ -1,9 +1,16 @@
-// Describes what belongs to no tenant: liveness, readiness, and the description itself. See system-routes.ts, which answers these.
+// Describes the routes that belong to no tenant: liveness, readiness, and the description itself. system-routes.ts answers them.
 import { z } from 'zod';
 import type { ErrorCode } from '../errors/catalogue.ts';
 import { problemSchema } from './openapi-components.ts';
 import { headersOf, type ProblemCollector } from './openapi-problems.ts';
 import type { createSchemaCollector, JsonSchema } from './openapi-schemas.ts';
+
+/** The group of these operations. */
+export const SERVICE = {
+  tag: 'Service',
+  about:
+    'Whether this process lives and should get requests. At the address of the service, whatever the tenant.',
+};
 
 /** What Node's parser and the shell answer in front of any address. */
 const ERRORS: readonly (readonly [number, readonly ErrorCode[]])[] = [
@@ -37,7 +44,7 @@ export function describeSystemPaths(
       operationId,
       summary,
       description,
-      tags: ['Service'],
+      tags: [SERVICE.tag],
       security: [],
       parameters: [{ $ref: '#/components/parameters/x-request-id' }],
       responses: {

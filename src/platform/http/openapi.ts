@@ -1,4 +1,4 @@
-// Builds openapi.json from the route table. It describes and never decides: the same values validate the requests.
+// Builds openapi.json from the route table. The same values validate the requests.
 import type { Config } from '../config.ts';
 import { publishErrors } from '../errors/catalogue.ts';
 import {
@@ -13,7 +13,7 @@ import {
 import { describeOperation, describePath } from './openapi-operation.ts';
 import { createProblemCollector } from './openapi-problems.ts';
 import { createSchemaCollector, type JsonSchema } from './openapi-schemas.ts';
-import { describeSystemPaths } from './openapi-system.ts';
+import { describeSystemPaths, SERVICE } from './openapi-system.ts';
 import type { Route } from './route.ts';
 
 type OpenApiConfig = Pick<Config, 'publicUrl' | 'tenantUrl' | 'defaultTenant' | 'errorTypeBase'>;
@@ -39,7 +39,7 @@ export function createOpenApi({
 }): JsonSchema {
   const schemas = createSchemaCollector();
   const problems = createProblemCollector();
-  // Answers first: what they look like gets the plain names.
+  // Answers first: their schemas get the plain names.
   const answers = routes.flatMap((route) => Object.values(route.responses));
   for (const schema of [problemSchema, ...answers.map((answer) => answer.schema)])
     if (schema !== undefined) schemas.describe(schema, 'output');
@@ -60,7 +60,7 @@ export function createOpenApi({
       description: DESCRIPTION,
     },
     servers: describeServers(config),
-    tags: describeTags([...routes.map((route) => route.tag), 'Service']),
+    tags: describeTags([...routes, SERVICE]),
     'x-error-codes': publishErrors(),
     paths,
     components: {

@@ -1,4 +1,4 @@
-// A process's own small HTTP server for operators: liveness, readiness, metrics. It must never serve tenants.
+// A process's own small HTTP server for operators: liveness, readiness, metrics.
 import { createServer, type Server } from 'node:http';
 
 /** What `/readyz` says: `ready` decides between 200 and 503, the rest is shown. */

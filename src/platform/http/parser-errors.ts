@@ -1,4 +1,4 @@
-// Answers what never becomes a request of the application: what Node's HTTP parser refuses (400, 408, 413, 431), and CONNECT (405).
+// Answers requests that do not reach the application: those that Node's HTTP parser refuses (400, 408, 413, 431), and CONNECT (405).
 // Even such an answer is a problem with an id.
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
@@ -42,7 +42,7 @@ export function answerParserErrors(
 }
 
 /**
- * A listener for the server's `connect`: nobody is tunnelled through this service (RFC 9110 §9.3.6), and Node would close the
+ * A listener for the server's `connect`: this service is no tunnel (RFC 9110 §9.3.6), and Node would close the
  * connection without an answer.
  */
 export function refuseTunnels(

@@ -1,4 +1,4 @@
-// Turns whatever was thrown into a problem answer, and logs what must not be told. Nothing of the inside may leave here.
+// Turns every thrown value into a problem answer, and logs its cause, which no answer shows.
 import type { Logger } from 'pino';
 import { translateDatabaseError } from '../database/errors.ts';
 import { toProblem } from '../errors/problem.ts';
@@ -9,7 +9,7 @@ import type { Context, Middleware } from './request-state.ts';
 
 /**
  * @param options.errorTypeBase base address of error type URIs
- * @param options.logger told of every failure that is our own, with its cause
+ * @param options.logger gets every failure of this service, with its cause
  */
 export function answerProblems({
   errorTypeBase,
@@ -28,7 +28,7 @@ export function answerProblems({
       report(logger, ctx, error, status);
       const { res } = ctx;
       setHeaders(res, headers);
-      // Whoever is to come back is told when, also where the thrower did not say (RFC 9110 §10.2.3).
+      // A client that may try again gets a Retry-After, also where the thrower gave none (RFC 9110 §10.2.3).
       if ((status === 429 || status === 503) && headers['retry-after'] === undefined)
         res.setHeader('retry-after', '1');
       res.setHeader('content-type', chooseProblemType(ctx.req.headers.accept, ctx.state.path));

@@ -1,4 +1,4 @@
-// Request rates: refuses what is beyond a limit, and tells of it. How requests are counted is in limit-counts.ts, wrong credentials in failure-limiter.ts.
+// Request rates: refuses requests beyond a limit. limit-counts.ts counts the requests, failure-limiter.ts wrong credentials.
 import { addressGroup } from '../address-group.ts';
 import { ServiceError } from '../errors/service-error.ts';
 import type { LimitCounts } from './limit-counts.ts';
@@ -9,10 +9,10 @@ const WINDOW_SECONDS = 60;
 
 /**
  * Limits points per key in windows of a minute, which a key's first request begins.
- * @param name the policy's name in the fields that tell of it
+ * @param name of the policy in its header fields
  * @param points how many a minute; 0 turns the limit off
  * @param counts counts them, together with all other processes
- * @param onRefused told of each request that is refused
+ * @param onRefused called for each refused request
  */
 export function createRateLimiter({
   name,

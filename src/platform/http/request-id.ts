@@ -1,4 +1,4 @@
-// Gives every request its id and begins its state. It must run first, so that no answer leaves without `x-request-id`.
+// Gives every request its id and begins its state. It runs first, so that every answer has `x-request-id`.
 import { randomUUID } from 'node:crypto';
 import type { Middleware } from './request-state.ts';
 
@@ -11,7 +11,7 @@ export function requestIdOf(sent: string | string[] | undefined): string {
 
 /**
  * Sets `x-request-id` on the answer. Source: Specification, "Errors: Format".
- * @param addressOf tells the client's address from the connection's and `X-Forwarded-For`
+ * @param addressOf finds the client's address by the connection's and `X-Forwarded-For`
  */
 export function identifyRequest(
   addressOf: (remote: string | undefined, forwardedFor: string | undefined) => string,

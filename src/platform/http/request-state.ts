@@ -1,4 +1,4 @@
-// What the shell knows of a request while it passes through Koa's `ctx.state`. A service must never see it: it gets the RequestContext.
+// The state of a request in the shell, kept in Koa's `ctx.state`. Services get the RequestContext instead.
 import type { Middleware as KoaMiddleware, ParameterizedContext } from 'koa';
 import type { RequestContext } from '../context.ts';
 

@@ -1,4 +1,4 @@
-// Reads the request's target. What Node's parser lets through but nobody can route is refused here, not deeper.
+// Reads the request's target. A target that Node's parser accepts and no router can route is refused here.
 import { ServiceError } from '../errors/service-error.ts';
 import type { Context, Middleware } from './request-state.ts';
 

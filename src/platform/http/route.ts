@@ -6,10 +6,8 @@ import type { ManagementScope } from '../scopes.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-export { MANAGEMENT_SCOPES, type ManagementScope } from '../scopes.ts';
-
 /** A body to show in the documentation. */
-export type Example = { readonly summary: string; readonly value: unknown };
+type Example = { readonly summary: string; readonly value: unknown };
 
 type RouteResponse = {
   readonly description: string;
@@ -74,7 +72,7 @@ type RouteDefinition<S> = {
   readonly subject?: 'agent';
   /** Takes a token for any audience, as long as it is of this issuer; unless said, it must be for the tenant. */
   readonly anyAudience?: true;
-  /** Takes a token in which an agent acts for somebody else; unless said, only an agent's or application's own. */
+  /** Takes a token in which an agent acts for a user, too; unless said, only tokens of an agent or an application by itself. */
   readonly delegated?: true;
   /** Accepts an `idempotency-key`. */
   readonly idempotent?: true;
@@ -93,8 +91,8 @@ type RouteDefinition<S> = {
   /** Codes beyond those that every route can answer (see errorsOf in contract.ts); none unless said. */
   readonly errors?: readonly ErrorCode[];
   /**
-   * Whether what the path names is there, in one indexed read. The shell asks before it looks at body or `idempotency-key`, so that
-   * an unknown id is 404 whatever else is wrong; the handler still has to look for itself.
+   * Whether the thing that the path names exists, in one indexed read. The shell asks before it reads body or `idempotency-key`, so that
+   * an unknown id is 404 also when more is wrong; the handler still has to check.
    */
   readonly exists?: (context: RequestContext, params: Parsed<S>['params']) => Promise<boolean>;
   readonly handler: (input: HandlerInput<S>) => Promise<HandlerResult> | HandlerResult;
@@ -130,11 +128,13 @@ export function defineRoutes<const S extends readonly unknown[]>(
   entries: { readonly [Index in keyof S]: Entry<S[Index]> },
 ): Route[] {
   const { read, write } = 'scope' in scopes ? { read: scopes.scope, write: scopes.scope } : scopes;
-  return (entries as readonly Omit<Route, 'tag' | 'scope' | 'errors'>[]).map((entry) => ({
-    tag,
-    ...(about === undefined ? {} : { about }),
-    scope: entry.method === 'GET' ? read : write,
-    errors: [],
-    ...entry,
-  }));
+  return (entries as readonly (Omit<Route, 'tag' | 'scope' | 'errors'> & Partial<Pick<Route, 'tag'>>)[]).map(
+    (entry) => ({
+      tag,
+      ...(about === undefined || entry.tag !== undefined ? {} : { about }),
+      scope: entry.method === 'GET' ? read : write,
+      errors: [],
+      ...entry,
+    }),
+  );
 }

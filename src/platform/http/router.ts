@@ -1,11 +1,11 @@
-// Finds the route of a request. It decides 404 and 405 before anybody is asked for a token, and knows nothing of what a route does.
+// Finds the route of a request. It answers 404 and 405 before a token is required.
 import { Router } from '@koa/router';
 import { ServiceError } from '../errors/service-error.ts';
 import { isReadableAnywhere, setPreflight } from './cors.ts';
 import type { Middleware, RequestState } from './request-state.ts';
 import type { Route } from './route.ts';
 
-/** Set by the router: the routes whose path matches, whatever their method. */
+/** Set by the router: the routes whose path matches, of any method. */
 type Matched = {
   matched?: readonly { readonly methods: readonly string[]; readonly name?: string | undefined }[];
 };
@@ -33,7 +33,7 @@ export function createRouter(routes: readonly Route[], stages: (route: Route) =>
   return [takeFixedPath(fixed), useTenantPath, router.routes() as Middleware, refuseUnknown(open)];
 }
 
-/** A path without parameters is its route's whatever else matches: one look instead of a comparison with every route. */
+/** A path without parameters belongs to its route, also when others match: one lookup instead of a comparison with every route. */
 function takeFixedPath(fixed: ReadonlyMap<string, Middleware>): Middleware {
   return (ctx, next) => fixed.get(`${ctx.method} ${ctx.state.path}`)?.(ctx, next) ?? next();
 }

@@ -1,4 +1,4 @@
-// Parses JSON and refuses what JSON.parse lets through but later code stumbles over. It must never change a value.
+// Parses JSON and refuses what JSON.parse accepts and later code cannot handle. It changes no value.
 
 /** Nesting that no request of this service needs, and that recursive code survives. */
 const DEEPEST = 64;

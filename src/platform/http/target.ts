@@ -1,4 +1,4 @@
-// Answers 404 for a path whose ids are malformed or name nothing, before anything else of the request is looked at.
+// Answers 404 for a path whose ids are malformed or name nothing, before the rest of the request is checked.
 import { ServiceError } from '../errors/service-error.ts';
 import { contextOf, type Middleware } from './request-state.ts';
 import type { Route } from './route.ts';

@@ -1,4 +1,4 @@
-// Tells from host and path which tenant a request is for. It knows addresses only and never looks a tenant up.
+// Reads from host and path which tenant a request is for. It knows addresses only, not which tenants exist.
 
 /** `slug` is undefined when no tenant lives at that address; `path` is what remains below the tenant's address. */
 export type TenantLocation = { readonly slug: string | undefined; readonly path: string };

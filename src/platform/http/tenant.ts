@@ -1,4 +1,4 @@
-// Resolves the tenant that the address names, and begins the RequestContext. An address without a tenant is 404 for everybody.
+// Resolves the tenant that the address names, and begins the RequestContext. An address without a tenant is 404.
 import type { Tenant } from '../context.ts';
 import { ServiceError } from '../errors/service-error.ts';
 import { contextOf, type Middleware } from './request-state.ts';
@@ -6,9 +6,9 @@ import type { Route } from './route.ts';
 import type { TenantLocation } from './tenant-locator.ts';
 
 /**
- * Tells the tenant's slug and the path below its address. It comes before anything is counted or looked up: the form of an error
+ * Finds the tenant's slug and the path below its address. It comes before anything is counted or looked up: the form of an error
  * depends on that path, and a refusal for too many requests or for want of a database is an error like any other.
- * @param locate tells both from the `Host` header and the raw path
+ * @param locate finds both by the `Host` header and the raw path
  */
 export function locateTenant(locate: (host: string, path: string) => TenantLocation): Middleware {
   return (ctx, next) => {
@@ -37,7 +37,7 @@ export function resolveTenant(bySlug: (slug: string) => Promise<Tenant | undefin
   };
 }
 
-/** Refuses everybody, whatever he presents, while the tenant is suspended; what others rely on to refuse its tokens stays. */
+/** Refuses every request while the tenant is suspended, except at routes that others need in order to refuse its tokens. */
 export function refuseSuspended({ whileSuspended }: Route): Middleware {
   return (ctx, next) => {
     if (contextOf(ctx).tenant.suspended && !whileSuspended)

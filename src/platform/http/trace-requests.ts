@@ -1,4 +1,4 @@
-// The span of each request. It must never show a path as it was sent, a query string, a token or a body.
+// The span of each request. It shows no path as it was sent, no query string, no token and no body.
 import type { Tracing } from '../tracing/tracing.ts';
 import type { Middleware } from './request-state.ts';
 import type { Route } from './route.ts';

@@ -2,10 +2,7 @@
 import { Gauge, type Registry } from 'prom-client';
 
 /** Values with their labels; one that is null is not told. */
-export type GaugeValues = readonly (readonly [
-  labels: Readonly<Record<string, string>>,
-  value: number | null,
-])[];
+type GaugeValues = readonly (readonly [labels: Readonly<Record<string, string>>, value: number | null])[];
 
 /**
  * @param options.read gives what all values come from; undefined when there is nothing to tell

@@ -9,7 +9,7 @@ export type FromPart =
   | { readonly ask: 'listen' };
 
 /** From the supervisor to a role; a `connection` comes with its socket. */
-export type ToPart = { readonly listen: 'yourself' | 'given' } | { readonly connection: true };
+type ToPart = { readonly listen: 'yourself' | 'given' } | { readonly connection: true };
 
 /** @returns true when a supervisor is at the other end of the channel */
 export function isSupervised(): boolean {

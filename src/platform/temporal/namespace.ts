@@ -16,7 +16,7 @@ const ALREADY_EXISTS = 6;
 const RETENTION_SECONDS = 30 * 24 * 60 * 60;
 
 /** `degraded`: the attributes cannot be had here; workflows start without them, and searches by them find nothing. */
-export type SearchAttributeState = 'ok' | 'degraded';
+type SearchAttributeState = 'ok' | 'degraded';
 
 /**
  * Makes the namespace and its search attributes where they are missing, and waits until the server accepts them.

@@ -14,7 +14,7 @@ import { neededPolls, readPollingBuilds } from './poller.client.ts';
 export type WorkerVersion = { readonly deploymentName: string; readonly buildId: string };
 
 /** `status`: `inactive` (gets nothing yet), `current`, `ramping`, `draining` (workflows may still be on it) or `drained`. */
-export type ListedVersion = { readonly buildId: string; readonly status: string };
+type ListedVersion = { readonly buildId: string; readonly status: string };
 
 /** `current`: null while workers without a build id get the work. */
 export type ListedVersions = { readonly current: string | null; readonly versions: readonly ListedVersion[] };

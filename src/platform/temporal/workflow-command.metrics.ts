@@ -5,7 +5,7 @@ import type { EntityWorkflow } from './names.ts';
 import type { WaitingCommands } from './workflow-command.store.ts';
 
 /** Entities whose time has come and gone, by the type of the workflow that should have acted. */
-export type OverdueEntities = Readonly<Record<string, number>>;
+type OverdueEntities = Readonly<Record<string, number>>;
 
 /** @param options.read, options.readOverdue undefined while the database says nothing: the gauges are not there then */
 export function registerWorkflowCommandMetrics({

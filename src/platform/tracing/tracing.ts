@@ -1,12 +1,12 @@
 // What the service says of its work to whoever traces it: spans, which belong together from publishing to receipt. Attributes are ids,
 // hosts and outcomes; never a token, a URL's path, a body or an error's text. Where tracing is off, nothing here does anything.
 
-export type Attributes = Readonly<Record<string, string | number | boolean | undefined>>;
+type Attributes = Readonly<Record<string, string | number | boolean | undefined>>;
 
 /** Who called whom. Source: OpenTelemetry, "SpanKind". */
-export type SpanKind = 'internal' | 'server' | 'client' | 'producer';
+type SpanKind = 'internal' | 'server' | 'client' | 'producer';
 
-export type SpanOptions = {
+type SpanOptions = {
   readonly kind?: SpanKind | undefined;
   /** The `traceparent` of the span that this one follows from; without it, the span under way. */
   readonly parent?: string | undefined;

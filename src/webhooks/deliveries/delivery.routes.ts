@@ -17,8 +17,6 @@ import {
 import type { DeliveryService } from './delivery.service.ts';
 import type { DeliveryRecord, WorkflowPlace } from './delivery.ts';
 
-const TAG = 'Webhooks';
-
 type Place = {
   readonly path: string;
   readonly name: string;
@@ -45,7 +43,7 @@ const OF_ALL: Place = {
 
 /**
  * Source: Specification, "Webhook management".
- * @param workflows where the workflows of deliveries can be looked at
+ * @param workflows place of the UI that shows them
  */
 export function createDeliveryRoutes({
   deliveries,
@@ -56,7 +54,7 @@ export function createDeliveryRoutes({
 }): Route[] {
   const present = (record: DeliveryRecord) => presentDelivery(record, workflows);
   const routesAt = (place: Place): Route[] =>
-    defineRoutes({ tag: TAG, read: 'webhooks:read', write: 'webhooks:write' }, [
+    defineRoutes({ tag: 'Webhooks', read: 'webhooks:read', write: 'webhooks:write' }, [
       {
         method: 'GET',
         path: place.path,

@@ -8,9 +8,6 @@ import { deliveryWorkflowId, workflowUrl } from '../../platform/temporal/names.t
 export const DELIVERY_STATUSES = ['pending', 'retrying', 'held', 'delivered', 'failed', 'canceled'] as const;
 export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
 
-/** Statuses as they are stored; the first two are not ended. */
-export type StoredStatus = Exclude<DeliveryStatus, 'held'>;
-
 /** A delivery's row with its shown status. `startedGeneration` is null while no workflow was needed. */
 export type DeliveryRecord = {
   readonly id: string;

@@ -59,8 +59,6 @@ export function createEndpointSpeeds() {
   };
 }
 
-export type EndpointSpeeds = ReturnType<typeof createEndpointSpeeds>;
-
 /** What is known of an endpoint's receiver: fast, slow, or neither, because it is new or refuses quickly. */
 export function paceOf(stored: StoredSpeed, seen: number | undefined): 'fast' | 'unproven' | 'slow' {
   const p90Ms = seen ?? stored.p90Ms;

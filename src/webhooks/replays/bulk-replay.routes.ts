@@ -17,10 +17,9 @@ import {
 import type { BulkRecoveryService } from './bulk-replay.service.ts';
 import type { Recovery } from './bulk-replay.ts';
 
-const TAG = 'Webhooks';
 const ROOT = '/api/v1/webhooks/:id/recoveries';
 
-/** Source: Specification, "Webhook management". @param workflows where the workflows of recoveries can be looked at */
+/** Source: Specification, "Webhook management". @param workflows place of the UI that shows them */
 export function createRecoveryRoutes({
   recoveries,
   subscriptions,
@@ -35,7 +34,7 @@ export function createRecoveryRoutes({
 
   const present = (recovery: Recovery) => presentRecovery(recovery, workflows);
 
-  return defineRoutes({ tag: TAG, read: 'webhooks:read', write: 'webhooks:write' }, [
+  return defineRoutes({ tag: 'Webhooks', read: 'webhooks:read', write: 'webhooks:write' }, [
     {
       method: 'POST',
       path: '/api/v1/webhooks/:id/recover',

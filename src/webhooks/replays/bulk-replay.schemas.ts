@@ -50,7 +50,7 @@ export const recoveryListSchema = pageSchema(recoverySchema, 'WebhookRecoveryLis
 export const recoveryParams = z.object({ id: z.uuid(), recovery_id: z.uuid() });
 export const recoveryListQuery = z.object({ ...pageParameters });
 
-/** A recovery as answers show it. @param place where workflows can be looked at */
+/** A recovery as answers show it. @param place of the UI that shows workflows */
 export function presentRecovery(recovery: Recovery, place: WorkflowPlace) {
   const workflowId = entityWorkflowId('bulkRecovery', recovery.id);
   return present(recoverySchema, recovery, {

@@ -1,4 +1,4 @@
-// The routes of signing secrets. They must never decide anything, and show a secret only where it was just generated.
+// The route of signing secrets. It shows a secret only when it was just generated.
 import { z } from 'zod';
 import { ok } from '../../platform/http/answers.ts';
 import { readFields } from '../../platform/http/field-names.ts';

@@ -18,11 +18,16 @@ import {
 } from './subscription.schemas.ts';
 import type { SubscriptionService } from './subscription.service.ts';
 
-const TAG = 'Webhooks';
+const COMMON = {
+  tag: 'Webhooks',
+  about: 'Subscriptions to events, and what became of each delivery.',
+  read: 'webhooks:read',
+  write: 'webhooks:write',
+} as const;
 
 /** Source: Specification, "Webhook management". */
 export function createSubscriptionRoutes({ subscriptions }: { subscriptions: SubscriptionService }): Route[] {
-  return defineRoutes({ tag: TAG, read: 'webhooks:read', write: 'webhooks:write' }, [
+  return defineRoutes(COMMON, [
     {
       method: 'GET',
       path: '/api/v1/webhooks',

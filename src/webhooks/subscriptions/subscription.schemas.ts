@@ -1,4 +1,4 @@
-// The shapes of subscriptions in requests and answers. An answer may hold a secret only where it was just generated.
+// The shapes of subscriptions in requests and answers. Only the answer that generates a secret has it.
 import { z } from 'zod';
 import { CATALOGUE } from '../../events/catalogue.ts';
 import { FILTER_PATTERN, MAX_EVENT_TYPE_LENGTH } from '../../events/filter.ts';

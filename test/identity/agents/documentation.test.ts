@@ -4,7 +4,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { MANAGEMENT_SCOPES } from '../../../src/platform/http/route.ts';
+import { MANAGEMENT_SCOPES } from '../../../src/platform/scopes.ts';
 import { temporaryFolder } from '../../app/local/temporary-folder.ts';
 import { requestTo } from '../../authentication/tokens/accounts.ts';
 import { type AccountsServer, startAccountsServer } from '../../authentication/tokens/accounts-server.ts';

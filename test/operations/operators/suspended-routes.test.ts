@@ -1,6 +1,7 @@
 // What a suspended tenant is still served: every route of the service is asked, with the real table and a token that would be good.
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { MANAGEMENT_SCOPES, type Route } from '../../../src/platform/http/route.ts';
+import type { Route } from '../../../src/platform/http/route.ts';
+import { MANAGEMENT_SCOPES } from '../../../src/platform/scopes.ts';
 import { loadAllRoutes } from '../../platform/http/route-table.ts';
 import { startTestServer, type TestServer, tenantNamed, tokenFor } from '../../platform/http/test-server.ts';
 

@@ -6,8 +6,9 @@ import { errorsOf } from '../../../src/platform/http/contract.ts';
 import { createOpenApi } from '../../../src/platform/http/openapi.ts';
 import { problemSchema } from '../../../src/platform/http/openapi-components.ts';
 import { createSchemaCollector } from '../../../src/platform/http/openapi-schemas.ts';
-import { defineRoute, MANAGEMENT_SCOPES, type Route, takesToken } from '../../../src/platform/http/route.ts';
+import { defineRoute, type Route, takesToken } from '../../../src/platform/http/route.ts';
 import { createRouter } from '../../../src/platform/http/router.ts';
+import { MANAGEMENT_SCOPES } from '../../../src/platform/scopes.ts';
 import { loadAllRoutes } from './route-table.ts';
 import { TEST_CONFIG } from './test-server.ts';
 

@@ -41,10 +41,11 @@ describe('a table of routes', () => {
   });
 
   it('lets a route say otherwise', () => {
-    const [first] = defineRoutes({ tag: 'Agents', scope: 'agents:read' }, [
+    const [first] = defineRoutes({ tag: 'Agents', about: 'Agents.', scope: 'agents:read' }, [
       { ...route('GET'), tag: 'Tokens', scope: null, errors: ['conflict'] },
     ]);
     expect(first).toMatchObject({ tag: 'Tokens', scope: null, errors: ['conflict'] });
+    expect(first).not.toHaveProperty('about');
   });
 
   it('types each handler from the schemas of its own route', () => {
