@@ -36,7 +36,7 @@ WITH endpoint AS (
 ), next AS (
   SELECT judged.*, falls OR probed OR holds AS closes,
     falls OR probed OR holds AND (hold_until IS NULL OR hold_until <= now())
-      OR NOT watched AND NOT $9 AND failures_in_a_row + 1 >= ${WATCHED_FROM} AS tells,
+      OR NOT watched AND NOT $9 AND failures_in_a_row + 1 >= ${WATCHED_FROM} AS signals,
     CASE WHEN falls THEN 0 WHEN probed THEN least(probe_step + 1, cardinality($7::float8[]) - 1) ELSE probe_step END AS step
   FROM judged
 )
@@ -54,10 +54,10 @@ UPDATE endpoints p SET
   permits_at = now(),
   released = CASE WHEN next.closes THEN 0 ELSE p.released END,
   epoch = p.epoch + CASE WHEN next.closes THEN 1 ELSE 0 END,
-  last_error = $8, watched = p.watched OR next.tells,
+  last_error = $8, watched = p.watched OR next.signals,
   updated_at = now()
 FROM next WHERE p.subscription_id = next.subscription_id
-${CHANGED}, next.tells AS signal`;
+${CHANGED}, next.signals AS signal`;
 
 // A 2xx opens an endpoint that is down; a hold that has not ended stays. Each success of an endpoint that comes back lets two more attempts
 // begin; after as many as it may have under way it is no longer paced. While an operator holds it the pace stays as it is.

@@ -62,7 +62,7 @@ export function createSubscriptionStore({ sequelize }: { sequelize: Sequelize })
         return row?.get() ?? null;
       }),
 
-    /** Reads a subscription and keeps everybody else from changing it until the transaction ends. */
+    /** Reads a subscription and keeps others from changing it until the transaction ends. */
     lock: async (
       transaction: Transaction,
       tenantId: string,
