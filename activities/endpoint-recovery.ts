@@ -11,11 +11,11 @@ import { refuseForGood } from './operator-refusal.ts';
 export function createEndpointRecoveryActivities({
   recovery,
 }: {
-  recovery: Pick<RecoveryService, 'look' | 'perform' | 'probe' | 'operate'>;
+  recovery: Pick<RecoveryService, 'read' | 'perform' | 'probe' | 'operate'>;
 }) {
   return {
     /** Reads how the endpoint stands. */
-    readEndpoint: (name: EndpointName): Promise<EndpointStanding> => recovery.look(name),
+    readEndpoint: (name: EndpointName): Promise<EndpointStanding> => recovery.read(name),
 
     /** The time has come for the probe that was due at this epoch of the endpoint. */
     probeEndpoint: (name: EndpointName, epoch: number): Promise<EndpointStanding> =>

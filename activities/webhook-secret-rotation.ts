@@ -9,11 +9,11 @@ import type {
 export function createWebhookSecretRotationActivities({
   signingSecrets,
 }: {
-  signingSecrets: Pick<SigningSecretService, 'look' | 'finish'>;
+  signingSecrets: Pick<SigningSecretService, 'read' | 'finish'>;
 }) {
   return {
     /** Reads how the secrets of a subscription stand. */
-    readSecretRotation: (name: SecretName): Promise<SecretStanding> => signingSecrets.look(name),
+    readSecretRotation: (name: SecretName): Promise<SecretStanding> => signingSecrets.read(name),
 
     /** The overlap is over: writes down that the new secret has taken over. */
     finishSecretRotation: (name: SecretName): Promise<SecretStanding> => signingSecrets.finish(name),

@@ -1,4 +1,4 @@
-// Says whether a tenant has too much undelivered. It must never count while a publisher waits: it answers from its last count.
+// Refuses publications of tenants with too many unfinished deliveries. A publisher never waits for a count: the last one decides.
 import { createBoundedCache } from '../platform/bounded-cache.ts';
 import { ServiceError } from '../platform/errors/service-error.ts';
 
@@ -20,7 +20,7 @@ const MAX_TENANTS = 10_000;
 const REST = 20;
 
 /**
- * Estimates each tenant's backlog: the unfinished deliveries at the last count and what this process has accepted since. A
+ * Estimates each tenant's backlog: the unfinished deliveries at the last count, and those that this process has accepted since. A
  * count is made again after 10 s, or once a tenth of what was free is used up, but not within a second.
  * @param count counts a tenant's unfinished deliveries, up to `atMost`
  * @param limit deliveries that a tenant may have unfinished

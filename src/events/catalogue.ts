@@ -40,12 +40,12 @@ const BY_TYPE: ReadonlyMap<string, EventType> = new Map(CATALOGUE.map((entry) =>
 /** Names of the categories. */
 export const CATEGORIES = [...new Set(CATALOGUE.map(({ category }) => category))].sort();
 
-/** Everything below these belongs to the service, names that do not exist yet included. */
+/** All types with these prefixes are the service's, including names that do not exist yet. */
 const RESERVED_PREFIXES = ['admin.agent.', 'admin.issuer.', 'webhook.'] as const;
 
 const RESERVED_TYPES = CATALOGUE.filter(({ reserved }) => reserved).map(({ type }) => type);
 
-/** What the catalogue says of a type; undefined for a tenant's own. */
+/** The catalogue's entry of a type; undefined for a tenant's own type. */
 export function findEventType(type: string): EventType | undefined {
   return BY_TYPE.get(type);
 }
@@ -64,8 +64,8 @@ export const RESERVED_TYPE = {
 };
 
 /**
- * Holds an event of the service against the catalogue.
- * @returns what is wrong with it, undefined when its data is what the catalogue says, or the type is not the service's own
+ * Compares an event of the service with the catalogue.
+ * @returns the difference; undefined when its data agrees with the catalogue, or its type is not reserved
  */
 export function findMismatch(type: string, data: JsonObject): string | undefined {
   if (!isReserved(type)) return undefined;
@@ -111,7 +111,7 @@ export function exampleOf({ type, example }: EventType) {
 function bareSchemaOf(data: z.ZodType): JsonSchema {
   const { $schema: _dialect, ...schema } = z.toJSONSchema(data, {
     io: 'input',
-    // An object that says nothing of other members is open; this says so.
+    // An object without this member is open too; this states it.
     override: ({ jsonSchema }) => {
       if (typeof jsonSchema.additionalProperties === 'object') jsonSchema.additionalProperties = true;
     },

@@ -1,4 +1,4 @@
-// Emits the service's own events inside the transaction of the change that causes them. It must never open a transaction itself.
+// Emits the service's own events in the transaction of the change that causes them.
 
 import type { AuditRecord } from '../audit/audit.ts';
 import type { Tenant } from '../platform/context.ts';
@@ -29,7 +29,7 @@ export type Emitted = {
 
 /**
  * The events of the service as its rooms emit them. Source: Specification, "Events".
- * @param checked whether data that the catalogue does not describe is refused. In tests only: what is written here has happened
+ * @param checked whether data that the catalogue does not describe is refused: in tests only, because a real event has happened
  */
 export function createEventService({
   notifier,
@@ -86,7 +86,7 @@ export function createEventService({
 
     /**
      * Writes events and one delivery a matching subscription, inactive ones included, in the caller's transaction: they
-     * exist when it commits, and only then. One round trip whatever their number, none for an empty list.
+     * exist when it commits, and only then. One round trip for all, none for an empty list.
      * @returns one entry an event, in the order of `events`
      * @throws ServiceError `payload_too_large` when a body is over 256 KiB
      */

@@ -1,11 +1,11 @@
-// All SQL of events: the statements that accept events and fan them out to deliveries and outbox rows. A verified challenge
-// has the same fan-out in its own statement (authentication/challenges/redemption.store.ts); a test compares the two.
-// It must never notify: whoever commits pokes the relay afterwards.
+// SQL of events: one statement accepts events and makes their deliveries and rows of the outbox. The caller notifies the relays after the
+// commit. A verified challenge has the same fan-out in its own statement (authentication/challenges/redemption.store.ts); a test
+// compares the two.
 import { type AuditRecord, auditColumns } from '../audit/audit.ts';
 import type { Queryable } from '../platform/database/transaction.ts';
 import { type EventRecord, eventColumns } from './event.ts';
 
-/** What became of one accepted event; `deliveryId` only for an event that was meant for one subscription. */
+/** The number of deliveries of one accepted event; `deliveryId` only for an event for one subscription. */
 export type FanOut = {
   readonly id: string;
   readonly deliveries: number;
@@ -27,7 +27,7 @@ input AS (
     AS event (id, tenant_id, event_id, type, occurred_at, body, joined, only_subscription, except_subscription, test, trace)
 )`;
 
-// OFFSET 0 makes it one index lookup an event: a plan for any number of events would rather read the subscriptions of all tenants.
+// OFFSET 0 makes it one index lookup an event: the planner, which does not know how few events there are, would read all subscriptions.
 const MATCHED = `
 matched AS (
   SELECT i.id, s.id AS subscription_id, delivery_id_of(i.id, s.id) AS delivery_id
@@ -45,8 +45,8 @@ matched AS (
   GROUP BY i.id, i.only_subscription
 )`;
 
-// A repetition with the same ids meets its own event, and changes nothing: an event is there with all of its deliveries, or not at all. It
-// keeps their number, which the rows are held against later.
+// A repetition with the same ids conflicts with its own event and changes nothing: an event exists with all of its deliveries, or not at
+// all. It keeps their number, which the accounts compare with the rows later.
 const fanOut = (kept: string) => `
 new_events AS (
   INSERT INTO events (id, tenant_id, event_id, type, occurred_at, body, test, deliveries)
@@ -79,7 +79,7 @@ WITH new_audit_entries AS (
   SELECT id, deliveries, delivery_id FROM counted
 ), ${fanOut('a.deliveries > 0')} ${ANSWER} WHERE deliveries > 0`;
 
-// In the order of the unique key, so that two publishers of the same ids wait for each other and never in a circle.
+// In the order of the unique key, so that two publishers of the same ids cannot deadlock.
 const PUBLISH = `
 WITH ${INPUT}, ${MATCHED}, accepted AS (
   INSERT INTO published_events (tenant_id, event_id, id, digest, deliveries)
@@ -124,8 +124,7 @@ export async function emit(
 }
 
 /**
- * The same for published events, of which those whose event id is taken leave no row. The others leave one for the feed, whether or
- * not anybody subscribes to them.
+ * The same for published events. One whose event id is taken leaves no row; the others leave one for the feed, even without subscribers.
  * @param events what to publish, each event id once
  * @param digests SHA-256 of each event's content in hex, in the same order
  * @returns one row an accepted event, in no order

@@ -1,5 +1,4 @@
-// An event as every part of the service sees it, and the exact body that its deliveries carry.
-// Pure. The body is made here once; nothing may ever make it anew from its parts.
+// An event and the exact body of its deliveries, whose bytes are fixed here once. Pure.
 import { ServiceError } from '../platform/errors/service-error.ts';
 import { filterCandidates } from './filter.ts';
 
@@ -15,7 +14,7 @@ export type EmittedEvent = {
   readonly data: JsonObject;
   readonly occurredAt?: Date | undefined;
   readonly eventId?: string | undefined;
-  /** Goes to this subscription, whatever its filters, and to no other. */
+  /** Goes to this subscription, without regard to its filters, and to no other. */
   readonly onlySubscription?: string | undefined;
   /** Goes to every matching subscription but this one. */
   readonly exceptSubscription?: string | undefined;
@@ -35,16 +34,15 @@ export type EventRecord = {
   readonly onlySubscription: string | null;
   readonly exceptSubscription: string | null;
   readonly test: boolean;
-  /** The `traceparent` of what caused it, where that is traced. */
+  /** The `traceparent` of its cause, where that is traced. */
   readonly trace: string | null;
 };
 
 /**
  * Fixes an event: its id, its time and its body `{event_id, type, occurred_at, tenant_id, data}`.
- * @param event what happened
  * @param given.id id of the new row
- * @param given.now when it happened, unless the event says so itself
- * @param given.trace the `traceparent` of what causes it
+ * @param given.now the time of an event without `occurredAt`
+ * @param given.trace the `traceparent` of its cause
  * @throws ServiceError `payload_too_large` when the body is over 256 KiB
  */
 export function prepareEvent(

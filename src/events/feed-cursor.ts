@@ -1,4 +1,4 @@
-// Places in the feed. Pure: the one meaning of its cursors, which no client may look into.
+// Places in the feed, and the opaque cursors that encode them. Pure.
 import { MAX, parse, stringify } from 'uuid';
 import { decodeBase64, encodeBase64Url } from '../platform/crypto/base64.ts';
 
@@ -14,7 +14,7 @@ export const FEED_SLACK_MS = 3_600_000;
 /** How long events are kept. */
 export const FEED_KEPT_MS = 30 * 86_400_000;
 
-/** What `encodePlace` makes. */
+/** The form of the texts that `encodePlace` makes. */
 export const FEED_CURSOR = /^[A-Za-z0-9_-]{40}$/;
 
 /** Before every row. */

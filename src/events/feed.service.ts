@@ -1,4 +1,4 @@
-// Reads events: the feed that a poller follows without missing one, and single events with their deliveries. It changes nothing.
+// Reads events: the feed that a poller follows without missing one, and single events with their deliveries.
 
 import type { RequestContext } from '../platform/context.ts';
 import type { Database } from '../platform/database/database.ts';
@@ -33,8 +33,8 @@ export type FeedQuery = {
 };
 
 /**
- * The event feed. Events are shown in the order (transaction, id), and only those below which every transaction has ended: an event
- * that commits late comes late, and never behind a cursor.
+ * The event feed. Events are shown in the order (transaction, id), and only after all earlier transactions have ended: an event that
+ * commits late comes late, and never before a cursor.
  * @param deliveries gives the deliveries of an event by its row
  */
 export function createFeedService({
@@ -43,7 +43,6 @@ export function createFeedService({
   now = () => Date.now(),
 }: {
   database: Pick<Database, 'query'>;
-
   deliveries: {
     listOfEvent(queryable: Queryable, tenantId: string, eventRow: string): Promise<EventDelivery[]>;
   };
@@ -64,7 +63,7 @@ export function createFeedService({
   return {
     /**
      * The events after a cursor, the oldest first.
-     * @returns `nextCursor` is always there; `hasMore` says whether asking again at once gives more
+     * @returns `nextCursor` is always there; `hasMore` says whether there are more events already
      * @throws ServiceError `cursor_expired`, `invalid_request`
      */
     read: async (
@@ -82,7 +81,7 @@ export function createFeedService({
       if (place.xid >= page.newest)
         throw expired('The cursor is of a database that was replaced: its places mean nothing here.');
       const end = placeBefore(page.horizon, page.readAt.getTime());
-      // Never back: what was under way at an earlier reading may hold the horizon below the cursor.
+      // Never back: a transaction that was under way at an earlier reading may keep the horizon below the cursor.
       const next = page.hasMore && page.last !== undefined ? placeOf(page.last) : later(place, end);
       return { data: page.events.map(show), nextCursor: encodePlace(next), hasMore: page.hasMore };
     },
@@ -115,8 +114,7 @@ function readType(type: string | undefined) {
 }
 
 function later(a: FeedPlace, b: FeedPlace): FeedPlace {
-  if (a.xid > b.xid) return a;
-  return b;
+  return a.xid > b.xid ? a : b;
 }
 
 function show({ body, createdAt, test }: StoredEvent): ShownEvent {

@@ -1,4 +1,4 @@
-// The SQL by which events are read: the feed, and one event. It must never show an event of a transaction below which another is under way.
+// The SQL by which events are read: the feed, and one event.
 import type { Queryable } from '../platform/database/transaction.ts';
 import type { FeedPlace } from './feed-cursor.ts';
 
@@ -11,7 +11,7 @@ export type StoredEvent = {
   readonly createdAt: Date;
 };
 
-/** What the feed is asked for. `types` are exact names, or prefixes with their last dot; `floor` bounds the ids that are read. */
+/** A request of the feed. `exact` is an event type, `prefix` a prefix with its last dot; `floor` bounds the ids that are read. */
 export type FeedRequest = {
   readonly after: FeedPlace;
   readonly floor: Date;
@@ -22,8 +22,8 @@ export type FeedRequest = {
 };
 
 /**
- * `horizon`: below it all transactions have ended. `newest`: no transaction has this number yet. `hasMore`: there is something after
- * `last`, the last row that was looked at.
+ * `horizon`: below it all transactions have ended. `newest`: no transaction has this number yet. `hasMore`: there are rows after
+ * `last`, the last row that was read.
  */
 export type FeedPage = {
   readonly events: readonly StoredEvent[];
@@ -52,7 +52,7 @@ type Row = {
 /** Bodies of a page in bytes, unless the first alone is larger. */
 const MAX_PAGE_BYTES = 4 * 1024 * 1024;
 
-/** Rows that a request with a type looks at: a rare one must not read everything at once. */
+/** Rows that a request with a type reads at most: one for a rare type must not read all events. */
 const MAX_SCANNED = 5_000;
 
 const PAGE = `
@@ -66,13 +66,13 @@ WITH moment AS (
   WINDOW place AS (ORDER BY xid, id)
 ), page AS (
   SELECT * FROM matched WHERE n <= $9 AND before < ${MAX_PAGE_BYTES}
-), looked AS (
+), ending AS (
   SELECT xid AS last_xid, id AS last_id FROM scanned ORDER BY xid DESC, id DESC LIMIT 1
 )
 SELECT moment.horizon::text, moment.newest::text, moment.read_at AS "readAt", (SELECT count(*)::int FROM scanned) AS scanned,
-  (SELECT count(*)::int FROM matched) AS matched, looked.last_xid::text AS "lastXid", looked.last_id AS "lastId",
+  (SELECT count(*)::int FROM matched) AS matched, ending.last_xid::text AS "lastXid", ending.last_id AS "lastId",
   page.id, page.xid::text, e.test, e.body, e.created_at AS "createdAt"
-FROM moment LEFT JOIN looked ON true LEFT JOIN page ON true LEFT JOIN events e ON e.id = page.id
+FROM moment LEFT JOIN ending ON true LEFT JOIN page ON true LEFT JOIN events e ON e.id = page.id
 ORDER BY page.n`;
 
 // A publisher may choose an id that the service has chosen before; the newer event is meant.
@@ -103,14 +103,14 @@ export async function read(
   const events = rows.flatMap((row) => (row.id === null ? [] : [toStoredEvent(row, row.id)]));
   const isCut = events.length < first.matched;
   const { lastXid: xid, lastId: id } = first;
-  const looked = xid === null || id === null ? undefined : { xid: BigInt(xid), id };
+  const lastRead = xid === null || id === null ? undefined : { xid: BigInt(xid), id };
   return {
     events,
     horizon: BigInt(first.horizon),
     newest: BigInt(first.newest),
     readAt: first.readAt,
     hasMore: isCut || first.scanned >= scan,
-    last: isCut ? events.at(-1) : looked,
+    last: isCut ? events.at(-1) : lastRead,
   };
 }
 

@@ -1,5 +1,4 @@
-// Event type names, and the filters by which subscriptions select them.
-// Pure: the same rules serve validation, the fan-out of an event, and the documentation.
+// Event type names, and the filters by which subscriptions select them. Pure.
 
 /** The longest event type in characters. */
 export const MAX_EVENT_TYPE_LENGTH = 128;
@@ -7,11 +6,11 @@ export const MAX_EVENT_TYPE_LENGTH = 128;
 /** The filter that selects every event type; `**` is written for it too. */
 const ALL_EVENTS = '*';
 
-/** An event type, whatever its length. */
+/** An event type of any length. */
 export const EVENT_TYPE = /^[a-z][a-z0-9_]*(?:\.[a-z][a-z0-9_]*){1,4}$/;
 const PREFIX_PATTERN = /^[a-z][a-z0-9_]*(?:\.[a-z][a-z0-9_]*){0,3}\.\*$/;
 
-/** Regular expression of a filter, whatever its length. */
+/** Regular expression of a filter of any length. */
 export const FILTER_PATTERN = `^\\*{1,2}$|${PREFIX_PATTERN.source}|${EVENT_TYPE.source}`;
 
 /** Whether the text is an event type: 2–5 segments of `[a-z][a-z0-9_]*` joined by dots, at most 128 characters. */

@@ -1,5 +1,4 @@
-// What a publisher may send, and when two publications of one event id are the same.
-// Pure. Must never let an event through that the service itself emits.
+// The rules of a publisher's events, and when two publications of one event id are the same. Pure.
 import { invalidField, ServiceError } from '../platform/errors/service-error.ts';
 import { parseTimestamp } from '../platform/timestamp.ts';
 import { isReserved } from './catalogue.ts';
@@ -50,8 +49,7 @@ export function checkPublication(input: PublishedInput, path: string): Publicati
 }
 
 /**
- * The text by whose digest a repetition is known: type, time and data, whatever the order of an object's members. A time that the
- * publisher left out is part of it as such.
+ * The text by whose digest a repetition is recognised: type, time (null when it was left out) and data with sorted members.
  */
 export function contentOf(event: Publication): string {
   return JSON.stringify(

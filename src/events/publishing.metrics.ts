@@ -1,4 +1,4 @@
-// Counts published events and the deliveries that they make. It must change no answer.
+// Counts published events and the deliveries that they make.
 import { Counter, type Registry } from 'prom-client';
 import { ServiceError } from '../platform/errors/service-error.ts';
 import type { PublishingService } from './publishing.service.ts';

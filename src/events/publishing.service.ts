@@ -1,4 +1,4 @@
-// Accepts the events of a tenant's other systems: durable once it answers, and once only for each event id.
+// Accepts the events of a tenant's other systems: durable when it answers, and once for each event id.
 
 import { createHash } from 'node:crypto';
 import type { RequestContext } from '../platform/context.ts';
@@ -30,10 +30,9 @@ export function createPublishingService({
   now = () => new Date(),
 }: {
   database: Pick<Database, 'query'>;
-
   notifier: Notifier;
   backlog: BacklogGauge;
-  /** Takes one point an event of the tenant and gives the headers that tell of the limit, or throws ServiceError `rate_limited`. */
+  /** Takes one point an event from the tenant's limit. @returns the headers of the limit @throws ServiceError `rate_limited` */
   limit?: { take(tenantId: string, cost: number): Readonly<Record<string, string>> } | undefined;
   tracing?: Pick<Tracing, 'current' | 'span'> | undefined;
   now?: (() => Date) | undefined;
@@ -49,7 +48,7 @@ export function createPublishingService({
     }
   };
 
-  // Events that come one by one share a statement and its disk flush. Their ids are made here, so one that is sent again meets its own row.
+  // Single events share a statement and its disk flush. Their ids are made before, so a repeated statement conflicts with its own rows.
   const singles = createCoalescer<Candidate, FanOut | undefined>({
     run: async (batch) => {
       const written = await insert(database, batch);
@@ -123,7 +122,7 @@ export function createPublishingService({
       if (item instanceof ServiceError) return item;
       const { eventId } = item.record;
       const outcome = written.get(eventId);
-      // Taken when it was written, gone when it was read: its 30 days ended in between.
+      // Its id was taken when it was written and free when it was read: the 30 days of the other event ended in between.
       if (outcome === undefined) return new ServiceError('temporarily_unavailable', { retryAfterSeconds: 1 });
       if (outcome.digest !== item.digest) return eventIdConflict(item.path);
       return { eventId, deliveries: outcome.deliveries };
@@ -132,8 +131,8 @@ export function createPublishingService({
 
   return {
     /**
-     * Takes what so many events cost of what the tenant may publish in a minute; to be called before `publish`.
-     * @returns headers of the answer that tell of the limit
+     * Takes the cost of so many events from the tenant's limit; to be called before `publish`.
+     * @returns headers of the answer that show the limit
      * @throws ServiceError `rate_limited`
      */
     admit: ({ tenant }: RequestContext, count: number): Record<string, string> => ({
@@ -141,8 +140,8 @@ export function createPublishingService({
     }),
 
     /**
-     * Publishes events: one statement whatever their number, two when an event id is known already. The same event id with
-     * the same content gets the first answer again, with other content `event_id_conflict`.
+     * Publishes events: one statement for all, two when an event id is known already. The same event id with the same content gets the
+     * first answer again, with other content `event_id_conflict`.
      * @param items checked events, and errors of those that failed their checks, which stay where they are
      * @returns an answer or an error for each item, in the order of `items`
      * @throws ServiceError `rate_limited` when the tenant's backlog is full; nothing was written then

@@ -92,7 +92,7 @@ describe.each(['all', 'retries'] as const)('Retry-After, with DELIVERY_WORKFLOWS
         value: '8',
         floor: now + 8 * SECOND,
       }));
-      expect(await endpointOf(id)).toMatchObject({ state: 'open', hold_until: null });
+      expect(await endpointOf(id)).toMatchObject({ state: 'open', holdUntil: null });
       const [other = ''] = await engine.publish(id);
       await engine.ended(other);
       await engine.ended(first);
@@ -106,7 +106,7 @@ describe.each(['all', 'retries'] as const)('Retry-After, with DELIVERY_WORKFLOWS
     'of %j holds nobody: the schedule goes on',
     async (value) => {
       const { id, first } = await meet(503, () => ({ value, floor: 0 }));
-      expect(await endpointOf(id)).toMatchObject({ state: 'open', hold_until: null });
+      expect(await endpointOf(id)).toMatchObject({ state: 'open', holdUntil: null });
       expect(await engine.ended(first)).toMatchObject({ status: 'delivered', attempt_count: 2 });
     },
   );

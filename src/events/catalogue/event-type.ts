@@ -1,4 +1,4 @@
-// What the catalogue says of one event type, and how its entries are written. Pure: schemas and examples, never a lookup.
+// An entry of the catalogue, and the functions by which entries are written. Pure.
 import { z } from 'zod';
 import type { JsonObject } from '../event.ts';
 
@@ -26,8 +26,8 @@ export function emitted<Data extends z.ZodType>(
 }
 
 /**
- * A type for a tenant's other systems to publish. Nobody holds them to its fields: all may be missing, others may be there.
- * @param fields what such an event usually says
+ * A type for a tenant's other systems to publish. Its fields are not checked: all may be missing, others may be there.
+ * @param fields the usual data of such an event
  */
 export function published<Fields extends z.ZodRawShape>(
   type: string,

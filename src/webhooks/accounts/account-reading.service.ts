@@ -1,4 +1,4 @@
-// Reads the accounts of deliveries for their tenant. It must never count.
+// Reads the accounts of deliveries for their tenant.
 
 import type { RequestContext } from '../../platform/context.ts';
 import type { Database } from '../../platform/database/database.ts';

@@ -1,12 +1,11 @@
-// The accounts of deliveries as metrics of a worker: sums without tenants, whose number has no bound; the log names them.
+// The metrics of the accounts of deliveries: sums without tenants, whose number has no bound; the log names them.
 import type { Registry } from 'prom-client';
 import { createGauges } from '../../platform/metrics/gauges.ts';
 import type { Standing } from './account.store.ts';
 
 /**
- * Registers the gauges. They are read when they are asked for, so that each worker tells the same; while the database is away they are
- * not there at all.
- * @param options.read the standing of all accounts
+ * Registers the gauges. They are read at each scrape, so that all workers show the same; while the database is away they are absent.
+ * @param options.read the sums of all accounts
  */
 export function registerAccountMetrics({
   registry,

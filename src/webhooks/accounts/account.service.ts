@@ -1,4 +1,4 @@
-// Counts the accounts of deliveries, and says aloud which do not add up. It must never change a delivery.
+// Counts the accounts of deliveries, and reports those that do not add up. Deliveries are only read.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../../platform/database/database.ts';
@@ -11,10 +11,10 @@ const DAY = 24 * 60 * MINUTE;
 /** A span is doubled while it is counted faster than this, and halved when it took longer; milliseconds. */
 const PACE = { fast: 200, slow: 1_000, first: 60 * MINUTE, least: MINUTE } as const;
 
-/** How a count tells that it lives, and is told to stop. */
+/** `beat` shows that the count goes on; `signal` ends it. */
 type Pulse = { readonly beat: () => void; readonly signal: AbortSignal };
 
-/** @param options.onDifference told of each account that does not add up, at each count */
+/** @param options.onDifference receives each account that does not add up, at each count */
 export function createAccountService({
   database,
   store = accountStore,
@@ -25,7 +25,7 @@ export function createAccountService({
   store?: typeof accountStore | undefined;
   onDifference: (account: WrongAccount) => void;
 }) {
-  /** Span after span, resting as long as each took; a statement stays far from its time-out however busy the day was. */
+  /** Counts a day span by span, with a pause as long as each count took. The spans adapt, so that no statement comes near its time-out. */
   const countSpans = async (day: string, pulse: Pulse): Promise<TenantNumbers[]> => {
     const begin = Date.parse(`${day}T00:00:00Z`);
     let parts: TenantNumbers[] = [];
@@ -39,7 +39,7 @@ export function createAccountService({
         parts = addNumbers([...parts, ...(await store.count(database, span))]);
         from = to;
       } catch (error) {
-        // It may have been too much for one statement.
+        // The span may have been too long for one statement.
         if (length <= PACE.least) throw error;
         length = Math.max(PACE.least, Math.floor(length / 16));
       }

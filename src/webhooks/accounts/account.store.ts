@@ -1,10 +1,10 @@
-// SQL of the accounts. What was accepted is read from the events, what became of it from the deliveries: never one from the other.
+// SQL of the accounts. The number of accepted deliveries comes from the events, all others come from the deliveries themselves.
 import type { Queryable } from '../../platform/database/transaction.ts';
 import type { DeliveryAccount, TenantNumbers, WrongAccount } from './account.ts';
 
-// Events and their deliveries have ids of the same millisecond and one commit, so that a span of time read in one snapshot adds up, whatever
-// is being accepted meanwhile. Whether an unfinished delivery waits is asked of what would move it: a row of the outbox, or a workflow
-// that was started for this generation and is watched by its next attempt's time. Events of a version that did not count say nothing.
+// Events and their deliveries have ids of the same millisecond and one commit, so a span of time that is read in one snapshot adds up while
+// others are accepted. An unfinished delivery waits if it has a row of the outbox, or a workflow of this generation and a time for its next
+// attempt; otherwise it is stranded. Events without a count are counted by their deliveries.
 const COUNT = `
 WITH accepted AS (
   SELECT tenant_id, sum(deliveries) AS n FROM events
@@ -51,7 +51,7 @@ SELECT coalesce(t.tenant_id, s.tenant_id) AS "tenantId", coalesce(t.n, 0)::float
   coalesce(s.failed, 0)::float8 AS failed, coalesce(s.canceled, 0)::float8 AS canceled, coalesce(s.stranded, 0)::float8 AS stranded
 FROM taken t FULL JOIN summed s ON s.tenant_id = t.tenant_id`;
 
-// What was accepted once stays accepted: a count that finds less has found a loss, of events with their deliveries too.
+// `accepted` does not shrink: a later count that finds fewer events has found a loss.
 const SAVE = `
 WITH counted AS (
   SELECT * FROM unnest($2::uuid[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[])
@@ -72,7 +72,7 @@ WITH counted AS (
 SELECT tenant_id AS "tenantId", $1::date::text AS day, accepted, delivered, waiting, held, failed, canceled, stranded, difference
 FROM saved WHERE difference <> 0 ORDER BY tenant_id`;
 
-// Today and yesterday change; older days are looked at once a day. A day that takes long to count is counted less often.
+// Today and yesterday change; older days are counted once a day. A day that takes long to count is counted less often.
 const DUE = `
 SELECT series.at::date::text AS day
 FROM (SELECT (now() AT TIME ZONE 'UTC')::date AS today) AS clock,

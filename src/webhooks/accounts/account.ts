@@ -1,6 +1,6 @@
-// The daily account of a tenant's deliveries: what was accepted is delivered, waiting, held, failed or canceled. Whatever is missing was lost.
+// The daily account of a tenant's deliveries: each accepted one is delivered, waiting, held, failed or canceled. A difference is a loss.
 
-/** Numbers of deliveries by what became of them; `stranded`: not ended, and nothing is going to move them: they wait for nothing. */
+/** Numbers of deliveries by their state; `stranded`: unfinished, and no workflow and no relay will move them. */
 export type AccountNumbers = {
   readonly accepted: number;
   readonly delivered: number;

@@ -1,12 +1,11 @@
-// Tells, inside one process, when an attempt begins and when it is over. Nothing may depend on it for correctness: an attempt of
-// another process is never heard of here.
+// Notifies the listeners of this process when one of its attempts begins and ends. It is a hint only: attempts of other processes are
+// not seen here.
 
-/** One attempt of this process. `durationMs` is there when a POST was made; `failed` says that it was not accepted. */
+/** One attempt of this process. `durationMs` is there when a POST was made. */
 export type AttemptEnd = {
   readonly deliveryId: string;
   readonly subscriptionId?: string | undefined;
   readonly durationMs?: number | undefined;
-  readonly failed?: boolean | undefined;
 };
 
 export type AttemptListener = {
@@ -14,7 +13,7 @@ export type AttemptListener = {
   ended?(end: AttemptEnd): void;
 };
 
-/** @returns `begin` and `end` for whoever makes attempts, `listen` for whoever counts them (returns how to stop) */
+/** @returns `begin` and `end` for the attempt service; `listen` for the relay, which returns how to stop listening */
 export function createAttemptMonitor() {
   const listeners = new Set<AttemptListener>();
   return {

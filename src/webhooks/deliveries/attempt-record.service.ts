@@ -1,4 +1,4 @@
-// Records attempts and decides, under the delivery's lock, what follows. Safe to repeat: an attempt counts once, and a 2xx wins.
+// Records attempts and, under the delivery's lock, their consequences. Safe to repeat: an attempt counts once, and a 2xx wins.
 
 import type { AuditService } from '../../audit/audit.service.ts';
 import { serviceContext } from '../../audit/audit.ts';
@@ -11,14 +11,9 @@ import type { Transaction } from '../../platform/database/transaction.ts';
 import type { EndpointService } from '../endpoints/endpoint.service.ts';
 import type { AttemptMetrics } from './attempt.metrics.ts';
 import * as attemptStore from './attempt.store.ts';
-import {
-  type DeliveredRecord,
-  type LoadedDelivery,
-  type LockedDelivery,
-  numbered,
-  type StoredStatus,
-} from './attempt.store.ts';
-import { type AttemptReport, outcomeCode, type RecordResult, type Step } from './attempt.ts';
+import { type DeliveredRecord, type LoadedDelivery, type LockedDelivery, numbered } from './attempt.store.ts';
+import { type AttemptReport, ended, outcomeCode, type RecordResult, type Step } from './attempt.ts';
+import { isUnfinished } from './delivery.ts';
 import { type NextStep, nextStep } from './next-step.ts';
 import { MAX_RETRY_AFTER_MS, readRetryPolicy } from './retry-schedule.ts';
 
@@ -31,7 +26,7 @@ export type EventEmitter = {
   ): Promise<unknown>;
 };
 
-/** Deactivates a subscription whose endpoint is gone, with all that belongs to it, in the caller's transaction. */
+/** Deactivates a subscription whose receiver has answered 410, in the caller's transaction. */
 export type SubscriptionDeactivation = {
   deactivateGone(
     unit: Transaction,
@@ -39,13 +34,16 @@ export type SubscriptionDeactivation = {
   ): Promise<unknown>;
 };
 
+/** The delivery as it was when the attempt began. */
 type Owner = Pick<
   LoadedDelivery,
   'tenantId' | 'subscriptionId' | 'test' | 'endpointFailing' | 'url' | 'createdAt'
 >;
-type Place = { tenantId: string; subscriptionId: string };
 
-/** `workflow`: a workflow asks, and its generation is noted in the row; otherwise the row says that one is needed. */
+/**
+ * `workflow`: a workflow made the attempt, and its generation is noted in the row; otherwise the row says that one is needed. Without
+ * `owner` it is read.
+ */
 export type RecordOptions = { readonly workflow: boolean; readonly owner?: Owner | undefined };
 
 /** The records of attempts. Source: Specification, "Delivery"; the schedule is the platform's retry policy. */
@@ -69,7 +67,7 @@ export function createAttemptRecordService({
   metrics?: Pick<AttemptMetrics, 'ended'> | undefined;
   random?: (() => number) | undefined;
 }) {
-  // A delivery stands in a batch once: its second POST of the same moment is recorded with the next.
+  // A batch has each delivery once: the second POST of the same moment is recorded with the next batch.
   const successes = createCoalescer<DeliveredRecord, number | undefined>({
     run: async (batch) => {
       const first = new Map(batch.map((one) => [one.report.deliveryId, one] as const).reverse());
@@ -85,64 +83,70 @@ export function createAttemptRecordService({
     const outcome = outcomeCode(report.outcome);
     const owner = options.owner ?? (await store.load(database, [report]))[0];
     if (owner === undefined) return { step: ended('canceled'), last: { n: report.n, outcome } };
-    const place = { tenantId: owner.tenantId, subscriptionId: owner.subscriptionId };
     const workflow = options.workflow ? report.generation : null;
     if (report.outcome.kind !== 'delivered') {
-      const failure = { place, test: owner.test, url: owner.url, workflow };
-      const { step, n } = await database.transaction({}, (unit) => recordFailure(unit, report, failure));
+      const { step, n } = await database.transaction({}, (unit) =>
+        recordFailure(unit, report, owner, workflow),
+      );
       if (step.kind === 'ended') metrics?.ended(step.status);
       return { step, last: { n, outcome } };
     }
-    const delivered = { ...place, workflow };
+    const { tenantId, subscriptionId } = owner;
+    const delivered = { report, tenantId, subscriptionId, workflow };
     const n = owner.endpointFailing
-      ? await database.transaction({}, (unit) => recordRecovery(unit, report, delivered))
-      : await numbered(() => successes.add({ report, ...delivered }));
+      ? await database.transaction({}, (unit) => recordRecovery(unit, delivered))
+      : await numbered(() => successes.add(delivered));
     metrics?.ended('delivered', { report: { ...report, n }, acceptedAt: owner.createdAt });
     return { step: ended('delivered'), last: { n, outcome } };
   };
 
-  /** A 2xx of an endpoint that had failed: its row first, then the endpoint, then the delivery, as for a failure. */
-  const recordRecovery = async (
-    unit: Transaction,
-    report: AttemptReport,
-    owner: Place & { workflow: number | null },
-  ): Promise<number> => {
-    await store.insertAttempt(unit, report, owner);
-    await endpoints.noteSuccess(unit, owner.subscriptionId);
-    return numbered(async () => (await store.recordDelivered(unit, [{ report, ...owner }]))[0]);
+  /** A 2xx of an endpoint that had failed. The rows are locked in the same order as for a failure: attempt, endpoint, delivery. */
+  const recordRecovery = async (unit: Transaction, delivered: DeliveredRecord): Promise<number> => {
+    await store.insertAttempt(unit, delivered.report, delivered);
+    await endpoints.noteSuccess(unit, delivered.subscriptionId);
+    return numbered(async () => (await store.recordDelivered(unit, [delivered]))[0]);
   };
 
   const recordFailure = async (
     unit: Transaction,
     made: AttemptReport,
-    { place, test, url, workflow }: { place: Place; test: boolean; url: string; workflow: number | null },
+    owner: Owner,
+    workflow: number | null,
   ): Promise<{ step: Step; n: number }> => {
-    const { outcome } = made;
-    const { n, fresh } = await store.insertAttempt(unit, made, place);
+    const { n, fresh } = await store.insertAttempt(unit, made, owner);
     const report = { ...made, n };
-    // What a URL has answered that is not the subscription's any more says nothing of the endpoint.
-    const former =
-      url !== (await store.readUrl(unit, place.subscriptionId, { share: outcome.kind !== 'gone' }));
-    if (fresh && !former && (outcome.kind !== 'gone' || report.probe)) {
-      const hold = outcome.kind === 'retry' && outcome.hold;
-      const holdMs = hold ? Math.min(outcome.retryAfterMs ?? 0, MAX_RETRY_AFTER_MS) : null;
-      const { deliveryId, probe } = report;
-      const refused = outcome.kind === 'rejected';
-      const error = outcomeCode(outcome);
-      await endpoints.noteFailure(unit, { ...place, deliveryId, holdMs, probe, refused, error });
-    }
-    if (fresh && !former && outcome.kind === 'gone' && !test) await subscriptions.deactivateGone(unit, place);
+    const share = made.outcome.kind !== 'gone';
+    // An answer of a URL that has been replaced meanwhile says nothing of the endpoint.
+    const former = owner.url !== (await store.readUrl(unit, owner.subscriptionId, { share }));
+    if (fresh && !former) await blameEndpoint(unit, report, owner);
     const row = await store.lock(unit, report.deliveryId);
     if (row === undefined) return { step: ended('canceled'), n };
     if (!fresh) return { step: stepOfRow(row, report.generation), n };
-    if (row.generation !== report.generation || stepOfStatus(row.status) !== undefined) {
+    if (row.generation !== report.generation || !isUnfinished(row.status)) {
       await store.countAttempt(unit, report.deliveryId, n);
       return { step: stepOfRow(row, report.generation), n };
     }
     return { step: await settle(unit, report, { row, workflow, former }), n };
   };
 
-  /** Writes what follows a failed attempt; the row is locked, and its intents are what they are when this commits. */
+  /** Notes a failed attempt in its endpoint's row; a 410 deactivates the subscription. */
+  const blameEndpoint = async (
+    unit: Transaction,
+    { deliveryId, outcome, probe }: AttemptReport,
+    { tenantId, subscriptionId, test }: Owner,
+  ): Promise<void> => {
+    if (outcome.kind !== 'gone' || probe) {
+      const hold = outcome.kind === 'retry' && outcome.hold;
+      const holdMs = hold ? Math.min(outcome.retryAfterMs ?? 0, MAX_RETRY_AFTER_MS) : null;
+      const refused = outcome.kind === 'rejected';
+      const error = outcomeCode(outcome);
+      await endpoints.noteFailure(unit, { subscriptionId, deliveryId, holdMs, probe, refused, error });
+    }
+    if (outcome.kind === 'gone' && !test)
+      await subscriptions.deactivateGone(unit, { tenantId, subscriptionId });
+  };
+
+  /** Writes the consequence of a failed attempt in its delivery, whose row is locked. */
   const settle = async (
     unit: Transaction,
     report: AttemptReport,
@@ -177,7 +181,7 @@ export function createAttemptRecordService({
     row: LockedDelivery,
     { reason }: Extract<NextStep, { kind: 'failed' }>,
   ): Promise<void> => {
-    // An event about a failed event about a failed event would never end, and of a test nobody but who asked for it wants to know.
+    // An event about an event about an event would never end; a test concerns only the person who asked for it.
     if (row.test || row.eventType.startsWith('webhook.')) return;
     const data = {
       delivery_id: report.deliveryId,
@@ -200,9 +204,9 @@ export function createAttemptRecordService({
 
   return {
     /**
-     * Records a POST: its row, what it means for its endpoint, and what follows for its delivery, in one transaction (one statement for
-     * a 2xx of an endpoint that works).
-     * @returns what the workflow does next; of an attempt that was recorded before, what the row says now
+     * Records a POST: its row, and its consequences for the endpoint and the delivery, in one transaction (one statement for a 2xx of an
+     * endpoint that works).
+     * @returns the workflow's next step; for an attempt that was recorded before, the step that the row says now
      */
     record,
   };
@@ -210,14 +214,7 @@ export function createAttemptRecordService({
 
 export type AttemptRecordService = ReturnType<typeof createAttemptRecordService>;
 
-const ended = (status: Extract<Step, { kind: 'ended' }>['status']): Step => ({ kind: 'ended', status });
-
-/** The end that a stored status stands for, undefined while it is not one. */
-export function stepOfStatus(status: StoredStatus): Step | undefined {
-  return status === 'pending' || status === 'retrying' ? undefined : ended(status);
-}
-
 function stepOfRow(row: LockedDelivery, generation: number): Step {
   if (row.generation !== generation) return ended('superseded');
-  return stepOfStatus(row.status) ?? { kind: 'wait', delayMs: row.dueInMs ?? 0 };
+  return isUnfinished(row.status) ? { kind: 'wait', delayMs: row.dueInMs ?? 0 } : ended(row.status);
 }

@@ -1,17 +1,17 @@
-// What attempts and deliveries show in a worker's metrics. A label is an outcome or a class of errors, never whose attempt it was.
+// The metrics of attempts and deliveries in a worker. Labels are outcomes and classes of errors, never tenants.
 import { Counter, Histogram, type Registry } from 'prom-client';
 import type { ErrorClass, Outcome } from '../../platform/egress/outcome.ts';
 import type { AttemptReport, FinalStatus } from './attempt.ts';
 import type { AttemptPhases, AttemptResult } from './delivery.client.ts';
 
-/** Seconds: from what a busy machine does at once to the end of the retry schedule. */
+/** Seconds: from the fastest attempt to the end of the retry schedule. */
 const LATENCIES = [
   0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 15, 60, 300, 1_800, 7_200, 43_200, 259_200,
 ];
 const PHASE_TIMES = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15];
 const LAGS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300];
 
-/** `held`: none was made, because the endpoint was closed or full. */
+/** `held`: no attempt was made, because the endpoint was closed or full. */
 type AttemptOutcome = Outcome['kind'] | 'held';
 
 const PHASES: Readonly<Record<keyof AttemptPhases, string>> = {
@@ -22,7 +22,7 @@ const PHASES: Readonly<Record<keyof AttemptPhases, string>> = {
   total_ms: 'total',
 };
 
-/** @returns what the attempt services tell; every call is a few increments in memory */
+/** @returns one function an occurrence, called by the attempt services; each is a few increments in memory */
 export function createAttemptMetrics({ registry }: { registry: Registry }) {
   const registers = [registry];
   const attempts = new Counter({
@@ -90,7 +90,7 @@ export function createAttemptMetrics({ registry }: { registry: Registry }) {
 
     /**
      * A delivery has ended.
-     * @param attempt the last one and when the delivery was accepted, both by the database's clock; none when it ended without
+     * @param attempt the last one and when the delivery was accepted, both by the database's clock; undefined when none ended it
      */
     ended: (
       status: FinalStatus,

@@ -1,5 +1,5 @@
-// Makes an attempt and has it recorded. Postgres decides each time whether there is one to make; a POST that was made is never made
-// again because its record failed.
+// Makes an attempt and has it recorded. The row decides each time whether an attempt is due; a POST is not repeated because its record
+// failed.
 
 import { createCoalescer } from '../../platform/database/coalescer.ts';
 import type { Database } from '../../platform/database/database.ts';
@@ -11,19 +11,20 @@ import type { SubscriptionSealing } from '../subscriptions/subscription-sealing.
 import type { AttemptMetrics } from './attempt.metrics.ts';
 import type { LoadedDelivery } from './attempt.store.ts';
 import * as attemptStore from './attempt.store.ts';
-import type { AttemptReport, AttemptRequest, SendResult, Step } from './attempt.ts';
+import { type AttemptReport, type AttemptRequest, ended, type SendResult, type Step } from './attempt.ts';
 import type { AttemptMonitor } from './attempt-monitor.service.ts';
-import { type AttemptRecordService, stepOfStatus } from './attempt-record.service.ts';
+import type { AttemptRecordService } from './attempt-record.service.ts';
 import type { AttemptResult, DeliverySender } from './delivery.client.ts';
+import { isUnfinished } from './delivery.ts';
 
-/** `workflow`: a workflow asks, not a relay. `signal` ends the attempt when its process must stop. */
+/** `workflow`: a workflow makes the attempt, not a relay. `signal` ends the attempt when its process must stop. */
 export type AttemptOptions = { readonly signal?: AbortSignal | undefined; readonly workflow: boolean };
 
-/** Bodies are up to 256 KiB each. */
-const LOADED_AT_ONCE = 32;
+/** Deliveries that one statement loads. Bodies are up to 256 KiB each. */
+const MOST_LOADED = 32;
 
-/** How often a send looks again when its endpoint opened while it went to wait for it. */
-const MOST_LOOKS = 5;
+/** How often a delivery is read again because its endpoint opened while the delivery was being parked. */
+const MOST_READS = 5;
 
 /** Attempts of deliveries. Source: Specification, "Delivery" and "Receiver behaviour expected". */
 export function createAttemptService({
@@ -46,15 +47,15 @@ export function createAttemptService({
   records: AttemptRecordService;
   monitor: Pick<AttemptMonitor, 'begin' | 'end'>;
   occupancy: Pick<EndpointOccupancy, 'enter' | 'leave'>;
-  /** Tells the relays of what waits in an endpoint that is open. */
-  notifier?: { poke(): void } | undefined;
+  /** Notifies the relays of deliveries that wait for an open endpoint. */
+  notifier: { poke(): void };
   metrics?: Pick<AttemptMetrics, 'begun' | 'held' | 'made' | 'ended'> | undefined;
   log: Log<'warn'>;
 }) {
-  // Each read begins after its attempt was asked for, so nothing in it is older than alone.
+  // A batch is read after its last request came, so no request gets an older row than it would alone.
   const loads = createCoalescer<AttemptRequest, LoadedDelivery | undefined>({
     run: (requests) => store.load(database, requests),
-    limits: { rows: LOADED_AT_ONCE },
+    limits: { rows: MOST_LOADED },
   });
 
   const send = async (request: AttemptRequest, options: AttemptOptions): Promise<SendResult> => {
@@ -62,7 +63,7 @@ export function createAttemptService({
     const seen: { delivery?: LoadedDelivery | undefined; result?: AttemptResult | undefined } = {};
     monitor.begin(deliveryId);
     try {
-      for (let look = 0; look < MOST_LOOKS; look += 1) {
+      for (let reads = 0; reads < MOST_READS; reads += 1) {
         const delivery = await loads.add(request);
         seen.delivery = delivery;
         if (delivery === undefined) return { kind: 'settled', step: ended('canceled') };
@@ -73,16 +74,7 @@ export function createAttemptService({
         }
         const passes = mayPass(delivery, request);
         if (passes && enter(delivery, request)) {
-          try {
-            if (delivery.endpointRated && !isGranted(delivery, request))
-              await store.spendToken(database, delivery.subscriptionId);
-            // No timer waits for a first attempt: how late it is, the relay lag tells.
-            if (delivery.attemptCount > 0) metrics?.begun(delivery.lateMs);
-            seen.result = await sender.send(attemptOf(delivery, request, options.signal));
-            metrics?.made(seen.result);
-          } finally {
-            occupancy.leave(delivery.subscriptionId, deliveryId);
-          }
+          seen.result = await post(delivery, request, options.signal);
           return await recordNow(delivery, reportOf(delivery, request, seen.result), options);
         }
         const epoch = await park(delivery, request, { ...options, full: passes });
@@ -97,18 +89,37 @@ export function createAttemptService({
         deliveryId,
         subscriptionId: seen.delivery?.subscriptionId,
         durationMs: seen.result?.durationMs,
-        failed: seen.result?.outcome.kind === 'retry',
       });
     }
   };
 
-  /** An attempt that was let begin and is not due yet, or is over, must not hold up those behind it. */
-  const returnPermit = async (delivery: LoadedDelivery, request: AttemptRequest): Promise<void> => {
-    if (!delivery.endpointPaced || !isGranted(delivery, request)) return;
-    if (await store.returnPermit(database, delivery.subscriptionId, delivery.endpointEpoch)) notifier?.poke();
+  /** Makes the POST of a delivery that has entered its endpoint, and leaves the endpoint. */
+  const post = async (
+    delivery: LoadedDelivery,
+    request: AttemptRequest,
+    signal: AbortSignal | undefined,
+  ): Promise<AttemptResult> => {
+    const { subscriptionId } = delivery;
+    try {
+      if (delivery.endpointRated && !isGranted(delivery, request))
+        await store.spendToken(database, subscriptionId);
+      // A first attempt has no timer: the relay lag shows how late it is.
+      if (delivery.attemptCount > 0) metrics?.begun(delivery.lateMs);
+      const result = await sender.send(attemptOf(delivery, request, signal));
+      metrics?.made(result);
+      return result;
+    } finally {
+      occupancy.leave(subscriptionId, request.deliveryId);
+    }
   };
 
-  /** What the relay let begin has its place already; whatever else finds none waits like what meets a closed endpoint. */
+  /** Gives back the permit of an attempt that is not made, so that the deliveries behind it can begin. */
+  const returnPermit = async (delivery: LoadedDelivery, request: AttemptRequest): Promise<void> => {
+    if (!delivery.endpointPaced || !isGranted(delivery, request)) return;
+    if (await store.returnPermit(database, delivery.subscriptionId, delivery.endpointEpoch)) notifier.poke();
+  };
+
+  /** Takes a place of the endpoint. An attempt that the relay let begin has one already. @returns false when all places are taken */
   const enter = (delivery: LoadedDelivery, request: AttemptRequest): boolean =>
     occupancy.enter(
       delivery.subscriptionId,
@@ -119,8 +130,7 @@ export function createAttemptService({
   /** Why no attempt may begin now, or undefined. */
   const refuse = async (delivery: LoadedDelivery, request: AttemptRequest): Promise<Step | undefined> => {
     if (delivery.generation !== request.generation) return ended('superseded');
-    const over = stepOfStatus(delivery.status);
-    if (over !== undefined) return over;
+    if (!isUnfinished(delivery.status)) return ended(delivery.status);
     if (delivery.endpointDeleted) return end(request.deliveryId, 'canceled', null);
     if (delivery.body === null) return end(request.deliveryId, 'failed', 'event:expired');
     const waits = delivery.dueInMs !== null && delivery.dueInMs > 0 && !delivery.retryRequested;
@@ -135,8 +145,9 @@ export function createAttemptService({
   };
 
   /**
-   * @param full the endpoint is open, and has no place
-   * @returns the endpoint's epoch, or undefined when the endpoint is open after all and the row must be read again
+   * Has a delivery wait for its endpoint.
+   * @param full the endpoint is open and all its places are taken
+   * @returns the endpoint's epoch, or undefined when the endpoint has opened and the row must be read again
    */
   const park = (
     delivery: LoadedDelivery,
@@ -148,9 +159,9 @@ export function createAttemptService({
       if (endpoint === undefined || endpoint.deleted) return undefined;
       const limited = full || endpoint.paced || endpoint.rated;
       if (endpoint.open && (!limited || request.grant === endpoint.epoch)) return undefined;
-      // Without a workflow there is nobody to wake: the relay keeps its own row.
+      // Without a workflow there is nothing to wake: the relay still has its row of the outbox.
       if (workflow) await store.park(unit, { ...request, epoch: endpoint.epoch, outboxId: newId() });
-      if (endpoint.open) unit.afterCommit(() => notifier?.poke());
+      if (endpoint.open) unit.afterCommit(() => notifier.poke());
       return endpoint.epoch;
     });
 
@@ -179,7 +190,7 @@ export function createAttemptService({
       url: delivery.url,
       headers: sealing.openHeaders(id, delivery.headersSealed),
       body: delivery.body ?? new Uint8Array(),
-      // Once the overlap is over the new secret is the only one, whether or not its workflow has tidied up yet.
+      // After the overlap only the new secret signs, even before its workflow has removed the old one.
       secrets: next === null ? { current } : delivery.overlapEnded ? { current: next } : { current, next },
       maxAge: delivery.maxAge,
       deliveryId: request.deliveryId,
@@ -190,10 +201,10 @@ export function createAttemptService({
 
   return {
     /**
-     * Makes the attempt that is asked for, unless the delivery has ended, belongs to a newer generation, is not due yet, or
-     * its endpoint is closed; then says what to do instead. The POST's record is part of it.
-     * @returns what follows; `unrecorded` with the report when the POST was made and the database could not be told
-     * @throws when the database cannot be read, or the attempt is aborted: nothing was posted that is known of
+     * Makes and records the requested attempt, unless the delivery has ended, belongs to a newer generation, is not due yet, or its
+     * endpoint is closed.
+     * @returns the next step; `unrecorded` with the report when the POST was made and the database was away
+     * @throws when the database cannot be read, or the attempt is aborted: as far as is known, no POST was made
      */
     send,
   };
@@ -201,14 +212,15 @@ export function createAttemptService({
 
 export type AttemptService = ReturnType<typeof createAttemptService>;
 
-const ended = (status: Extract<Step, { kind: 'ended' }>['status']): Step => ({ kind: 'ended', status });
-
 function lastOf(delivery: LoadedDelivery) {
   if (delivery.lastOutcome === null) return undefined;
   return { n: delivery.attemptCount, outcome: delivery.lastOutcome };
 }
 
-/** Whether the endpoint takes this attempt. While it comes back, or has a rate, it takes what the relay let begin, and what a person asked for. */
+/**
+ * Whether the endpoint takes this attempt. While it comes back, or has a rate, it takes only attempts that the relay let begin and those
+ * that a person asked for.
+ */
 function mayPass(delivery: LoadedDelivery, request: AttemptRequest): boolean {
   const { endpointOpen, endpointPaced, endpointRated, retryRequested } = delivery;
   return (
@@ -236,7 +248,7 @@ function reportOf(delivery: LoadedDelivery, request: AttemptRequest, result: Att
   };
 }
 
-/** What a receiver wrote does not travel through Temporal. */
+/** The text of a receiver does not travel through Temporal. */
 function withoutExcerpt({ responseExcerpt: _, ...report }: AttemptReport): AttemptReport {
   return report;
 }

@@ -1,12 +1,11 @@
-// All SQL of attempts: what a send must know, the record of what it did, and waiting for an endpoint.
-// Rows are always locked in this order: attempt, subscription, endpoint, delivery. Whoever takes them otherwise can deadlock.
+// SQL of attempts: what a send must know, its record, and waiting for an endpoint.
+// Rows are locked in this order, to prevent deadlocks: attempt, subscription, endpoint, delivery.
 // A POST is known by its delivery, generation and start; its number is decided when it is recorded.
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import type { AttemptReport } from './attempt.ts';
 import { outcomeCode } from './attempt.ts';
-
-export type StoredStatus = 'pending' | 'retrying' | 'delivered' | 'failed' | 'canceled';
+import type { StoredStatus } from './delivery.ts';
 
 /** All that a send needs, read at one moment. `dueInMs` is null when no time is set; `recorded`: this generation has made attempt n or a later one. */
 export type LoadedDelivery = {
@@ -62,7 +61,7 @@ export type LockedDelivery = {
   readonly retryPolicy: unknown;
 };
 
-/** An endpoint that nobody can open or close until the transaction ends. */
+/** An endpoint that stays open or closed until the transaction ends. */
 export type LockedEndpoint = {
   readonly open: boolean;
   readonly paced: boolean;
@@ -92,8 +91,8 @@ const DUE =
 
 const LATE = 'extract(epoch FROM clock_timestamp() - d.next_attempt_at)::float8 * 1000 AS "lateMs"';
 
-// Of several deliveries at once. OFFSET 0 makes each join one index lookup a row, in the one partition that its id names: a plan for any
-// number of rows would rather read whole partitions.
+// OFFSET 0 makes each join one index lookup a row, in the one partition that its id names: the planner, which does not know how few rows
+// there are, would read whole partitions.
 const LOAD = `
 SELECT w.place, d.tenant_id AS "tenantId", d.subscription_id AS "subscriptionId", d.event_type AS "eventType", d.test, d.status,
   d.generation, d.attempt_count AS "attemptCount", ${DUE}, ${LATE}, d.created_at AS "createdAt",
@@ -124,8 +123,8 @@ const INSERT = `INSERT INTO attempts ${ATTEMPT_COLUMNS}
   ON CONFLICT (delivery_id, n)`;
 const SAME_POST = 'attempts.generation = excluded.generation AND attempts.started_at = excluded.started_at';
 
-// One statement: nothing else is touched when an endpoint works. Deliveries are locked in id order, as by everybody who locks several.
-// No row of one: another POST took the number at the same moment.
+// The only statement for an endpoint that works. Deliveries are locked in id order, as in all statements that lock several.
+// An attempt without a row in the answer: another POST took its number at the same moment.
 const RECORD_DELIVERED = `
 WITH input AS (
   SELECT * FROM unnest($1::uuid[], $2::int[], $3::uuid[], $4::uuid[], $5::int[], $6::boolean[], $7::timestamptz[], $8::int[], $9::jsonb[],
@@ -184,7 +183,7 @@ UPDATE deliveries SET status = $2, failed_attempts = $3, attempt_count = greates
   started_generation = greatest(started_generation, $10)
 WHERE id = $1`;
 
-// The row that will wake it is written anew each time: one that is older may just be on its way out. Rows that a relay holds are let be.
+// The row that will wake the delivery is written anew each time, because an older one may just be claimed. Claimed rows stay.
 const PARK = `
 WITH parked AS (
   UPDATE deliveries SET waiting_epoch = $3, next_attempt_at = NULL, started_generation = greatest(started_generation, $2)
@@ -198,7 +197,7 @@ WITH parked AS (
 INSERT INTO outbox (id, tenant_id, endpoint, delivery_id, generation, kind, rank)
 SELECT $4, tenant_id, subscription_id, id, generation, 'wake', CASE WHEN generation > 0 THEN 2 ELSE 1 END FROM parked`;
 
-/** What each of these attempts must know, in their order; undefined where there is no such delivery (any more). */
+/** The deliveries of these attempts, in their order; undefined where a delivery does not exist any more. */
 export async function load(
   queryable: Queryable,
   requests: readonly { deliveryId: string; n: number; generation: number }[],
@@ -213,8 +212,8 @@ export async function load(
 }
 
 /**
- * Records 2xx of different deliveries, each of which wins over whatever was recorded of its POST before.
- * @returns the number of each attempt, in their order; undefined where another POST took it at the same moment: to be repeated
+ * Records 2xx of different deliveries, each of which wins over an earlier record of its POST.
+ * @returns the number of each attempt, in their order; undefined where another POST took it at the same moment: repeat those
  */
 export async function recordDelivered(
   queryable: Queryable,
@@ -289,7 +288,7 @@ export async function countAttempt(unit: Transaction, deliveryId: string, n: num
   ]);
 }
 
-/** Reads an endpoint and keeps whoever opens or closes it waiting until the transaction ends. */
+/** Reads an endpoint; it cannot be opened or closed until the transaction ends. */
 export async function shareEndpoint(
   unit: Transaction,
   subscriptionId: string,
@@ -302,7 +301,7 @@ export async function shareEndpoint(
   return rows[0];
 }
 
-/** The subscription's URL by now. @param share keep whoever would change it waiting until the transaction ends */
+/** The subscription's present URL. @param share it cannot be changed until the transaction ends */
 export async function readUrl(
   unit: Transaction,
   subscriptionId: string,
@@ -312,7 +311,7 @@ export async function readUrl(
   return (await unit.query<{ url: string }>(text, [subscriptionId])).rows[0]?.url;
 }
 
-/** Counts an attempt that nobody has asked to wait against its endpoint's rate: others wait for it. */
+/** Counts an attempt that was not claimed by a relay against its endpoint's rate. */
 export async function spendToken(queryable: Queryable, subscriptionId: string): Promise<void> {
   await queryable.query(
     `UPDATE endpoints SET tokens = endpoint_tokens(endpoints) - 1, tokens_at = greatest(tokens_at, now())
@@ -321,7 +320,7 @@ export async function spendToken(queryable: Queryable, subscriptionId: string): 
   );
 }
 
-/** Gives back the permit of an attempt that was let begin at this epoch and has nothing to do. @returns whether the endpoint is paced */
+/** Gives back the permit of an attempt that the relay let begin at this epoch and that is not made. @returns whether the endpoint is paced */
 export async function returnPermit(
   queryable: Queryable,
   subscriptionId: string,
@@ -335,7 +334,7 @@ export async function returnPermit(
   return rowCount > 0;
 }
 
-/** Notes that a delivery waits for its endpoint, with the outbox row that will wake it. */
+/** Notes that a delivery waits for its endpoint, and enqueues the row of the outbox that will wake it. */
 export async function park(
   unit: Transaction,
   parking: { deliveryId: string; generation: number; epoch: number; outboxId: string },
@@ -358,7 +357,7 @@ export async function end(
   );
 }
 
-/** Repeats a record until its number is its own. */
+/** Repeats a record until no other POST has taken its number. */
 export async function numbered<T>(record: () => Promise<T | undefined>): Promise<T> {
   for (let tries = 0; tries < MOST_TRIES; tries += 1) {
     const result = await record();

@@ -1,5 +1,5 @@
-// What crosses between a delivery's workflow and its attempts. Pure types: ids, outcomes, times and codes, never a URL's path, a body,
-// a secret or a text that a receiver chose.
+// The messages between a delivery's workflow and its attempts: ids, outcomes, times and codes, never a URL's path, a body, a secret or a
+// text of a receiver.
 
 import type { Outcome } from '../../platform/egress/outcome.ts';
 import type { AttemptPhases } from './delivery.client.ts';
@@ -9,7 +9,7 @@ export type AttemptRequest = {
   readonly deliveryId: string;
   readonly generation: number;
   readonly n: number;
-  /** The endpoint's epoch at which the relay let this attempt begin: an endpoint that comes back lets nothing else pass. */
+  /** The endpoint's epoch at which the relay let this attempt begin: while an endpoint comes back, other attempts wait. */
   readonly grant?: number | undefined;
   /** The `traceparent` of the workflow's start, where it is traced. */
   readonly trace?: string | undefined;
@@ -32,16 +32,16 @@ export type AttemptReport = {
 /** How a delivery ended; `superseded`: a newer generation's workflow owns it. */
 export type FinalStatus = 'delivered' | 'failed' | 'canceled' | 'superseded';
 
-/** What the workflow does next. `delayMs` is never shorter than what the row says, by the database's clock. */
+/** What the workflow does next. `delayMs` is never shorter than the wait in the row, by the database's clock. */
 export type Step =
   | { readonly kind: 'ended'; readonly status: FinalStatus }
   | { readonly kind: 'wait'; readonly delayMs: number }
   | { readonly kind: 'held'; readonly epoch: number };
 
-/** The last attempt that the row knows of, for what an operator sees; `outcome` is a code such as `http:503`. */
+/** The last attempt in the row, as operators see it; `outcome` is a code such as `http:503`. */
 export type LastAttempt = { readonly n: number; readonly outcome: string };
 
-/** `slow`: whether the POST, if one was made, took long. `unrecorded`: it was made and the database could not be told; it must be recorded, and never be made again. */
+/** `slow`: whether the POST, if one was made, took long. `unrecorded`: it was made while the database was away; it must be recorded, and never repeated. */
 export type SendResult =
   | {
       readonly kind: 'settled';
@@ -53,7 +53,12 @@ export type SendResult =
 
 export type RecordResult = { readonly step: Step; readonly last: LastAttempt };
 
-/** The code of an outcome as it stands in the attempt's row and in `LastOutcome`. */
+/** The step of a delivery that has ended. */
+export function ended(status: FinalStatus): Step {
+  return { kind: 'ended', status };
+}
+
+/** The code of an outcome, as in the attempt's row and in `LastOutcome`. */
 export function outcomeCode(outcome: Outcome): string {
   return outcome.kind === 'delivered' ? `http:${outcome.statusCode}` : outcome.error;
 }

@@ -1,4 +1,4 @@
-// Ends deliveries that have waited for as long as deliveries are kept. It must never end a younger one.
+// Ends deliveries that have waited for as long as deliveries are kept.
 
 import type { AuditService } from '../../audit/audit.service.ts';
 import { serviceContext } from '../../audit/audit.ts';
@@ -15,13 +15,13 @@ export function createDeliveryExpiryService({
   database: Pick<Database, 'transaction'>;
 
   audit: Pick<AuditService, 'append'>;
-  /** There are workflows to be told. */
+  /** Called when workflows may have to be signalled. */
   onWork: () => void;
 }) {
   return {
     /**
      * Cancels unfinished deliveries older than `days`, at most `limit`; the audit log gets their number for each tenant.
-     * @returns how many; fewer than `limit` when there are no more, or when somebody else holds the others just now
+     * @returns how many; fewer than `limit` when there are no more, or other transactions have locked them
      */
     expire: async (days: number, limit: number): Promise<number> =>
       database.transaction({}, async (unit) => {

@@ -1,11 +1,11 @@
-// SQL of deliveries that have become too old: their end, and what is left of them where no partition can be dropped.
+// SQL of deliveries that have become too old: their end, and rows of theirs that are in no daily partition.
 import type { Queryable } from '../../platform/database/transaction.ts';
 
-/** What a delivery that was ended for its age has as its last error. */
+/** The last error of a delivery that was ended for its age. */
 const EXPIRED = 'expired';
 
-// In the order of the index of unfinished deliveries, so that no partition is read for the few that have not ended. What a relay holds is
-// left to it: it finds the delivery ended.
+// In the order of the index of unfinished deliveries, so that no partition is read for the few that have not ended. Claimed rows stay:
+// their relay finds the delivery ended.
 const EXPIRE = `
 WITH target AS MATERIALIZED (
   SELECT id FROM deliveries
@@ -20,21 +20,21 @@ WITH target AS MATERIALIZED (
   DELETE FROM outbox WHERE id IN (
     SELECT o.id FROM outbox o JOIN changed c ON c.id = o.delivery_id
     WHERE o.claimed_by IS NULL AND o.kind <> 'command' FOR UPDATE OF o SKIP LOCKED)
-), told AS (
+), commands AS (
   INSERT INTO outbox (id, tenant_id, endpoint, delivery_id, generation, kind, command)
   SELECT gen_random_uuid(), c.tenant_id, c.subscription_id, c.id, c.generation, 'command', 'cancel'
   FROM changed c WHERE c.started_generation = c.generation
 )
 SELECT tenant_id AS "tenantId", count(*)::int AS count FROM changed GROUP BY tenant_id`;
 
-/** Deliveries of so many whole days and one more have left, or are about to. */
+/** The first id of the earliest day that is kept. */
 const BEFORE = `uuid_of_time(((now() AT TIME ZONE 'UTC')::date - $1::int)::timestamp AT TIME ZONE 'UTC')`;
 
-/** Tables whose rows may have fallen where no partition takes them, with the column that tells their age. */
+/** Tables whose default partition may have rows, with the column that has their time. */
 const SPARE = { deliveries: 'id', attempts: 'delivery_id', events: 'id' } as const;
 
 /**
- * Cancels unfinished deliveries that are older than `days`, at most `limit`; workflows that wait for them are told.
+ * Cancels unfinished deliveries that are older than `days`, at most `limit`, and enqueues commands for their workflows.
  * @returns how many of each tenant
  */
 export async function expire(
@@ -45,7 +45,7 @@ export async function expire(
   return (await unit.query<{ tenantId: string; count: number }>(EXPIRE, [days, limit])).rows;
 }
 
-/** Deletes work that is left over of deliveries of days before the last `days`. @returns how many rows, at most `limit` */
+/** Deletes rows of the outbox whose deliveries are older than `days`. @returns how many, at most `limit` */
 export async function purgeWork(queryable: Queryable, days: number, limit: number): Promise<number> {
   const { rowCount } = await queryable.query(
     `DELETE FROM outbox WHERE id IN (
@@ -55,7 +55,7 @@ export async function purgeWork(queryable: Queryable, days: number, limit: numbe
   return rowCount;
 }
 
-/** Deletes rows of days before the last `days` that no partition took. @returns how many, at most `limit` of each table */
+/** Deletes rows of default partitions that are older than `days`. @returns how many, at most `limit` of each table */
 export async function purgeSpare(queryable: Queryable, days: number, limit: number): Promise<number> {
   let removed = 0;
   for (const [table, column] of Object.entries(SPARE)) {

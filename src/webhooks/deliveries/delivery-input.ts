@@ -1,7 +1,7 @@
-// What a delivery's workflow is started with, and how it ends. Pure types: ids, hosts, event types and codes only.
+// The input, result and state of a delivery's workflow: ids, hosts, event types and codes only.
 import type { FinalStatus, LastAttempt, Step } from './attempt.ts';
 
-/** The input of `webhookDelivery`; what stands below the line is carried over when it continues as new. */
+/** The input of `webhookDelivery`; the fields below the line are carried over when it continues as new. */
 export type DeliveryInput = {
   readonly deliveryId: string;
   readonly generation: number;
@@ -12,7 +12,7 @@ export type DeliveryInput = {
   readonly host: string;
   /** Number of the next attempt. */
   readonly n: number;
-  /** The first attempt runs inside the workflow task: only for endpoints that are known to answer at once. */
+  /** The first attempt runs inside the workflow task: only for endpoints that are known to be fast. */
   readonly local: boolean;
   /** Task queue of all other attempts, and of those to a receiver that took long the last time. */
   readonly attemptsQueue: string;
@@ -21,7 +21,7 @@ export type DeliveryInput = {
   readonly indexed: boolean;
   /** The endpoint's epoch at which the relay let the next attempt begin. */
   readonly grant?: number | undefined;
-  /** The `traceparent` that its attempts follow from, where it is traced. */
+  /** The `traceparent` of its attempts, where it is traced. */
   readonly trace?: string | undefined;
   // ----
   /** The receiver is known to be slow. */
@@ -37,7 +37,7 @@ export type DeliveryResult = {
   readonly outcome: string | null;
 };
 
-/** What the query `state` answers. `until` is ISO 8601. */
+/** The answer of the query `state`. `until` is ISO 8601. */
 export type DeliveryState = {
   readonly nextAttempt: number;
   readonly doing: 'sending' | 'recording' | 'waiting' | 'held' | 'ended';

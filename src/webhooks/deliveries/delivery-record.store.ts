@@ -1,13 +1,13 @@
-// The SQL by which people see and steer deliveries. It must never touch attempts, or an endpoint: whoever steers opens the endpoint first.
+// The SQL by which people read, retry and cancel deliveries.
 import { decodeCursor, type Page, type PageRequest, toPage } from '../../platform/database/page.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import type { AttemptRecord, DeliveryFilters, DeliveryRecord, DeliveryStatus } from './delivery.ts';
 
-/** Whose deliveries: of a tenant, and of one subscription where `subscriptionId` is there. */
+/** All deliveries of a tenant, or those of one subscription. */
 export type DeliveryScope = { readonly tenantId: string; readonly subscriptionId?: string | undefined };
 
-// What a deleted subscription left is canceled since then, whether or not it has been tidied up yet. The next attempt's time is null while
-// nobody can say when the endpoint opens.
+// Unfinished deliveries of a deleted subscription count as canceled since its deletion. The next attempt's time is null while it is unknown
+// when the endpoint opens.
 const COLUMNS = `
 d.id, d.subscription_id AS "subscriptionId", d.event_id AS "eventId", d.event_type AS "eventType",
 d.shown_status AS status, d.attempt_count AS "attemptCount",
@@ -29,7 +29,7 @@ const STORED: Readonly<Record<DeliveryStatus, string>> = {
   canceled: `(d.status = 'canceled' OR d.status IN ('pending', 'retrying') AND p.deleted)`,
 };
 
-/** An id begins with the publisher's clock, `created_at` is the database's: their difference must never hide a row. */
+/** An id begins with the time of an api process, `created_at` is the database's: their difference must not hide a row. */
 const CLOCK_SKEW = `interval '1 hour'`;
 
 const EXISTS = `
@@ -47,8 +47,8 @@ SELECT n AS number, started_at AS "startedAt", duration_ms AS "durationMs", phas
   error, retry_after_seconds AS "retryAfterSeconds", response_excerpt AS "responseExcerpt"
 FROM attempts WHERE delivery_id = $1 AND tenant_id = $2 ORDER BY n`;
 
-// Ended: a replay, which is a new generation whose workflow is to be started. Waiting: due now, and its workflow is told,
-// if one has made an attempt or gone to wait: until then an outbox row, or the attempt under way, does what is asked for.
+// An ended delivery is replayed: a new generation, for which a workflow is to be started. A waiting one is due now, and its workflow is
+// signalled once it has made an attempt or waits; before that, the row of the outbox or the attempt under way sees the request.
 const RETRY = `
 WITH target AS (
   SELECT d.id, d.status IN ('delivered', 'failed', 'canceled') AS ended
@@ -77,7 +77,7 @@ WITH target AS (
 )
 SELECT ended FROM changed`;
 
-// Ends the deliveries that the target selects, takes their unclaimed work out of the outbox, and tells the workflows that were started.
+// Ends the deliveries that the target selects, deletes their unclaimed rows of the outbox, and enqueues commands for their workflows.
 const cancelStatement = (target: string) => `
 WITH target AS (${target}), changed AS (
   UPDATE deliveries d SET status = 'canceled', completed_at = now(), next_attempt_at = NULL, waiting_epoch = NULL,
@@ -88,7 +88,7 @@ WITH target AS (${target}), changed AS (
   DELETE FROM outbox WHERE id IN (
     SELECT o.id FROM outbox o JOIN changed c ON c.id = o.delivery_id
     WHERE o.claimed_by IS NULL AND o.kind <> 'command' FOR UPDATE OF o SKIP LOCKED)
-), told AS (
+), commands AS (
   INSERT INTO outbox (id, tenant_id, endpoint, delivery_id, generation, kind, command)
   SELECT gen_random_uuid(), c.tenant_id, c.subscription_id, c.id, c.generation, 'command', 'cancel'
   FROM changed c
@@ -99,8 +99,7 @@ SELECT count(*)::int AS canceled FROM changed`;
 const CANCEL_ONE = cancelStatement(`
   SELECT id FROM deliveries WHERE id = $1 AND tenant_id = $2 AND status IN ('pending', 'retrying') FOR UPDATE`);
 
-// Untried ones only, that wait for an inactive subscription: what was tried is not held but retrying, and what waits for a receiver's
-// Retry-After waits by its wish. In id order, as everybody who locks several.
+// Only deliveries without an attempt: the others are not held but retrying. In id order, as in all statements that lock several.
 const CANCEL_UNTRIED = cancelStatement(`
   SELECT d.id FROM deliveries d JOIN endpoints p ON p.subscription_id = d.subscription_id
   WHERE d.subscription_id = $1 AND d.status = 'pending' AND ($2 OR NOT p.active)
@@ -121,7 +120,7 @@ export async function list(
   return toPage(rows, request.limit);
 }
 
-/** Whether the delivery is in the scope; one of a deleted subscription is not in that subscription's. One indexed read. */
+/** Whether the delivery is in the scope; a deleted subscription has none. One indexed read. */
 export async function exists(queryable: Queryable, scope: DeliveryScope, id: string): Promise<boolean> {
   const { rowCount } = await queryable.query(EXISTS, [id, scope.tenantId, scope.subscriptionId ?? null]);
   return rowCount > 0;
@@ -191,10 +190,10 @@ export async function hasSubscription(queryable: Queryable, tenantId: string, id
 }
 
 /**
- * Makes a waiting delivery due now, or begins an ended one anew, and hands the work over. One statement.
+ * Makes a waiting delivery due now, or replays an ended one, and enqueues the work. One statement.
  * @param workId id of the outbox row
  * @param unfinished only while this generation has not ended
- * @returns what it was, or undefined when its subscription is deleted, or it is not as asked for
+ * @returns its state before, or undefined when its subscription is deleted or the generation has ended
  */
 export async function retry(
   unit: Queryable,
@@ -208,7 +207,7 @@ export async function retry(
   return rows[0] === undefined ? undefined : rows[0].ended ? 'ended' : 'waiting';
 }
 
-/** Cancels a delivery that has not ended. One statement. @returns false when it has */
+/** Cancels a delivery that has not ended. One statement. @returns false when it has ended */
 export async function cancel(unit: Queryable, tenantId: string, id: string): Promise<boolean> {
   const { rows } = await unit.query<{ canceled: number }>(CANCEL_ONE, [id, tenantId]);
   return (rows[0]?.canceled ?? 0) > 0;

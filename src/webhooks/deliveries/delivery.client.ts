@@ -1,5 +1,5 @@
-// Makes one attempt of a delivery: signs it, posts it, and says how it went.
-// Must never follow a redirect, wait beyond its deadline, or throw for anything that a receiver does.
+// Makes one attempt of a delivery: signs it, posts it, and returns its outcome. It follows no redirect, keeps its deadline, and does not
+// throw for anything that a receiver does.
 
 import { type GuardedAgent, newConnectionTrace } from '../../platform/egress/guarded-agent.client.ts';
 import {
@@ -79,7 +79,7 @@ export type DeliverySender = ReturnType<typeof createDeliverySender>;
  *
  * @param agent the guarded dispatcher
  * @param clock the wall clock in Unix milliseconds, for signatures and `Retry-After` dates
- * @param tracing tells the receiver which trace the delivery belongs to, where there is one, in the header `traceparent`
+ * @param tracing gives the header `traceparent`, where the delivery is traced
  */
 export function createDeliverySender({
   agent,
@@ -113,11 +113,11 @@ export function createDeliverySender({
 
   return {
     /**
-     * Posts a delivery once. The receiver's status decides as soon as its headers are there; the body is read for the
-     * excerpt only, up to 64 KiB and the deadline, and its failure changes nothing.
+     * Posts a delivery once. The status of the answer decides; its body is read for the excerpt only, up to 64 KiB and the deadline, and a
+     * failure of that changes nothing.
      *
      * @throws the signal's reason when it is aborted, and when this service's own part fails (an invalid header, a closed
-     *   agent); whatever the receiver, its network or its URL does is an outcome
+     *   agent); every fault of the receiver, its network or its URL is an outcome
      */
     send: (attempt: Attempt): Promise<AttemptResult> => {
       if (!tracing.on) return post(attempt);
@@ -156,7 +156,7 @@ function requestOf({
     path: url.pathname + url.search,
     method: 'POST',
     headers: {
-      // A header of the subscription's own wins.
+      // A header of the subscription wins.
       ...(traceparent === undefined ? {} : { traceparent }),
       ...headers,
       'Content-Type': 'application/json',

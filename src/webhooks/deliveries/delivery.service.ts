@@ -1,4 +1,4 @@
-// What people do with deliveries: look, retry, cancel. It must never make an attempt: it leaves that to the relay and the workflow.
+// What people do with deliveries: read, retry, cancel. Attempts are left to the relay and the workflow.
 
 import type { AuditService } from '../../audit/audit.service.ts';
 import { type AuditContext, serviceContext } from '../../audit/audit.ts';
@@ -13,15 +13,15 @@ import type { DeliveryDetails, DeliveryFilters, DeliveryRecord } from './deliver
 import type { DeliveryScope } from './delivery-record.store.ts';
 import * as store from './delivery-record.store.ts';
 
-/** Whoever acts: a request, or an operator. */
+/** A request, or an operator. */
 type Actor = AuditContext & { readonly transaction?: Transaction | undefined };
 
-/** The delivery that somebody steers, and why. */
-type Steered = {
+/** The delivery to change, and why. */
+type Target = {
   readonly id: string;
   readonly subscriptionId?: string | undefined;
   readonly reason?: string | undefined;
-  /** Only while this generation has not ended: then nothing is begun anew. */
+  /** Only while this generation has not ended: an ended one is not replayed. */
   readonly generation?: number | undefined;
 };
 
@@ -75,15 +75,15 @@ export function createDeliveryService({
   };
 
   /** Runs a change of one delivery: audit entry, notification and the record afterwards. */
-  const steer = (
+  const change = (
     context: Actor,
-    { id, subscriptionId, reason }: Steered,
-    change: (transaction: Transaction, record: DeliveryRecord) => Promise<string | undefined>,
+    { id, subscriptionId, reason }: Target,
+    write: (transaction: Transaction, record: DeliveryRecord) => Promise<string | undefined>,
   ): Promise<DeliveryRecord> =>
     database.transaction(context, async (transaction) => {
       const scope = await scopeOf(transaction, context, subscriptionId);
       const before = await find(transaction, scope, id);
-      const action = await change(transaction, before);
+      const action = await write(transaction, before);
       if (action === undefined) return before;
       const target = { type: 'delivery', id };
       const why = reason === undefined ? {} : { reason };
@@ -93,8 +93,8 @@ export function createDeliveryService({
       return find(transaction, scope, id);
     });
 
-  const retry = (context: Actor, delivery: Steered): Promise<DeliveryRecord> =>
-    steer(context, delivery, async (transaction, record) => {
+  const retry = (context: Actor, delivery: Target): Promise<DeliveryRecord> =>
+    change(context, delivery, async (transaction, record) => {
       // The endpoint before the delivery: the order in which attempts lock them too.
       await endpoints.endHold(transaction, record.subscriptionId);
       const { id, generation } = delivery;
@@ -110,8 +110,8 @@ export function createDeliveryService({
       return was === 'ended' ? 'webhook.delivery.replayed' : 'webhook.delivery.retried';
     });
 
-  const cancel = (context: Actor, delivery: Steered): Promise<DeliveryRecord> =>
-    steer(context, delivery, async (transaction, record) => {
+  const cancel = (context: Actor, delivery: Target): Promise<DeliveryRecord> =>
+    change(context, delivery, async (transaction, record) => {
       const { id } = delivery;
       if (record.status === 'canceled') return undefined;
       if (await store.cancel(transaction, context.tenant.id, id)) return 'webhook.delivery.canceled';
@@ -162,8 +162,8 @@ export function createDeliveryService({
     },
 
     /**
-     * Retries now: a waiting delivery is due at once, an ended one begins anew (a replay: attempt numbers go on, the schedule
-     * starts again). Ends a hold of its subscription; while that is inactive the delivery waits on.
+     * Retries now: a waiting delivery is due immediately, an ended one is replayed (attempt numbers go on, the schedule starts again).
+     * Ends a hold of its endpoint; while the subscription is inactive the delivery waits.
      * @throws ServiceError `not_found`, `conflict` when the subscription is deleted
      */
     retry: (context: RequestContext, id: string, subscriptionId?: string | undefined) =>
@@ -177,8 +177,8 @@ export function createDeliveryService({
       cancel(context, { id, subscriptionId }),
 
     /**
-     * Retries or cancels in an operator's name, who asks the delivery's workflow. What has ended meanwhile is not begun anew: a signal
-     * of a batch must not send again what has just arrived.
+     * Retries or cancels in the name of an operator, who has updated the delivery's workflow. A delivery that has ended meanwhile is not
+     * replayed: a batch of updates must not send again what has just arrived.
      * @throws ServiceError as `retry` and `cancel`
      */
     operate: async (
@@ -191,7 +191,7 @@ export function createDeliveryService({
     },
 
     /**
-     * Cancels untried deliveries of a subscription, the oldest first, as many as one statement may.
+     * Cancels deliveries without an attempt of a subscription, the oldest first, as many as one statement may.
      * @param options.onlyWhileInactive none when the subscription is active
      * @returns how many, and whether there may be more
      */
@@ -206,8 +206,8 @@ export function createDeliveryService({
     },
 
     /**
-     * Cancels unfinished deliveries of a subscription whose endpoint this transaction has closed for good, the oldest first, and tells
-     * their workflows. As many as a request may: the sweep cancels the others, which count as canceled already.
+     * Cancels unfinished deliveries of a subscription that this transaction deletes, the oldest first, and enqueues commands for their
+     * workflows. As many as a request may: the others count as canceled already, and the sweep cancels them.
      */
     cancelUnfinished: async (unit: Transaction, subscriptionId: string): Promise<void> => {
       const canceled = await store.cancelUnfinished(unit, subscriptionId, CHUNK);

@@ -1,5 +1,4 @@
-// A delivery as people and routes see it.
-// Pure. Nothing here may hold a receiver's URL or a secret.
+// A delivery as people and routes see it. Pure.
 
 import type { JsonObject } from '../../events/event.ts';
 import { deliveryWorkflowId, workflowUrl } from '../../platform/temporal/names.ts';
@@ -7,6 +6,16 @@ import { deliveryWorkflowId, workflowUrl } from '../../platform/temporal/names.t
 /** Shown statuses: `held` is an untried delivery of a closed endpoint, `canceled` also one whose subscription is gone. */
 export const DELIVERY_STATUSES = ['pending', 'retrying', 'held', 'delivered', 'failed', 'canceled'] as const;
 export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
+
+/** Statuses as they are stored. */
+export type StoredStatus = Exclude<DeliveryStatus, 'held'>;
+
+/** Stored statuses of a delivery that has not ended. */
+export type UnfinishedStatus = 'pending' | 'retrying';
+
+export function isUnfinished(status: StoredStatus): status is UnfinishedStatus {
+  return status === 'pending' || status === 'retrying';
+}
 
 /** A delivery's row with its shown status. `startedGeneration` is null while no workflow was needed. */
 export type DeliveryRecord = {
@@ -50,7 +59,7 @@ export type DeliveryFilters = {
   readonly until?: Date | undefined;
 };
 
-/** Where the workflows of deliveries can be looked at. */
+/** Where the workflows of deliveries are shown. */
 export type WorkflowPlace = { readonly uiUrl: string; readonly namespace: string };
 
 /** Id and address of the delivery's newest workflow, both null while none was needed. */

@@ -1,4 +1,4 @@
-// What follows an attempt, decided from its outcome alone. Pure: the clock stays in the database, the random number comes in.
+// Decides what follows an attempt. Pure: the clock stays in the database, the random number is a parameter.
 import type { Outcome } from '../../platform/egress/outcome.ts';
 import { nextDelay, type RetryPolicy } from './retry-schedule.ts';
 
@@ -13,7 +13,7 @@ export type NextStep =
 
 /**
  * Decides what follows an attempt: 2xx ends the delivery, 410 and the other final answers fail it, everything else waits by the
- * schedule, with `Retry-After` as a floor. A retry that somebody asked for while the attempt was under way comes at once,
+ * schedule, with `Retry-After` as a floor. A retry that a person asked for while the attempt was under way is due immediately,
  * even after the last attempt of the schedule.
  *
  * @param failedAttempts position in the schedule before this attempt

@@ -1,4 +1,4 @@
-// Replays of many deliveries as other rooms use them. It must never make an attempt: it leaves that to the relay and the workflows.
+// Replays of many deliveries, for bulk replays. Attempts are left to the relay and the workflows.
 
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import type { ReplayRange } from './replay.store.ts';
@@ -6,7 +6,7 @@ import * as store from './replay.store.ts';
 
 export { REPLAYABLE, type ReplayableStatus, type ReplayRange } from './replay.store.ts';
 
-/** @param notifier tells the relays of new work */
+/** @param notifier notifies the relays of new work */
 export function createReplayService({ notifier }: { notifier: { poke(): void } }) {
   return {
     /** How many deliveries are in the range now. */
@@ -20,8 +20,8 @@ export function createReplayService({ notifier }: { notifier: { poke(): void } }
     ): Promise<number> => store.waiting(queryable, subscription, atMost),
 
     /**
-     * Begins the next deliveries of the range anew: attempt numbers go on, the schedule starts again. What somebody has begun anew
-     * since `endedBy` is not in the range any more.
+     * Replays the next deliveries of the range: attempt numbers go on, the schedule starts again. Deliveries that were replayed
+     * since `endedBy` are not in the range any more.
      * @param options.after id of the last one that is done
      */
     replay: async (

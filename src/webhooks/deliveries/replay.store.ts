@@ -1,4 +1,4 @@
-// The SQL by which many ended deliveries begin anew. Each replay is a generation of its own, as that of one delivery by hand is.
+// The SQL by which many ended deliveries are replayed. Each replay is a new generation, like that of one delivery by hand.
 import { newId } from '../../platform/database/ids.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 
@@ -6,7 +6,7 @@ import type { Queryable } from '../../platform/database/transaction.ts';
 export const REPLAYABLE = ['failed', 'canceled', 'delivered'] as const;
 export type ReplayableStatus = (typeof REPLAYABLE)[number];
 
-/** Deliveries of one subscription, created from `since` to before `until`, that had ended so by `endedBy`. */
+/** Deliveries of one subscription, created from `since` to before `until`, that had reached `status` by `endedBy`. */
 export type ReplayRange = {
   readonly tenantId: string;
   readonly subscriptionId: string;
@@ -16,7 +16,7 @@ export type ReplayRange = {
   readonly endedBy: Date;
 };
 
-/** An id begins with the publisher's clock, `created_at` is the database's: their difference must never hide a row. */
+/** An id begins with the time of an api process, `created_at` is the database's: their difference must not hide a row. */
 const CLOCK_SKEW = "interval '1 hour'";
 
 /** The status as literal text: only so can the planner use the partial indexes. */
@@ -25,7 +25,7 @@ d.tenant_id = $1 AND d.subscription_id = $2 AND d.status = '${status}' AND d.com
   AND d.created_at >= $4 AND d.created_at < $5
   AND d.id >= uuid_of_time(greatest($4::timestamptz - ${CLOCK_SKEW}, 'epoch')) AND d.id < uuid_of_time($5::timestamptz + ${CLOCK_SKEW})`;
 
-// In id order, as everybody who locks several deliveries; the outbox rows keep that order.
+// In id order, as in all statements that lock several deliveries; the rows of the outbox keep that order.
 const replayStatement = (status: ReplayableStatus) => `
 WITH target AS (
   SELECT d.id FROM deliveries d WHERE ${inRange(status)} AND d.id > $6 ORDER BY d.id LIMIT $7 FOR UPDATE
@@ -65,7 +65,7 @@ export async function count(queryable: Queryable, range: ReplayRange): Promise<n
 }
 
 /**
- * Begins the next deliveries of the range anew, the oldest first.
+ * Replays the next deliveries of the range, the oldest first.
  * @param options.after id of the last one that is done
  * @returns how many, and the last of them; fewer than `limit`: there are no more
  */

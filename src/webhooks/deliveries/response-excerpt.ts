@@ -1,10 +1,9 @@
-// Makes the beginning of a receiver's answer fit to be stored and shown.
-// Pure. What comes in is whatever a stranger sent; what goes out holds no control characters.
+// Makes the beginning of a receiver's answer fit to be stored and shown: the result has no control characters. Pure.
 
 /** The most bytes of an answer that are kept. */
 export const MAX_EXCERPT_BYTES = 1024;
 
-// Control characters but tab and line feed, and what turns the direction of the text around it.
+// Control characters but tab and line feed, and marks that change the direction of text.
 const UNSAFE = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
 
 /**

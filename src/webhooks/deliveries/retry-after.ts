@@ -1,5 +1,4 @@
-// Reads the Retry-After header of a receiver's answer.
-// Pure. Takes nothing but the forms of the RFC: no Number() and no Date.parse(), which accept far more.
+// Reads the Retry-After header of a receiver's answer, in the forms of the RFC and in no other. Pure.
 
 /** The longest wait that is reported, in milliseconds: as many seconds as a 32-bit integer holds. */
 export const MAX_REPORTED_MS = 2_147_483_647_000;
@@ -52,7 +51,7 @@ export function parseHttpDate(text: string, now: number): number | undefined {
   return undefined;
 }
 
-/** Without spaces and tabs around it; in linear time, whatever a receiver sends. */
+/** Without spaces and tabs around it; in linear time, because a receiver chooses the text. */
 function trimBlanks(text: string): string {
   const isBlank = (index: number) => text[index] === ' ' || text[index] === '\t';
   let first = 0;

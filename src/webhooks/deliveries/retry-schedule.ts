@@ -1,5 +1,4 @@
-// When a failed delivery is tried again.
-// Pure, the random number included, so that it also runs in the workflow sandbox: same input, same delay.
+// When a failed delivery is tried again. Pure, so that it also runs in the workflow sandbox: the random number is a parameter.
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -8,7 +7,7 @@ const HOUR = 60 * MINUTE;
 /** The waits after the failed attempts of a delivery, in milliseconds; one attempt more than there are waits. */
 export type RetryPolicy = { readonly delaysMs: readonly number[] };
 
-/** The schedule of subscriptions without one of their own: 12 attempts in about 3 days. */
+/** The schedule of subscriptions that do not set one: 12 attempts in about 3 days. */
 export const DEFAULT_RETRY_POLICY: RetryPolicy = {
   delaysMs: [
     5 * SECOND,
@@ -27,7 +26,7 @@ export const DEFAULT_RETRY_POLICY: RetryPolicy = {
 
 /**
  * Reads a subscription's own schedule as it was stored.
- * @returns the usual one for null, and for anything that is no schedule: a delivery must not fail for it
+ * @returns the default for null, and for anything that is no schedule: a delivery must not fail because of it
  */
 export function readRetryPolicy(stored: unknown): RetryPolicy {
   const delays =

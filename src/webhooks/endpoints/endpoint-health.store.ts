@@ -1,40 +1,30 @@
-// The SQL by which attempts change their endpoint: holds, outages, and the pace of what is let out afterwards. Everything here takes the
-// endpoint's row FOR UPDATE in the transaction of the attempt's record.
+// The SQL by which attempts change their endpoint: holds, outages, and the pace afterwards. The statements run in the transaction of the
+// attempt's record.
 import type { Queryable } from '../../platform/database/transaction.ts';
-import type { EndpointTelling } from './endpoint.store.ts';
+import { CHANGED, type EndpointChange } from './endpoint.store.ts';
 import { REFUSALS, type RecoverySettings } from './recovery-settings.ts';
 
-/** A failure that an endpoint is told of. `holdMs`: how long the receiver wants to be left alone, null when it did not say. */
+/** A failed attempt. `holdMs`: the pause that the receiver asked for, null without one. */
 export type EndpointFailure = {
-  readonly tenantId: string;
   readonly subscriptionId: string;
   readonly deliveryId: string;
   readonly holdMs: number | null;
-  /** The attempt was the one let through to an endpoint that is down. */
+  /** The attempt was the probe of an endpoint that is down. */
   readonly probe: boolean;
-  /** The receiver refused the delivery itself, for good. */
+  /** The receiver refused this delivery for good. */
   readonly refused: boolean;
   /** Its code, such as `http:503`. */
   readonly error: string;
 };
 
-/**
- * `closed`: this failure closed the endpoint, or closed it again. `tell`: the endpoint's workflow must hear of it: it was open until now, or its probe has
- * failed, or it fails for a while and nobody watches. Further failures of an endpoint that is closed already tell nobody.
- */
-export type EndpointHealth = {
-  readonly state: 'open' | 'held' | 'down';
-  readonly closed: boolean;
-  readonly tell: boolean;
-};
-
-/** After so many failures in a row somebody watches, whether or not the endpoint closes: one delivery alone may be all that an endpoint gets. */
+/** After so many failures in a row a workflow watches, even if the endpoint stays open: it may get one delivery alone. */
 const WATCHED_FROM = 3;
 
-// A failure that closes the endpoint leaves one permit: for the attempt that is let through when the endpoint opens. One that does not close it
-// gives its permit back, so that one delivery that nobody can deliver does not stop the others. What fails late, begun before the endpoint
-// went down, is counted, and moves nothing. Of refusals ($9) of an open endpoint nobody is told: nothing waits that would be watched.
-// The half millisecond: the column keeps whole ones and rounds, and a hold must never end early.
+// A failure that closes the endpoint leaves one permit, for the attempt that begins when it opens. A failure that does not close it gives
+// its permit back, so that one undeliverable delivery does not stop the others. An attempt that began before the endpoint went down and
+// fails late is only counted. The workflow is signalled when an open endpoint closes, when a probe fails, and when failures begin that no
+// workflow watches; not for refusals ($9) by an open endpoint, after which no delivery waits.
+// The half millisecond: the column keeps whole ones and rounds, and a hold must not end early.
 const FAIL = `
 WITH endpoint AS (
   SELECT p.*, cardinality(p.failing_deliveries) + CASE WHEN $2 = ANY(p.failing_deliveries) THEN 0 ELSE 1 END AS deliveries
@@ -46,7 +36,7 @@ WITH endpoint AS (
 ), next AS (
   SELECT judged.*, falls OR probed OR holds AS closes,
     falls OR probed OR holds AND (hold_until IS NULL OR hold_until <= now())
-      OR NOT watched AND NOT $9 AND failures_in_a_row + 1 >= ${WATCHED_FROM} AS tells,
+      OR NOT watched AND NOT $9 AND failures_in_a_row + 1 >= ${WATCHED_FROM} AS signals,
     CASE WHEN falls THEN 0 WHEN probed THEN least(probe_step + 1, cardinality($7::float8[]) - 1) ELSE probe_step END AS step
   FROM judged
 )
@@ -64,15 +54,14 @@ UPDATE endpoints p SET
   permits_at = now(),
   released = CASE WHEN next.closes THEN 0 ELSE p.released END,
   epoch = p.epoch + CASE WHEN next.closes THEN 1 ELSE 0 END,
-  last_error = $8, watched = p.watched OR next.tells,
+  last_error = $8, watched = p.watched OR next.signals,
   updated_at = now()
 FROM next WHERE p.subscription_id = next.subscription_id
-RETURNING p.state, next.closes AS closed, next.tells AS tell`;
+${CHANGED}, next.signals AS signal`;
 
-// A 2xx opens an endpoint that is down. A hold that the receiver asked for, and that has not run out, stays. Each success of an endpoint that
-// comes back lets two more begin; after as many as the endpoint may have in flight it is not paced any longer. While an operator keeps it closed
-// the pace stays as it is for the time after.
-// Who watches is told of the first success, and when the endpoint is no longer paced.
+// A 2xx opens an endpoint that is down; a hold that has not ended stays. Each success of an endpoint that comes back lets two more attempts
+// begin; after as many as it may have under way it is no longer paced. While an operator holds it the pace stays as it is.
+// The workflow is signalled at the first success, and when the endpoint is no longer paced.
 const RECOVER = `
 WITH endpoint AS (
   SELECT *, hold_until > now() IS TRUE AS held, greatest(tenant_held_until, host_held_until) > now() IS TRUE AS kept FROM endpoints
@@ -86,8 +75,7 @@ UPDATE endpoints p SET
   released = CASE WHEN p.permits IS NULL OR endpoint.held OR endpoint.kept OR p.released + 1 >= p.in_flight_cap THEN 0 ELSE p.released + 1 END,
   permits_at = now(), updated_at = now()
 FROM endpoint WHERE p.subscription_id = endpoint.subscription_id
-RETURNING p.tenant_id AS "tenantId",
-  p.watched AND (endpoint.failures_in_a_row > 0 OR endpoint.state <> p.state OR p.permits IS NULL) AS tell`;
+${CHANGED}, p.watched AND (endpoint.failures_in_a_row > 0 OR endpoint.state <> p.state OR p.permits IS NULL) AS signal`;
 
 /** SQL of an endpoint's health; every function runs in the caller's transaction. */
 export function createEndpointHealthStore({ failures, deliveries, probeDelaysMs }: RecoverySettings) {
@@ -96,15 +84,15 @@ export function createEndpointHealthStore({ failures, deliveries, probeDelaysMs 
     fail: async (
       unit: Queryable,
       { subscriptionId, deliveryId, holdMs, probe, refused, error }: EndpointFailure,
-    ): Promise<EndpointHealth | undefined> => {
+    ): Promise<EndpointChange | undefined> => {
       const closing = [refused ? REFUSALS : failures, deliveries, probeDelaysMs];
       const values = [subscriptionId, deliveryId, holdMs, probe, ...closing, error, refused];
-      return (await unit.query<EndpointHealth>(FAIL, values)).rows[0];
+      return (await unit.query<EndpointChange>(FAIL, values)).rows[0];
     },
 
-    /** Notes that the endpoint has taken a delivery. @returns undefined for an endpoint that had nothing to recover from */
-    recover: async (unit: Queryable, subscriptionId: string): Promise<EndpointTelling | undefined> =>
-      (await unit.query<EndpointTelling>(RECOVER, [subscriptionId])).rows[0],
+    /** Notes that the endpoint has taken a delivery. @returns undefined for an endpoint that had not failed */
+    recover: async (unit: Queryable, subscriptionId: string): Promise<EndpointChange | undefined> =>
+      (await unit.query<EndpointChange>(RECOVER, [subscriptionId])).rows[0],
   };
 }
 

@@ -1,5 +1,5 @@
-// Which deliveries hold a place of their endpoint in this process: those that the relay has claimed, and attempts that workflows make by
-// themselves. Pure: without it each would fill the endpoint up to its cap on its own.
+// The places of endpoints that are taken in this process, by the relay's claims and by attempts of workflows together: each alone would
+// fill an endpoint up to its cap. Pure.
 
 /** @returns places of endpoints, by delivery; a delivery that is entered twice holds one place until it has left twice */
 export function createEndpointOccupancy() {

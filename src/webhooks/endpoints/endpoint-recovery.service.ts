@@ -1,6 +1,5 @@
-// The watch over endpoints in trouble: warnings, deactivation, and what an operator does by hand. Postgres decides each step anew, so one
-// asked for twice, late or for nothing does no harm. An endpoint opens by itself: nothing here may ever be needed for that.
-
+// The steps of the workflow endpointRecovery: warnings, deactivation, and what an operator does by hand. The row decides whether a step is
+// due, so a repeated or late step does no harm. Endpoints open without this workflow.
 import type { AuditService } from '../../audit/audit.service.ts';
 import { operatorContext, serviceContext } from '../../audit/audit.ts';
 import type { EventService } from '../../events/event.service.ts';
@@ -24,7 +23,7 @@ import {
 
 export type { EndpointName } from './endpoint-recovery.store.ts';
 
-/** How an endpoint stands. Times in ISO 8601; `opensAt`: when the next attempt may begin; `lastError`: a code such as `http:503`. */
+/** The state of an endpoint and its next step. Times in ISO 8601; `opensAt`: when the next attempt may begin; `lastError`: a code such as `http:503`. */
 export type EndpointStanding = {
   readonly step: RecoveryStep;
   readonly state: EndpointState;
@@ -32,7 +31,7 @@ export type EndpointStanding = {
   readonly failingSince: string | null;
   readonly lastError: string | null;
   readonly opensAt: string | null;
-  /** Who has it held: `operator` all endpoints of its host, for all tenants; `endpoint` itself, or somebody for it alone. */
+  /** `operator`: an operator holds its host, for all tenants; `endpoint`: the hold is the endpoint's alone. */
   readonly heldBy: 'operator' | 'endpoint' | null;
   readonly deactivatesAt: string | null;
   /** Deliveries that have not ended, up to 10,000. */
@@ -46,14 +45,14 @@ export type OperatorStep =
   | { readonly kind: 'release' }
   | { readonly kind: 'hold'; readonly seconds: number };
 
-/** How often a look is repeated when the endpoint changes under it. */
-const MOST_LOOKS = 5;
+/** How often a reading is repeated because the endpoint has changed meanwhile. */
+const MOST_READS = 5;
 
 /**
  * Recoveries of endpoints.
  * @param subscriptions deactivates the subscription of an endpoint that does nothing but fail
- * @param commands has the workflow of an endpoint that somebody acted on look at it
- * @param notifier wakes the relays when an endpoint has opened
+ * @param commands enqueues a signal to the workflow of an endpoint on which an operator acted
+ * @param notifier notifies the relays when an endpoint has opened
  */
 export function createRecoveryService({
   database,
@@ -73,28 +72,28 @@ export function createRecoveryService({
   notifier: { poke(): void };
 }) {
   /** @returns undefined when the endpoint has changed since it was read */
-  const lookOnce = async (
+  const readOnce = async (
     queryable: Queryable,
     name: EndpointName,
   ): Promise<EndpointStanding | undefined> => {
     const found = await store.read(queryable, name);
     if (found === undefined) return GONE;
-    const standing = standingOf(found);
-    const watched = standing.step.kind !== 'end';
+    const state = standingOf(found);
+    const watched = state.step.kind !== 'end';
     const isNoted = found.watched === watched || (await store.watch(queryable, name, found, watched));
-    return isNoted ? standing : undefined;
+    return isNoted ? state : undefined;
   };
 
-  /** Who has nothing left to watch lets go of the endpoint in the state in which that was decided: what fails after that tells it anew. */
-  const look = async (name: EndpointName): Promise<EndpointStanding> => {
-    for (let looks = 0; looks < MOST_LOOKS; looks += 1) {
-      const standing = await lookOnce(database, name);
-      if (standing !== undefined) return standing;
+  /** Reads an endpoint, and notes in the same state of the row whether it is watched: a later failure of one that is not signals again. */
+  const read = async (name: EndpointName): Promise<EndpointStanding> => {
+    for (let reads = 0; reads < MOST_READS; reads += 1) {
+      const state = await readOnce(database, name);
+      if (state !== undefined) return state;
     }
-    // It changes faster than it is read: now nobody else may. What has been done before the look must not be told as refused.
+    // It changes faster than it is read, so lock it: a step that was done before must not end in an error.
     return database.transaction({}, async (transaction) => {
       await store.lock(transaction, name);
-      return (await lookOnce(transaction, name)) ?? GONE;
+      return (await readOnce(transaction, name)) ?? GONE;
     });
   };
 
@@ -141,13 +140,13 @@ export function createRecoveryService({
         : store.hold(unit, name, step.seconds);
 
   return {
-    /** How an endpoint stands, and what is due for it. One round trip; a second one where it takes the watch up, or lets go of it. */
-    look,
+    /** The state of an endpoint and its next step. One round trip; two where it begins or ceases to be watched. */
+    read,
 
     /** Subscriptions whose endpoint's workflow should be running now, by ascending id. */
     listExpectedWorkflows: store.listExpectedWorkflows,
 
-    /** What an operator is shown of an endpoint: its host. */
+    /** The summary of an endpoint for operators: its host. */
     describe: async (name: EndpointName): Promise<{ summary: string } | undefined> => {
       const found = await store.read(database, name);
       return found && { summary: found.host };
@@ -155,8 +154,8 @@ export function createRecoveryService({
 
     /**
      * Does a step if it is due: `warn` emits `webhook.endpoint.failing`, `announceRecovery` `webhook.endpoint.recovered` after a warning,
-     * `deactivate` deactivates the subscription with the reason `failing`. None of them goes to the subscription itself.
-     * @returns how the endpoint stands afterwards
+     * `deactivate` deactivates the subscription with the reason `failing`. No event goes to the subscription itself.
+     * @returns the state afterwards
      */
     perform: async (name: EndpointName, due: DueRecoveryStep): Promise<EndpointStanding> => {
       if (due === 'deactivate') await subscriptions.deactivateFailing(name);
@@ -167,22 +166,21 @@ export function createRecoveryService({
           if (found === undefined || decideRecoveryStep(found).kind !== due) return;
           await (due === 'warn' ? warn : announceRecovery)(transaction, name, found);
         });
-      return look(name);
+      return read(name);
     },
 
     /**
-     * Says that the time of the probe has come which was due at this epoch. The row knows that by itself; who measures time otherwise
-     * than the database is right too. @returns how the endpoint stands
+     * Lets the probe begin that was due at this epoch, should Temporal's clock be ahead of the database's. @returns the state afterwards
      */
     probe: async (name: EndpointName, epoch: number): Promise<EndpointStanding> => {
       await store.probe(database, name, epoch);
       notifier.poke();
-      return look(name);
+      return read(name);
     },
 
     /**
-     * Does what an operator asks for, with an audit entry: `probe` lets one attempt through now, `release` opens the endpoint for all that
-     * waits, paced, `hold` keeps it closed for so many seconds.
+     * Does an operator's step, with an audit entry: `probe` lets one attempt begin now, `release` opens the endpoint, paced, `hold` keeps it
+     * closed for so many seconds.
      * @throws ServiceError `not_found`, `conflict` when the endpoint is inactive, or open already
      */
     operate: async (name: EndpointName, step: OperatorStep): Promise<EndpointStanding> => {
@@ -198,12 +196,12 @@ export function createRecoveryService({
         await audit.append(transaction, operatorContext(tenant, newId()), [
           { action: AUDITED[step.kind], outcome: 'success', target, data },
         ]);
-        // Whoever asked: from here on the endpoint counts as watched, so somebody must.
+        // The reading below notes the endpoint as watched, so its workflow must run.
         const { tenantId, subscriptionId: entityId } = name;
         await commands.add(transaction, [{ tenantId, workflow: 'endpointRecovery', entityId }]);
         transaction.afterCommit(() => notifier.poke());
       });
-      return look(name);
+      return read(name);
     },
   };
 }

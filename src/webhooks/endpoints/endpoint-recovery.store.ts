@@ -1,17 +1,17 @@
-// SQL of the watch over endpoints in trouble: one read for all that is decided, and what an operator changes by hand.
+// SQL of the workflow endpointRecovery: one reading for all its decisions, and an operator's changes by hand.
 import type { Queryable } from '../../platform/database/transaction.ts';
 import {
   type ExpectedPage,
   type ExpectedWorkflow,
   pageValues,
 } from '../../platform/temporal/expected-workflows.ts';
-import { PACED } from './endpoint.store.ts';
+import { PACED, WAITING } from './endpoint.store.ts';
 import type { EndpointFacts } from './recovery-step.ts';
 
 /** Names a subscription's endpoint. */
 export type EndpointName = { readonly tenantId: string; readonly subscriptionId: string };
 
-/** An endpoint with what is shown of its endpoint. */
+/** An endpoint with all that decisions and operators need. */
 export type EndpointCase = EndpointFacts & {
   readonly host: string;
   readonly lastError: string | null;
@@ -19,9 +19,6 @@ export type EndpointCase = EndpointFacts & {
   readonly failures: number;
   readonly watched: boolean;
 };
-
-/** What is waiting is counted up to this many. */
-const MOST_WAITING = 10_000;
 
 const READ = `
 SELECT p.active, p.deleted, p.state, endpoint_is_open(p) AS open, p.hold_until AS "holdUntil", p.probe_at AS "probeAt", endpoint_permits(p) AS permits,
@@ -31,10 +28,7 @@ SELECT p.active, p.deleted, p.state, endpoint_is_open(p) AS open, p.hold_until A
     CASE WHEN p.host_held_until <= now() THEN p.host_held_until END) AS "restedUntil",
   coalesce(p.host_held_until > now(), false) AS "hostHeld",
   CASE WHEN p.host_held_until > now() AND isfinite(p.host_held_until) THEN p.host_held_until END AS "hostHeldUntil", p.failures_in_a_row AS failures, p.watched, s.host, s.disable_after_days AS "disableAfterDays", now()::timestamptz(3) AS now,
-  (SELECT count(*)::int FROM (
-     SELECT 1 FROM deliveries d
-     WHERE d.subscription_id = p.subscription_id AND d.status IN ('pending', 'retrying') LIMIT ${MOST_WAITING}
-   ) AS unfinished) AS waiting
+  ${WAITING}
 FROM endpoints p JOIN subscriptions s ON s.id = p.subscription_id
 WHERE p.subscription_id = $1 AND p.tenant_id = $2`;
 
@@ -44,7 +38,7 @@ WHERE watched AND subscription_id > $1 ORDER BY subscription_id LIMIT $2`;
 
 const MINE = 'subscription_id = $1 AND tenant_id = $2 AND active AND NOT deleted';
 
-// What an operator holds for all tenants is not opened for one of them.
+// The endpoint is not held with its tenant or its host.
 const NOT_KEPT = 'coalesce(greatest(tenant_held_until, host_held_until) <= now(), true)';
 
 const change = async (queryable: Queryable, text: string, values: readonly unknown[]): Promise<boolean> =>
@@ -57,7 +51,7 @@ export async function read(
   return (await queryable.query<EndpointCase>(READ, [subscriptionId, tenantId])).rows[0];
 }
 
-/** Subscriptions whose endpointRecovery should be running: it was told of the trouble, and has not let go of the endpoint. */
+/** Subscriptions whose endpointRecovery should be running: their endpoints are watched. */
 export async function listExpectedWorkflows(
   queryable: Queryable,
   page: ExpectedPage,
@@ -65,7 +59,7 @@ export async function listExpectedWorkflows(
   return (await queryable.query<ExpectedWorkflow>(EXPECTED, pageValues(page))).rows;
 }
 
-/** Keeps everybody from changing the endpoint until the transaction ends. */
+/** Keeps others from changing the endpoint until the transaction ends. */
 export async function lock(unit: Queryable, { tenantId, subscriptionId }: EndpointName): Promise<void> {
   await unit.query(
     'SELECT 1 FROM endpoints WHERE subscription_id = $1 AND tenant_id = $2 FOR NO KEY UPDATE',
@@ -73,7 +67,7 @@ export async function lock(unit: Queryable, { tenantId, subscriptionId }: Endpoi
   );
 }
 
-/** Notes whether somebody watches, unless the endpoint has changed since it was read. @returns whether it was noted */
+/** Notes whether a workflow watches, unless the endpoint has changed since it was read. @returns whether it was noted */
 export function watch(
   queryable: Queryable,
   { tenantId, subscriptionId }: EndpointName,
@@ -88,7 +82,7 @@ export function watch(
   );
 }
 
-/** Notes how many warnings the present outage has had; with null that there is none. */
+/** Notes how many warnings the outage that began at `warnedFor` has had; null without an outage. */
 export async function noteWarned(
   unit: Queryable,
   { tenantId, subscriptionId }: EndpointName,
@@ -100,7 +94,7 @@ export async function noteWarned(
   );
 }
 
-/** Lets the probe through that was due at this epoch; an endpoint that has closed again since is left alone. */
+/** Lets the probe begin that was due at this epoch; an endpoint that has closed again since is left as it is. */
 export function probe(
   queryable: Queryable,
   { tenantId, subscriptionId }: EndpointName,
@@ -114,7 +108,7 @@ export function probe(
   );
 }
 
-/** Lets one attempt through a closed endpoint now. @returns false when it is open, inactive or gone */
+/** Opens a closed endpoint for one attempt now. @returns false when it is open, inactive or gone */
 export function probeNow(unit: Queryable, { tenantId, subscriptionId }: EndpointName): Promise<boolean> {
   return change(
     unit,
@@ -124,7 +118,7 @@ export function probeNow(unit: Queryable, { tenantId, subscriptionId }: Endpoint
   );
 }
 
-/** Opens an endpoint for all that waits, paced; only a new row of failures closes it. @returns false when there is nothing to release */
+/** Opens an endpoint, paced; only new failures in a row close it. @returns false when it is open, inactive or gone */
 export function release(unit: Queryable, { tenantId, subscriptionId }: EndpointName): Promise<boolean> {
   return change(
     unit,
@@ -135,7 +129,7 @@ export function release(unit: Queryable, { tenantId, subscriptionId }: EndpointN
   );
 }
 
-/** Holds an endpoint for so many seconds from now, whatever it was held for before. @returns false when it is inactive or gone */
+/** Holds an endpoint for so many seconds from now, in place of an earlier hold. @returns false when it is inactive or gone */
 export function hold(
   unit: Queryable,
   { tenantId, subscriptionId }: EndpointName,

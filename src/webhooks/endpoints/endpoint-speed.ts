@@ -1,17 +1,16 @@
-// How fast each endpoint's receiver answered lately, as this process saw it. Pure: no clock; figures of other processes come in from the
-// endpoint's row.
+// How fast each endpoint's receiver has answered this process. Pure: the figures of other processes come from the endpoint's row.
 
-/** Answers that are remembered an endpoint, and how many it takes to judge by. */
+/** Answers of an endpoint that are remembered, and how many are needed for a figure. */
 const REMEMBERED = 32;
 const ENOUGH = 5;
 
-/** Endpoints that are remembered; the one that was silent longest is forgotten first. */
+/** Endpoints that are remembered; the one with the oldest answer is forgotten first. */
 const MOST_ENDPOINTS = 20_000;
 
-/** What the endpoint's row knows: `p90Ms` null while nobody has judged. */
+/** The speed in the endpoint's row; `p90Ms` is null before there is a figure. */
 export type StoredSpeed = { readonly p90Ms: number | null; readonly failing: boolean };
 
-/** A receiver that answers in less than this, nearly always, may be tried inside a workflow task. */
+/** Attempts to a receiver whose p90 is less than this may be made inside workflow tasks. */
 const FAST_MS = 1_000;
 
 /** Whether an attempt that took so many milliseconds is one of a slow receiver. */
@@ -19,7 +18,7 @@ export function isSlow(durationMs: number): boolean {
   return durationMs >= FAST_MS;
 }
 
-/** @returns `note` for each answer, `p90` in milliseconds, and `changed` for what ought to be stored */
+/** @returns `note` for each answer, `p90` in milliseconds, and `changed` for the figures to store */
 export function createEndpointSpeeds() {
   const endpoints = new Map<string, { times: number[]; next: number; stored: number | undefined }>();
 
@@ -59,7 +58,7 @@ export function createEndpointSpeeds() {
   };
 }
 
-/** What is known of an endpoint's receiver: fast, slow, or neither, because it is new or refuses quickly. */
+/** The pace of an endpoint's receiver: fast, slow, or unproven, because it is new or fails quickly. */
 export function paceOf(stored: StoredSpeed, seen: number | undefined): 'fast' | 'unproven' | 'slow' {
   const p90Ms = seen ?? stored.p90Ms;
   if (p90Ms !== null && isSlow(p90Ms)) return 'slow';
@@ -67,9 +66,9 @@ export function paceOf(stored: StoredSpeed, seen: number | undefined): 'fast' | 
 }
 
 /**
- * How many attempts of an endpoint may run inside workflow tasks at once: none unless its receiver is known to be fast and works; the
- * faster it answers, the more.
- * @param seen this process's own figure in milliseconds, which wins over the stored one
+ * How many attempts of an endpoint may run inside workflow tasks concurrently: none unless its receiver is known to be fast and works;
+ * the faster it answers, the more.
+ * @param seen the figure of this process in milliseconds, which wins over the stored one
  */
 export function localAttemptsOf(stored: StoredSpeed, seen: number | undefined): number {
   const p90Ms = seen ?? stored.p90Ms;

@@ -1,18 +1,33 @@
-// A subscription's gate as other rooms use it: open, held, or closed. It must never touch a delivery: whoever waits for an endpoint
-// has an outbox row that becomes claimable when the endpoint opens.
+// Endpoints as other rooms use them. Deliveries are not touched here: those that wait for an endpoint have rows of the outbox that can be
+// claimed when it opens.
 
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
-import type { EndpointChange, EndpointRow, EndpointTelling } from './endpoint.store.ts';
+import type { EndpointChange, EndpointRow } from './endpoint.store.ts';
 import * as store from './endpoint.store.ts';
 import type { EndpointFailure, EndpointHealthStore } from './endpoint-health.store.ts';
 
 export type { EndpointRow } from './endpoint.store.ts';
 
+/** Enqueues a command for the workflow endpointRecovery of each changed endpoint that must be signalled. */
+export async function enqueueRecovery(
+  commands: Pick<WorkflowCommandService, 'add'> | undefined,
+  unit: Transaction,
+  changes: readonly EndpointChange[],
+): Promise<void> {
+  const workflow = 'endpointRecovery';
+  await commands?.add(
+    unit,
+    changes
+      .filter(({ signal }) => signal)
+      .map(({ tenantId, subscriptionId: entityId }) => ({ tenantId, workflow, entityId })),
+  );
+}
+
 /**
- * The endpoints. Everything but `read` and `saveSpeeds` runs in the transaction of the subscription's own change.
- * @param options.notifier wakes the relays when an endpoint has opened; they also find out by themselves
- * @param options.commands tells the workflow `endpointRecovery` of what happens to an endpoint in trouble; nothing depends on its hearing it
+ * The endpoints. All functions but `read` and `saveSpeeds` run in the caller's transaction.
+ * @param options.notifier notifies the relays when an endpoint has opened; they also poll
+ * @param options.commands enqueues signals to the workflow endpointRecovery, which shows trouble and acts on it; endpoints open without it
  */
 export function createEndpointService({
   health,
@@ -23,26 +38,14 @@ export function createEndpointService({
   notifier?: { poke(): void } | undefined;
   commands?: Pick<WorkflowCommandService, 'add'> | undefined;
 }) {
-  const announce = (unit: Transaction, opened: boolean): void => {
-    if (opened) unit.afterCommit(() => notifier?.poke());
-  };
-
-  const tell = async (
+  /** @param opened the relays can claim deliveries of these endpoints after the commit */
+  const announce = async (
     unit: Transaction,
-    entityId: string,
-    change: EndpointTelling | undefined,
+    changes: readonly EndpointChange[],
+    { opened }: { opened: boolean },
   ): Promise<void> => {
-    if (change?.tell !== true) return;
-    await commands?.add(unit, [{ tenantId: change.tenantId, workflow: 'endpointRecovery', entityId }]);
-  };
-
-  const tellAll = async (unit: Transaction, changes: readonly EndpointChange[]): Promise<void> => {
-    const told = changes.filter((change) => change.tell);
-    const workflow = 'endpointRecovery';
-    await commands?.add(
-      unit,
-      told.map(({ tenantId, subscriptionId: entityId }) => ({ tenantId, workflow, entityId })),
-    );
+    if (opened) unit.afterCommit(() => notifier?.poke());
+    await enqueueRecovery(commands, unit, changes);
   };
 
   return {
@@ -62,12 +65,11 @@ export function createEndpointService({
       active: boolean,
     ): Promise<{ changed: boolean }> => {
       const change = await store.setActive(unit, subscriptionId, { active });
-      announce(unit, change !== undefined && active);
-      await tell(unit, subscriptionId, change);
+      if (change !== undefined) await announce(unit, [change], { opened: active });
       return { changed: change !== undefined };
     },
 
-    /** Closes the endpoint of an endpoint that has done nothing but fail for so many days; any other is left as it is. */
+    /** Closes an endpoint that has done nothing but fail for so many days; any other is left as it is. */
     deactivateFailing: async (
       unit: Queryable,
       subscriptionId: string,
@@ -82,43 +84,41 @@ export function createEndpointService({
       store.setRate(unit, subscriptionId, rate),
 
     /** Closes a deleted subscription's endpoint for good; its unfinished deliveries count as canceled from then on. */
-    remove: async (unit: Transaction, subscriptionId: string): Promise<void> =>
-      tell(unit, subscriptionId, await store.markDeleted(unit, subscriptionId)),
+    remove: async (unit: Transaction, subscriptionId: string): Promise<void> => {
+      const change = await store.markDeleted(unit, subscriptionId);
+      if (change !== undefined) await announce(unit, [change], { opened: false });
+    },
 
-    /** Ends a hold at once, when somebody asked for a retry or changed the URL. */
-    endHold: async (unit: Transaction, subscriptionId: string): Promise<{ changed: boolean }> => {
+    /** Ends a hold when a person has asked for a retry or changed the URL. */
+    endHold: async (unit: Transaction, subscriptionId: string): Promise<void> => {
       const change = await store.open(unit, subscriptionId);
-      announce(unit, change !== undefined);
-      await tell(unit, subscriptionId, change);
-      return { changed: change !== undefined };
+      if (change !== undefined) await announce(unit, [change], { opened: true });
     },
 
     /**
      * Closes the endpoints of a suspended tenant, or opens them again: nothing else does. No attempt begins after the commit that closes
-     * them; one under way may finish. What has waited goes out paced, the oldest first.
+     * them; one under way may finish. Waiting deliveries go out paced, the oldest first.
      * @returns how many endpoints
      */
     setTenantHeld: async (unit: Transaction, tenantId: string, held: boolean): Promise<number> => {
       const changes = await (held ? store.holdTenant : store.releaseTenant)(unit, tenantId);
-      announce(unit, !held);
-      await tellAll(unit, changes);
+      await announce(unit, changes, { opened: !held });
       return changes.length;
     },
 
-    /** Notes a failed attempt: its receiver may want to be left alone for a time, or be down. */
+    /** Notes a failed attempt, which may hold or close the endpoint. */
     noteFailure: async (unit: Transaction, failure: EndpointFailure): Promise<void> => {
-      const { tenantId, subscriptionId } = failure;
-      const state = await health.fail(unit, failure);
-      await tell(unit, subscriptionId, state && { tenantId, tell: state.tell });
+      const change = await health.fail(unit, failure);
+      if (change !== undefined) await announce(unit, [change], { opened: false });
     },
 
-    /** Notes that the receiver of an endpoint which had failed has taken a delivery: what waits goes out, paced, the oldest first. */
+    /** Notes that an endpoint which had failed has taken a delivery: the waiting ones go out, paced, the oldest first. */
     noteSuccess: async (unit: Transaction, subscriptionId: string): Promise<void> => {
-      await tell(unit, subscriptionId, await health.recover(unit, subscriptionId));
-      announce(unit, true);
+      const change = await health.recover(unit, subscriptionId);
+      await announce(unit, change === undefined ? [] : [change], { opened: true });
     },
 
-    /** Keeps how fast receivers answer, for processes that have not seen it themselves. */
+    /** Keeps how fast receivers answer, for processes that have made no attempts there. */
     saveSpeeds: (
       queryable: Queryable,
       speeds: readonly { endpoint: string; p90Ms: number }[],

@@ -1,7 +1,7 @@
-// Hosts that an operator holds: nothing is sent there, whoever subscribes. It must never open an endpoint for another reason than that.
-
+// Hosts that an operator holds: no attempt is made there, for any tenant.
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
+import { enqueueRecovery } from './endpoint.service.ts';
 import type { EndpointChange } from './endpoint.store.ts';
 import type { FailingHost, HeldHost, HostHold } from './host-hold.store.ts';
 import * as store from './host-hold.store.ts';
@@ -11,8 +11,8 @@ export type { EndpointChange } from './endpoint.store.ts';
 export type { FailingHost, HeldHost, HostHold } from './host-hold.store.ts';
 
 /**
- * Holds of hosts. Everything but the lists runs in the caller's transaction, which must not hold an endpoint already.
- * @param notifier wakes the relays when endpoints have opened @param commands tells the workflows `endpointRecovery`
+ * Holds of hosts. All functions but the lists run in the caller's transaction, which must not have locked an endpoint before.
+ * @param notifier notifies the relays when endpoints have opened @param commands enqueues signals to the workflows endpointRecovery
  */
 export function createHostHoldService({
   notifier,
@@ -21,29 +21,21 @@ export function createHostHoldService({
   notifier?: { poke(): void } | undefined;
   commands?: Pick<WorkflowCommandService, 'add'> | undefined;
 }) {
-  const tell = async (unit: Transaction, changes: readonly EndpointChange[]): Promise<void> => {
-    const told = changes.filter((change) => change.tell);
-    const workflow = 'endpointRecovery';
-    await commands?.add(
-      unit,
-      told.map(({ tenantId, subscriptionId: entityId }) => ({ tenantId, workflow, entityId })),
-    );
-  };
-
-  const opened = async (
+  const announce = async (
     unit: Transaction,
     changes: readonly EndpointChange[],
+    { opened }: { opened: boolean },
   ): Promise<readonly EndpointChange[]> => {
-    await tell(unit, changes);
-    unit.afterCommit(() => notifier?.poke());
+    await enqueueRecovery(commands, unit, changes);
+    if (opened) unit.afterCommit(() => notifier?.poke());
     return changes;
   };
 
   return {
     /**
-     * Has a new or changed subscription keep to the holds of the host that it points to now, and to no other's.
-     * @param hosts.before the host that it pointed to until now
-     * @returns the hold that it has come to, if any
+     * Applies the holds of its present host, and of no other, to a new or changed subscription.
+     * @param hosts.before the host of its former URL
+     * @returns the hold of the present host, if any
      */
     follow: async (
       unit: Transaction,
@@ -51,13 +43,13 @@ export function createHostHoldService({
       hosts: { host: string; before?: string | undefined },
     ): Promise<HeldHost | undefined> => {
       const change = await store.follow(unit, subscriptionId, hosts);
-      if (change !== undefined) await opened(unit, [{ ...change, subscriptionId }]);
+      if (change !== undefined) await announce(unit, [change], { opened: true });
       return store.find(unit, hosts.host);
     },
 
     /**
      * Holds a host, in place of an earlier hold: no attempt begins after the commit; one under way may finish.
-     * @returns the endpoints' endpoints
+     * @returns the endpoints of the host
      */
     hold: async (
       unit: Transaction,
@@ -66,29 +58,27 @@ export function createHostHoldService({
     ): Promise<readonly EndpointChange[]> => {
       await store.lock(unit, host);
       await store.hold(unit, host, hold);
-      const changes = await store.holdEndpoints(unit, host);
-      await tell(unit, changes);
-      return changes;
+      return announce(unit, await store.holdEndpoints(unit, host), { opened: false });
     },
 
-    /** Ends a hold: what has waited goes out, paced, the oldest first. @returns the endpoints' endpoints, undefined when it is not held */
+    /** Ends a hold: waiting deliveries go out, paced, the oldest first. @returns the endpoints of the host, undefined when it is not held */
     release: async (unit: Transaction, host: string): Promise<readonly EndpointChange[] | undefined> => {
       await store.lock(unit, host);
       if (!(await store.end(unit, host))) return undefined;
-      return opened(unit, await store.releaseEndpoints(unit, host));
+      return announce(unit, await store.releaseEndpoints(unit, host), { opened: true });
     },
 
     /**
-     * Lets what waits for the host's endpoints out now, paced, also where an endpoint asked for a pause or is down.
-     * @returns their endpoints; undefined when the host is held
+     * Opens the host's endpoints, paced, also those that asked for a pause or are down.
+     * @returns the endpoints for which deliveries wait; undefined when the host is held
      */
     retry: async (unit: Transaction, host: string): Promise<readonly EndpointChange[] | undefined> => {
       await store.lock(unit, host);
       if (await store.isHeld(unit, host)) return undefined;
-      return opened(unit, await store.retryEndpoints(unit, host));
+      return announce(unit, await store.retryEndpoints(unit, host), { opened: true });
     },
 
-    /** Makes deliveries due that wait for a time, some at once. @returns their ids, none when there are no more */
+    /** Makes waiting deliveries due now, one page of them. @returns their ids, none when there are no more */
     hasten: async (
       unit: Transaction,
       subscriptionIds: readonly string[],
@@ -102,7 +92,7 @@ export function createHostHoldService({
     /** The holds in force, the oldest first. */
     list: (queryable: Queryable): Promise<HostHold[]> => store.list(queryable),
 
-    /** Where endpoints fail by which class of errors, those with most first. */
+    /** Hosts whose endpoints fail, by class of errors, those with most endpoints first. */
     listFailing: (
       queryable: Queryable,
       filter: { errorClass: string | undefined; limit: number },

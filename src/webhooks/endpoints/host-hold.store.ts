@@ -1,11 +1,11 @@
-// SQL of hosts: their holds, and the endpoints behind them. Whatever opens or closes an endpoint takes its row FOR UPDATE and adds one to its epoch.
-// Locks are taken in this order: a subscription, names of hosts, endpoints in order of their ids. Nobody may hold an endpoint and then ask for a name;
-// what takes a name for itself alone may not lock a subscription.
+// SQL of hosts: their holds, and the endpoints behind them.
+// Locks are taken in this order: a subscription, names of hosts, endpoints in id order. A transaction that has locked a name exclusively
+// may not lock a subscription.
 import type { Queryable } from '../../platform/database/transaction.ts';
-import { type EndpointChange, PACED } from './endpoint.store.ts';
+import { CHANGED, type EndpointChange, PACED } from './endpoint.store.ts';
 import type { HoldLength } from './host-hold.ts';
 
-/** A hold as it stands. `until` is null while nobody can say. */
+/** A hold in force. `until` is null for a hold without an end. */
 export type HeldHost = {
   readonly host: string;
   readonly until: Date | null;
@@ -14,7 +14,7 @@ export type HeldHost = {
   readonly heldAt: Date;
 };
 
-/** The same with what it concerns now. */
+/** A hold with the number of endpoints and tenants that it concerns now. */
 export type HostHold = HeldHost & {
   readonly endpoints: number;
   readonly tenants: number;
@@ -33,7 +33,7 @@ export type FailingHost = {
 
 const LOCK_NAME = "SELECT pg_advisory_xact_lock(hashtextextended('host ' || host_name($1), 0))";
 
-// In one order, as by everybody who locks several.
+// In one order, as in all statements that lock several names.
 const SHARE_NAMES = `
 SELECT pg_advisory_xact_lock_shared(name) FROM (
   SELECT DISTINCT hashtextextended('host ' || host_name(host), 0) AS name FROM unnest($1::text[]) AS host ORDER BY name
@@ -46,15 +46,14 @@ WHERE host_name(s.host) = host_name($1) AND ($1 = host_name($1) OR s.host = $1) 
 const MINE = `
 WITH mine AS (SELECT p.subscription_id, host_hold_end(s.host) AS ends ${OF_HOST} ORDER BY p.subscription_id FOR UPDATE OF p)`;
 
-const CHANGES =
-  'RETURNING p.subscription_id AS "subscriptionId", p.tenant_id AS "tenantId", p.active AND NOT p.deleted AS tell';
+const CHANGES = `${CHANGED}, p.active AND NOT p.deleted AS signal`;
 
 // Inactive ones too: they may be activated meanwhile.
 const HOLD = `${MINE}
 UPDATE endpoints p SET host_held_until = mine.ends, epoch = epoch + 1, ${PACED}, updated_at = now()
 FROM mine WHERE p.subscription_id = mine.subscription_id ${CHANGES}`;
 
-// An endpoint that was down is probed at once: somebody says that it is back.
+// An endpoint that was down is probed immediately: the operator says that it is back.
 const RELEASE = `${MINE}
 UPDATE endpoints p SET host_held_until = mine.ends, epoch = epoch + 1, ${PACED}, updated_at = now(),
   probe_at = CASE WHEN p.probe_at > now() THEN now() ELSE p.probe_at END
@@ -63,7 +62,7 @@ FROM mine WHERE p.subscription_id = mine.subscription_id ${CHANGES}`;
 const FOLLOW = `
 UPDATE endpoints p SET host_held_until = host_hold_end($2), epoch = epoch + 1, ${PACED}, updated_at = now()
 WHERE p.subscription_id = $1 AND p.host_held_until IS DISTINCT FROM host_hold_end($2)
-RETURNING p.tenant_id AS "tenantId", p.active AND (p.watched OR p.host_held_until > now()) AS tell`;
+${CHANGED}, p.active AND (p.watched OR p.host_held_until > now()) AS signal`;
 
 const IN_FORCE = `
 SELECT host, CASE WHEN isfinite(until) THEN until END AS until, reason, operator, held_at AS "heldAt" FROM host_holds
@@ -86,9 +85,9 @@ WHERE p.failures_in_a_row > 0 AND p.active AND NOT p.deleted AND p.last_error IS
   AND ($1::text IS NULL OR split_part(p.last_error, ':', 1) = $1)
 GROUP BY 1, 2 ORDER BY endpoints DESC, s.host, class LIMIT $2`;
 
-// Those that wait for nothing but a time. They are due now; their endpoints let them through one after the other. One whose workflow is being
-// started, and is not marked as started yet, is asked for as by hand: whoever marks it tells the workflow. In order of their ids, as by
-// everybody who locks several.
+// Deliveries that wait for their next time only become due now; their endpoints let them through one by one. A delivery whose workflow is
+// just being started gets a retry request instead of a command: the relay that marks it as started sees the request and enqueues one. In
+// id order, as in all statements that lock several.
 const HASTEN = `
 WITH target AS (
   SELECT d.id FROM deliveries d
@@ -100,14 +99,14 @@ WITH target AS (
     retry_requested_at = CASE WHEN d.started_generation = d.generation THEN d.retry_requested_at ELSE now() END
   FROM target t WHERE d.id = t.id
   RETURNING d.id, d.tenant_id, d.subscription_id, d.generation, d.started_generation
-), told AS (
+), commands AS (
   INSERT INTO outbox (id, tenant_id, endpoint, delivery_id, generation, kind, command)
   SELECT gen_random_uuid(), tenant_id, subscription_id, id, generation, 'command', 'retry' FROM changed
   WHERE started_generation = generation
 )
 SELECT id FROM changed ORDER BY id`;
 
-// An endpoint that is open gets a pace too: what is due at once must not go out at once.
+// An open endpoint gets a pace too: deliveries that become due together must not all go out together.
 const RETRY = `${MINE}
 UPDATE endpoints p SET state = 'open', hold_until = NULL, probe_at = NULL, probe_step = 0, epoch = epoch + 1, ${PACED}, updated_at = now()
 FROM mine WHERE p.subscription_id = mine.subscription_id AND p.active AND NOT p.deleted AND EXISTS (
@@ -117,7 +116,7 @@ ${CHANGES}`;
 const change = async (unit: Queryable, text: string, host: string): Promise<EndpointChange[]> =>
   (await unit.query<EndpointChange>(text, [host])).rows;
 
-/** Keeps others from changing the host's holds, and subscriptions from coming to it or leaving it, until the transaction ends. */
+/** Keeps others from changing the host's holds, and subscriptions from changing to or from it, until the transaction ends. */
 export async function lock(unit: Queryable, host: string): Promise<void> {
   await unit.query(LOCK_NAME, [host]);
 }
@@ -153,42 +152,41 @@ export async function isHeld(queryable: Queryable, host: string): Promise<boolea
   return (await queryable.query('SELECT 1 WHERE host_hold_end($1) > now()', [host])).rowCount > 0;
 }
 
-/** The hold that keeps a host for longest. @returns undefined when it is not held */
+/** The longest hold of a host, of its name or of its name and port. @returns undefined when it is not held */
 export async function find(queryable: Queryable, host: string): Promise<HeldHost | undefined> {
   return (await queryable.query<HeldHost>(IN_FORCE, [host])).rows[0];
 }
 
-/** Closes the host's endpoints as its holds say. */
+/** Closes the host's endpoints until its holds end. */
 export function holdEndpoints(unit: Queryable, host: string): Promise<EndpointChange[]> {
   return change(unit, HOLD, host);
 }
 
-/** Opens the host's endpoints as far as its holds allow; what waits goes out as from an endpoint that comes back. */
+/** Opens the host's endpoints, paced, as far as its other holds allow. */
 export function releaseEndpoints(unit: Queryable, host: string): Promise<EndpointChange[]> {
   return change(unit, RELEASE, host);
 }
 
-/** Ends what keeps the host's endpoints closed by themselves, and lets what waits out paced. */
+/** Ends the holds and outages of the host's endpoints, and opens them paced. */
 export function retryEndpoints(unit: Queryable, host: string): Promise<EndpointChange[]> {
   return change(unit, RETRY, host);
 }
 
 /**
- * Gives an endpoint the hold of the host that its subscription points to now. An act on the host that it leaves is over then, or does not
- * see the subscription any more.
- * @param hosts.before the host that it leaves @returns undefined where nothing changes
+ * Gives an endpoint the hold of its subscription's present host. Both names are locked: a concurrent act on either host comes before or
+ * after this change.
+ * @param hosts.before the host of its former URL @returns undefined where nothing changes
  */
 export async function follow(
   unit: Queryable,
   subscriptionId: string,
   { host, before = host }: { host: string; before?: string | undefined },
-): Promise<{ tenantId: string; tell: boolean } | undefined> {
+): Promise<EndpointChange | undefined> {
   await unit.query(SHARE_NAMES, [[before, host]]);
-  const { rows } = await unit.query<{ tenantId: string; tell: boolean }>(FOLLOW, [subscriptionId, host]);
-  return rows[0];
+  return (await unit.query<EndpointChange>(FOLLOW, [subscriptionId, host])).rows[0];
 }
 
-/** Makes deliveries due that wait for a time. @returns their ids, at most `limit`, those behind `after` */
+/** Makes waiting deliveries due now. @returns their ids, at most `limit`, those behind `after` */
 export async function hasten(
   unit: Queryable,
   subscriptionIds: readonly string[],
@@ -203,7 +201,7 @@ export async function list(queryable: Queryable): Promise<HostHold[]> {
   return (await queryable.query<HostHold>(LIST)).rows;
 }
 
-/** Where endpoints fail, those with most first. @param errorClass what stands before the colon of a code: `tls` */
+/** Hosts whose endpoints fail, those with most endpoints first. @param errorClass the part of a code before its colon: `tls` */
 export async function listFailing(
   queryable: Queryable,
   { errorClass, limit }: { errorClass: string | undefined; limit: number },

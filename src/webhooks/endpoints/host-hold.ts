@@ -1,14 +1,14 @@
-// Which endpoints the name of a host means, and how long it may be held. Pure.
+// The name of a host as operators type it, and the length of a hold. Pure.
 import { mayBePlain, receiverHost } from '../../platform/egress/url-rules.ts';
 
 /** How long a host is held: until a time, for so many seconds by the database's clock, or until it is released. */
 export type HoldLength = { readonly until: Date } | { readonly seconds: number } | 'released';
 
 /**
- * A host as an operator types it, as subscriptions have theirs: lower case, in the form that URLs give it. A name alone means all its
- * ports, a name with a port only that; sub-domains are hosts of their own. What URLs leave out cannot be named: port 443, and port 80 of
- * `localhost` and of addresses, which may be sent to without TLS.
- * @returns undefined for what is no host: a URL, a path, a pattern, credentials
+ * Reads a host as an operator types it into the form that subscriptions have: lower case, as URLs write it. A name alone means all its
+ * ports, a name with a port only that one; a sub-domain is another host. Default ports cannot be named: 443, and 80 of `localhost` and of
+ * addresses, which may be sent to without TLS.
+ * @returns undefined for a text that is no host: a URL, a path, a pattern, credentials
  */
 export function readHost(text: string): string | undefined {
   if (!/^[^\s/\\?#@*]+$/.test(text)) return undefined;

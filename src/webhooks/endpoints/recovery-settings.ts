@@ -1,15 +1,15 @@
-// When an endpoint counts as down, and when it is tried again. Pure: what follows is computed in the endpoint's row, by the database's clock.
+// When an endpoint counts as down, and when it is probed. Pure.
 
 /** Times in milliseconds. */
 export type RecoverySettings = {
-  /** Failures in a row after which an endpoint is down, and of how many different deliveries: one that nobody can deliver closes no endpoint. */
+  /** Failures in a row after which an endpoint is down, and of how many different deliveries: one undeliverable delivery closes no endpoint. */
   readonly failures: number;
   readonly deliveries: 1 | 2 | 3;
   /** Before the first probe, after the first failed one, and so on; the last is for all that follow. */
   readonly probeDelaysMs: readonly number[];
 };
 
-/** 30 s, 1 min, 2, 5, 10, 30, then hourly, for as long as events are kept. */
+/** Probes after 30 s, 1 min, 2, 5, 10, 30, then hourly. */
 export const RECOVERY_SETTINGS: RecoverySettings = {
   failures: 10,
   deliveries: 3,
@@ -17,7 +17,7 @@ export const RECOVERY_SETTINGS: RecoverySettings = {
 };
 
 /**
- * A refusal for good blames its delivery: it closes an endpoint only when it is the last of so many failures in a row, of as many different
- * deliveries as any failure needs.
+ * A refusal for good is a fault of its delivery: it closes an endpoint only as the last of so many failures in a row, of as many
+ * different deliveries as other failures need.
  */
 export const REFUSALS = 30;

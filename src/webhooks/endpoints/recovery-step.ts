@@ -1,15 +1,16 @@
-// What is due for an endpoint in trouble, and for how long nothing is. Pure: a function of the endpoint's row and the database's clock.
+// Decides the due step for an endpoint in trouble, or how long to wait for one. Pure: the endpoint's row and the database's clock are
+// parameters.
 
 const SECOND = 1_000;
 const HOUR = 3_600 * SECOND;
 const DAY = 24 * HOUR;
 
-/** Milliseconds of nothing but failures after which people are warned, each once an outage. */
+/** Milliseconds of failures after which `webhook.endpoint.failing` is emitted, each once in an outage. */
 export const WARNINGS_AFTER = [HOUR, DAY, 3 * DAY] as const;
 
-/** What a wait for somebody else's report is cut at; the report comes by itself, unless something is broken. */
-const SHORTEST_LOOK = 5 * SECOND;
-const LONGEST_LOOK = HOUR;
+/** The bounds of a wait for an attempt's record; usually the workflow is signalled before. */
+const SHORTEST_WAIT = 5 * SECOND;
+const LONGEST_WAIT = HOUR;
 
 /** An endpoint as its row has it, with `now` by the database's clock. */
 export type EndpointFacts = {
@@ -18,17 +19,17 @@ export type EndpointFacts = {
   readonly deleted: boolean;
   /** Its tenant is suspended. */
   readonly suspended: boolean;
-  /** An operator lets nothing be sent to its host; until when, null while nobody can say. */
+  /** An operator holds its host; until when, null for a hold without an end. */
   readonly hostHeld: boolean;
   readonly hostHeldUntil: Date | null;
-  /** When an operator last stopped keeping it closed: until then it could not show that it works. */
+  /** When an operator's last hold of it ended: until then it could not show that it works. */
   readonly restedUntil: Date | null;
   readonly state: 'open' | 'held' | 'down';
   /** Attempts may begin. */
   readonly open: boolean;
   readonly holdUntil: Date | null;
   readonly probeAt: Date | null;
-  /** Attempts that may begin still while the endpoint comes back; null when it is not paced. */
+  /** Attempts that may begin while the endpoint comes back; null when it is not paced. */
   readonly permits: number | null;
   readonly permitsAt: Date | null;
   readonly failingSince: Date | null;
@@ -39,10 +40,10 @@ export type EndpointFacts = {
   readonly waiting: number;
 };
 
-/** What an endpoint's trouble can make due. */
+/** The steps that the workflow performs. */
 export type DueRecoveryStep = 'warn' | 'announceRecovery' | 'deactivate';
 
-/** What a wait is for: the end of a hold, the next probe, a probe's outcome, the end of the pacing, any success. */
+/** The reason of a wait: the end of a hold, the next probe, a probe's outcome, the end of the pacing, any success. */
 export type RecoveryWait = 'hold' | 'probe' | 'outcome' | 'release' | 'success';
 
 export type RecoveryStep =
@@ -50,7 +51,7 @@ export type RecoveryStep =
   | { readonly kind: 'wait'; readonly reason: RecoveryWait; readonly delayMs: number }
   | { readonly kind: 'end' };
 
-/** How an endpoint stands, in one word. `quiet`: it has failed last, and nothing waits for it. */
+/** The state of an endpoint in one word. `quiet`: its last attempt failed, and no delivery waits for it. */
 export type EndpointState =
   | 'held'
   | 'down'
@@ -76,7 +77,7 @@ export function endpointStateOf(endpoint: EndpointFacts): EndpointState {
   return endpoint.permits === null ? 'failing' : 'releasing';
 }
 
-/** When the endpoint is deactivated if it does not take anything until then. */
+/** When the endpoint is deactivated if no delivery succeeds before. */
 export function deactivatesAt({ failingSince, restedUntil, disableAfterDays }: EndpointFacts): Date | null {
   if (failingSince === null) return null;
   const since = Math.max(failingSince.getTime(), restedUntil?.getTime() ?? 0);
@@ -96,8 +97,8 @@ export function warningsEarned({ failingSince, now }: EndpointFacts): number {
 }
 
 /**
- * Decides what comes next for an endpoint. Each look decides anew, so that whatever else has changed the endpoint is taken into account.
- * @returns a due step, a wait cut at the next warning or deactivation, or the end: nothing is left to watch
+ * Decides the next step for an endpoint, from its row alone: other transactions may have changed it since the last decision.
+ * @returns a due step, a wait cut at the next warning or deactivation, or the end: there is no trouble left to watch
  */
 export function decideRecoveryStep(endpoint: EndpointFacts): RecoveryStep {
   if (endpoint.deleted || !endpoint.active || endpoint.suspended) return { kind: 'end' };
@@ -123,20 +124,20 @@ function waitOf(endpoint: EndpointFacts, state: EndpointState): { reason: Recove
   );
   if (state === 'held') return { reason: 'hold', delayMs: opensAt - endpoint.now.getTime() };
   if (state === 'down') return { reason: 'probe', delayMs: opensAt - endpoint.now.getTime() };
-  // With nothing to send there is no probe: the next delivery is one.
+  // Without a waiting delivery there is no probe: the next delivery is one.
   if (state === 'probing')
     return {
       reason: 'outcome',
-      delayMs: endpoint.waiting === 0 ? LONGEST_LOOK : patience(endpoint, endpoint.probeAt),
+      delayMs: endpoint.waiting === 0 ? LONGEST_WAIT : patience(endpoint, endpoint.probeAt),
     };
   if (state === 'releasing') return { reason: 'release', delayMs: patience(endpoint, endpoint.permitsAt) };
   return { reason: 'success', delayMs: DAY };
 }
 
-/** The longer nothing was reported, the less often it is looked for. */
+/** The longer no attempt was recorded, the longer the wait. */
 function patience({ now }: EndpointFacts, since: Date | null): number {
   const silent = now.getTime() - (since ?? now).getTime();
-  return Math.min(LONGEST_LOOK, Math.max(SHORTEST_LOOK, silent));
+  return Math.min(LONGEST_WAIT, Math.max(SHORTEST_WAIT, silent));
 }
 
 function untilMilestone(endpoint: EndpointFacts): number {

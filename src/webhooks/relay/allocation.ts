@@ -1,7 +1,7 @@
 // Shares free slots out among endpoints: round-robin by tenant, then by endpoint, a small quantum a turn. Pure.
 import { type Pace, type Room, roomFor, without } from './slot-room.ts';
 
-/** An endpoint with work waiting; `room`: attempts that it may have beyond those in flight. */
+/** An endpoint with work; `room`: attempts that it may have beyond those in flight. */
 export type EndpointRoom = {
   readonly tenantId: string;
   readonly endpoint: string;
@@ -11,7 +11,7 @@ export type EndpointRoom = {
 
 export type Grant = { readonly tenantId: string; readonly endpoint: string; readonly quota: number };
 
-/** Where the last round ended: the next one goes on behind it. */
+/** The place where the last round ended: the next one goes on behind it. */
 export type Rotation = { readonly tenant: string; readonly endpoints: ReadonlyMap<string, string> };
 
 export const START_OF_ROTATION: Rotation = { tenant: '', endpoints: new Map() };
@@ -50,7 +50,7 @@ export function allocate({
     const next: typeof waiting = [];
     for (const turn of waiting) {
       const possible = ({ pace }: EndpointRoom) => Math.min(roomFor(turn.room, pace), roomFor(left, pace));
-      // An endpoint that finds no room now finds none later in this round: room only shrinks.
+      // Room only shrinks: an endpoint without room gets none later in this round.
       turn.queue = turn.queue.filter((endpoint) => possible(endpoint) > 0);
       const first = turn.queue.shift();
       if (first === undefined) continue;

@@ -1,4 +1,4 @@
-// What waits between acceptance and an attempt, as a worker's metrics: sums over all tenants, the same in each worker.
+// The metrics of the outbox and of overdue deliveries: sums over all tenants, the same in each worker.
 import type { Registry } from 'prom-client';
 import { createGauges } from '../../platform/metrics/gauges.ts';
 import {
@@ -12,7 +12,7 @@ import {
 
 type Read<T> = () => Promise<T | undefined>;
 
-/** @param options.read each undefined while the database does not say it: its gauges are not there then */
+/** @param options.read each gives undefined while the database is away: its gauges are absent then */
 export function registerBacklogMetrics({
   registry,
   read,
@@ -40,7 +40,7 @@ export function registerBacklogMetrics({
       help: 'Age of the oldest row that a relay could take. "healthy": of lanes that take all they are given; "other": of lanes that are slow, failing or limited; "command": retries and cancellations.',
       labelNames: ['lanes'],
     },
-    // Nothing found is nothing there only when all was looked at.
+    // Without a row the lag is 0 only if all open endpoints were read.
     ({ healthy, other, command, complete }) => [
       [{ lanes: 'healthy' }, healthy ?? (complete ? 0 : null)],
       [{ lanes: 'other' }, other ?? (complete ? 0 : null)],

@@ -1,11 +1,11 @@
-// What waits to be handed over, across all tenants: for metrics only. It must change nothing and lock nothing.
+// SQL of the metrics of the outbox and of overdue deliveries, across all tenants. It reads only, without locks.
 import type { Queryable } from '../../platform/database/transaction.ts';
 
-/** Open endpoints with work that one look covers, about a second's, and late deliveries that are counted. */
+/** Open endpoints with work that are read at most, which takes about a second, and late deliveries that are counted at most. */
 const MOST_ENDPOINTS = 50_000;
 const MOST_LATE = 100_000;
 
-/** `inactive`: switched off by its owner. `stopped`: with its tenant or its host, by an operator. `recovering`: open, and let through one by one. */
+/** `inactive`: its subscription is. `stopped`: held with its tenant or its host. `recovering`: open and paced. */
 export const ENDPOINT_STATES = ['open', 'recovering', 'held', 'down', 'stopped', 'inactive'] as const;
 export const OUTBOX_KINDS = ['first', 'wake', 'start', 'command'] as const;
 
@@ -13,8 +13,8 @@ export type OutboxCount = { readonly kind: string; readonly count: number };
 export type EndpointCount = { readonly state: string; readonly count: number };
 
 /**
- * Age in seconds of the oldest unclaimed row, null where none was found: of open endpoints, apart for those whose receiver answers quickly
- * and without failures, and of commands. `complete`: all open endpoints were looked at.
+ * Age in seconds of the oldest unclaimed row, null where none was found: of open endpoints whose receiver answers quickly and without
+ * failures (`healthy`), of other open endpoints, and of commands. `complete`: all open endpoints were read.
  */
 export type RelayLag = {
   readonly healthy: number | null;
@@ -23,7 +23,7 @@ export type RelayLag = {
   readonly complete: boolean;
 };
 
-/** Deliveries whose next attempt is late by more than 60 s, and by how many seconds the most late one is, null when none is. */
+/** Deliveries whose next attempt is late by more than 60 s, and by how many seconds the latest of them is, null when none is. */
 export type Overdue = { readonly count: number; readonly seconds: number | null };
 
 const ENDPOINTS = `
@@ -32,8 +32,8 @@ SELECT CASE
     WHEN permits IS NOT NULL THEN 'recovering' ELSE 'open' END AS state, count(*)::float8 AS count
 FROM endpoints WHERE NOT deleted GROUP BY 1`;
 
-// From the endpoints that are open, whatever waits in closed ones: a probe of an index for each, and one a rank where something waits. Only where
-// an endpoint takes all that it is given does waiting say something of the relay.
+// Begins at the open endpoints, so that the work of closed ones costs nothing: an index probe for each, and one a rank where there is work.
+// Only at an endpoint that takes all its work does the age of a row measure the relay.
 const LAG = `
 WITH busy AS (
   SELECT p.subscription_id, p.tenant_id,
@@ -73,7 +73,7 @@ export function createBacklogStore({
   mostEndpoints?: number | undefined;
 } = {}) {
   return {
-    /** Rows by kind, whoever holds them. */
+    /** Rows by kind, claimed or not. */
     countRows: async (queryable: Queryable): Promise<OutboxCount[]> =>
       (await queryable.query<OutboxCount>('SELECT kind, count(*)::float8 AS count FROM outbox GROUP BY kind'))
         .rows,

@@ -1,4 +1,4 @@
-// SQL that holds deliveries against what moves them. It reads only, a page at a time, so that it may run beside any load.
+// SQL by which the doctor finds deliveries that no workflow and no relay will move. It reads only, a page at a time.
 import type { Queryable } from '../../platform/database/transaction.ts';
 
 /** An unfinished delivery whose workflow of this generation was started. */
@@ -7,11 +7,11 @@ export type StartedDelivery = {
   readonly tenantId: string;
   readonly generation: number;
   readonly nextAttemptAt: Date | null;
-  /** Its endpoint takes attempts now: what is to be started is started at once. */
+  /** Its endpoint takes attempts now, so its work should be claimed soon. */
   readonly endpointIsOpen: boolean;
 };
 
-/** Work that nobody has taken although it could have been: how much, and since when the oldest waits. */
+/** Work that should have been claimed: how much, and since when the oldest waits. */
 export type StuckWork = { readonly count: number; readonly oldest: Date | null };
 
 const NO_ID = '00000000-0000-0000-0000-000000000000';
@@ -20,7 +20,7 @@ SELECT d.id, d.tenant_id AS "tenantId", d.generation, d.next_attempt_at AS "next
 FROM deliveries d JOIN endpoints p ON p.subscription_id = d.subscription_id
 WHERE d.status IN ('pending', 'retrying') AND d.started_generation IS NOT NULL AND d.started_generation = d.generation`;
 
-// The index of the overdue ones holds them all by their time.
+// Both use the index of unfinished deliveries with a workflow, which is in the order of their times.
 const TIMED = `${STARTED} AND (d.next_attempt_at, d.id) > ($1, $2::uuid) ORDER BY d.next_attempt_at, d.id LIMIT $3`;
 const UNTIMED = `${STARTED} AND d.next_attempt_at IS NULL AND d.id > $1::uuid ORDER BY d.id LIMIT $2`;
 
@@ -28,7 +28,7 @@ const STUCK_COMMANDS = `
 SELECT count(*)::int AS count, min(created_at) AS oldest FROM outbox
 WHERE kind = 'command' AND created_at < now() - $1::float8 * interval '1 millisecond'`;
 
-/** A claim of a relay that is dead for a minute is nobody's: the next relay takes it over. */
+/** Claims of relays that have been dead for a minute: living relays should have taken them over. */
 const DEAD_CLAIMS = `
 SELECT count(*)::int AS count, min(o.created_at) AS oldest FROM outbox o
 WHERE o.claimed_by IS NOT NULL
@@ -55,7 +55,7 @@ const readStuck = async (
 ): Promise<StuckWork> =>
   (await queryable.query<StuckWork>(text, values)).rows[0] ?? { count: 0, oldest: null };
 
-/** All unfinished deliveries with a workflow of their own, those with a time first. */
+/** All unfinished deliveries with a workflow, those with a time first. */
 export async function* listStarted(queryable: Queryable, limit: number): AsyncGenerator<StartedDelivery[]> {
   for (let after: StartedDelivery | undefined; ; ) {
     const place = [after?.nextAttemptAt ?? '-infinity', after?.id ?? NO_ID, limit];
@@ -72,7 +72,7 @@ export async function* listStarted(queryable: Queryable, limit: number): AsyncGe
   }
 }
 
-/** Which of these are unfinished in this generation, or were not handed over yet: their workflow may run. */
+/** Which of these deliveries are unfinished in this generation: their workflow may run. */
 export async function listUnfinished(
   queryable: Queryable,
   deliveries: readonly { id: string; generation: number }[],
@@ -85,12 +85,12 @@ export async function listUnfinished(
   return rows;
 }
 
-/** Intents of people that no relay has handed over within `ageMs` milliseconds. */
+/** Retries and cancellations that no relay has handed over within `ageMs` milliseconds. */
 export function findStuckCommands(queryable: Queryable, ageMs: number): Promise<StuckWork> {
   return readStuck(queryable, STUCK_COMMANDS, [ageMs]);
 }
 
-/** Work that a relay took and that died with it. */
+/** Claims of relays that have died. */
 export function findDeadClaims(queryable: Queryable): Promise<StuckWork> {
   return readStuck(queryable, DEAD_CLAIMS);
 }
@@ -100,7 +100,7 @@ export function findOfDeleted(queryable: Queryable): Promise<StuckWork> {
   return readStuck(queryable, DELETED);
 }
 
-/** Deliveries that wait for an endpoint which is open, with nothing that would wake them. */
+/** Deliveries that wait for an endpoint which is open, without a row of the outbox that would wake them. */
 export function findParked(queryable: Queryable): Promise<StuckWork> {
   return readStuck(queryable, PARKED);
 }

@@ -1,4 +1,4 @@
-// Starts and signals the workflows of deliveries. It must never put anything into Temporal but ids, hosts, event types and codes.
+// Starts and signals the workflows of deliveries. Temporal gets only ids, hosts, event types and codes.
 import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
 import { TypedSearchAttributes, WorkflowNotFoundError } from '@temporalio/common';
 import { createIndexing } from '../../platform/temporal/indexing.ts';
@@ -71,15 +71,15 @@ export function createDeliveryStarter({
 
   return {
     /**
-     * Starts a delivery's workflow; one that ran under the same id, even if it is over, counts as started. A server that does not
-     * know the search attributes gets it without them.
+     * Starts a delivery's workflow; one that ran under the same id, even if it has ended, counts as started. On a server without the
+     * search attributes it is started without them.
      * @throws when Temporal does not answer: the start may have happened, and is safe to repeat
      */
     start: (request: StartRequest): Promise<StartOutcome> =>
       indexing.attempt((indexed) => start(request, indexed)),
 
     /**
-     * Tells a delivery's workflow to look at its row again.
+     * Signals a delivery's workflow, which reads its row again.
      * @param epoch of the endpoint, for `wake`
      * @returns false when no such workflow runs
      * @throws when Temporal does not answer; safe to repeat
@@ -102,8 +102,8 @@ export function createDeliveryStarter({
     },
 
     /**
-     * What the delivery's workflow does: `busy` with a task or an activity, `waiting` for time or a signal, or it is `gone`, also when
-     * nobody knows it (any more).
+     * The state of the delivery's workflow: `busy` with a task or an activity, `waiting` for time or a signal, or `gone`, also when
+     * Temporal does not know it (any more).
      */
     stateOf: async ({
       deliveryId,

@@ -1,5 +1,5 @@
-// The first attempt of a delivery, made by the relay itself: an endpoint that works then costs Temporal nothing. It must never make a
-// second one: whatever the first does not settle gets a workflow.
+// The first attempt of a delivery, made by the relay: an endpoint that works costs Temporal nothing. A delivery that it does not end gets
+// a workflow.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AttemptService } from '../deliveries/attempt.service.ts';
 import type { LastAttempt, Step } from '../deliveries/attempt.ts';
@@ -7,13 +7,13 @@ import type { AttemptRecordService } from '../deliveries/attempt-record.service.
 import { isSlow } from '../endpoints/endpoint-speed.ts';
 import type { Work } from './relay.store.ts';
 
-/** `done`: nothing is left to do. `release`: not now, the row waits. Otherwise a workflow goes on after `waiting`. */
+/** `done`: the delivery has ended. `release`: the row is given back. Otherwise a workflow goes on with `waiting`. */
 export type FirstAttempt =
   | { readonly kind: 'done' }
   | { readonly kind: 'release' }
   | { readonly kind: 'continue'; readonly last: LastAttempt; readonly waiting: Step; readonly slow: boolean };
 
-/** Milliseconds between two tries to record a POST, doubling from the first to the last. */
+/** Milliseconds between two tries to record a POST, doubling from the least to the longest. */
 const LEAST_PAUSE = 100;
 const LONGEST_PAUSE = 5_000;
 
@@ -24,8 +24,8 @@ export function createFirstAttemptService({
   attempts: Pick<AttemptService, 'send'>;
   records: Pick<AttemptRecordService, 'record'>;
 }) {
-  /** A POST that was made is recorded, however long that takes, as long as this process lives. */
-  const recordAtLast = async (report: Parameters<typeof records.record>[0]) => {
+  /** Records a POST, however long that takes, as long as this process lives. */
+  const recordUntilDone = async (report: Parameters<typeof records.record>[0]) => {
     for (let pause = LEAST_PAUSE; ; pause = Math.min(pause * 2, LONGEST_PAUSE)) {
       try {
         return await records.record(report, { workflow: false });
@@ -45,7 +45,7 @@ export function createFirstAttemptService({
       const request = { deliveryId, generation, n: 1, grant };
       const sent = await attempts.send(request, { workflow: false });
       const unrecorded = sent.kind === 'unrecorded';
-      const { step, last } = unrecorded ? await recordAtLast(sent.report) : sent;
+      const { step, last } = unrecorded ? await recordUntilDone(sent.report) : sent;
       const slow = unrecorded ? isSlow(sent.report.durationMs) : sent.slow === true;
       if (step.kind === 'ended') return { kind: 'done' };
       if (step.kind === 'held' || last === undefined) return { kind: 'release' };

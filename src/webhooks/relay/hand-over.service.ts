@@ -1,5 +1,5 @@
-// Hands one claimed row over to Temporal, then has the row deleted. A row goes only after the hand-over was acknowledged, so a crash
-// anywhere means that it is handed over again, and every hand-over is safe to repeat.
+// Hands claimed rows over to Temporal or to a first attempt. A row is deleted after its hand-over was acknowledged, so after a crash it
+// is handed over again: every hand-over is safe to repeat.
 
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
@@ -7,6 +7,7 @@ import { DELIVERY_WORKFLOW, deliveryWorkflowId } from '../../platform/temporal/n
 import { NO_TRACING, type Tracing } from '../../platform/tracing/tracing.ts';
 import type { LastAttempt, Step } from '../deliveries/attempt.ts';
 import type { AttemptMonitor } from '../deliveries/attempt-monitor.service.ts';
+import { isUnfinished } from '../deliveries/delivery.ts';
 import type { DeliveryStarter } from './delivery-workflow.client.ts';
 import type { FirstAttemptService } from './first-attempt.service.ts';
 import { createPause } from './pause.ts';
@@ -15,15 +16,15 @@ import * as store from './relay.store.ts';
 import type { Slots } from './slots.ts';
 import { createStartWindow } from './start-window.ts';
 
-/** Starts under way at once. */
+/** Concurrent starts. */
 const WINDOW = 16;
 
-/** Milliseconds that a permit is held for a local attempt that does not begin. */
+/** Milliseconds that a start waits for its local attempt to begin. */
 const BEGIN_TIMEOUT = 2_000;
 
 /**
- * How a claimed row ends: `done` deletes it, with the delivery's mark unless there was nothing to hand over; `unused` deletes one that began
- * nothing; `release` gives it back.
+ * How a claimed row ends: `done` deletes it and, with `mark`, marks its delivery as started; `unused` deletes a row that began nothing;
+ * `release` gives it back.
  */
 export type Settlement = {
   done(work: Work, mark: boolean): void;
@@ -36,7 +37,7 @@ export type Manner = { readonly local: boolean; readonly slow: boolean };
 
 /**
  * @param options.firstAttempts makes first attempts here; without it every delivery is a workflow from its first attempt
- * @param options.isAlive whether this relay's claims are surely its own
+ * @param options.isAlive false when another relay may have taken this relay's claims over
  */
 export function createHandOver({
   database,
@@ -51,7 +52,6 @@ export function createHandOver({
   now = () => performance.now(),
 }: {
   database: Pick<Database, 'query'>;
-
   starter: Pick<DeliveryStarter, 'start' | 'signal'>;
   monitor: Pick<AttemptMonitor, 'listen'>;
   slots: Slots;
@@ -65,7 +65,7 @@ export function createHandOver({
   const window = createStartWindow(WINDOW);
   const awaited = new Map<string, () => void>();
   const running = new Set<Promise<void>>();
-  // Two, because first attempts that are made here need the database and no Temporal.
+  // Two, because first attempts need the database but not Temporal.
   const pause = createPause(now);
   const temporalPause = createPause(now);
   let stopped = false;
@@ -75,7 +75,7 @@ export function createHandOver({
   const isPaused = () => stopped || pause.left() > 0;
   const isTemporalPaused = () => isPaused() || temporalPause.left() > 0;
 
-  /** @throws what the call throws, after which Temporal is left alone for a while */
+  /** Calls Temporal, which is not called again for a while after a failure. @throws what the call throws */
   const viaTemporal = async <T>(call: () => Promise<T>): Promise<T> => {
     try {
       const result = await call();
@@ -87,7 +87,7 @@ export function createHandOver({
     }
   };
 
-  /** Does the work inside a span that follows from the delivery's publication, where that was traced; gives it the `traceparent` to hand on. */
+  /** Does the work inside a span of the publication's trace, where there is one, and passes it the `traceparent`. */
   const traced = <T>(
     { trace, deliveryId, generation, tenantId }: Work,
     name: string,
@@ -104,7 +104,7 @@ export function createHandOver({
     );
   };
 
-  /** Resolves when the attempt has begun in this process, or is not going to. */
+  /** Resolves when the attempt has begun in this process, after a time-out, or when it is canceled. */
   const begun = (deliveryId: string): { promise: Promise<void>; cancel: () => void } => {
     let cancel: () => void = () => awaited.delete(deliveryId);
     const promise = new Promise<void>((resolve) => {
@@ -161,7 +161,7 @@ export function createHandOver({
     slots.remove(work.deliveryId);
     if (first.kind === 'release') return giveBack(work);
     if (first.kind === 'done') return settlement.done(work, false);
-    // The outbox row stays until the workflow is started: whoever claims it next sees the attempt, and starts one.
+    // The row stays until the workflow is started: should this fail, the next relay that claims it sees the attempt and starts one.
     const tried = { ...work, attemptCount: first.last.n };
     try {
       await start(tried, { local: false, slow: first.slow }, first);
@@ -174,14 +174,14 @@ export function createHandOver({
   const signal = async (work: Work): Promise<void> => {
     if (isTemporalPaused()) return giveBack(work);
     const delivery = { deliveryId: work.deliveryId, generation: work.generation };
-    const heard = await viaTemporal(() =>
+    const received = await viaTemporal(() =>
       work.kind === 'wake'
         ? starter.signal(delivery, 'wake', work.epoch)
         : starter.signal(delivery, work.command === 'cancel' ? 'cancel' : 'retryNow'),
     );
-    if (heard) return settlement.done(work, true);
+    if (received) return settlement.done(work, true);
     slots.remove(work.deliveryId);
-    // Whoever was to be told is gone: an unfinished delivery gets a workflow of the next generation.
+    // The workflow is gone: an unfinished delivery gets one of the next generation.
     if (work.command !== 'cancel') await store.restart(database, { ...delivery, outboxId: newId() });
     settlement.unused(work);
   };
@@ -220,13 +220,13 @@ export function createHandOver({
     /** Rows that are being handed over. */
     pending: (): number => running.size,
 
-    /** What may be claimed after a failure: everything, first attempts that need no Temporal, or nothing for now. */
+    /** The work that may be claimed: all, after a failure of Temporal first attempts, and after a failure of the database none for a while. */
     takes: (): 'all' | 'first' | 'none' => {
       if (!isTemporalPaused()) return 'all';
       return isPaused() || firstAttempts === undefined ? 'none' : 'first';
     },
 
-    /** Gives back what has not been started, and waits for what has. */
+    /** Gives back the rows that have not been started, and waits for the others. */
     stop: async (): Promise<void> => {
       stopped = true;
       await Promise.all(running);
@@ -235,7 +235,7 @@ export function createHandOver({
   };
 }
 
-/** Whether the row's delivery still waits for it. */
-function isWanted(work: Work): boolean {
-  return (work.status === 'pending' || work.status === 'retrying') && work.rowGeneration === work.generation;
+/** Whether the row's delivery has not ended in this generation. */
+function isWanted({ status, rowGeneration, generation }: Work): boolean {
+  return status !== null && isUnfinished(status) && rowGeneration === generation;
 }

@@ -148,17 +148,17 @@ export function createRelayService({
         localCap: localAttemptsOf(endpoint, seen),
       };
     });
-    const look = slots.look(ready, performance.now());
-    const endpoints = look.endpoints.map((room) => ({
+    const rooms = slots.rooms(ready, performance.now());
+    const endpoints = rooms.endpoints.map((room) => ({
       ...room,
       room: Math.min(room.room, permits.get(room.endpoint) ?? room.room),
     }));
-    const shared = allocate({ ...look, endpoints, quantum: settings.quantum, rotation });
+    const shared = allocate({ ...rooms, endpoints, quantum: settings.quantum, rotation });
     rotation = shared.rotation;
     if (shared.grants.length === 0) return 0;
     const work = await store.claim(database, identity, shared.grants, kinds);
-    const rooms = new Map(look.endpoints.map((room) => [room.endpoint, room]));
-    for (const row of work) take(row, rooms.get(row.endpoint));
+    const roomOf = new Map(rooms.endpoints.map((room) => [room.endpoint, room]));
+    for (const row of work) take(row, roomOf.get(row.endpoint));
     return work.length;
   };
 

@@ -1,9 +1,9 @@
-// All SQL of the relay: its own sign of life, claims, hand-overs. The database's clock decides who is alive.
-// Rows that several relays may want are taken with SKIP LOCKED, so that no two of them ever wait for each other.
+// SQL of the relay: its beat, claims, hand-overs. The database's clock decides which relays are alive.
+// Relays claim rows with SKIP LOCKED, so that they never wait for each other.
 import type { Queryable } from '../../platform/database/transaction.ts';
-import type { StoredStatus } from '../deliveries/attempt.store.ts';
+import type { StoredStatus } from '../deliveries/delivery.ts';
 
-/** A relay whose last beat is older than this is dead: what it claimed belongs to nobody. */
+/** A relay whose last beat is older than this is dead: others take its claims over. */
 const RELAY_LIFETIME = "interval '5 seconds'";
 
 export type RelayIdentity = { readonly instance: string; readonly epoch: number };
@@ -18,7 +18,7 @@ export type ReadyEndpoint = {
   readonly cap: number;
   /** Attempts that may begin while the endpoint comes back; null when it is not paced. */
   readonly permits: number | null;
-  /** Attempts that may begin now, as a fraction, and how many more each second; null in an endpoint without a rate. */
+  /** Attempts that may begin now, as a fraction, and how many more each second; null without a rate. */
   readonly tokens: number | null;
   readonly rate: number | null;
 };
@@ -38,7 +38,7 @@ export type Work = {
   readonly attemptCount: number;
   readonly eventType: string;
   readonly host: string;
-  /** The `traceparent` of what published it, where that was traced. */
+  /** The `traceparent` of its publication, where that was traced. */
   readonly trace?: string | null | undefined;
   readonly epoch: number;
   /** Its claim took one of the endpoint's permits. */
@@ -52,14 +52,14 @@ const REGISTER = `
 INSERT INTO relays (instance, epoch) VALUES ($1, 1)
 ON CONFLICT (instance) DO UPDATE SET epoch = relays.epoch + 1, seen_at = now() RETURNING epoch`;
 
-// Claims of whoever is not alive with that very epoch.
+// Claims whose relay is not alive with the epoch of the claim.
 const TAKE_OVER = `
 UPDATE outbox SET claimed_by = NULL, claim_epoch = NULL WHERE id IN (
   SELECT o.id FROM outbox o WHERE o.claimed_by IS NOT NULL AND NOT EXISTS (
     SELECT 1 FROM relays r WHERE r.instance = o.claimed_by AND r.epoch = o.claim_epoch AND r.seen_at > now() - ${RELAY_LIFETIME})
   FOR UPDATE OF o SKIP LOCKED)`;
 
-// A skip scan: one index probe an endpoint, whatever waits in it.
+// A skip scan: one index probe an endpoint, however much work it has.
 const READY_ENDPOINTS = `
 WITH RECURSIVE ready AS (
   (SELECT o.tenant_id, o.endpoint FROM outbox o
@@ -89,8 +89,8 @@ JOIN subscriptions s ON s.id = c.endpoint JOIN endpoints p ON p.subscription_id 
 LEFT JOIN deliveries d ON d.id = c.delivery_id
 ORDER BY c.id`;
 
-// An endpoint that comes back, or has a rate, is taken by one relay at a time, and gives as many rows as it has permits and tokens. No other is
-// locked. A claim that a crash of the database forgets is made again, by whoever looks next, so it need not wait for the disk.
+// An endpoint that comes back, or has a rate, is locked by one relay at a time, and gives as many rows as it has permits and tokens; other
+// endpoints are not locked. A claim that is lost in a crash of the database is made again, so it need not wait for the disk.
 const CLAIM = `
 WITH unflushed AS (
   SELECT set_config('synchronous_commit', 'off', true)
@@ -120,7 +120,7 @@ WITH unflushed AS (
 )
 ${CLAIMED}`;
 
-// A permit that nothing was begun with.
+// Permits of claims that began nothing.
 const REFUND = `
 WITH given AS (
   SELECT p.subscription_id, r.rows FROM (
@@ -140,10 +140,10 @@ WITH picked AS (
 )
 ${CLAIMED}`;
 
-// Only rows that this relay still holds: one that was taken over meanwhile is somebody else's to hand over, and its delivery may have
-// gone to wait again. A started delivery whose attempt its workflow has recorded carries the mark already, and is not written again. Who
-// steered it between its start and its mark did not know of the workflow: it is told by a command of its own. A woken one is watched by
-// the sweep from here on, unless it waits again. Deliveries are locked in id order, as by everybody who locks several.
+// Only rows that this relay still holds: a row that was taken over is handed over by another relay, and its delivery may wait again. A
+// delivery whose workflow has recorded an attempt has its mark already, and is not written again. A retry or cancellation between the
+// start of a workflow and the mark enqueued no command, so one is enqueued here. A woken delivery is due, and the sweep sees it, unless it
+// waits again. Deliveries are locked in id order, as in all statements that lock several.
 const COMPLETE = `
 WITH own AS (
   DELETE FROM outbox o USING unnest($3::uuid[], $4::boolean[], $5::bigint[]) AS w (id, mark, epoch)
@@ -183,7 +183,7 @@ SELECT d.id FROM unnest($1::uuid[], $2::int[]) AS w (id, attempts) JOIN deliveri
 WHERE d.id = ANY($1::uuid[])
   AND (d.attempt_count > w.attempts OR d.status NOT IN ('pending', 'retrying') OR d.waiting_epoch IS NOT NULL)`;
 
-/** Enters this relay as alive; whatever it claimed under an earlier epoch is free again. */
+/** Registers this relay as alive; its claims of an earlier epoch are void. */
 export async function register(queryable: Queryable, instance: string): Promise<RelayIdentity> {
   const { rows } = await queryable.query<{ epoch: number }>(REGISTER, [instance]);
   return { instance, epoch: rows[0]?.epoch ?? 1 };
@@ -194,14 +194,14 @@ export async function beat(queryable: Queryable, { instance, epoch }: RelayIdent
   return (await queryable.query(BEAT, [instance, epoch])).rowCount > 0;
 }
 
-/** Frees what dead relays had claimed. @returns how many rows */
+/** Frees the claims of dead relays. @returns how many rows */
 export async function takeOver(queryable: Queryable): Promise<number> {
   const { rowCount } = await queryable.query(TAKE_OVER);
   await queryable.query(`DELETE FROM relays WHERE seen_at < now() - 2 * ${RELAY_LIFETIME}`);
   return rowCount;
 }
 
-/** Ends this relay: what it had claimed is free at once. */
+/** Ends this relay and frees its claims. */
 export async function leave(queryable: Queryable, { instance }: RelayIdentity): Promise<void> {
   await queryable.query('DELETE FROM relays WHERE instance = $1', [instance]);
   await queryable.query('UPDATE outbox SET claimed_by = NULL, claim_epoch = NULL WHERE claimed_by = $1', [
@@ -218,7 +218,7 @@ export async function readyEndpoints(
     .rows;
 }
 
-/** Claims the oldest work of open endpoints, at most `quota` an endpoint; with `first` only deliveries that nothing has tried. */
+/** Claims the oldest work of open endpoints, at most `quota` an endpoint; with `first` only deliveries without an attempt. */
 export async function claim(
   queryable: Queryable,
   { instance, epoch }: RelayIdentity,
@@ -241,8 +241,8 @@ export async function claimCommands(
 }
 
 /**
- * Deletes rows whose hand-over was acknowledged, and marks the deliveries of the first list, as far as this relay still holds
- * their claims. Safe to repeat.
+ * Deletes rows whose hand-over was acknowledged, and marks the deliveries of `marked` as started, as far as this relay still holds the
+ * claims. Safe to repeat.
  */
 export async function complete(
   queryable: Queryable,
@@ -261,7 +261,7 @@ export async function complete(
   ]);
 }
 
-/** Gives claims back. What was tried meanwhile is no longer a first attempt: what it needs is a workflow. */
+/** Gives claims back. A delivery that had its first attempt meanwhile needs a workflow. */
 export async function release(
   queryable: Queryable,
   { instance, epoch }: RelayIdentity,
@@ -277,7 +277,7 @@ export async function release(
   );
 }
 
-/** Gives back the permits of claims that began nothing; those of an endpoint that has closed meanwhile are void. */
+/** Gives back the permits of claims that began nothing, unless the endpoint has closed meanwhile. */
 export async function refund(queryable: Queryable, work: readonly Work[]): Promise<void> {
   const paced = work.filter((row) => row.paced);
   if (paced.length === 0) return;
@@ -285,8 +285,8 @@ export async function refund(queryable: Queryable, work: readonly Work[]): Promi
 }
 
 /**
- * Has an unfinished delivery, whose workflow of this generation was started and is gone, started again as the next one.
- * @returns false when there is nothing to start again
+ * Enqueues a workflow of the next generation for an unfinished delivery whose workflow of this generation is gone.
+ * @returns false when the delivery has ended, or has a newer generation
  */
 export async function restart(
   queryable: Queryable,

@@ -1,8 +1,8 @@
-// Collects what became of claimed rows and writes it in batches. A batch whose write fails must be kept: a claim of a living relay is
-// taken over by nobody.
+// Collects how claimed rows have ended and writes it in batches. A batch whose write fails is kept, because no other relay takes over the
+// claims of a living one.
 import type { Work } from './relay.store.ts';
 
-/** One batch: rows to delete with their deliveries' marks, rows to delete, those of them that began nothing, rows to give back. */
+/** Rows to delete whose deliveries are marked as started, other rows to delete, those of them that began nothing, rows to give back. */
 export type SettledBatch = { marked: Work[]; unmarked: Work[]; unused: Work[]; released: Work[] };
 
 /**
@@ -58,7 +58,7 @@ export function createSettlement({
       (mark ? batch.marked : batch.unmarked).push(work);
       schedule(delayMs);
     },
-    /** The row's delivery did not wait for it any more. */
+    /** The row has begun nothing: its delivery has ended, or its workflow is gone. */
     unused: (work: Work): void => {
       batch.unmarked.push(work);
       batch.unused.push(work);
@@ -68,7 +68,7 @@ export function createSettlement({
       batch.released.push(work);
       schedule(delayMs);
     },
-    /** Writes what is left. @returns false when the last write failed */
+    /** Writes the rest. @returns false when the last write failed */
     drain: async (): Promise<boolean> => {
       clearTimeout(timer);
       timer = undefined;

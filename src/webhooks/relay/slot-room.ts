@@ -1,11 +1,11 @@
-// How many slots are left, and for whom: what is not known to be fast may never take all of them. Pure.
+// How many slots are left for endpoints of each pace: those not known to be fast get a part of all slots only. Pure.
 
-/** How an endpoint's receiver answers: known to be fast, known to be slow, or neither (new, or failing quickly). */
+/** How an endpoint's receiver answers: fast, slow, or unproven (new, or failing quickly). */
 export type Pace = 'fast' | 'unproven' | 'slow';
 
 /**
- * Counts that lie in each other: `slow` for slow endpoints alone, `unproven` for them and the unproven ones together, `fast` for all. What
- * the first two do not reach is kept for whoever answers at once.
+ * Nested counts: `slow` for slow endpoints alone, `unproven` for them and the unproven ones together, `fast` for all. The difference is
+ * kept for fast endpoints.
  */
 export type Room = Readonly<Record<Pace, number>>;
 

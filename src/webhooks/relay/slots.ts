@@ -1,4 +1,4 @@
-// What this relay has handed over and what has not been attempted yet. Pure: time comes in as milliseconds of any steady clock.
+// The attempts that this relay has claimed and that have not ended. Pure: the time is a parameter, in milliseconds of any steady clock.
 import { createEndpointOccupancy, type EndpointOccupancy } from '../endpoints/endpoint-occupancy.ts';
 import type { EndpointRoom } from './allocation.ts';
 import { type Pace, type Room, without } from './slot-room.ts';
@@ -35,27 +35,27 @@ export type ReadyEndpoint = {
 /** Room of an endpoint, and whether its attempts run inside workflow tasks. */
 export type SlotRoom = EndpointRoom & { readonly local: boolean };
 
-/** A local attempt that takes longer than this is not one of a fast receiver. */
+/** A local attempt that takes longer than this shows that its receiver is not fast. */
 const STUCK_MS = 250;
 
-/** So many attempts of this process under way for so long, and an endpoint counts as slow whatever it was before. */
+/** An endpoint with so many attempts of this process under way for so long counts as slow. */
 const SLOW_MS = 1_000;
 const SLOW_FLIGHTS = 4;
 
-/** In flight at most of an endpoint of which nobody knows yet how long its attempts hold their slots. */
+/** The most attempts in flight of an unproven endpoint. */
 const UNPROVEN_CAP = 8;
 
 type Endpoint = { tenantId: string; pace: Pace; readonly flights: Set<Flight> };
 
 /**
- * The slots of one relay. Endpoints not known to be fast get a part of them only, of the process and of their tenant; the slow ones a
- * smaller one, so that a new endpoint can show what it is.
- * @param occupancy places of endpoints, also those that attempts of workflows take
+ * The slots of one relay. Endpoints not known to be fast get only a part of those of the process and of their tenant; slow ones a smaller
+ * part, so that a new endpoint can show its pace.
+ * @param occupancy places of endpoints, including those of attempts that workflows make
  */
 export function createSlots(limits: SlotLimits, occupancy: EndpointOccupancy = createEndpointOccupancy()) {
   const flights = new Map<string, Flight>();
   const endpoints = new Map<string, Endpoint>();
-  // When an attempt was begun in this process: the way there may be long for reasons of our own.
+  // When an attempt began in this process: the time before is not the receiver's.
   const begun = new Map<string, number>();
   let local = 0;
 
@@ -72,14 +72,14 @@ export function createSlots(limits: SlotLimits, occupancy: EndpointOccupancy = c
     return true;
   };
 
-  /** What an endpoint's receiver shows by what is under way: figures of answers come too late. */
+  /** The pace of an endpoint by its attempts under way: figures of answers come too late. */
   const paceNow = (known: Pace, own: Endpoint | undefined, now: number): Pace => {
     if (own === undefined || known === 'slow') return known;
     const late = count(own.flights, ({ deliveryId }) => now - (begun.get(deliveryId) ?? now) > SLOW_MS);
     return late >= (known === 'fast' ? SLOW_FLIGHTS : 1) ? 'slow' : known;
   };
 
-  /** While a fast endpoint's local attempts are all under way it waits for them; if they take long, it goes on with normal ones. */
+  /** A fast endpoint whose local attempts are all under way waits for them; if they take long, it goes on with normal ones. */
   const roomOf = (
     { endpoint, pace, cap, localCap }: ReadyEndpoint,
     share: number,
@@ -91,7 +91,7 @@ export function createSlots(limits: SlotLimits, occupancy: EndpointOccupancy = c
     const isStuck = (flight: Flight) => flight.local && now - flight.since > STUCK_MS;
     if (localCap === 0 || count(own, isStuck) > 0) return { room, local: false };
     const left = limits.local - local;
-    // Others hold the local ones and do not give them back.
+    // Stuck attempts of other endpoints hold most of the local slots.
     if (left <= 0 && count(flights.values(), isStuck) * 2 > limits.local) return { room, local: false };
     const locals = count(own, (flight) => flight.local);
     return { room: Math.max(0, Math.min(room, localCap - locals, left)), local: true };
@@ -121,11 +121,11 @@ export function createSlots(limits: SlotLimits, occupancy: EndpointOccupancy = c
     isFull: (): boolean => flights.size >= limits.total.fast,
 
     /**
-     * What each endpoint with work may have beyond what it has in flight: up to its cap, and to its share of what its tenant may have
-     * with endpoints of the same pace, in flight or with work.
-     * @returns endpoints with their pace by now, and the slots that are left to the process and to each tenant
+     * The attempts that each endpoint with work may begin: up to its cap, and up to its share of its tenant's slots for endpoints of the
+     * same pace that have attempts in flight or work.
+     * @returns endpoints with their present pace, and the slots that are left to the process and to each tenant
      */
-    look: (
+    rooms: (
       ready: readonly ReadyEndpoint[],
       now: number,
     ): { endpoints: SlotRoom[]; free: Room; tenantRoom: (tenantId: string) => Room } => {
@@ -158,7 +158,7 @@ export function createSlots(limits: SlotLimits, occupancy: EndpointOccupancy = c
       };
     },
 
-    /** Flights that began before `since`: whoever made their attempts has not told us. */
+    /** Flights that began before `since`: their attempts were made by another process, or not at all. */
     olderThan: (since: number): Flight[] => [...flights.values()].filter((flight) => flight.since < since),
   };
 }

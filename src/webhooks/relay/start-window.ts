@@ -1,4 +1,4 @@
-// At most so many workflow starts under way at once, so that each finds a free slot of this worker and is eager. Pure.
+// Limits concurrent workflow starts, so that each finds a free slot of this worker and is eager. Pure.
 
 /** @returns `acquire`, which resolves in order with the function that gives the permit back (calling it again does nothing) */
 export function createStartWindow(size: number) {
@@ -15,10 +15,10 @@ export function createStartWindow(size: number) {
     acquire: async (): Promise<() => void> => {
       if (free > 0) free -= 1;
       else await new Promise<void>((resolve) => queue.push(resolve));
-      let held = true;
+      let isHeld = true;
       return () => {
-        if (held) release();
-        held = false;
+        if (isHeld) release();
+        isHeld = false;
       };
     },
   };

@@ -1,9 +1,9 @@
-// All SQL of the sweep: what ought to have happened and has not. Every change is conditional, so that it may run at any moment.
+// SQL of the sweep, which finds and mends stuck deliveries. Every change is conditional, so that it may run at any moment.
 import { checkOut } from '../../platform/database/client.ts';
 import type { Database } from '../../platform/database/database.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 
-/** Any constant: the advisory lock of whoever sweeps. */
+/** The advisory lock of the process that sweeps; any constant. */
 const LOCK = 5_402_117;
 
 export type OverdueDelivery = {
@@ -18,8 +18,7 @@ WHERE d.status IN ('pending', 'retrying') AND d.started_generation IS NOT NULL A
   AND d.next_attempt_at < now() - $1::float8 * interval '1 millisecond' AND (d.next_attempt_at, d.id) > ($2, $3::uuid)
 ORDER BY d.next_attempt_at, d.id LIMIT $4`;
 
-// Workflows that still wait are told; the others would find out by themselves. What a relay holds is left to it: it marks a delivery that
-// it has started, and that is when a workflow is told that nobody knew of.
+// Started workflows get a command. Claimed rows stay: when their relay marks a canceled delivery as started, it enqueues the command.
 const CANCEL_DELETED = `
 WITH victims AS (
   SELECT d.id FROM endpoints p JOIN deliveries d ON d.subscription_id = p.subscription_id
@@ -33,7 +32,7 @@ WITH victims AS (
   DELETE FROM outbox WHERE id IN (
     SELECT o.id FROM outbox o JOIN canceled c ON c.id = o.delivery_id
     WHERE o.claimed_by IS NULL AND o.kind <> 'command' FOR UPDATE OF o SKIP LOCKED)
-), told AS (
+), commands AS (
   INSERT INTO outbox (id, tenant_id, endpoint, delivery_id, generation, kind, command)
   SELECT gen_random_uuid(), tenant_id, subscription_id, id, started_generation, 'command', 'cancel'
   FROM canceled WHERE started_generation IS NOT NULL
@@ -79,12 +78,12 @@ export async function overdue(
   return (await queryable.query<OverdueDelivery>(OVERDUE, [lateMs, ...place, limit])).rows;
 }
 
-/** Cancels what deleted subscriptions left unfinished. @returns how many, at most `limit` */
+/** Cancels unfinished deliveries of deleted subscriptions. @returns how many, at most `limit` */
 export async function cancelDeleted(queryable: Queryable, limit: number): Promise<number> {
   return (await queryable.query<{ canceled: number }>(CANCEL_DELETED, [limit])).rows[0]?.canceled ?? 0;
 }
 
-/** Gives deliveries that wait for an open endpoint the outbox row that they miss. @returns how many, at most `limit` */
+/** Enqueues the missing row of the outbox of deliveries that wait for an open endpoint. @returns how many, at most `limit` */
 export async function mendParked(queryable: Queryable, limit: number): Promise<number> {
   return (await queryable.query(MEND_PARKED, [limit])).rowCount;
 }

@@ -1,5 +1,5 @@
-// What moves a recovery on: chunk by chunk, each one transaction with the place up to which it has come, so that a restart at any moment
-// neither replays one twice nor leaves one out.
+// The steps of a bulk replay: chunk by chunk, each in one transaction with the place that it has reached, so that a restart neither
+// replays a delivery twice nor leaves one out.
 
 import type { AuditService } from '../../audit/audit.service.ts';
 import { serviceContext } from '../../audit/audit.ts';
@@ -13,10 +13,10 @@ import type { RecoveryName } from './bulk-replay.store.ts';
 import * as bulkReplayStore from './bulk-replay.store.ts';
 import { type Recovery, type RecoveryStatus, remainingOf } from './bulk-replay.ts';
 
-/** What the workflow does next; `chunk`: something was replayed, and there may be more. */
+/** What the workflow does next; `chunk`: a chunk was replayed, and there may be more. */
 export type RecoveryStep = 'chunk' | 'wait_for_relay' | 'wait_for_subscription' | 'end';
 
-/** How a recovery stands: `gone` when nobody knows it. */
+/** The progress of a bulk replay: `gone` when it does not exist any more. */
 export type RecoveryStanding = {
   readonly step: RecoveryStep;
   readonly status: RecoveryStatus | 'gone';
@@ -25,7 +25,7 @@ export type RecoveryStanding = {
   readonly remaining: number;
 };
 
-/** Deliveries that one step replays, and how many may wait for the relay before the next: the outbox must not fill up. */
+/** Deliveries that one step replays, and how many may wait for a relay before the next: the outbox must not fill up. */
 const PACE = { chunk: 250, waiting: 500 } as const;
 
 /** @param options.pace what one step does */
@@ -69,8 +69,8 @@ export function createBulkRecoveryStepService({
 
   return {
     /**
-     * Replays the next deliveries, unless those before them still wait for the relay or the subscription is not active; ends the
-     * recovery when there are no more, or when the subscription is deleted.
+     * Replays the next deliveries, unless earlier ones still wait for a relay or the subscription is not active; ends the bulk replay when
+     * there are no more, or when the subscription is deleted.
      */
     advance: (name: RecoveryName): Promise<RecoveryStanding> =>
       database.transaction({}, async (unit) => {

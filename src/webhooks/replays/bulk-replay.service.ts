@@ -1,4 +1,4 @@
-// Recoveries as people ask for them: begun, looked at, canceled. What moves one on is in recovery-steps.service.ts.
+// What people do with bulk replays: begin, read, cancel. Their steps are in bulk-replay-steps.service.ts.
 
 import type { AuditContext, AuditService } from '../../audit/audit.service.ts';
 import { serviceContext } from '../../audit/audit.ts';
@@ -16,7 +16,7 @@ import type { RecoveryName } from './bulk-replay.store.ts';
 import * as store from './bulk-replay.store.ts';
 import type { Recovery } from './bulk-replay.ts';
 
-/** Which deliveries to replay: created from `since` to before `until` (the present unless said), that have ended so. */
+/** Which deliveries to replay: created from `since` to before `until` (default: the present), that have ended with `status`. */
 export type RecoveryRequest = {
   readonly since: Date;
   readonly until?: Date | undefined;
@@ -84,8 +84,8 @@ export function createBulkRecoveryService({
 
   return {
     /**
-     * How many deliveries a recovery with this range would replay now.
-     * @throws ServiceError as `begin`, but for one that runs
+     * How many deliveries a bulk replay of this range would replay now.
+     * @throws ServiceError as `begin`, except `conflict`
      */
     preview: (context: RequestContext, subscriptionId: string, request: RecoveryRequest): Promise<number> =>
       database.transaction(context, async (transaction) => {
@@ -95,8 +95,8 @@ export function createBulkRecoveryService({
       }),
 
     /**
-     * Begins to replay deliveries, the oldest first. Which ones is settled now: what ends later is not among them. Ends a hold of
-     * the subscription, as every wish for another attempt does.
+     * Begins to replay deliveries, the oldest first. Deliveries that end later are not among them. Ends a hold of the endpoint, as each
+     * retry does.
      * @throws ServiceError `not_found`, `invalid_request`, `subscription_inactive`, `conflict` while another one runs
      */
     begin: (context: RequestContext, subscriptionId: string, request: RecoveryRequest): Promise<Recovery> =>
@@ -127,7 +127,7 @@ export function createBulkRecoveryService({
         return recovery;
       }),
 
-    /** Whether this is a recovery of the tenant's subscription. */
+    /** Whether this is a bulk replay of the tenant's subscription. */
     exists: async (context: RequestContext, subscriptionId: string, id: string): Promise<boolean> =>
       (await subscriptions.exists(context, subscriptionId)) &&
       (await store.find(context.transaction ?? database, nameOf(context, subscriptionId, id))) !== undefined,
@@ -141,12 +141,12 @@ export function createBulkRecoveryService({
       return found;
     },
 
-    /** A page of a subscription's recoveries, the newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+    /** A page of a subscription's bulk replays, the newest first. @throws ServiceError `invalid_request` for a foreign cursor */
     list: (context: RequestContext, subscriptionId: string, request: PageRequest): Promise<Page<Recovery>> =>
       store.list(context.transaction ?? database, { tenantId: context.tenant.id, subscriptionId }, request),
 
     /**
-     * Replays nothing more; what has begun anew goes on. Again: nothing happens.
+     * Ends a bulk replay; deliveries that were replayed go on. A repetition changes nothing.
      * @throws ServiceError `not_found`, `conflict` when it is completed
      */
     cancel: (context: RequestContext, subscriptionId: string, id: string): Promise<Recovery> =>
@@ -158,10 +158,10 @@ export function createBulkRecoveryService({
         return recovery;
       }),
 
-    /** Recoveries whose workflow should be running now, by ascending id. */
+    /** Bulk replays whose workflow should be running now, by ascending id. */
     listExpectedWorkflows: store.listExpectedWorkflows,
 
-    /** What an operator is shown of a recovery: the receiver's host, never its path, and which deliveries. */
+    /** The summary of a bulk replay for operators: the receiver's host, never its path, and the status of the deliveries. */
     describe: async (
       name: RecoveryName,
     ): Promise<{ summary: string; subscriptionId: string; host: string } | undefined> => {
@@ -186,7 +186,7 @@ export function createBulkRecoveryService({
 
 export type BulkRecoveryService = ReturnType<typeof createBulkRecoveryService>;
 
-/** The audit entry of a recovery. */
+/** The audit entry of a bulk replay. */
 export function describeRecovery(
   verb: 'started' | 'completed' | 'canceled',
   recovery: Recovery,

@@ -1,4 +1,4 @@
-// All SQL of recoveries. Whoever moves one on locks its row first, so that nothing is replayed twice.
+// SQL of bulk replays. Each step locks the row first, so that no delivery is replayed twice.
 import { decodeCursor, type Page, type PageRequest, toPage } from '../../platform/database/page.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import {
@@ -8,7 +8,7 @@ import {
 } from '../../platform/temporal/expected-workflows.ts';
 import type { Recovery, RecoveryEnd } from './bulk-replay.ts';
 
-/** Names a recovery; of any subscription where `subscriptionId` is absent. */
+/** Names a bulk replay; of any subscription where `subscriptionId` is absent. */
 export type RecoveryName = {
   readonly tenantId: string;
   readonly subscriptionId?: string | undefined;
@@ -48,14 +48,14 @@ export async function now(queryable: Queryable): Promise<Date> {
   return rows[0]?.now ?? new Date();
 }
 
-/** @returns undefined while another one of the subscription runs */
+/** @returns undefined while another bulk replay of the subscription runs */
 export async function insert(unit: Queryable, row: NewRecovery): Promise<Recovery | undefined> {
   const { id, tenantId, subscriptionId, deliveryStatus, since, until, matched, createdAt } = row;
   const values = [id, tenantId, subscriptionId, deliveryStatus, since, until, matched, createdAt];
   return (await unit.query<Recovery>(INSERT, values)).rows[0];
 }
 
-/** The id of the one that runs. */
+/** The id of the subscription's running bulk replay. */
 export async function findRunning(queryable: Queryable, subscriptionId: string): Promise<string | undefined> {
   const { rows } = await queryable.query<{ id: string }>(
     `SELECT id FROM recoveries WHERE subscription_id = $1 AND status = 'running'`,
@@ -68,12 +68,12 @@ export function find(queryable: Queryable, name: RecoveryName): Promise<Recovery
   return findOne(queryable, name, '');
 }
 
-/** Reads a recovery and keeps everybody else from moving it until the transaction ends. */
+/** Reads a bulk replay and keeps others from changing it until the transaction ends. */
 export function lock(unit: Queryable, name: RecoveryName): Promise<Recovery | undefined> {
   return findOne(unit, name, ' FOR UPDATE');
 }
 
-/** What is told about a recovery. */
+/** What operators read of a bulk replay. */
 export async function describe(
   queryable: Queryable,
   { tenantId, id }: RecoveryName,
@@ -90,7 +90,7 @@ export async function describe(
   return rows[0];
 }
 
-/** A page of a subscription's recoveries, the newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+/** A page of a subscription's bulk replays, the newest first. @throws ServiceError `invalid_request` for a foreign cursor */
 export async function list(
   queryable: Queryable,
   { tenantId, subscriptionId }: { tenantId: string; subscriptionId: string },
@@ -105,7 +105,7 @@ export async function list(
   return toPage(rows, limit);
 }
 
-/** Notes what was replayed, in a row that is locked. */
+/** Notes a replayed chunk, in a row that is locked. */
 export async function advance(
   unit: Queryable,
   id: string,
@@ -117,7 +117,7 @@ export async function advance(
   );
 }
 
-/** Ends a recovery whose row is locked. */
+/** Ends a bulk replay whose row is locked. */
 export async function end(
   unit: Queryable,
   id: string,
@@ -130,7 +130,7 @@ export async function end(
   );
 }
 
-/** Recoveries whose bulkRecovery should be running: those that have not ended. */
+/** Bulk replays whose bulkRecovery should be running: those that have not ended. */
 export async function listExpectedWorkflows(
   queryable: Queryable,
   page: ExpectedPage,
@@ -138,7 +138,7 @@ export async function listExpectedWorkflows(
   return (await queryable.query<ExpectedWorkflow>(EXPECTED, pageValues(page))).rows;
 }
 
-/** Deletes recoveries that ended 30 days ago, as old as what they replayed. @returns how many, at most `limit` */
+/** Deletes bulk replays that ended 30 days ago, like deliveries of that age. @returns how many, at most `limit` */
 export async function purge(queryable: Queryable, limit: number): Promise<number> {
   const { rowCount } = await queryable.query(
     `DELETE FROM recoveries WHERE id IN (

@@ -1,10 +1,10 @@
-// A replay of many deliveries of one subscription. Pure.
+// A bulk replay: many deliveries of one subscription are replayed. Pure.
 import type { ReplayableStatus } from '../deliveries/replay.store.ts';
 
 export const RECOVERY_STATUSES = ['running', 'completed', 'canceled'] as const;
 export type RecoveryStatus = (typeof RECOVERY_STATUSES)[number];
 
-/** Why a recovery was canceled. */
+/** Why a bulk replay was canceled. */
 export const RECOVERY_ENDS = ['canceled', 'subscription_deleted'] as const;
 export type RecoveryEnd = (typeof RECOVERY_ENDS)[number];
 
@@ -26,8 +26,8 @@ export type Recovery = {
 };
 
 /**
- * Deliveries that are still to be replayed: none when it is completed, even if fewer were replayed than matched, because somebody had
- * replayed or deleted the others meanwhile.
+ * Deliveries that are still to be replayed: none when it is completed, even if fewer were replayed than matched, because the others were
+ * replayed by hand or deleted meanwhile.
  */
 export function remainingOf({ status, matched, replayed }: Recovery): number {
   return status === 'completed' ? 0 : Math.max(0, matched - replayed);

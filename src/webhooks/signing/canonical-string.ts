@@ -1,5 +1,4 @@
-// The canonical string of a delivery: the bytes that are signed.
-// Pure. Must never parse, re-serialise or decode the payload: it goes in as the raw bytes of the body.
+// The canonical string of a delivery: the bytes that are signed. Pure. The payload goes in as the raw bytes of the body.
 
 /** The values before the payload, as they stand in the delivery's headers. */
 export type SignedValues = {
@@ -17,7 +16,7 @@ export type SignedValues = {
  * delivery_id and event_type, each followed by a line feed. Specification: Events, Signature.
  *
  * A value with a line feed would make two different deliveries sign the same bytes; header values cannot hold one, and
- * whoever takes the values from elsewhere must refuse it.
+ * callers that take the values from elsewhere must refuse it.
  */
 export function canonicalHead({ suite, timestamp, maxAge, deliveryId, eventType }: SignedValues): string {
   return `${suite}\n${timestamp}\n${maxAge}\n${deliveryId}\n${eventType}\n`;

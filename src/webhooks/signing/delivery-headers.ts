@@ -1,5 +1,4 @@
-// The headers of a delivery, by the names of the specification.
-// Pure: one place for the names, so that sender and receiver cannot differ.
+// The headers of a delivery. One place for their names, so that sender and receiver cannot differ. Pure.
 
 import type { SignedValues } from './canonical-string.ts';
 import { findSuite, formatSignature } from './suites.ts';

@@ -1,5 +1,4 @@
 // Signs deliveries on the server, with node:crypto.
-// Must never log or return a secret.
 
 import { createHmac } from 'node:crypto';
 import { canonicalHead, type SignedValues } from './canonical-string.ts';

@@ -1,5 +1,4 @@
-// The signature suites of deliveries. A further suite is a further row.
-// Pure: says what a suite signs with and where its signatures stand; signing and verifying are elsewhere.
+// The signature suites of deliveries: the MAC and the headers of each. A further suite is a further row. Pure.
 
 /** One signature suite: the MAC, the headers of its signatures, and how a signature is written. */
 export type SignatureSuite = {
@@ -11,7 +10,7 @@ export type SignatureSuite = {
   readonly signatureHeader: string;
   /** The header of the signature by the next secret, while a rotation overlaps. */
   readonly nextSignatureHeader: string;
-  /** What stands before the lowercase hex digits of the MAC. */
+  /** The text before the lowercase hex digits of the MAC. */
   readonly prefix: string;
   /** The length of the MAC in bytes. */
   readonly length: number;

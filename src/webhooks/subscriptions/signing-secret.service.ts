@@ -1,5 +1,5 @@
-// Rotation of signing secrets. From the end of an overlap on each attempt is signed with the new secret alone, whether or not anybody
-// has written that down yet; no secret may come out of here but one that was just generated.
+// Rotation of signing secrets. After an overlap each attempt is signed with the new secret alone, even before the row says so. The only
+// secret that is returned is one that was just generated.
 
 import { timingSafeEqual } from 'node:crypto';
 import type { AuditContext, AuditService } from '../../audit/audit.service.ts';
@@ -22,7 +22,7 @@ import type { SubscriptionSealing } from './subscription-sealing.service.ts';
 /** Names the subscription whose secret is rotated. */
 export type SecretName = { readonly tenantId: string; readonly subscriptionId: string };
 
-/** How the secrets stand: `gone` with the subscription. `overlapEndsAt` in ISO 8601, null when no rotation is under way. */
+/** The state of the secrets and the next step: `gone` with the subscription. `overlapEndsAt` in ISO 8601, null without a rotation. */
 export type SecretStanding = {
   readonly step: SecretStep;
   readonly secrets: 'one' | 'overlapping' | 'gone';
@@ -62,7 +62,7 @@ export function createSigningSecretService({
     await events.emit(unit, context, [{ type, data, exceptSubscription: subscriptionId }]);
   }
 
-  /** Writes down that the secret of an overlap which is over has taken over. @returns the row as it is then */
+  /** Makes the next secret the present one if the overlap is over. @returns the row afterwards */
   async function finish(
     unit: Transaction,
     context: AuditContext,
@@ -103,7 +103,7 @@ export function createSigningSecretService({
     return at;
   }
 
-  async function look(queryable: Queryable, name: SecretName): Promise<SecretStanding> {
+  async function read(queryable: Queryable, name: SecretName): Promise<SecretStanding> {
     const row = await store.find(queryable, name);
     if (row === undefined) return GONE;
     return {
@@ -116,8 +116,8 @@ export function createSigningSecretService({
   return {
     /**
      * Replaces the signing secret. Until the overlap ends the main signature is by the old secret and the further one by the new; then
-     * the new one takes over. Without an overlap the new one is the only one at once, and ends a rotation that is under way: that is
-     * for a secret which somebody else knows. Emits `webhook.endpoint.secret_rotation_started`, or `secret_rotated`.
+     * the new one takes over. Without an overlap the new one takes over immediately, and ends a rotation that is under way: that is
+     * for a leaked secret. Emits `webhook.endpoint.secret_rotation_started`, or `secret_rotated`.
      * @param options.secret the caller's own; one is generated when it is absent
      * @returns the secret if it was generated here, and when it takes over
      * @throws ServiceError `not_found`, `invalid_request`, `conflict` while another rotation overlaps
@@ -149,10 +149,10 @@ export function createSigningSecretService({
       });
     },
 
-    /** How a subscription's secrets stand, and what is due. One round trip; changes nothing. */
-    look: (name: SecretName): Promise<SecretStanding> => look(database, name),
+    /** The state of a subscription's secrets and the next step. One round trip; changes nothing. */
+    read: (name: SecretName): Promise<SecretStanding> => read(database, name),
 
-    /** What an operator is shown of a rotation: the receiver's host, never its path. */
+    /** The summary of a rotation for operators: the receiver's host, never its path. */
     describe: async (
       name: SecretName,
     ): Promise<{ summary: string; subscriptionId: string; host: string } | undefined> => {
@@ -164,8 +164,8 @@ export function createSigningSecretService({
     listExpectedWorkflows: store.listExpectedWorkflows,
 
     /**
-     * Writes down that the new secret has taken over, if its overlap is over. Emits `webhook.endpoint.secret_rotated`.
-     * @returns how the secrets stand afterwards
+     * Makes the next secret the present one, if the overlap is over. Emits `webhook.endpoint.secret_rotated`.
+     * @returns the state afterwards
      */
     finish: (name: SecretName): Promise<SecretStanding> =>
       database.transaction({}, async (transaction) => {
@@ -173,7 +173,7 @@ export function createSigningSecretService({
         if (row === undefined) return GONE;
         const context = serviceContext({ id: name.tenantId }, newId());
         await finish(transaction, context, name.subscriptionId, row);
-        return look(transaction, name);
+        return read(transaction, name);
       }),
   };
 }

@@ -1,5 +1,4 @@
-// The SQL of signing secrets and their rotation. Both secrets of a row are sealed for it in the same way, so the next one can take over
-// as it stands.
+// SQL of signing secrets and their rotation. Both secrets of a row are sealed in the same way, so the next one takes over unchanged.
 import type { Queryable } from '../../platform/database/transaction.ts';
 import {
   type ExpectedPage,
@@ -8,7 +7,7 @@ import {
 } from '../../platform/temporal/expected-workflows.ts';
 import type { SecretCase } from './signing-secret.ts';
 
-/** A subscription's secrets, with what is told about it. */
+/** A subscription's secrets, with the facts of their audit entries and events. */
 export type SecretRow = SecretCase & {
   readonly host: string;
   readonly eventTypes: readonly string[];
@@ -50,12 +49,12 @@ const end = async (queryable: Queryable, text: string, values: readonly unknown[
   return rows[0].overlapEndsAt;
 };
 
-/** @returns undefined for a subscription that is deleted or somebody else's */
+/** @returns undefined for a subscription that is deleted or another tenant's */
 export function find(queryable: Queryable, name: Name): Promise<SecretRow | undefined> {
   return read(queryable, name, '');
 }
 
-/** Overlaps that ended more than 5 minutes ago and are not tidied up. */
+/** Overlaps that ended more than 5 minutes ago and whose new secret is not the present one yet. */
 export async function countOverdue(queryable: Queryable): Promise<number> {
   const { rows } = await queryable.query<{ count: number }>(
     `SELECT count(*)::int AS count FROM subscriptions
@@ -64,7 +63,7 @@ export async function countOverdue(queryable: Queryable): Promise<number> {
   return rows[0]?.count ?? 0;
 }
 
-/** Reads the secrets and keeps everybody else from changing them until the transaction ends. */
+/** Reads the secrets and keeps others from changing them until the transaction ends. */
 export function lock(unit: Queryable, name: Name): Promise<SecretRow | undefined> {
   return read(unit, name, ' FOR NO KEY UPDATE');
 }
@@ -74,7 +73,7 @@ export function begin(unit: Queryable, id: string, next: Buffer, overlapSeconds:
   return end(unit, BEGIN, [id, next, overlapSeconds]);
 }
 
-/** Makes a secret the only one at once, in a row that is locked. @returns the present */
+/** Makes a secret the only one, in a row that is locked. @returns the present */
 export function replace(unit: Queryable, id: string, secret: Buffer): Promise<Date> {
   return end(unit, REPLACE, [id, secret]);
 }

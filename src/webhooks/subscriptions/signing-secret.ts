@@ -1,9 +1,9 @@
-// The life of a signing secret: when a new one stands beside the old one, and when it takes over. Pure: the clock stays in the database.
+// The life of a signing secret: when two overlap, and when the new one takes over. Pure: the clock stays in the database.
 
-/** Seconds for which a delivery carries two signatures: none at all up to 7 days, a day unless the request says otherwise. */
+/** Seconds for which a delivery carries two signatures: 0 to 7 days, by default a day. */
 export const OVERLAP = { least: 0, most: 604_800, usual: 86_400 } as const;
 
-/** Nobody signals this long: then the workflow looks by itself whether it has missed something. */
+/** The longest wait of the workflow: then it reads the row again, should a signal be lost. */
 const LONGEST_WAIT_MS = 86_400_000;
 
 /** Secrets of one subscription as they are stored; both times by the database's clock. */
@@ -13,7 +13,7 @@ export type SecretCase = {
   readonly now: Date;
 };
 
-/** What is due: nothing, waiting for the end of the overlap, or writing down that the new secret has taken over. */
+/** The next step: none, waiting for the end of the overlap, or making the new secret the present one. */
 export type SecretStep =
   | { readonly kind: 'end' }
   | { readonly kind: 'wait'; readonly delayMs: number }
@@ -24,7 +24,7 @@ export function isOverlapping({ overlapEndsAt, now }: SecretCase): boolean {
   return overlapEndsAt !== null && overlapEndsAt > now;
 }
 
-/** What is due for a subscription's secrets; a wait is never longer than a day. */
+/** The next step for a subscription's secrets; a wait is never longer than a day. */
 export function decideSecretStep({ overlapEndsAt, now }: SecretCase): SecretStep {
   if (overlapEndsAt === null) return { kind: 'end' };
   const delayMs = overlapEndsAt.getTime() - now.getTime();

@@ -1,4 +1,4 @@
-// Shows subscriptions as they are now: with their endpoints, their headers masked, and never a secret.
+// Reads subscriptions for people: with their endpoints, with masked headers, without secrets.
 import type { RequestContext } from '../../platform/context.ts';
 import type { Database } from '../../platform/database/database.ts';
 import type { Page, PageRequest } from '../../platform/database/page.ts';
@@ -38,9 +38,9 @@ export function createSubscriptionReader({
 }) {
   async function show(context: RequestContext, rows: readonly SubscriptionRecord[]): Promise<Subscription[]> {
     const ids = rows.map(({ id }) => id);
-    const gates = await endpoints.read(context.transaction ?? database, ids);
+    const states = await endpoints.read(context.transaction ?? database, ids);
     return rows.flatMap((row) => {
-      const endpoint = gates.get(row.id);
+      const endpoint = states.get(row.id);
       return endpoint === undefined ? [] : [toSubscription(row, endpoint)];
     });
   }

@@ -1,11 +1,11 @@
-// Seals and opens what a subscription keeps secret: its HMAC secret and its headers. It must never log or return a secret to a route.
+// Seals and opens a subscription's signing secrets and headers.
 import { type MasterKey, openSecret, sealSecret } from '../../platform/crypto/secret-box.node.ts';
 import type { SealedColumn } from '../../platform/database/sealed-column.ts';
 
 const secretContext = (subscriptionId: string) => `subscription-secret:${subscriptionId}`;
 const headersContext = (subscriptionId: string) => `subscription-headers:${subscriptionId}`;
 
-/** Where subscriptions keep what is sealed. The next secret takes the place of the present one, so it stands before it. */
+/** The sealed columns of subscriptions. The next secret takes the place of the present one, so it is sealed anew before it. */
 export const SEALED_SUBSCRIPTIONS: readonly SealedColumn[] = (
   [
     ['next_secret_sealed', secretContext],
@@ -19,7 +19,7 @@ export const SEALED_SUBSCRIPTIONS: readonly SealedColumn[] = (
   contextOf: ({ name }) => contextOf(name),
 }));
 
-/** Everything is bound to its subscription: a sealed value copied to another row does not open. */
+/** Sealed values are bound to their subscription: one that is copied to another row does not open. */
 export function createSubscriptionSealing({ masterKeys }: { masterKeys: readonly MasterKey[] }) {
   const seal = (context: string, text: string) => sealSecret(masterKeys, context, Buffer.from(text, 'utf8'));
   const open = (context: string, sealed: Uint8Array) =>

@@ -1,4 +1,5 @@
-// The life of subscriptions. A change, its audit entry and its event are one transaction; no event goes to its own subscription.
+// Creates, changes, tests and deletes subscriptions. A change, its audit entry and its event are one transaction; no event goes to the
+// subscription that it is about.
 import type { AuditContext, AuditService } from '../../audit/audit.service.ts';
 import { serviceContext } from '../../audit/audit.ts';
 import { findEventType } from '../../events/catalogue.ts';
@@ -34,7 +35,7 @@ import type { SubscriptionSealing } from './subscription-sealing.service.ts';
 
 export type { Subscription } from './subscription-reading.service.ts';
 
-/** Fields that a caller decides; null takes the usual retry policy or no rate limit. */
+/** Fields that a caller sets; null means the default retry policy or no rate limit. */
 export type SubscriptionInput = {
   readonly url: string | undefined;
   readonly eventTypes: readonly string[] | undefined;
@@ -56,7 +57,7 @@ export type NewSubscription = Partial<SubscriptionInput> & {
 };
 
 export type SubscriptionPatch = Partial<SubscriptionInput> & {
-  /** What becomes of held deliveries when the subscription is made active. */
+  /** What happens to held deliveries when the subscription is activated. */
   readonly held?: 'deliver' | 'discard' | undefined;
 };
 
@@ -66,7 +67,7 @@ type Verb = 'created' | 'updated' | 'activated' | 'deactivated' | 'deleted';
 
 /**
  * Subscriptions of a tenant. Source: Specification, "Webhook subscription", "Webhook management".
- * @param deliveries cancels what waits at a closed endpoint
+ * @param deliveries cancels deliveries that wait for a closed endpoint
  * @param admittedNetworks networks beside public addresses that receivers may be in
  */
 export function createSubscriptionService({
@@ -146,7 +147,7 @@ export function createSubscriptionService({
     await events.emit(unit, context, [{ type, data, exceptSubscription: id }]);
   }
 
-  /** Has the endpoint keep to the holds of its host. Who comes to a held one finds that in the audit log, like those whom the act itself concerned. */
+  /** Applies the holds of its host to the endpoint. A subscription that comes to a held host gets the audit entry that the others got. */
   async function follow(
     unit: Transaction,
     { requestId, tenant }: AuditContext,
@@ -189,7 +190,7 @@ export function createSubscriptionService({
       return reader.show({ ...context, transaction }, row);
     });
 
-  /** Cancels some of what waits, with an audit entry that says how many. @returns whether there is more */
+  /** Cancels waiting deliveries, as many as one statement may, with an audit entry that says how many. @returns whether there are more */
   const discard = (
     context: RequestContext,
     id: string,
@@ -257,8 +258,8 @@ export function createSubscriptionService({
 
     /**
      * Changes the given fields; without any, nothing happens. Deactivating closes the endpoint, activating opens it, another URL ends a
-     * hold. With `held: 'discard'` the untried deliveries of an inactive subscription are canceled before it becomes active, after all
-     * else has been changed: nothing that can be refused comes later. Emits `webhook.endpoint.activated`, `deactivated` or `updated`.
+     * hold. With `held: 'discard'` the deliveries without an attempt of an inactive subscription are canceled before it becomes active, and
+     * after all other changes, so that none of those can be refused later. Emits `webhook.endpoint.activated`, `deactivated` or `updated`.
      * @throws ServiceError `not_found`, `invalid_request`
      */
     update: async (context: RequestContext, id: string, patch: SubscriptionPatch): Promise<Subscription> => {
@@ -269,7 +270,7 @@ export function createSubscriptionService({
       if (patch.held !== 'discard') return change(context, id, patch);
       const { active, held, ...others } = patch;
       if (fieldsOf(others).length > 0) await change(context, id, others);
-      // In transactions of their own, however many there are: the endpoint is closed, so nothing goes out meanwhile.
+      // In separate transactions, because there may be many: the endpoint is closed, so no attempt begins meanwhile.
       while (await discard(context, id, { onlyWhileInactive: true }));
       return change(context, id, { active, held });
     },
@@ -288,7 +289,7 @@ export function createSubscriptionService({
       }),
 
     /**
-     * Sends an event to this subscription alone, whatever its filters. Its delivery is marked as a test.
+     * Sends an event to this subscription alone, without regard to its filters. Its delivery is marked as a test.
      * @param eventType a type of the catalogue, whose example is sent; `webhook.test` unless said
      * @throws ServiceError `not_found`, `subscription_inactive`, `invalid_request` for a type that is not in the catalogue
      */
@@ -342,8 +343,8 @@ export function createSubscriptionService({
     },
 
     /**
-     * Deactivates a subscription whose endpoint has done nothing but fail for as many days as it allows. Emits
-     * `webhook.endpoint.deactivated`; any other is left as it is.
+     * Deactivates a subscription whose endpoint has only failed for as many days as it allows. Emits `webhook.endpoint.deactivated`; does
+     * nothing to another.
      */
     deactivateFailing: ({
       tenantId,
@@ -372,7 +373,7 @@ export function createSubscriptionService({
 
 export type SubscriptionService = ReturnType<typeof createSubscriptionService>;
 
-/** What a test says: of `webhook.test` the subscription itself, of any other type the catalogue's example. */
+/** The data of a test: for `webhook.test` it names the subscription, for other types it is the catalogue's example. */
 function testDataOf(eventType: string, subscriptionId: string): JsonObject {
   if (eventType === TEST) return { subscription_id: subscriptionId, message: 'This is a test delivery.' };
   const known = findEventType(eventType);

@@ -1,5 +1,4 @@
-// A webhook subscription and its rules.
-// Pure. Must never hold a secret in the clear beside what is shown.
+// A webhook subscription and its rules. Pure.
 
 import { isFilter, isPattern, normalizeFilter } from '../../events/filter.ts';
 import type { Network } from '../../platform/egress/address-rules.ts';

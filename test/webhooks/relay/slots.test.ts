@@ -28,14 +28,14 @@ const ready = (endpoint: string, more: Partial<ReadyEndpoint> = {}): ReadyEndpoi
 
 describe('slots', () => {
   const roomsOf = (slots: ReturnType<typeof createSlots>, endpoints: ReadyEndpoint[], now = 1_000) =>
-    slots.look(endpoints, now).endpoints.map(({ room, local, pace }) => ({ room, local, pace }));
+    slots.rooms(endpoints, now).endpoints.map(({ room, local, pace }) => ({ room, local, pace }));
 
   it('counts in flight by process, tenant and lane, and forgets what has ended', () => {
     const slots = createSlots(LIMITS);
     slots.add(flight('1'));
     slots.add(flight('1'));
     slots.add(flight('2', { endpoint: 'other', pace: 'slow' }));
-    const { free, tenantRoom } = slots.look([], 1_000);
+    const { free, tenantRoom } = slots.rooms([], 1_000);
     expect(free).toEqual({ fast: 18, unproven: 14, slow: 9 });
     expect(tenantRoom('tenant')).toEqual({ fast: 10, unproven: 8, slow: 5 });
     expect(tenantRoom('another')).toEqual(LIMITS.tenant);
@@ -82,7 +82,7 @@ describe('slots', () => {
     expect(paces(2_600)).toEqual(['slow', 'fast']);
     slots.begin('5', 1_500);
     expect(paces(2_600)).toEqual(['slow', 'slow']);
-    expect(slots.look([], 2_600).free).toEqual({ fast: 15, unproven: 10, slow: 5 });
+    expect(slots.rooms([], 2_600).free).toEqual({ fast: 15, unproven: 10, slow: 5 });
   });
 
   it('lets a fast lane have its share of local attempts, within the limit of the process', () => {
