@@ -1,20 +1,15 @@
 // Tenants and issuer keys that are older than the schedule of keys.
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { PUBLISHED_AFTER_SECONDS } from '../../../src/authentication/issuer/key-schedule.ts';
 import { loadConfig } from '../../../src/platform/config.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
 import { takeSteps } from '../../../src/platform/database/migration-steps.ts';
 import { issuerKeySchedule } from '../../../src/platform/database/migrations/0021-issuer-keys.ts';
-import { createTestDatabase } from '../../setup/database.ts';
-import { type Accounts, createAccounts, provisionTenant, requestTo } from '../tokens/accounts.ts';
+import { useTestDatabase } from '../../setup/database.ts';
+import { createAccounts, provisionTenant, requestTo } from '../tokens/accounts.ts';
 
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
-let accounts: Accounts;
-beforeAll(async () => {
-  test = await createTestDatabase();
-  accounts = createAccounts(test.database);
-});
-afterAll(() => test?.drop());
+const test = await useTestDatabase();
+const accounts = createAccounts(test.database);
 
 it('go on: what was signed verifies, the last key signs, an older one ends, and each tenant gets its workflow', async () => {
   const { database } = test;

@@ -1,18 +1,16 @@
 // What is promised of afterCommit, on both kinds of transaction: only after a commit that happened, in order.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { Unit } from '../../../src/platform/database/transaction.ts';
-import { createTestDatabase } from '../../setup/database.ts';
+import { useTestDatabase } from '../../setup/database.ts';
 
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
+const test = await useTestDatabase();
 beforeAll(async () => {
-  test = await createTestDatabase();
   // Deferred: the violation is found by the COMMIT itself.
   await test.database.query(`CREATE TABLE parents (id int PRIMARY KEY)`);
   await test.database.query(
     `CREATE TABLE children (parent int REFERENCES parents DEFERRABLE INITIALLY DEFERRED)`,
   );
 });
-afterAll(() => test.drop());
 
 const kinds = {
   hot: (work: (unit: Unit) => Promise<void>) => test.database.hot(work),

@@ -2,20 +2,14 @@
 // Postgres must do with the new schema what it did before: nothing that it leaves out may be required, nothing that it names may be gone.
 
 import { setTimeout } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Database } from '../../../src/platform/database/database.ts';
+import { describe, expect, it } from 'vitest';
 import { newId } from '../../../src/platform/database/ids.ts';
 import { ENTITY_WORKFLOW_TYPES } from '../../../src/platform/temporal/names.ts';
 import * as store from '../../../src/platform/temporal/workflow-command.store.ts';
-import { createTestDatabase } from '../../setup/database.ts';
+import { useTestDatabase } from '../../setup/database.ts';
 import * as former from './former-version.statements.ts';
 
-let database: Database;
-let drop: () => Promise<void>;
-beforeAll(async () => {
-  ({ database, drop } = await createTestDatabase());
-});
-afterAll(() => drop());
+const { database } = await useTestDatabase();
 
 const [tenant, agent, key, challenge, anchor, delegation, subscription, event, relay] = Array.from(
   { length: 9 },

@@ -1,13 +1,9 @@
 // Parts of several rooms in one statement: each keeps its own placeholders.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { composeStatement } from '../../../src/platform/database/statement-parts.ts';
-import { createTestDatabase } from '../../setup/database.ts';
+import { useTestDatabase } from '../../setup/database.ts';
 
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
-beforeAll(async () => {
-  test = await createTestDatabase();
-});
-afterAll(() => test.drop());
+const test = await useTestDatabase();
 
 describe('a statement of several parts', () => {
   it('numbers the placeholders of each after those before, whatever their order and number', () => {

@@ -1,14 +1,10 @@
 // Subscriptions that are older than the holds of hosts.
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { hostHolds } from '../../../src/platform/database/migrations/0023-host-holds.ts';
 import { createTenantContext, insertSubscription } from '../../events/fixture.ts';
-import { createTestDatabase } from '../../setup/database.ts';
+import { useTestDatabase } from '../../setup/database.ts';
 
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
-beforeAll(async () => {
-  test = await createTestDatabase();
-});
-afterAll(() => test?.drop());
+const test = await useTestDatabase();
 
 it('subscriptions of before have the host that their mapped address is', async () => {
   const { database } = test;
