@@ -1,25 +1,20 @@
 // The audit log against a real database: whole, in the transaction, append-only.
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { createAuditService } from '../../src/audit/audit.service.ts';
 import { operatorContext } from '../../src/audit/audit.ts';
 import type { RequestContext } from '../../src/platform/context.ts';
 import type { Transaction } from '../../src/platform/database/transaction.ts';
 import { createTenantContext } from '../events/fixture.ts';
-import { createTestDatabase } from '../setup/database.ts';
+import { useTestDatabase } from '../setup/database.ts';
 
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
 let context: RequestContext;
 const audit = createAuditService();
 
-beforeAll(async () => {
-  test = await createTestDatabase();
-});
+const test = await useTestDatabase();
 
 beforeEach(async () => {
   context = await createTenantContext(test.database);
 });
-
-afterAll(() => test?.drop());
 
 const rows = async () =>
   (await test.database.query('SELECT * FROM audit_log WHERE tenant_id = $1 ORDER BY id', [context.tenant.id]))

@@ -1,16 +1,12 @@
 // Episodes of brute force: begun once, whoever counts, and ended when failures have stopped.
 
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { createBruteForceService } from '../../src/audit/brute-force.service.ts';
 import * as store from '../../src/audit/brute-force.store.ts';
 import { createDatabase } from '../../src/platform/database/database.ts';
-import { createTestDatabase } from '../setup/database.ts';
+import { useTestDatabase } from '../setup/database.ts';
 
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
-beforeAll(async () => {
-  test = await createTestDatabase();
-});
-afterAll(() => test?.drop());
+const test = await useTestDatabase();
 
 type Process = ReturnType<typeof createBruteForceService>;
 

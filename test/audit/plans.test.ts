@@ -7,17 +7,16 @@ import { listQuery } from '../../src/audit/audit-reading.store.ts';
 import * as store from '../../src/audit/checkpoint.store.ts';
 import { BEGINNING } from '../../src/audit/checkpoint.ts';
 import { createVerificationStore } from '../../src/audit/verification.store.ts';
-import { createTestDatabase } from '../setup/database.ts';
+import { useTestDatabase } from '../setup/database.ts';
 import { createSealing } from './sealing.ts';
 
 const ROWS = 120_000;
 const TENANTS = 20;
 
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
 let tenantId: string;
 
+const test = await useTestDatabase();
 beforeAll(async () => {
-  test = await createTestDatabase();
   const filler = new pg.Client({ connectionString: test.url });
   await filler.connect();
   await filler.query(

@@ -1,24 +1,20 @@
 // The fan-out of emitted events, in the transaction that causes them.
 
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { createEventService } from '../../src/events/event.service.ts';
 import * as store from '../../src/events/event.store.ts';
 import { type JsonObject, prepareEvent } from '../../src/events/event.ts';
 import type { RequestContext } from '../../src/platform/context.ts';
 import { newId } from '../../src/platform/database/ids.ts';
-import { createTestDatabase } from '../setup/database.ts';
+import { useTestDatabase } from '../setup/database.ts';
 import { countRows, createTenantContext, insertSubscription } from './fixture.ts';
 
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
 let context: RequestContext;
 
 const poke = vi.fn();
 const events = createEventService({ notifier: { poke } });
 
-beforeAll(async () => {
-  test = await createTestDatabase();
-});
-afterAll(() => test.drop());
+const test = await useTestDatabase();
 
 const FAN_OUT: readonly {
   title: string;

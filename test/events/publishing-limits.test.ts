@@ -1,6 +1,6 @@
 // Publishing at its limits: 500 events for ten subscriptions, partial failures, two processes, a full backlog, texts that no database takes.
 
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createBacklogGauge } from '../../src/events/backlog.service.ts';
 import { createEventRoutes } from '../../src/events/event.routes.ts';
 import * as store from '../../src/events/event.store.ts';
@@ -8,17 +8,13 @@ import { createPublishingService } from '../../src/events/publishing.service.ts'
 import type { RequestContext } from '../../src/platform/context.ts';
 import { createDatabase } from '../../src/platform/database/database.ts';
 import { startTestServer, tokenFor } from '../platform/http/test-server.ts';
-import { createTestDatabase } from '../setup/database.ts';
+import { useTestDatabase } from '../setup/database.ts';
 import { countRows, createTenantContext, insertSubscription } from './fixture.ts';
 
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
 let context: RequestContext;
 const closings: (() => Promise<unknown>)[] = [];
 
-beforeAll(async () => {
-  test = await createTestDatabase();
-});
-afterAll(() => test.drop());
+const test = await useTestDatabase();
 beforeEach(async () => {
   context = await createTenantContext(test.database);
 });

@@ -1,6 +1,6 @@
 // Publishing: one statement, once for each event id, a tenant's own only.
 
-import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createBacklogGauge } from '../../src/events/backlog.service.ts';
 import { createEventRoutes } from '../../src/events/event.routes.ts';
 import { readPublication } from '../../src/events/event.schemas.ts';
@@ -12,10 +12,9 @@ import { ServiceError } from '../../src/platform/errors/service-error.ts';
 import { createRateLimiter } from '../../src/platform/http/rate-limit.ts';
 import { countAlone } from '../platform/http/counts.ts';
 import { startTestServer, tokenFor } from '../platform/http/test-server.ts';
-import { createTestDatabase } from '../setup/database.ts';
+import { useTestDatabase } from '../setup/database.ts';
 import { countRows, createTenantContext, insertSubscription } from './fixture.ts';
 
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
 let context: RequestContext;
 let statements = 0;
 
@@ -34,10 +33,7 @@ const publishing = createPublishingService({
   backlog,
 });
 
-beforeAll(async () => {
-  test = await createTestDatabase();
-});
-afterAll(() => test.drop());
+const test = await useTestDatabase();
 beforeEach(async () => {
   context = await createTenantContext(test.database);
   statements = 0;

@@ -1,7 +1,7 @@
 // A fresh, migrated database for one test file, cloned from a template that the first caller of the run makes.
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
-import { inject } from 'vitest';
+import { afterAll, inject } from 'vitest';
 import { createDatabase } from '../../src/platform/database/database.ts';
 import { migrate } from '../../src/platform/database/migrate.ts';
 
@@ -64,6 +64,12 @@ async function openDatabase(
 }
 
 const newName = () => `test_${randomUUID().replaceAll('-', '')}`;
+/** The same for a whole test file: it is dropped after the last test. */
+export async function useTestDatabase() {
+  const test = await createTestDatabase();
+  afterAll(test.drop);
+  return test;
+}
 
 function urlOf(admin: string, name: string): string {
   const url = new URL(admin);

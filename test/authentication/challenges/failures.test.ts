@@ -1,36 +1,28 @@
 // Failed authentications: which code, what is recorded although the answer is an error, and who is never refused.
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { RequestContext } from '../../../src/platform/context.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
 import {
   createRooms,
   createTestAgent,
   createTestTenant,
-  type Rooms,
   readAudit,
   readEvents,
 } from '../../identity/agents/agent-rooms.ts';
-import { createTestDatabase } from '../../setup/database.ts';
+import { useTestDatabase } from '../../setup/database.ts';
 import { requestTo } from '../tokens/accounts.ts';
 import { answer, ask, forge } from './answer.ts';
 
-let rooms: Rooms;
-let limited: Rooms;
 let context: RequestContext;
 let stranger: RequestContext;
-let drop: () => Promise<void>;
 
-beforeAll(async () => {
-  const opened = await createTestDatabase();
-  drop = opened.drop;
-  rooms = createRooms(opened.database);
-  limited = createRooms(opened.database, { failuresAllowed: 3, accounts: rooms });
-});
+const { database } = await useTestDatabase();
+const rooms = createRooms(database);
+const limited = createRooms(database, { failuresAllowed: 3, accounts: rooms });
 beforeEach(async () => {
   context = await createTestTenant(rooms);
   stranger = requestTo(context.tenant, '198.51.100.9');
 });
-afterAll(() => drop());
 
 type TestAgent = Awaited<ReturnType<typeof createTestAgent>>;
 const expire = (id: string) =>

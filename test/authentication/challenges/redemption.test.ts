@@ -1,5 +1,5 @@
 // Verifications that share a statement: a fault of one, a row that somebody holds, and a commit whose answer is lost.
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { RequestContext } from '../../../src/platform/context.ts';
 import type { Database } from '../../../src/platform/database/database.ts';
 import {
@@ -10,23 +10,19 @@ import {
   readAudit,
   readEvents,
 } from '../../identity/agents/agent-rooms.ts';
-import { createTestDatabase } from '../../setup/database.ts';
+import { useTestDatabase } from '../../setup/database.ts';
 import { answer, ask } from './answer.ts';
 
 const CONSUMING = 'UPDATE challenges SET consumed_at';
 
-let database: Database;
 let rooms: Rooms;
 let context: RequestContext;
-let drop: () => Promise<void>;
 /** Called before and after each statement that consumes challenges. */
 let before: () => void;
 let after: () => void;
 
+const { database } = await useTestDatabase();
 beforeAll(async () => {
-  const opened = await createTestDatabase();
-  drop = opened.drop;
-  database = opened.database;
   const watched: Database = {
     ...database,
     query: async <Row extends object>(text: string, values?: readonly unknown[]) => {
@@ -44,7 +40,6 @@ beforeEach(async () => {
   before = () => undefined;
   after = () => undefined;
 });
-afterAll(() => drop());
 
 const prepare = async (count: number) =>
   Promise.all(

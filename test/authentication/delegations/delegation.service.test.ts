@@ -1,12 +1,10 @@
 // Delegations over a real database: creation, revocation, and what an exchange finds, also while both happen at once.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type {
   DelegationRequest,
   NewDelegation,
 } from '../../../src/authentication/delegations/delegation.service.ts';
 import { subjectId } from '../../../src/authentication/delegations/subject.ts';
-import type { RequestContext } from '../../../src/platform/context.ts';
-import type { Database } from '../../../src/platform/database/database.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
 import {
   createTestAgent,
@@ -14,24 +12,19 @@ import {
   readAudit,
   readEvents,
 } from '../../identity/agents/agent-rooms.ts';
-import { createTestDatabase } from '../../setup/database.ts';
-import { createDelegationRooms, type DelegationRooms } from './delegation-rooms.ts';
+import { useTestDatabase } from '../../setup/database.ts';
+import { createDelegationRooms } from './delegation-rooms.ts';
 
-let database: Database;
-let rooms: DelegationRooms;
-let context: RequestContext;
 let agentId: string;
-let drop: () => Promise<void>;
 
+const { database } = await useTestDatabase();
+const rooms = createDelegationRooms(database);
+const context = await createTestTenant(rooms);
 beforeAll(async () => {
-  ({ database, drop } = await createTestDatabase());
-  rooms = createDelegationRooms(database);
-  context = await createTestTenant(rooms);
   ({ id: agentId } = (
     await createTestAgent(rooms, context, { scopes: ['openid', 'email', 'vault:read'] })
   ).agent);
 });
-afterAll(() => drop());
 
 const HOUR = 3_600_000;
 const inFuture = (milliseconds = HOUR) => new Date(Date.now() + milliseconds);

@@ -1,11 +1,11 @@
 // The proofs of a client library of others, with its own handling of nonces, against the verification of proofs.
 import { randomBytes } from 'node:crypto';
 import * as oauth from 'oauth4webapi';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { createDpopService } from '../../../src/authentication/dpop/dpop.service.ts';
 import { createProofVerifier } from '../../../src/authentication/dpop/dpop-proof.service.ts';
 import { ServiceError } from '../../../src/platform/errors/service-error.ts';
-import { createTestDatabase } from '../../setup/database.ts';
+import { useTestDatabase } from '../../setup/database.ts';
 
 const BASE_URL = 'https://auth.example.com/t/acme';
 const METADATA = { issuer: BASE_URL, token_endpoint: `${BASE_URL}/oauth/token` };
@@ -20,11 +20,10 @@ const TENANT = {
   issuerUrl: BASE_URL,
 } as const;
 
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
 let dpop: ReturnType<typeof createDpopService>;
 
+const test = await useTestDatabase();
 beforeAll(async () => {
-  test = await createTestDatabase();
   dpop = createDpopService({
     database: test.database,
     verifier: createProofVerifier(),
@@ -32,7 +31,6 @@ beforeAll(async () => {
     log: { error: () => undefined },
   });
 });
-afterAll(() => test?.drop());
 
 /** The edge of the network: answers as a token endpoint, or as a resource when the request has an access token. */
 function createEdge({ nonceAt }: { nonceAt: 'token' | 'resource' | 'nowhere' }) {

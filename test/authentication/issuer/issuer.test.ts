@@ -1,21 +1,14 @@
 // The life of issuer keys against a real database.
 import { randomBytes } from 'node:crypto';
 import { calculateJwkThumbprint, createLocalJWKSet, jwtVerify } from 'jose';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createIssuerService } from '../../../src/authentication/issuer/issuer.service.ts';
 import type { MasterKey } from '../../../src/platform/crypto/secret-box.node.ts';
-import { createTestDatabase } from '../../setup/database.ts';
-import { type Accounts, createAccounts, provisionTenant, requestTo } from '../tokens/accounts.ts';
+import { useTestDatabase } from '../../setup/database.ts';
+import { createAccounts, provisionTenant, requestTo } from '../tokens/accounts.ts';
 
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
-let accounts: Accounts;
-
-beforeAll(async () => {
-  test = await createTestDatabase();
-  accounts = createAccounts(test.database);
-});
-
-afterAll(() => test?.drop());
+const test = await useTestDatabase();
+const accounts = createAccounts(test.database);
 
 const shift = (tenantId: string, seconds: number) =>
   test.database.query(

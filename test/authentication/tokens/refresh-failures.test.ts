@@ -1,20 +1,18 @@
 // What a refused refresh leaves behind: who tried it, with which key, from where, and why.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { newId } from '../../../src/platform/database/ids.ts';
 import { createRooms, type Rooms, readAudit, readEvents } from '../../identity/agents/agent-rooms.ts';
-import { createTestDatabase } from '../../setup/database.ts';
+import { useTestDatabase } from '../../setup/database.ts';
 import { createAccounts } from './accounts.ts';
 import { codeOf, createHolder, refresh } from './refresh-fixture.ts';
 
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
 let rooms: Rooms;
 
+const test = await useTestDatabase();
 beforeAll(async () => {
-  test = await createTestDatabase();
   const accounts = createAccounts(test.database, { refreshFailures: 3 });
   rooms = createRooms(test.database, { accounts });
 });
-afterAll(() => test?.drop());
 
 const failuresOf = async (tenantId: string) => ({
   audit: (await readAudit(test.database, tenantId)).filter(({ action }) => action === 'auth.login.failure'),

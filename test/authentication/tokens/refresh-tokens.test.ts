@@ -1,19 +1,12 @@
 // Refresh tokens at rest: how they are stored, and what ends them.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { hashSecret } from '../../../src/platform/crypto/opaque-secret.node.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
-import { createTestDatabase } from '../../setup/database.ts';
-import { type Accounts, createAccounts } from './accounts.ts';
+import { useTestDatabase } from '../../setup/database.ts';
+import { createAccounts } from './accounts.ts';
 
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
-let accounts: Accounts;
-
-beforeAll(async () => {
-  test = await createTestDatabase();
-  accounts = createAccounts(test.database);
-});
-
-afterAll(() => test?.drop());
+const test = await useTestDatabase();
+const accounts = createAccounts(test.database);
 
 const tenantId = newId();
 

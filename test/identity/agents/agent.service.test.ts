@@ -1,28 +1,21 @@
 // The life of agents against a real database: what is stored, audited, emitted, and ended.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { RequestContext } from '../../../src/platform/context.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
-import { createTestDatabase } from '../../setup/database.ts';
+import { useTestDatabase } from '../../setup/database.ts';
 import {
   createRooms,
   createTestAgent,
   createTestTenant,
   insertRefreshToken,
-  type Rooms,
   readAudit,
   readEvents,
 } from './agent-rooms.ts';
 
-let rooms: Rooms;
 let context: RequestContext;
-let drop: () => Promise<void>;
 
-beforeAll(async () => {
-  const opened = await createTestDatabase();
-  drop = opened.drop;
-  rooms = createRooms(opened.database);
-});
-afterAll(() => drop());
+const { database } = await useTestDatabase();
+const rooms = createRooms(database);
 
 const notFound = { code: 'not_found' };
 

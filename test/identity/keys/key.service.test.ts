@@ -1,5 +1,5 @@
 // Keys against a real database: every form, each algorithm, proofs, states, and what a revocation ends.
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { presentKey } from '../../../src/identity/keys/key.schemas.ts';
 import { createKeyService } from '../../../src/identity/keys/key.service.ts';
 import { buildKeyProofPayload } from '../../../src/identity/keys/key-proof.ts';
@@ -9,30 +9,23 @@ import { encodeBase64 } from '../../../src/platform/crypto/base64.ts';
 import { fingerprint, toJwk, toSpkiDer } from '../../../src/platform/crypto/public-key.ts';
 import { derivePublicKey, generatePrivateKey, signPayload } from '../../../src/platform/crypto/sign.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
-import { createTestDatabase } from '../../setup/database.ts';
+import { useTestDatabase } from '../../setup/database.ts';
 import {
   createRooms,
   createTestAgent,
   createTestTenant,
   insertRefreshToken,
-  type Rooms,
   readAudit,
   readEvents,
 } from '../agents/agent-rooms.ts';
 
-let rooms: Rooms;
 let context: RequestContext;
-let drop: () => Promise<void>;
 
-beforeAll(async () => {
-  const opened = await createTestDatabase();
-  drop = opened.drop;
-  rooms = createRooms(opened.database);
-});
+const { database } = await useTestDatabase();
+const rooms = createRooms(database);
 beforeEach(async () => {
   context = await createTestTenant(rooms);
 });
-afterAll(() => drop());
 
 const newAgent = async () => (await rooms.agents.create(context, { name: 'Robot' })).id;
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex');

@@ -1,35 +1,26 @@
 // Rotations against a real database: begun, switched by an authentication, ended by each happening; no workflow takes part.
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { RequestContext } from '../../../src/platform/context.ts';
-import type { Database } from '../../../src/platform/database/database.ts';
-import { createTestDatabase } from '../../setup/database.ts';
+import { useTestDatabase } from '../../setup/database.ts';
 import { createTestLog } from '../../setup/platform.ts';
 import {
   createRooms,
   createTestAgent,
   createTestTenant,
   insertRefreshToken,
-  type Rooms,
   readAudit,
   readEvents,
 } from '../agents/agent-rooms.ts';
 import { beginRotation, newKeyPair, type RotationCase, readCommands, until } from './rotation-case.ts';
 
-let rooms: Rooms;
-let database: Database;
 let context: RequestContext;
-let drop: () => Promise<void>;
 const errors: unknown[] = [];
 
-beforeAll(async () => {
-  const opened = await createTestDatabase();
-  ({ database, drop } = opened);
-  rooms = createRooms(database, { log: createTestLog((line) => errors.push(line)) });
-});
+const { database } = await useTestDatabase();
+const rooms = createRooms(database, { log: createTestLog((line) => errors.push(line)) });
 beforeEach(async () => {
   context = await createTestTenant(rooms);
 });
-afterAll(() => drop());
 
 const begin = (options?: Parameters<typeof beginRotation>[2]) => beginRotation(rooms, context, options);
 const actions = async () => (await readAudit(database, context.tenant.id)).map(({ action }) => action);

@@ -1,15 +1,9 @@
 // What happens to tenants when the settings give them another address.
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { createAccounts, provisionTenant } from '../../authentication/tokens/accounts.ts';
-import { createTestDatabase } from '../../setup/database.ts';
+import { useTestDatabase } from '../../setup/database.ts';
 
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
-
-beforeAll(async () => {
-  test = await createTestDatabase();
-});
-
-afterAll(() => test?.drop());
+const test = await useTestDatabase();
 
 const at = (port: number, defaultTenant = 'demo') =>
   createAccounts(test.database, {

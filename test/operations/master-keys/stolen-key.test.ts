@@ -1,6 +1,6 @@
 // The steps of docs/operations/issuer-key-rotation.md for a master key that somebody else may have, one after the other.
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { createProgram } from '../../../src/app/command-line.ts';
 import { masterKeys as readMasterKeys } from '../../../src/platform/config-values.ts';
 import type { Tenant } from '../../../src/platform/context.ts';
@@ -12,7 +12,7 @@ import {
   requestTo,
 } from '../../authentication/tokens/accounts.ts';
 import { codeOf } from '../../authentication/tokens/refresh-fixture.ts';
-import { createTestDatabase } from '../../setup/database.ts';
+import { useTestDatabase } from '../../setup/database.ts';
 import { readCommands } from '../operators/incident-page.ts';
 
 const PAGE = 'docs/operations/issuer-key-rotation.md';
@@ -20,11 +20,7 @@ const HEADING = 'Emergency: somebody else may have a master key';
 const OLD = randomBytes(32).toString('base64');
 const NEW = randomBytes(32).toString('base64');
 
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
-beforeAll(async () => {
-  test = await createTestDatabase();
-});
-afterAll(() => test?.drop());
+const test = await useTestDatabase();
 
 const startWith = (setting: string) =>
   createAccounts(test.database, { masterKeys: readMasterKeys.parse(setting) });

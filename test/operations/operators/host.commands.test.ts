@@ -1,23 +1,17 @@
 // `countersign operator host …`: which words are taken, what is printed, and what stands in whose audit log.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RequestContext } from '../../../src/platform/context.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { parseNetworks } from '../../../src/platform/egress/address-rules.ts';
 import { readHost } from '../../../src/webhooks/endpoints/host-hold.ts';
 import { readReceiverUrl } from '../../../src/webhooks/subscriptions/subscription.ts';
 import { createTenantContext, insertSubscription } from '../../events/fixture.ts';
-import { createTestDatabase } from '../../setup/database.ts';
-import { createOperatorRooms, type OperatorRooms } from './operator-rooms.ts';
+import { useTestDatabase } from '../../setup/database.ts';
+import { createOperatorRooms } from './operator-rooms.ts';
 
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
-let rooms: OperatorRooms;
-let acme: RequestContext;
-let globex: RequestContext;
-
+const test = await useTestDatabase();
+const rooms = createOperatorRooms(test.database);
+const acme = await createTenantContext(test.database);
+const globex = await createTenantContext(test.database);
 beforeAll(async () => {
-  test = await createTestDatabase();
-  rooms = createOperatorRooms(test.database);
-  acme = await createTenantContext(test.database);
-  globex = await createTenantContext(test.database);
   await createTenantContext(test.database);
   // All at example.com: two of acme, one of globex, and one that is deleted.
   await insertSubscription(test.database, acme, { filters: ['*'] });
@@ -25,7 +19,6 @@ beforeAll(async () => {
   await insertSubscription(test.database, globex, { filters: ['*'] });
   await insertSubscription(test.database, globex, { filters: ['*'], deleted: true });
 });
-afterAll(() => test?.drop());
 
 const WHY = ['--reason', 'it asked us to stop', '--as', 'jo'];
 const host = (...args: string[]) => rooms.run('operator', 'host', ...args);

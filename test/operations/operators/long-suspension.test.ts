@@ -1,17 +1,12 @@
 // A suspension that lasts longer than the decisions of the revocation feed do, while somebody else holds the tenant's issuer key.
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { newId } from '../../../src/platform/database/ids.ts';
 import { basic, provisionTenant, requestTo } from '../../authentication/tokens/accounts.ts';
-import { createTestDatabase } from '../../setup/database.ts';
-import { createOperatorRooms, type OperatorRooms } from './operator-rooms.ts';
+import { useTestDatabase } from '../../setup/database.ts';
+import { createOperatorRooms } from './operator-rooms.ts';
 
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
-let rooms: OperatorRooms;
-beforeAll(async () => {
-  test = await createTestDatabase();
-  rooms = createOperatorRooms(test.database);
-});
-afterAll(() => test?.drop());
+const test = await useTestDatabase();
+const rooms = createOperatorRooms(test.database);
 
 it('a token that is forged with the stolen key is active at no time of the suspension', async () => {
   const { tenant, credentials } = await provisionTenant(rooms, `t-${newId()}`);

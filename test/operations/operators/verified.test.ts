@@ -1,19 +1,13 @@
 // What operators did stands in the sealed audit log of each tenant concerned: who edits or removes it is found.
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { createSealing, type Sealing, tamper } from '../../audit/sealing.ts';
+import { expect, it } from 'vitest';
+import { createSealing, tamper } from '../../audit/sealing.ts';
 import { createTenantContext, insertSubscription } from '../../events/fixture.ts';
-import { createTestDatabase } from '../../setup/database.ts';
-import { createOperatorRooms, type OperatorRooms } from './operator-rooms.ts';
+import { useTestDatabase } from '../../setup/database.ts';
+import { createOperatorRooms } from './operator-rooms.ts';
 
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
-let rooms: OperatorRooms;
-let sealing: Sealing;
-beforeAll(async () => {
-  test = await createTestDatabase();
-  rooms = createOperatorRooms(test.database);
-  sealing = createSealing(test.database);
-});
-afterAll(() => test?.drop());
+const test = await useTestDatabase();
+const rooms = createOperatorRooms(test.database);
+const sealing = createSealing(test.database);
 
 it('an edited reason of an operator is found by the verification of the audit log', async () => {
   for (let count = 0; count < 2; count += 1) {

@@ -1,6 +1,6 @@
 // What retention removes and what it leaves, by rows that were written in the past.
 
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { wireRetentionOfRooms } from '../../../src/app/wiring/retention.ts';
 import { createAuditService } from '../../../src/audit/audit.service.ts';
 import { createRetentionService } from '../../../src/operations/retention/retention.service.ts';
@@ -8,22 +8,20 @@ import { describeReport } from '../../../src/operations/retention/retention.ts';
 import type { RequestContext } from '../../../src/platform/context.ts';
 import { listOldPartitions } from '../../../src/platform/database/partitions.ts';
 import { createTenantContext, insertSubscription } from '../../events/fixture.ts';
-import { createTestDatabase } from '../../setup/database.ts';
+import { useTestDatabase } from '../../setup/database.ts';
 import { createTestPlatform } from '../../setup/platform.ts';
 import { accept, dayOf, moveToDay, pulse } from '../../webhooks/accounts/fixture.ts';
 import { OLD_ROWS } from './old-rows.ts';
 
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
 let context: RequestContext;
 let retention: ReturnType<typeof wireRetentionOfRooms>['retention'];
 const poke = vi.fn();
 
+const test = await useTestDatabase();
 beforeAll(async () => {
-  test = await createTestDatabase();
   const platform = createTestPlatform(test.database, { notifier: { poke } });
   retention = wireRetentionOfRooms(platform, { audit: createAuditService() }).retention;
 });
-afterAll(() => test.drop());
 beforeEach(async () => {
   context = await createTenantContext(test.database);
 });

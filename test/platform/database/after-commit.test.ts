@@ -1,19 +1,17 @@
 // What is promised of afterCommit, of a transaction, with models and without: only after a commit that happened, in order.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { TENANT } from '../../../src/identity/tenants/tenant.model.ts';
 import type { Transaction } from '../../../src/platform/database/transaction.ts';
-import { createTestDatabase } from '../../setup/database.ts';
+import { useTestDatabase } from '../../setup/database.ts';
 
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
+const test = await useTestDatabase();
 beforeAll(async () => {
-  test = await createTestDatabase();
   // Deferred: the violation is found by the COMMIT itself.
   await test.database.query(`CREATE TABLE parents (id int PRIMARY KEY)`);
   await test.database.query(
     `CREATE TABLE children (parent int REFERENCES parents DEFERRABLE INITIALLY DEFERRED)`,
   );
 });
-afterAll(() => test.drop());
 
 const kinds = {
   hot: (work: (transaction: Transaction) => Promise<void>) => test.database.transaction({}, work),

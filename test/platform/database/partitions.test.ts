@@ -1,6 +1,6 @@
 // Day partitions: made ahead of time, dropped when they are old, and neither of it in the way of traffic.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createDatabase } from '../../../src/platform/database/database.ts';
 import {
   dropPartition,
@@ -8,14 +8,10 @@ import {
   listOldPartitions,
 } from '../../../src/platform/database/partitions.ts';
 import { createTenantContext, insertSubscription } from '../../events/fixture.ts';
-import { createTestDatabase } from '../../setup/database.ts';
+import { useTestDatabase } from '../../setup/database.ts';
 import { accept, dayOf, moveToDay } from '../../webhooks/accounts/fixture.ts';
 
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
-beforeAll(async () => {
-  test = await createTestDatabase();
-});
-afterAll(() => test.drop());
+const test = await useTestDatabase();
 
 const nameOf = (parent: string, day: string) => `${parent}_${day.replaceAll('-', '')}`;
 const exists = async (name: string): Promise<boolean> =>

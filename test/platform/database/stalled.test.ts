@@ -1,22 +1,18 @@
 // A database that is there and does nothing: stopped by a signal, or behind a network that swallows packets.
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { TENANT } from '../../../src/identity/tenants/tenant.model.ts';
 import { createDatabase, type Database } from '../../../src/platform/database/database.ts';
-import { createTestDatabase } from '../../setup/database.ts';
+import { useTestDatabase } from '../../setup/database.ts';
 import { createStallingProxy } from '../../setup/stalling-proxy.ts';
 
 /** Milliseconds: the answer that is waited for, and less than a second such wait would make of it. */
 const ANSWER = 1_500;
 const SOON = 2 * ANSWER;
 
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
 let proxy: Awaited<ReturnType<typeof createStallingProxy>>;
 let database: Database;
 
-beforeAll(async () => {
-  test = await createTestDatabase();
-});
-afterAll(() => test.drop());
+const test = await useTestDatabase();
 
 beforeEach(async () => {
   proxy = await createStallingProxy(test.url);

@@ -1,14 +1,10 @@
 // Failure counters, shared through Postgres.
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { createFailureLimiter } from '../../../src/platform/http/failure-limiter.ts';
-import { createTestDatabase } from '../../setup/database.ts';
+import { useTestDatabase } from '../../setup/database.ts';
 
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
-beforeAll(async () => {
-  test = await createTestDatabase();
-});
-afterAll(() => test.drop());
+const test = await useTestDatabase();
 
 const log = { warn: () => undefined };
 const create = (prefix: string, points = 3, seconds = 60) =>

@@ -1,17 +1,13 @@
 // Counts of requests that processes share: how far they agree, what they cost, and what holds without the database.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createDatabase } from '../../../src/platform/database/database.ts';
 import { createLimitCounts } from '../../../src/platform/http/limit-counts.ts';
-import { createTestDatabase } from '../../setup/database.ts';
+import { useTestDatabase } from '../../setup/database.ts';
 
 type Counts = ReturnType<typeof createProcess>['counts'];
 
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
 let time = 0;
-beforeAll(async () => {
-  test = await createTestDatabase();
-});
-afterAll(() => test?.drop());
+const test = await useTestDatabase();
 
 /** The counts of one process, with a clock of their own; `errors` and the number of `queries` are what it caused. */
 function createProcess(database: Pick<typeof test.database, 'query'> = test.database) {

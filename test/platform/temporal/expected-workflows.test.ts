@@ -1,13 +1,11 @@
 // Which entities each room says should have a workflow now, page by page.
 
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import * as delegationExpiryStore from '../../../src/authentication/delegations/delegation-expiry.store.ts';
 import * as keyScheduleStore from '../../../src/authentication/issuer/key-schedule.store.ts';
 import * as anchorCheckStore from '../../../src/identity/anchors/anchor-check.store.ts';
 import * as rotationStore from '../../../src/identity/keys/rotation.store.ts';
-import type { RequestContext } from '../../../src/platform/context.ts';
-import type { Database } from '../../../src/platform/database/database.ts';
 import type { Queryable } from '../../../src/platform/database/transaction.ts';
 import type { ExpectedPage, ExpectedWorkflow } from '../../../src/platform/temporal/expected-workflows.ts';
 import * as endpointRecoveryStore from '../../../src/webhooks/endpoints/endpoint-recovery.store.ts';
@@ -15,25 +13,13 @@ import * as bulkReplayStore from '../../../src/webhooks/replays/bulk-replay.stor
 import * as signingSecretStore from '../../../src/webhooks/subscriptions/signing-secret.store.ts';
 import { createDelegationRooms } from '../../authentication/delegations/delegation-rooms.ts';
 import { insertSubscription } from '../../events/fixture.ts';
-import {
-  createRooms,
-  createTestAgent,
-  createTestTenant,
-  type Rooms,
-} from '../../identity/agents/agent-rooms.ts';
+import { createRooms, createTestAgent, createTestTenant } from '../../identity/agents/agent-rooms.ts';
 import { beginRotation, until } from '../../identity/keys/rotation-case.ts';
-import { createTestDatabase } from '../../setup/database.ts';
+import { useTestDatabase } from '../../setup/database.ts';
 
-let database: Database;
-let drop: () => Promise<void>;
-let rooms: Rooms;
-let context: RequestContext;
-beforeAll(async () => {
-  ({ database, drop } = await createTestDatabase());
-  rooms = createRooms(database);
-  context = await createTestTenant(rooms);
-});
-afterAll(() => drop?.());
+const { database } = await useTestDatabase();
+const rooms = createRooms(database);
+const context = await createTestTenant(rooms);
 
 type List = (queryable: Queryable, page: ExpectedPage) => Promise<ExpectedWorkflow[]>;
 

@@ -1,16 +1,12 @@
 // The outbox of entity workflows: who takes what.
 
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { EntityWorkflow } from '../../../src/platform/temporal/names.ts';
 import * as store from '../../../src/platform/temporal/workflow-command.store.ts';
-import { createTestDatabase } from '../../setup/database.ts';
+import { useTestDatabase } from '../../setup/database.ts';
 
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
-beforeAll(async () => {
-  test = await createTestDatabase();
-});
-afterAll(() => test?.drop());
+const test = await useTestDatabase();
 
 describe('a command', () => {
   it('of a workflow that this version does not know is left to the workers of the one that wrote it', async () => {

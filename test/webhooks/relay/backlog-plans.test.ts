@@ -2,15 +2,13 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createBacklogStore } from '../../../src/webhooks/relay/backlog.store.ts';
-import { createTestDatabase } from '../../setup/database.ts';
+import { useTestDatabase } from '../../setup/database.ts';
 
 const CLOSED = 6_000;
 const IDLE = 2_000;
 
-let test: Awaited<ReturnType<typeof createTestDatabase>>;
-
+const test = await useTestDatabase();
 beforeAll(async () => {
-  test = await createTestDatabase();
   const filler = new pg.Client({ connectionString: test.url });
   await filler.connect();
   // Without subscriptions and deliveries: nothing here asks for them.
