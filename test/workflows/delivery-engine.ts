@@ -22,7 +22,7 @@ import {
   entityWorkflowId,
   type TaskQueues,
 } from '../../src/platform/temporal/names.ts';
-import { createDeliveryWorker, installTemporalRuntime } from '../../src/platform/temporal/worker.ts';
+import { createDeliveryWorker } from '../../src/platform/temporal/worker.ts';
 import type { WorkerVersion } from '../../src/platform/temporal/worker-version.ts';
 import { createWorkflowCommandRunner } from '../../src/platform/temporal/workflow-command.client.ts';
 import { createAttemptService } from '../../src/webhooks/deliveries/attempt.service.ts';
@@ -44,6 +44,7 @@ import * as relayStore from '../../src/webhooks/relay/relay.store.ts';
 import { createSweepService } from '../../src/webhooks/relay/sweep.service.ts';
 import { createTenantContext } from '../events/fixture.ts';
 import { createTestDatabase } from '../setup/database.ts';
+import { installTestRuntime } from '../setup/temporal-runtime.ts';
 import { workflowBundle } from '../setup/workflow-bundle.ts';
 import { wireServices } from './engine-services.ts';
 import { type ScriptedReceiver, startScriptedReceiver } from './scripted-receiver.ts';
@@ -90,12 +91,10 @@ export type EngineSurroundings = {
 };
 
 const failures: unknown[] = [];
-let installed = false;
 
 /** Before anything else of Temporal is used in this process. */
 export function installRuntimeOnce(): void {
-  if (!installed) installTemporalRuntime(() => undefined);
-  installed = true;
+  installTestRuntime();
 }
 
 /** @returns a database, a tenant and a receiver of the test's own, and `startProcess` for relay, worker and sweep */

@@ -1,12 +1,14 @@
 // A delivery with very many attempts: its history is begun anew, and neither its count nor a signal is lost on the way.
+
 import { randomUUID } from 'node:crypto';
 import { NativeConnection } from '@temporalio/worker';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { createTemporalClient } from '../../src/platform/temporal/client.ts';
 import { deliveryWorkflowId } from '../../src/platform/temporal/names.ts';
-import { createDeliveryWorker, installTemporalRuntime } from '../../src/platform/temporal/worker.ts';
+import { createDeliveryWorker } from '../../src/platform/temporal/worker.ts';
 import type { AttemptRequest, SendResult } from '../../src/webhooks/deliveries/attempt.ts';
 import { createDeliveryStarter } from '../../src/webhooks/relay/delivery-workflow.client.ts';
+import { installTestRuntime } from '../setup/temporal-runtime.ts';
 import { workflowBundle } from '../setup/workflow-bundle.ts';
 
 /** Attempts until the delivery is accepted: more than fit into one history. */
@@ -16,7 +18,7 @@ const TRACE = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
 describe('a delivery whose history grows long', () => {
   let connection: NativeConnection;
   beforeAll(async () => {
-    installTemporalRuntime(() => undefined);
+    installTestRuntime();
     connection = await NativeConnection.connect({ address: inject('temporalAddress') });
   });
   afterAll(() => connection.close());

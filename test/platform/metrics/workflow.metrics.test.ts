@@ -1,4 +1,5 @@
 // What a real worker's metrics say of workflows that end in every way there is, and of their timers.
+
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -9,8 +10,9 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { bundleWorkflows } from '../../../src/platform/temporal/bundle.ts';
 import { createTemporalClient } from '../../../src/platform/temporal/client.ts';
 import { WORKFLOW_TYPES } from '../../../src/platform/temporal/names.ts';
-import { createDeliveryWorker, installTemporalRuntime } from '../../../src/platform/temporal/worker.ts';
+import { createDeliveryWorker } from '../../../src/platform/temporal/worker.ts';
 import { createWorkflowMetrics } from '../../../src/platform/temporal/workflow.metrics.ts';
+import { installTestRuntime } from '../../setup/temporal-runtime.ts';
 import { parseExposition } from './prometheus-text.ts';
 
 const PATIENCE = { timeout: 30_000, interval: 100 };
@@ -21,7 +23,7 @@ let client: Client;
 let stop: () => Promise<void>;
 
 beforeAll(async () => {
-  installTemporalRuntime(() => undefined);
+  installTestRuntime();
   connection = await NativeConnection.connect({ address: inject('temporalAddress') });
   const namespace = inject('temporalNamespace');
   client = createTemporalClient(connection, { namespace });
