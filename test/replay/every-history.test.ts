@@ -153,7 +153,7 @@ describe('every workflow type', () => {
       for (const one of [run, next])
         await eventually(async () => {
           const { currentDetails } = await one.query<Metadata>('__temporal_workflow_metadata');
-          return currentDetails && (await one.query<object | null>('state')) !== null;
+          return Boolean(currentDetails) && (await one.query<object | null>('state')) !== null;
         }, 'its details and its state');
       const file = new URL(`${fileNameOf(type)}.continued-as-new.json`, FOLDER);
       if (process.env.RECORD_HISTORIES === '1' && !existsSync(file))

@@ -1,8 +1,10 @@
 // Workflows that run on a real Temporal server with the answers that the committed histories hold instead of the service's activities.
-// The server asks for a new history after some 20 events, so that each of them begins its history anew within seconds.
+// The server asks for a new history after some 30 events, so that each of them begins its history anew within seconds.
+import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { Context } from '@temporalio/activity';
 import { defaultPayloadConverter, type Payload } from '@temporalio/common';
 import { NativeConnection } from '@temporalio/worker';
 import { createKeeper } from '../../src/app/local/keeper.ts';
@@ -19,12 +21,21 @@ import type { History } from './history-file.ts';
 const NAMESPACE = 'recorded';
 const QUEUES = { main: 'recorded', attempts: 'recorded-attempts', slow: 'recorded-slow' } as const;
 /** Events. */
-const LONG_HISTORY = 20;
+const LONG_HISTORY = 30;
 
 export type RecordedWorkflows = Awaited<ReturnType<typeof startRecordedWorkflows>>;
 
-/** @param histories of every type of workflow that is started */
-export async function startRecordedWorkflows(histories: readonly History[]) {
+/** What an activity answers: a recorded answer, or a change of it. */
+export type Answer = (recorded: unknown, workflowId: string) => unknown;
+
+/**
+ * @param histories of every type of workflow that is started
+ * @param answer comes between the recorded answers and the workflows
+ */
+export async function startRecordedWorkflows(
+  histories: readonly History[],
+  answer: Answer = (recorded) => recorded,
+) {
   installRuntimeOnce();
   const dataDir = await mkdtemp(join(tmpdir(), 'countersign-recorded-'));
   const keeper = createKeeper({ file: join(dataDir, 'parts.json'), remove: [dataDir] });
@@ -48,15 +59,18 @@ export async function startRecordedWorkflows(histories: readonly History[]) {
     connection,
     namespace: NAMESPACE,
     taskQueues: QUEUES,
-    activities: recordedActivities(histories),
+    activities: recordedActivities(histories, answer),
     workflows: await workflowBundle(),
   });
   const running = worker.run();
 
   return {
+    client,
+
     /** Starts a workflow as it was started in its first history. @returns its first run, and its static summary */
     start: async (type: string) => {
-      const { input, summary, tenantId, workflowId } = beginningOf(histories, type);
+      const { input, summary, tenantId } = beginningOf(histories, type);
+      const workflowId = `${type}/${randomUUID()}`;
       const { firstExecutionRunId } = await client.workflow.start(type, {
         workflowId,
         taskQueue: QUEUES.main,
@@ -102,7 +116,6 @@ function beginningOf(histories: readonly History[], type: string) {
   const summary = String(decode(first.userMetadata?.summary) ?? '');
   const indexed = started.searchAttributes?.indexedFields ?? {};
   return {
-    workflowId: started.workflowId ?? '',
     summary,
     tenantId: decode(indexed[SEARCH_ATTRIBUTES.tenantId.name]) as string | undefined,
     input: (started.input?.payloads ?? []).map((payload) => {
@@ -119,7 +132,10 @@ function beginningOf(histories: readonly History[], type: string) {
 }
 
 /** Each activity answers as it once did: by preference so that it is called again. */
-function recordedActivities(histories: readonly History[]): Record<string, () => Promise<unknown>> {
+function recordedActivities(
+  histories: readonly History[],
+  answer: Answer,
+): Record<string, () => Promise<unknown>> {
   const answers = new Map<string, unknown[]>();
   for (const { events } of histories) {
     const names = new Map<string, string>();
@@ -132,7 +148,14 @@ function recordedActivities(histories: readonly History[]): Record<string, () =>
     }
   }
   return Object.fromEntries(
-    [...answers].map(([name, values]) => [name, async () => values.find(isUnfinished) ?? values[0]]),
+    [...answers].map(([name, values]) => [
+      name,
+      async () =>
+        answer(
+          values.find(isUnfinished) ?? values[0],
+          Context.current().info.workflowExecution?.workflowId ?? '',
+        ),
+    ]),
   );
 }
 
