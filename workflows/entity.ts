@@ -83,12 +83,7 @@ type EntityLife<Name, Standing extends { readonly step: Step }, State, Result> =
   /** The answer to the query `state`. */
   readonly state: (standing: Standing | undefined, progress: Progress<State>) => State;
   readonly details: (now: Standing) => string;
-  /** Search attributes by their names here; those that are null are left as they are. */
-  readonly attributes: (now: Standing) => Readonly<
-    Partial<Record<'subscriptionId' | 'endpointHost' | 'lastOutcome', string | null>>
-  > & {
-    readonly entityState: string;
-  };
+  readonly attributes: (now: Standing) => Attributes;
   readonly updates?: (on: OnUpdate<Standing, State>) => void;
   readonly result: (now: Standing) => Result;
   /** When a long history is begun anew; never to be changed, as histories hold it. */

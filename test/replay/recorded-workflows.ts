@@ -6,20 +6,20 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { Context } from '@temporalio/activity';
 import { defaultPayloadConverter, type Payload } from '@temporalio/common';
-import { NativeConnection } from '@temporalio/worker';
 import { createKeeper } from '../../src/app/local/keeper.ts';
 import { findFreePort } from '../../src/app/local/ports.ts';
 import { startTemporal } from '../../src/app/local/temporal.ts';
 import { obtainTemporal } from '../../src/app/local/temporal-program.ts';
-import { createTemporalClient } from '../../src/platform/temporal/client.ts';
-import { ENTITY_WORKFLOW_TYPES, SEARCH_ATTRIBUTES } from '../../src/platform/temporal/names.ts';
-import { createDeliveryWorker } from '../../src/platform/temporal/worker.ts';
-import { workflowBundle } from '../setup/workflow-bundle.ts';
-import { eventually, installRuntimeOnce } from '../workflows/delivery-engine.ts';
+import {
+  ENTITY_WORKFLOW_TYPES,
+  SEARCH_ATTRIBUTES,
+  type TaskQueues,
+} from '../../src/platform/temporal/names.ts';
+import { eventually } from '../workflows/delivery-engine.ts';
+import { connectTestWorkers } from '../workflows/test-workers.ts';
 import type { History } from './history-file.ts';
 
 const NAMESPACE = 'recorded';
-const QUEUES = { main: 'recorded', attempts: 'recorded-attempts', slow: 'recorded-slow' } as const;
 /** Events. */
 const LONG_HISTORY = 30;
 
@@ -36,7 +36,6 @@ export async function startRecordedWorkflows(
   histories: readonly History[],
   answer: Answer = (recorded) => recorded,
 ) {
-  installRuntimeOnce();
   const dataDir = await mkdtemp(join(tmpdir(), 'countersign-recorded-'));
   const keeper = createKeeper({ file: join(dataDir, 'parts.json'), remove: [dataDir] });
   const server = await startTemporal({
@@ -53,27 +52,20 @@ export async function startRecordedWorkflows(
     keeper,
     dynamicConfig: [`limit.historyCount.suggestContinueAsNew=${LONG_HISTORY}`],
   });
-  const connection = await NativeConnection.connect({ address: server.address });
-  const client = createTemporalClient(connection, { namespace: NAMESPACE });
-  const worker = await createDeliveryWorker({
-    connection,
-    namespace: NAMESPACE,
-    taskQueues: QUEUES,
-    activities: recordedActivities(histories, answer),
-    workflows: await workflowBundle(),
-  });
-  const running = worker.run();
+  const workers = await connectTestWorkers({ address: server.address, namespace: NAMESPACE });
+  const { client, taskQueues } = workers;
+  await workers.startWorker(recordedActivities(histories, answer));
 
   return {
     client,
 
     /** Starts a workflow as it was started in its first history. @returns its first run, and its static summary */
     start: async (type: string) => {
-      const { input, summary, tenantId } = beginningOf(histories, type);
+      const { input, summary, tenantId } = beginningOf(histories, type, taskQueues);
       const workflowId = `${type}/${randomUUID()}`;
       const { firstExecutionRunId } = await client.workflow.start(type, {
         workflowId,
-        taskQueue: QUEUES.main,
+        taskQueue: taskQueues.main,
         args: input,
         staticSummary: summary,
         ...(tenantId === undefined
@@ -96,9 +88,7 @@ export async function startRecordedWorkflows(
       }, `${workflowId} to begin its history anew`),
 
     close: async () => {
-      worker.shutdown();
-      await running;
-      await connection.close();
+      await workers.close();
       await server.stop();
       await keeper.close();
       await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
@@ -107,7 +97,7 @@ export async function startRecordedWorkflows(
 }
 
 /** How the first history of a type begins, but on the queues of this worker. */
-function beginningOf(histories: readonly History[], type: string) {
+function beginningOf(histories: readonly History[], type: string, { attempts, slow }: TaskQueues) {
   const first = histories
     .map(({ events }) => events?.[0])
     .find((event) => event?.workflowExecutionStartedEventAttributes?.workflowType?.name === type);
@@ -124,8 +114,8 @@ function beginningOf(histories: readonly History[], type: string) {
       return {
         ...recorded,
         ...(isEntity ? { summary } : {}),
-        ...('attemptsQueue' in recorded ? { attemptsQueue: QUEUES.attempts } : {}),
-        ...('slowQueue' in recorded ? { slowQueue: QUEUES.slow } : {}),
+        ...('attemptsQueue' in recorded ? { attemptsQueue: attempts } : {}),
+        ...('slowQueue' in recorded ? { slowQueue: slow } : {}),
       };
     }),
   };

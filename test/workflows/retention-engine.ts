@@ -1,45 +1,29 @@
-// A worker of retention in a namespace of its own, where the schedule is the only one of its name.
-import { randomUUID } from 'node:crypto';
-import { NativeConnection } from '@temporalio/worker';
+// A worker of retention in a new namespace, where no other schedule has its name.
 import pino from 'pino';
-import { inject } from 'vitest';
 import { createRetentionActivities } from '../../activities/retention.ts';
 import { composeRetention } from '../../src/app/wiring/compose-retention.ts';
 import { createEventStore } from '../../src/events/event.store.ts';
 import type { RetentionService } from '../../src/operations/retention/retention.service.ts';
-import { createTemporalClient } from '../../src/platform/temporal/client.ts';
 import { RETENTION_SCHEDULE } from '../../src/platform/temporal/names.ts';
-import { ensureNamespace } from '../../src/platform/temporal/namespace.ts';
-import { createDeliveryWorker } from '../../src/platform/temporal/worker.ts';
-import { workflowBundle } from '../setup/workflow-bundle.ts';
 import { type DeliveryEngine, eventually } from './delivery-engine.ts';
+import { connectTestWorkers } from './test-workers.ts';
 
 /** @param change what the test replaces of the service */
 export async function startRetentionWorker(
   engine: DeliveryEngine,
   change: (service: RetentionService) => RetentionService = (service) => service,
 ) {
-  const connection = await NativeConnection.connect({ address: inject('temporalAddress') });
-  const namespace = `retention-${randomUUID()}`;
-  await ensureNamespace(connection, { namespace });
-  const client = createTemporalClient(connection, { namespace });
-  const queue = `retention-${randomUUID()}`;
+  const workers = await connectTestWorkers({ namespace: { own: 'retention' } });
+  const { client } = workers;
   const { database, audit, notifier } = engine;
   const { retention } = composeRetention(
     { database, audit, eventStore: createEventStore(), notifier },
     { logger: pino({ level: 'silent' }) },
   );
-  const worker = await createDeliveryWorker({
-    connection,
-    namespace,
-    taskQueues: { main: queue, attempts: `${queue}-attempts`, slow: `${queue}-slow` },
-    activities: createRetentionActivities({ retention: change(retention) }),
-    workflows: await workflowBundle(),
-  });
-  const running = worker.run();
+  await workers.startWorker(createRetentionActivities({ retention: change(retention) }));
   return {
     client,
-    queue,
+    queue: workers.taskQueues.main,
     /** The run so many after the first. */
     run: (index: number) =>
       eventually(async () => {
@@ -47,10 +31,6 @@ export async function startRetentionWorker(
         const id = info.recentActions[index]?.action.workflow.workflowId;
         return id === undefined ? undefined : client.workflow.getHandle(id);
       }, `run ${index}`),
-    stop: async () => {
-      worker.shutdown();
-      await running;
-      await connection.close();
-    },
+    stop: workers.close,
   };
 }
