@@ -54,14 +54,14 @@ export async function createChallengeExpiryEngine(options: { challengeLifetime?:
 
     stopWorkers: workers.stopAll,
 
-    /** A keeper as another process has one: with a connection and a memory of its own. */
+    /** A keeper as another process has one: with another connection and an empty memory. */
     createKeeper: async (bucketLength?: number) => {
       const own = await NativeConnection.connect({ address: inject('temporalAddress') });
       connections.push(own);
       return keeperOn(own, bucketLength);
     },
 
-    /** Starts the workflow of a bucket of its own, which ends in so many milliseconds. */
+    /** Starts the workflow of a new bucket, which ends in so many milliseconds. */
     begin: async (endsIn: number) => {
       const name = `test-${randomUUID()}`;
       await keeperOn(connection).begin({ name, endsAt: new Date(Date.now() + endsIn).toISOString() });

@@ -41,7 +41,7 @@ export async function createDelegationEngine({
     rooms,
     context,
 
-    /** A delegation to an agent of its own, which ends in so many seconds. */
+    /** A delegation to a new agent, which ends in so many seconds. */
     begin: async (seconds: number) => {
       const { agent } = await createTestAgent(rooms, context);
       const subject = { issuer: 'https://idp.example', sub: `user-${++users}` };

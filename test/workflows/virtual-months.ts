@@ -46,8 +46,8 @@ export async function createMonthsEngine() {
     now,
 
     /**
-     * Lets so many days pass, as the workflow of this key waits; once it has ended all at once.
-     * @param options.daily whether it looks each day, as it does, or only when something is due: as if no worker had been there meanwhile
+     * Lets so many days pass, as the workflow of this key waits; all days in one step once it has ended.
+     * @param options.daily whether the workflow reads the key each day, or only when a step is due: as if no worker had been there meanwhile
      */
     pass: async (keyId: string, days: number, { daily = false } = {}): Promise<void> => {
       await engine.toldAll();
