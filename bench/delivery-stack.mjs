@@ -6,10 +6,10 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { findFreePort } from '../dist/src/local/ports.js';
-import { startPostgres } from '../dist/src/local/postgres.js';
-import { startTemporal } from '../dist/src/local/temporal.js';
-import { obtainTemporal } from '../dist/src/local/temporal-program.js';
+import { findFreePort } from '../dist/src/app/local/ports.js';
+import { startPostgres } from '../dist/src/app/local/postgres.js';
+import { startTemporal } from '../dist/src/app/local/temporal.js';
+import { obtainTemporal } from '../dist/src/app/local/temporal-program.js';
 import { call, end, output, ready } from './service.mjs';
 
 const MAIN = fileURLToPath(new URL('../dist/src/main.js', import.meta.url));

@@ -7,9 +7,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
-import { migrate } from '../dist/src/database/migrate.js';
-import { findFreePort } from '../dist/src/local/ports.js';
-import { startPostgres } from '../dist/src/local/postgres.js';
+import { findFreePort } from '../dist/src/app/local/ports.js';
+import { startPostgres } from '../dist/src/app/local/postgres.js';
+import { migrate } from '../dist/src/platform/database/migrate.js';
 import { call, end, output, ready } from './service.mjs';
 
 const MAIN = fileURLToPath(new URL('../dist/src/main.js', import.meta.url));
@@ -125,7 +125,7 @@ async function subscribe(url, tenantId, count) {
        INSERT INTO subscriptions (id, tenant_id, url, host, event_types, filters, sink, secret_sealed)
        SELECT gen_random_uuid(), $1, 'https://example.com/', 'example.com', '{*}', '{*}', 'audit', '\\x00' FROM generate_series(1, $2)
        RETURNING id
-     ) INSERT INTO lanes (subscription_id, tenant_id) SELECT id, $1 FROM made`,
+     ) INSERT INTO endpoints (subscription_id, tenant_id) SELECT id, $1 FROM made`,
     [tenantId, count],
   );
   await client.end();

@@ -61,7 +61,7 @@ async function bundleWorkflows() {
   const hash = hashReachable(root, entry);
   if (existsSync(bundle) && readOptional(`${bundle}.hash`) === hash) return;
   const { writeWorkflowBundle } = await import(
-    pathToFileURL(join(dist, 'src', 'temporal', 'bundle.js')).href
+    pathToFileURL(join(dist, 'src', 'platform', 'temporal', 'bundle.js')).href
   );
   await writeWorkflowBundle(`${bundle}.new`, entry);
   renameSync(`${bundle}.new`, bundle);

@@ -3,7 +3,8 @@ import { defineUpdate, proxyActivities } from '@temporalio/workflow';
 import type { AgentKeyRotationActivities } from '../activities/agent-key-rotation.ts';
 import type { DueStep, KeyStanding } from '../src/identity/keys/rotation-steps.service.ts';
 import type { EntityInput } from '../src/platform/temporal/names.ts';
-import { checkReason, ENTITY_ACTIVITIES, entityWorkflow } from './entity.ts';
+import { ENTITY_ACTIVITIES, entityWorkflow } from './entity.ts';
+import { checkReason } from './operator.ts';
 
 /** How the key and its rotation stand. `until`: when the workflow reads them by itself. */
 export type KeyRotationState = Pick<

@@ -3,7 +3,8 @@ import { defineUpdate, proxyActivities } from '@temporalio/workflow';
 import type { AnchorVerificationActivities } from '../activities/anchor-verification.ts';
 import type { AnchorStanding } from '../src/identity/anchors/anchor-check.service.ts';
 import type { EntityInput } from '../src/platform/temporal/names.ts';
-import { checkReason, ENTITY_ACTIVITIES, entityWorkflow } from './entity.ts';
+import { ENTITY_ACTIVITIES, entityWorkflow } from './entity.ts';
+import { checkReason } from './operator.ts';
 
 /** How the anchor stands. `until`: when the workflow reads it by itself. */
 export type AnchorVerificationState = Omit<AnchorStanding, 'step'> & {

@@ -3,7 +3,8 @@ import { defineUpdate, patched, proxyActivities } from '@temporalio/workflow';
 import type { BulkRecoveryActivities } from '../activities/bulk-recovery.ts';
 import type { EntityInput } from '../src/platform/temporal/names.ts';
 import type { RecoveryStanding } from '../src/webhooks/replays/bulk-replay-steps.service.ts';
-import { checkReason, ENTITY_ACTIVITIES, entityWorkflow } from './entity.ts';
+import { ENTITY_ACTIVITIES, entityWorkflow } from './entity.ts';
+import { checkReason } from './operator.ts';
 
 /** How far the recovery is. `until`: when the workflow goes on by itself. */
 export type BulkRecoveryState = Pick<RecoveryStanding, 'status' | 'matched' | 'replayed' | 'remaining'> & {

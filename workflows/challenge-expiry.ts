@@ -7,7 +7,6 @@ import {
   defineQuery,
   defineUpdate,
   proxyActivities,
-  setCurrentDetails,
   setHandler,
   upsertSearchAttributes,
 } from '@temporalio/workflow';
@@ -18,7 +17,8 @@ import type {
   SettleResult,
 } from '../src/authentication/challenges/challenge-expiry.ts';
 import { SEARCH_ATTRIBUTES } from '../src/platform/temporal/names.ts';
-import { checkReason, ENTITY_ACTIVITIES, isHistoryLong } from './entity.ts';
+import { ENTITY_ACTIVITIES, isHistoryLong } from './entity.ts';
+import { checkReason, setDetails } from './operator.ts';
 
 /** `expired`: challenges that this sweep has marked so far; `until`: when the sweep begins by itself. */
 export type ChallengeExpiryState = {
@@ -77,13 +77,13 @@ export async function challengeExpiry(input: ExpiryInput): Promise<ChallengeExpi
   );
 
   const show = (now: ChallengeExpiryState['doing'], details: string): void => {
-    setCurrentDetails(details);
+    setDetails(details);
     if (doing === now) return;
     doing = now;
     if (indexed) upsertSearchAttributes([{ key: SEARCH_ATTRIBUTES.entityState, value: now }]);
   };
 
-  setCurrentDetails(`Waits until ${endsAt}, and then marks the challenges that nobody used in time.`);
+  setDetails(`Waits until ${endsAt}, and then marks the challenges that nobody used in time.`);
   const delayMs = Date.parse(endsAt) - Date.now();
   if (asked === undefined && delayMs > 0)
     await condition(() => asked !== undefined, delayMs, { summary: 'until the bucket is over' });

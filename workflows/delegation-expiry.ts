@@ -3,7 +3,8 @@ import { defineUpdate, proxyActivities } from '@temporalio/workflow';
 import type { DelegationExpiryActivities } from '../activities/delegation-expiry.ts';
 import type { DelegationStanding } from '../src/authentication/delegations/delegation-expiry.service.ts';
 import type { EntityInput } from '../src/platform/temporal/names.ts';
-import { checkReason, ENTITY_ACTIVITIES, entityWorkflow } from './entity.ts';
+import { ENTITY_ACTIVITIES, entityWorkflow } from './entity.ts';
+import { checkReason } from './operator.ts';
 
 /** How the delegation stands. `until`: when the workflow reads it by itself. */
 export type DelegationExpiryState = Pick<DelegationStanding, 'status' | 'expiresAt'> & {

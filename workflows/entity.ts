@@ -8,12 +8,12 @@ import {
   continueAsNew,
   defineQuery,
   defineSignal,
-  setCurrentDetails,
   setHandler,
   upsertSearchAttributes,
   workflowInfo,
 } from '@temporalio/workflow';
 import { ENTITY_CHANGED, type EntityInput, SEARCH_ATTRIBUTES } from '../src/platform/temporal/names.ts';
+import { showDetails } from './operator.ts';
 
 /** The entity has changed: read it again. */
 const changed = defineSignal(ENTITY_CHANGED);
@@ -27,7 +27,6 @@ export const ENTITY_ACTIVITIES = {
 
 /** Events; a longer history is begun anew, before it has 1,000: activities and updates under way add some still. */
 const LONGEST_HISTORY = 900;
-const LONGEST_REASON = 500;
 
 /** `wait`, `end`, or the kind of a step that is due. A plain word other than `end` is a wait. */
 type Step = string | { readonly kind: string };
@@ -199,19 +198,4 @@ export function isHistoryLong(): boolean {
 async function beginAnew(input: EntityInput): Promise<never> {
   await condition(allHandlersFinished);
   return continueAsNew<(input: EntityInput) => Promise<unknown>>(input);
-}
-
-/** Shows operators how the entity stands. A history that was begun anew has lost its static summary, which then stands before the text. */
-function showDetails({ summary }: EntityInput, text: string): void {
-  const isFirst = workflowInfo().continuedFromExecutionRunId === undefined;
-  setCurrentDetails(isFirst || summary === undefined ? text : `${summary}: ${text}`);
-}
-
-/** Checks the reason that an operator gives with an update. @throws Error, which refuses the update */
-export function checkReason(reason?: unknown): void {
-  if (reason === undefined) return;
-  if (typeof reason !== 'string' || reason.length > LONGEST_REASON || /\p{C}/u.test(reason))
-    throw new Error(
-      `The reason must be a text of at most ${LONGEST_REASON} characters, without control characters.`,
-    );
 }

@@ -5,7 +5,8 @@ import type { IssuerKeyRotationActivities } from '../activities/issuer-key-rotat
 import type { IssuerStanding } from '../src/authentication/issuer/issuer-rotation.service.ts';
 import type { DueStep } from '../src/authentication/issuer/key-schedule.ts';
 import type { EntityInput } from '../src/platform/temporal/names.ts';
-import { checkReason, ENTITY_ACTIVITIES, entityWorkflow } from './entity.ts';
+import { ENTITY_ACTIVITIES, entityWorkflow } from './entity.ts';
+import { checkReason } from './operator.ts';
 
 /** How the keys stand. `until`: when the workflow reads them by itself. */
 export type IssuerKeysState = Omit<IssuerStanding, 'step'> & {

@@ -25,7 +25,7 @@ import type {
   DeliveryState,
 } from '../src/webhooks/deliveries/delivery-input.ts';
 import { isSlow } from '../src/webhooks/endpoints/endpoint-speed.ts';
-import { checkReason } from './entity.ts';
+import { checkReason, onCancelRequest } from './operator.ts';
 
 /** A person asks for the next attempt now. */
 const retryNow = defineSignal(DELIVERY_SIGNALS.retryNow);
@@ -46,6 +46,9 @@ const OPERATOR_SIGNALS = {
 } as const;
 
 type Update = (typeof OPERATOR_STEPS)[DeliveryStep];
+
+/** The reason in the audit log for the button of Temporal's UI, and for `temporal workflow cancel`, which give none. */
+const CANCELED_IN_TEMPORAL = 'canceled in Temporal';
 
 /** A history longer than this many events is begun anew. */
 const LONGEST_HISTORY = 1_000;
@@ -71,6 +74,7 @@ export async function webhookDelivery(input: DeliveryInput): Promise<DeliveryRes
   let woken = input.woken ?? -1;
   let grant = input.grant;
   let nudged = false;
+  let canceling = false;
   let doing: DeliveryState['doing'] = 'sending';
   let until: string | null = null;
   // A delivery that was tried before has its attributes from its start, or from the history before this one.
@@ -90,26 +94,35 @@ export async function webhookDelivery(input: DeliveryInput): Promise<DeliveryRes
   });
   setHandler(state, () => ({ nextAttempt: n, doing, until, lastOutcome: last?.outcome ?? null }));
 
+  const operate = async (step: DeliveryStep, reason?: string): Promise<void> => {
+    await remote.operateDelivery.executeWithOptions({ summary: `${step} by an operator` }, [
+      { tenantId: input.tenantId, id: deliveryId, generation },
+      step,
+      reason ?? null,
+    ]);
+    nudge();
+  };
+  /** For a batch or a cancellation, whose caller reads no answer: a refusal leaves the delivery as it is. */
+  const tryTo = async (step: DeliveryStep, reason?: string): Promise<void> => {
+    try {
+      checkReason(reason);
+      await operate(step, reason);
+    } catch (error) {
+      log.warn('what an operator asked for was refused', { step, error });
+    }
+  };
   for (const [step, update] of Object.entries(OPERATOR_STEPS) as [DeliveryStep, Update][]) {
-    const operate = async (reason?: string): Promise<void> => {
-      await remote.operateDelivery.executeWithOptions({ summary: `${step} by an operator` }, [
-        { tenantId: input.tenantId, id: deliveryId, generation },
-        step,
-        reason ?? null,
-      ]);
-      nudge();
-    };
-    setHandler(update, operate, { validator: checkReason });
-    // No caller of a batch reads an answer: a refusal leaves the delivery as it is.
-    setHandler(OPERATOR_SIGNALS[step], async (reason) => {
-      try {
-        checkReason(reason);
-        await operate(reason);
-      } catch (error) {
-        log.warn('what an operator asked for was refused', { step, error });
-      }
-    });
+    setHandler(update, (reason) => operate(step, reason), { validator: checkReason });
+    setHandler(OPERATOR_SIGNALS[step], (reason) => tryTo(step, reason));
   }
+  onCancelRequest(async () => {
+    canceling = true;
+    setCurrentDetails(
+      'Cancellation was requested: the delivery is being canceled. An attempt under way ends first.',
+    );
+    await tryTo('cancel', CANCELED_IN_TEMPORAL);
+    canceling = false;
+  });
 
   const wait = async (step: Step): Promise<void> => {
     if (step.kind === 'held') {
@@ -164,6 +177,8 @@ export async function webhookDelivery(input: DeliveryInput): Promise<DeliveryRes
     return { status, attempts: last?.n ?? 0, outcome: last?.outcome ?? null };
   };
 
+  const othersFinished = (): Promise<void> => condition(() => allHandlersFinished() && !canceling);
+
   for (;;) {
     if (waiting !== undefined) await wait(waiting);
     // Only a signal that comes from here on counts: the send reads all changes before.
@@ -183,13 +198,13 @@ export async function webhookDelivery(input: DeliveryInput): Promise<DeliveryRes
     n = Math.max(n, (last?.n ?? 0) + 1);
     waiting = settled.step;
     if (waiting.kind === 'ended') {
-      await condition(allHandlersFinished);
+      await othersFinished();
       return finish(waiting.status);
     }
     show(last === undefined && waiting.kind === 'held' ? 'held' : 'retrying', last?.outcome ?? '');
     const info = workflowInfo();
     if (info.historyLength >= LONGEST_HISTORY || info.continueAsNewSuggested) {
-      await condition(allHandlersFinished);
+      await othersFinished();
       const now: Step = { kind: 'wait', delayMs: 0 };
       return continueAsNew<typeof webhookDelivery>({
         ...input,

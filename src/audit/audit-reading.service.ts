@@ -5,8 +5,8 @@ import type { Page, PageRequest } from '../platform/database/page.ts';
 import type { Queryable } from '../platform/database/transaction.ts';
 import { ServiceError } from '../platform/errors/service-error.ts';
 import type { AuditFilters, AuditLogRecord } from './audit.ts';
-import type { AuditReadingStore } from './audit-reading.store.ts';
-import type { CheckpointStore } from './checkpoint.store.ts';
+import * as store from './audit-reading.store.ts';
+import * as checkpoints from './checkpoint.store.ts';
 import type { Checkpoint } from './checkpoint.ts';
 import { type AuditJwk, toAuditJwk } from './checkpoint-signature.node.ts';
 
@@ -16,15 +16,7 @@ export type SignedCheckpoint = Checkpoint & { readonly signature: Uint8Array };
 export type CheckpointPage = Page<SignedCheckpoint> & { readonly keys: readonly AuditJwk[] };
 
 /** Reading of the audit log. Source: Specification, "audit logs record creation and verification". */
-export function createAuditReadingService({
-  database,
-  store,
-  checkpoints,
-}: {
-  database: Queryable;
-  store: AuditReadingStore;
-  checkpoints: CheckpointStore;
-}) {
+export function createAuditReadingService({ database }: { database: Queryable }) {
   return {
     /** A page of the tenant's log, the newest first. @throws ServiceError `invalid_request` for a foreign cursor */
     list: ({ tenant }: Tenanted, request: PageRequest & AuditFilters): Promise<Page<AuditLogRecord>> =>

@@ -25,31 +25,28 @@ const EQUAL = {
   address: 'address',
 } as const satisfies Partial<Record<keyof AuditFilters, string>>;
 
-/** SQL of reading; every function runs on the caller's connection. */
-export function createAuditReadingStore() {
-  return {
-    /** A page, the newest first. @throws ServiceError `invalid_request` for a foreign cursor */
-    list: async (
-      queryable: Queryable,
-      tenantId: string,
-      request: PageRequest & AuditFilters,
-    ): Promise<Page<AuditLogRecord>> => {
-      const { text, values } = listQuery(tenantId, request);
-      const { rows } = await queryable.query<AuditLogRecord>(text, values);
-      return toPage(rows, request.limit);
-    },
-
-    find: async (queryable: Queryable, tenantId: string, id: string): Promise<AuditLogRecord | undefined> => {
-      const { rows } = await queryable.query<AuditLogRecord>(
-        `SELECT ${COLUMNS} FROM audit_log WHERE id = $1 AND tenant_id = $2`,
-        [id, tenantId],
-      );
-      return rows[0];
-    },
-  };
+/** A page, the newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+export async function list(
+  queryable: Queryable,
+  tenantId: string,
+  request: PageRequest & AuditFilters,
+): Promise<Page<AuditLogRecord>> {
+  const { text, values } = listQuery(tenantId, request);
+  const { rows } = await queryable.query<AuditLogRecord>(text, values);
+  return toPage(rows, request.limit);
 }
 
-export type AuditReadingStore = ReturnType<typeof createAuditReadingStore>;
+export async function find(
+  queryable: Queryable,
+  tenantId: string,
+  id: string,
+): Promise<AuditLogRecord | undefined> {
+  const { rows } = await queryable.query<AuditLogRecord>(
+    `SELECT ${COLUMNS} FROM audit_log WHERE id = $1 AND tenant_id = $2`,
+    [id, tenantId],
+  );
+  return rows[0];
+}
 
 /** The statement of a page. Its text depends only on which filters there are. */
 export function listQuery(

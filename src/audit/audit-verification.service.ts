@@ -1,7 +1,9 @@
 // Recomputes what was sealed of the audit log, and tells what is not as it was. It must never change anything, nor hold more than a few pages.
+
 import type { MasterKey } from '../platform/crypto/secret-box.node.ts';
 import type { Queryable } from '../platform/database/transaction.ts';
-import type { CheckpointStore, StoredHead, StoredSeal } from './checkpoint.store.ts';
+import type { StoredHead, StoredSeal } from './checkpoint.store.ts';
+import * as checkpoints from './checkpoint.store.ts';
 import {
   BEGINNING,
   comparePositions,
@@ -30,12 +32,11 @@ const SEALS_AT_ONCE = 200;
  */
 export function createAuditVerificationService({
   database,
-  checkpoints,
   store,
   masterKeys,
 }: {
   database: Queryable;
-  checkpoints: CheckpointStore;
+
   store: VerificationStore;
   masterKeys: readonly MasterKey[];
 }) {

@@ -1,15 +1,16 @@
 // Writes the audit log inside the transaction of the change that it records. It must never open a transaction of its own.
+
 import { newId } from '../platform/database/ids.ts';
 import type { Queryable } from '../platform/database/transaction.ts';
-import type { AuditStore } from './audit.store.ts';
+import * as store from './audit.store.ts';
 import { type AuditContext, type AuditEntry, type AuditRecord, prepareEntry } from './audit.ts';
 
 export type { AuditActor, AuditContext, AuditEntry, AuditRecord } from './audit.ts';
 
 /** The audit log as other rooms use it. Source: Specification, "audit logs record creation and verification". */
-export function createAuditService({ store }: { store: AuditStore }) {
+export function createAuditService() {
   /**
-   * Fixes entries that `parts` will write, together with those of other requests. Writing one again changes nothing.
+   * Fixes entries for a statement that writes more than these. Writing one again changes nothing.
    * @param context the request: tenant, client address, request id and principal go into each entry
    */
   const prepare = (context: AuditContext, entries: readonly AuditEntry[]): AuditRecord[] =>
@@ -17,9 +18,6 @@ export function createAuditService({ store }: { store: AuditStore }) {
 
   return {
     prepare,
-
-    /** The insert of prepared entries, for a statement that writes more than these (see statement-parts.ts). */
-    parts: store.parts,
 
     /**
      * Appends entries: one round trip whatever their number, none for an empty list. They are there when the caller's

@@ -53,6 +53,26 @@ export type AuditRecord = {
   readonly requestId: string;
 };
 
+/** The columns of `records` in the order in which every INSERT into audit_log names them: an array for each column. */
+export function auditColumns(records: readonly AuditRecord[]): (string | null)[][] {
+  return [
+    records.map(({ id }) => id),
+    records.map(({ tenantId }) => tenantId),
+    records.map(({ action }) => action),
+    records.map(({ outcome }) => outcome),
+    records.map(({ reason }) => reason),
+    records.map(({ actorKind }) => actorKind),
+    records.map(({ actorId }) => actorId),
+    records.map(({ targetType }) => targetType),
+    records.map(({ targetId }) => targetId),
+    records.map(({ keyId }) => keyId),
+    records.map(({ tokenId }) => tokenId),
+    records.map(({ data }) => data),
+    records.map(({ address }) => address),
+    records.map(({ requestId }) => requestId),
+  ];
+}
+
 /** A line of the audit log as it is read. */
 export type AuditLogRecord = Omit<AuditRecord, 'tenantId' | 'reason' | 'actorKind' | 'data'> & {
   readonly occurredAt: Date;

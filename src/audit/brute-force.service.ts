@@ -1,8 +1,9 @@
 // Tells guessing from mistakes: many failures in a short time are one episode, whatever addresses and processes they went through. It
 // must never refuse anybody; that is the limiters' business.
+
 import type { Database } from '../platform/database/database.ts';
 import { createShortLivedCache } from '../platform/database/short-lived-cache.ts';
-import type { BruteForceStore } from './brute-force.store.ts';
+import * as store from './brute-force.store.ts';
 
 /** Seconds in which failures are counted, and without failures after which an episode has ended. */
 const WINDOW = 60;
@@ -23,17 +24,15 @@ export type Episode = { readonly failures: number; readonly windowSeconds: numbe
  * @param limit failures that the limiter in front allows within a window: with fewer than ten of them, these begin an episode. 0: any number
  */
 export function createBruteForceService({
-  store,
   database,
   limit = 0,
 }: {
-  store: BruteForceStore;
   database: Pick<Database, 'query'>;
   limit?: number | undefined;
 }) {
   const threshold = limit === 0 ? MANY : Math.min(MANY, limit);
   const continued = createShortLivedCache({
-    load: (name) => store.continue(database, name, WINDOW),
+    load: (name) => store.prolong(database, name, WINDOW),
     lifetime: WRITE_PAUSE,
     limit: MOST_NAMES,
   });

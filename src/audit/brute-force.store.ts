@@ -30,29 +30,22 @@ UPDATE rate_limits SET expire = ms + $2::bigint * 1000
 FROM (SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS ms) AS clock
 WHERE key = 'episode:' || $1 AND expire > ms`;
 
-/** SQL of episodes; one round trip each. */
-export function createBruteForceStore() {
-  return {
-    /**
-     * Counts a failure. It begins an episode when it makes `threshold` of them in a window and none is under way, and else keeps the
-     * one that is under way from ending.
-     * @param window seconds
-     */
-    count: async (
-      queryable: Queryable,
-      name: string,
-      { window, threshold }: { readonly window: number; readonly threshold: number },
-    ): Promise<EpisodeTally> => {
-      const { rows } = await queryable.query<EpisodeTally>(COUNT, [name, window, threshold]);
-      if (rows[0] === undefined) throw new Error('counting a failure returned nothing');
-      return rows[0];
-    },
-
-    /** Keeps an episode that is under way from ending for another window. @param window seconds */
-    continue: async (queryable: Queryable, name: string, window: number): Promise<void> => {
-      await queryable.query(CONTINUE, [name, window]);
-    },
-  };
+/**
+ * Counts a failure. It begins an episode when it makes `threshold` of them in a window and none is under way, and else keeps the
+ * one that is under way from ending.
+ * @param window seconds
+ */
+export async function count(
+  queryable: Queryable,
+  name: string,
+  { window, threshold }: { readonly window: number; readonly threshold: number },
+): Promise<EpisodeTally> {
+  const { rows } = await queryable.query<EpisodeTally>(COUNT, [name, window, threshold]);
+  if (rows[0] === undefined) throw new Error('counting a failure returned nothing');
+  return rows[0];
 }
 
-export type BruteForceStore = ReturnType<typeof createBruteForceStore>;
+/** Keeps an episode that is under way from ending for another window. @param window seconds */
+export async function prolong(queryable: Queryable, name: string, window: number): Promise<void> {
+  await queryable.query(CONTINUE, [name, window]);
+}

@@ -1,4 +1,5 @@
 // The SQL of sealing and verifying. It must never change the audit log, nor anything that was sealed.
+import { nestRow } from '../platform/database/nested-row.ts';
 import type { Queryable } from '../platform/database/transaction.ts';
 import { type AuditRow, ROW_FIELDS } from './audit-row.ts';
 import type { Checkpoint, Head, Position, Seal, Signature } from './checkpoint.ts';
@@ -42,7 +43,8 @@ SELECT extract(epoch FROM now() - l.occurred_at)::float8 AS seconds FROM audit_l
 WHERE (l.xid, l.id) > ((SELECT last_xid FROM audit_head), (SELECT last_id FROM audit_head)) ORDER BY l.xid, l.id LIMIT 1`;
 
 const HEAD = `
-SELECT n, hash, last_xid, last_id, key_id, signature, (SELECT coalesce(max(n), 0) FROM audit_seals) AS last_seal
+SELECT n, hash, last_xid AS "last.xid", last_id AS "last.id", key_id AS "signature.keyId", signature AS "signature.bytes",
+  (SELECT coalesce(max(n), 0) FROM audit_seals) AS "lastSeal"
 FROM audit_head`;
 
 // ORDER BY names the table: plain names would mean the texts that are selected, and 10 comes before 9.
@@ -50,8 +52,8 @@ const FINISHED_ROWS = `
 SELECT ${ROW} FROM audit_log WHERE (xid, id) > ($1::xid8, $2::uuid) AND ${HORIZON} ORDER BY audit_log.xid, audit_log.id LIMIT $3`;
 
 export const CHECKPOINT_COLUMNS = `
-c.tenant_id, c.n, c.seal, c.count, c.total, c.root, c.previous, c.first_xid, c.first_id, c.last_xid, c.last_id,
-${milliseconds('c.sealed_at')} AS sealed_at, c.key_id, c.signature`;
+c.tenant_id AS "tenantId", c.n, c.seal, c.count, c.total, c.root, c.previous, c.first_xid AS "first.xid", c.first_id AS "first.id",
+c.last_xid AS "last.xid", c.last_id AS "last.id", ${milliseconds('c.sealed_at')} AS "sealedAt", c.key_id AS "keyId", c.signature`;
 
 const LAST_CHECKPOINTS = `
 SELECT ${CHECKPOINT_COLUMNS} FROM unnest($1::uuid[]) AS t(tenant_id)
@@ -76,138 +78,118 @@ export const HEADLESS = 'the head of the audit log is missing: nothing more is s
 const GONE_BACK =
   'transaction ids have gone back behind the sealed audit log (was it restored into another cluster?): nothing more is sealed';
 
-export type CheckpointRow = {
-  tenant_id: string;
-  n: number;
-  seal: number;
-  count: number;
-  total: number;
-  root: Buffer;
-  previous: Buffer;
-  first_xid: string;
-  first_id: string;
-  last_xid: string;
-  last_id: string;
-  sealed_at: string;
-  key_id: string;
-  signature: Buffer;
-};
+type SignedCheckpoint = Checkpoint & { readonly signature: Uint8Array };
 
-/** SQL of seals, checkpoints and the head; every function runs on the caller's connection. */
-export function createCheckpointStore() {
-  return {
-    /**
-     * Whether there is anything to seal. One probe of an index.
-     * @throws when transaction ids have gone back behind what is sealed: the rows' order would mean nothing
-     */
-    hasUnsealed: async (queryable: Queryable): Promise<boolean> => {
-      const { rows } = await queryable.query<{ found: boolean; ahead: boolean }>(UNSEALED);
-      if (rows[0] === undefined) throw new Error(HEADLESS);
-      if (rows[0].ahead) throw new Error(GONE_BACK);
-      return rows[0].found;
-    },
-
-    /** Seconds since the oldest row that is not sealed was written; 0 when there is none. One probe of an index. */
-    unsealedSeconds: async (queryable: Queryable): Promise<number> =>
-      (await queryable.query<{ seconds: number }>(UNSEALED_SECONDS)).rows[0]?.seconds ?? 0,
-
-    /** Becomes the only one who seals, until the transaction ends. @returns null when another one is, else the database's time */
-    tryLock: async (unit: Queryable): Promise<{ now: string } | null> => {
-      const { rows } = await unit.query<{ locked: boolean; now: string }>(
-        `SELECT pg_try_advisory_xact_lock($1) AS locked, ${milliseconds('now()::timestamptz(3)')} AS now`,
-        [LOCK],
-      );
-      return rows[0]?.locked ? { now: toTime(rows[0].now) } : null;
-    },
-
-    /** @returns undefined when its row was removed, which the service itself never does */
-    readHead: async (queryable: Queryable): Promise<StoredHead | undefined> => {
-      const { rows } = await queryable.query<{
-        n: number;
-        hash: Buffer;
-        last_xid: string;
-        last_id: string;
-        key_id: string | null;
-        signature: Buffer | null;
-        last_seal: number;
-      }>(HEAD);
-      const [row] = rows;
-      if (row === undefined) return undefined;
-      const { n, hash, last_xid: xid, last_id: id, key_id: keyId, signature } = row;
-      return {
-        n,
-        hash,
-        last: { xid, id },
-        signature: keyId === null || signature === null ? null : { keyId, bytes: signature },
-        lastSeal: row.last_seal,
-      };
-    },
-
-    /** Rows after a position whose transactions have all ended, in order. */
-    listFinishedRows: async (queryable: Queryable, after: Position, limit: number): Promise<AuditRow[]> =>
-      (await queryable.query<AuditRow>(FINISHED_ROWS, [after.xid, after.id, limit])).rows,
-
-    /** The last checkpoint of each of the tenants that has one. */
-    listLastCheckpoints: async (queryable: Queryable, tenantIds: readonly string[]): Promise<Checkpoint[]> =>
-      (await queryable.query<CheckpointRow>(LAST_CHECKPOINTS, [tenantIds])).rows.map(toCheckpoint),
-
-    insertCheckpoints: async (unit: Queryable, checkpoints: readonly StoredCheckpoint[]): Promise<void> => {
-      await unit.query(INSERT_CHECKPOINTS, [JSON.stringify(checkpoints.map(toInsert))]);
-    },
-
-    insertSeal: async (unit: Queryable, seal: StoredSeal): Promise<void> => {
-      const { n, previous, count, last, checkpoints, sealedAt, keyId, signature } = seal;
-      await unit.query(INSERT_SEAL, [
-        ...[n, bytes(previous), count, last.xid, last.id],
-        checkpoints.map(({ tenantId }) => tenantId),
-        checkpoints.map(({ n: number }) => number),
-        checkpoints.map(({ hash }) => bytes(hash)),
-        ...[sealedAt, keyId, bytes(signature)],
-      ]);
-    },
-
-    /** Moves the head on. */
-    advanceHead: async (unit: Queryable, { n, hash, last }: Head, signature: Signature): Promise<void> => {
-      const { rowCount } = await unit.query(
-        'UPDATE audit_head SET n = $1, hash = $2, last_xid = $3, last_id = $4, key_id = $5, signature = $6',
-        [n, bytes(hash), last.xid, last.id, signature.keyId, bytes(signature.bytes)],
-      );
-      if (rowCount !== 1) throw new Error(HEADLESS);
-    },
-
-    /** Keeps a public key, so that what it signed can be verified when its master key is gone. */
-    keepKey: async (unit: Queryable, keyId: string, publicKey: Uint8Array): Promise<void> => {
-      await unit.query(
-        'INSERT INTO audit_signing_keys (id, public_key) VALUES ($1, $2) ON CONFLICT DO NOTHING',
-        [keyId, bytes(publicKey)],
-      );
-    },
-
-    /** All public keys by id; one a master key. */
-    readKeys: async (queryable: Queryable): Promise<Map<string, Uint8Array>> => {
-      const { rows } = await queryable.query<{ id: string; public_key: Buffer }>(
-        'SELECT id, public_key FROM audit_signing_keys ORDER BY created_at, id',
-      );
-      return new Map(rows.map(({ id, public_key }) => [id, new Uint8Array(public_key)]));
-    },
-
-    /** A tenant's checkpoints, the newest first. @param before only those with a lower number */
-    listNewestCheckpoints: async (
-      queryable: Queryable,
-      tenantId: string,
-      { before, limit }: { before: number | undefined; limit: number },
-    ): Promise<(Checkpoint & { readonly signature: Uint8Array })[]> => {
-      const { rows } = await queryable.query<CheckpointRow>(
-        `SELECT ${CHECKPOINT_COLUMNS} FROM audit_checkpoints c
-         WHERE c.tenant_id = $1 AND c.n < coalesce($2::bigint, 9223372036854775807) ORDER BY c.n DESC LIMIT $3`,
-        [tenantId, before ?? null, limit],
-      );
-      return rows.map((row) => ({ ...toCheckpoint(row), signature: row.signature }));
-    },
-  };
+/**
+ * Whether there is anything to seal. One probe of an index.
+ * @throws when transaction ids have gone back behind what is sealed: the rows' order would mean nothing
+ */
+export async function hasUnsealed(queryable: Queryable): Promise<boolean> {
+  const { rows } = await queryable.query<{ found: boolean; ahead: boolean }>(UNSEALED);
+  if (rows[0] === undefined) throw new Error(HEADLESS);
+  if (rows[0].ahead) throw new Error(GONE_BACK);
+  return rows[0].found;
 }
 
-export type CheckpointStore = ReturnType<typeof createCheckpointStore>;
+/** Seconds since the oldest row that is not sealed was written; 0 when there is none. One probe of an index. */
+export async function unsealedSeconds(queryable: Queryable): Promise<number> {
+  return (await queryable.query<{ seconds: number }>(UNSEALED_SECONDS)).rows[0]?.seconds ?? 0;
+}
+
+/** Becomes the only one who seals, until the transaction ends. @returns null when another one is, else the database's time */
+export async function tryLock(unit: Queryable): Promise<{ now: string } | null> {
+  const { rows } = await unit.query<{ locked: boolean; now: string }>(
+    `SELECT pg_try_advisory_xact_lock($1) AS locked, ${milliseconds('now()::timestamptz(3)')} AS now`,
+    [LOCK],
+  );
+  return rows[0]?.locked ? { now: toTime(rows[0].now) } : null;
+}
+
+/** @returns undefined when its row was removed, which the service itself never does */
+export async function readHead(queryable: Queryable): Promise<StoredHead | undefined> {
+  const { rows } = await queryable.query(HEAD);
+  if (rows[0] === undefined) return undefined;
+  const { signature, ...head } = nestRow<StoredHead & { signature: Signature | { keyId: null } }>(rows[0]);
+  return { ...head, signature: signature.keyId === null ? null : signature };
+}
+
+/** Rows after a position whose transactions have all ended, in order. */
+export async function listFinishedRows(
+  queryable: Queryable,
+  after: Position,
+  limit: number,
+): Promise<AuditRow[]> {
+  return (await queryable.query<AuditRow>(FINISHED_ROWS, [after.xid, after.id, limit])).rows;
+}
+
+/** The last checkpoint of each of the tenants that has one. */
+export async function listLastCheckpoints(
+  queryable: Queryable,
+  tenantIds: readonly string[],
+): Promise<Checkpoint[]> {
+  return (await queryable.query(LAST_CHECKPOINTS, [tenantIds])).rows.map((row) => toCheckpoint(row));
+}
+
+export async function insertCheckpoints(
+  unit: Queryable,
+  checkpoints: readonly StoredCheckpoint[],
+): Promise<void> {
+  await unit.query(INSERT_CHECKPOINTS, [JSON.stringify(checkpoints.map(toInsert))]);
+}
+
+export async function insertSeal(unit: Queryable, seal: StoredSeal): Promise<void> {
+  const { n, previous, count, last, checkpoints, sealedAt, keyId, signature } = seal;
+  await unit.query(INSERT_SEAL, [
+    ...[n, bytes(previous), count, last.xid, last.id],
+    checkpoints.map(({ tenantId }) => tenantId),
+    checkpoints.map(({ n: number }) => number),
+    checkpoints.map(({ hash }) => bytes(hash)),
+    ...[sealedAt, keyId, bytes(signature)],
+  ]);
+}
+
+/** Moves the head on. */
+export async function advanceHead(
+  unit: Queryable,
+  { n, hash, last }: Head,
+  signature: Signature,
+): Promise<void> {
+  const { rowCount } = await unit.query(
+    'UPDATE audit_head SET n = $1, hash = $2, last_xid = $3, last_id = $4, key_id = $5, signature = $6',
+    [n, bytes(hash), last.xid, last.id, signature.keyId, bytes(signature.bytes)],
+  );
+  if (rowCount !== 1) throw new Error(HEADLESS);
+}
+
+/** Keeps a public key, so that what it signed can be verified when its master key is gone. */
+export async function keepKey(unit: Queryable, keyId: string, publicKey: Uint8Array): Promise<void> {
+  await unit.query('INSERT INTO audit_signing_keys (id, public_key) VALUES ($1, $2) ON CONFLICT DO NOTHING', [
+    keyId,
+    bytes(publicKey),
+  ]);
+}
+
+/** All public keys by id; one a master key. */
+export async function readKeys(queryable: Queryable): Promise<Map<string, Uint8Array>> {
+  const { rows } = await queryable.query<{ id: string; publicKey: Buffer }>(
+    'SELECT id, public_key AS "publicKey" FROM audit_signing_keys ORDER BY created_at, id',
+  );
+  return new Map(rows.map(({ id, publicKey }) => [id, new Uint8Array(publicKey)]));
+}
+
+/** A tenant's checkpoints, the newest first. @param before only those with a lower number */
+export async function listNewestCheckpoints(
+  queryable: Queryable,
+  tenantId: string,
+  { before, limit }: { before: number | undefined; limit: number },
+): Promise<SignedCheckpoint[]> {
+  const { rows } = await queryable.query(
+    `SELECT ${CHECKPOINT_COLUMNS} FROM audit_checkpoints c
+         WHERE c.tenant_id = $1 AND c.n < coalesce($2::bigint, 9223372036854775807) ORDER BY c.n DESC LIMIT $3`,
+    [tenantId, before ?? null, limit],
+  );
+  return rows.map((row) => toCheckpoint(row));
+}
 
 /** pg sends a Buffer as bytes; a plain Uint8Array inside an array it would send as text. */
 const bytes = (value: Uint8Array) => Buffer.from(value.buffer, value.byteOffset, value.byteLength);
@@ -239,19 +221,8 @@ export function toTime(text: string): string {
   return Number.isNaN(date.getTime()) ? text : date.toISOString();
 }
 
-/** A checkpoint from its row. */
-export function toCheckpoint(row: CheckpointRow): Checkpoint {
-  return {
-    tenantId: row.tenant_id,
-    n: row.n,
-    seal: row.seal,
-    count: row.count,
-    total: row.total,
-    root: row.root,
-    previous: row.previous,
-    first: { xid: row.first_xid, id: row.first_id },
-    last: { xid: row.last_xid, id: row.last_id },
-    sealedAt: toTime(row.sealed_at),
-    keyId: row.key_id,
-  };
+/** A checkpoint from its row, with the columns that were read beside those of every checkpoint. */
+export function toCheckpoint<More extends object>(row: object): SignedCheckpoint & More {
+  const nested = nestRow<SignedCheckpoint & More>(row);
+  return { ...nested, sealedAt: toTime(nested.sealedAt) };
 }

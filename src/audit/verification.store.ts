@@ -1,9 +1,9 @@
 // What verification reads, page by page: memory does not grow with the log. It must never change anything.
+import { nestRow } from '../platform/database/nested-row.ts';
 import type { Queryable } from '../platform/database/transaction.ts';
 import type { AuditRow } from './audit-row.ts';
 import {
   CHECKPOINT_COLUMNS,
-  type CheckpointRow,
   milliseconds,
   ROW,
   type StoredCheckpoint,
@@ -28,14 +28,14 @@ WHERE tenant_id = $1 AND (xid, id) > ($2::xid8, $3::uuid) AND (xid, id) <= ($4::
 ORDER BY audit_log.xid, audit_log.id LIMIT ${PAGE.rows}`;
 
 const CHECKPOINTS = `
-SELECT ${CHECKPOINT_COLUMNS}, c.row_ids, c.leaves, (
+SELECT ${CHECKPOINT_COLUMNS}, c.row_ids AS "rowIds", c.leaves, (
   SELECT s.hashes[array_position(s.tenants, c.tenant_id)] FROM audit_seals s WHERE s.n = c.seal
-) AS sealed_hash
+) AS "sealedHash"
 FROM audit_checkpoints c WHERE c.tenant_id = $1 AND c.n > $2 AND c.seal <= $3 ORDER BY c.n LIMIT ${PAGE.lists}`;
 
 const SEALS = `
-SELECT n, previous, count, last_xid, last_id, tenants, numbers, hashes, ${milliseconds('sealed_at')} AS sealed_at,
-  key_id, signature
+SELECT n, previous, count, last_xid AS "last.xid", last_id AS "last.id", tenants, numbers, hashes,
+  ${milliseconds('sealed_at')} AS "sealedAt", key_id AS "keyId", signature
 FROM audit_seals WHERE n > $1 AND n <= $2 ORDER BY n LIMIT ${PAGE.lists}`;
 
 const MISSING = `
@@ -55,12 +55,11 @@ const unsealed = (condition: string) => `
 SELECT count(*)::int AS rows, ${milliseconds('min(occurred_at)')} AS oldest
 FROM (SELECT occurred_at FROM audit_log WHERE (xid, id) > ($1::xid8, $2::uuid)${condition} LIMIT ${MOST_COUNTED}) AS u`;
 
-type SealRow = Pick<
-  CheckpointRow,
-  'n' | 'previous' | 'count' | 'last_xid' | 'last_id' | 'sealed_at' | 'key_id' | 'signature'
-> & { tenants: string[]; numbers: number[]; hashes: Buffer[] };
-
-type ListRow = CheckpointRow & { row_ids: string[]; leaves: Buffer; sealed_hash: Buffer | null };
+type SealRow = Omit<StoredSeal, 'checkpoints'> & {
+  readonly tenants: readonly string[];
+  readonly numbers: readonly number[];
+  readonly hashes: readonly Uint8Array[];
+};
 
 /** SQL of verification. @param database any pool; each page is a statement of its own */
 export function createVerificationStore({ database }: { database: Queryable }) {
@@ -82,11 +81,8 @@ export function createVerificationStore({ database }: { database: Queryable }) {
     async *checkpoints(tenantId: string, head: Head): AsyncGenerator<ReadCheckpoint> {
       let after = Number.MIN_SAFE_INTEGER;
       for (;;) {
-        const { rows } = await database.query<ListRow>(CHECKPOINTS, [tenantId, after, head.n]);
-        for (const row of rows) {
-          const { signature, row_ids: rowIds, leaves, sealed_hash: sealedHash } = row;
-          yield { ...toCheckpoint(row), signature, rowIds, leaves, sealedHash };
-        }
+        const { rows } = await database.query<{ n: number }>(CHECKPOINTS, [tenantId, after, head.n]);
+        for (const row of rows) yield toCheckpoint<ReadCheckpoint>(row);
         const last = rows.at(-1);
         if (last === undefined || rows.length < PAGE.lists) return;
         after = last.n;
@@ -97,7 +93,7 @@ export function createVerificationStore({ database }: { database: Queryable }) {
     async *seals(head: Head): AsyncGenerator<StoredSeal> {
       let after = Number.MIN_SAFE_INTEGER;
       for (;;) {
-        const { rows } = await database.query<SealRow>(SEALS, [after, head.n]);
+        const { rows } = await database.query<{ n: number }>(SEALS, [after, head.n]);
         for (const row of rows) yield toSeal(row);
         const last = rows.at(-1);
         if (last === undefined || rows.length < PAGE.lists) return;
@@ -143,19 +139,15 @@ export function createVerificationStore({ database }: { database: Queryable }) {
 
 export type VerificationStore = ReturnType<typeof createVerificationStore>;
 
-function toSeal(row: SealRow): StoredSeal {
+function toSeal(row: object): StoredSeal {
+  const { tenants, numbers, hashes, ...seal } = nestRow<SealRow>(row);
   return {
-    n: row.n,
-    previous: row.previous,
-    count: row.count,
-    last: { xid: row.last_xid, id: row.last_id },
-    sealedAt: toTime(row.sealed_at),
-    keyId: row.key_id,
-    signature: row.signature,
-    checkpoints: row.tenants.map((tenantId, index) => ({
+    ...seal,
+    sealedAt: toTime(seal.sealedAt),
+    checkpoints: tenants.map((tenantId, index) => ({
       tenantId,
-      n: row.numbers[index] ?? 0,
-      hash: row.hashes[index] ?? new Uint8Array(),
+      n: numbers[index] ?? 0,
+      hash: hashes[index] ?? new Uint8Array(),
     })),
   };
 }

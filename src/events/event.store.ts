@@ -1,37 +1,30 @@
-// All SQL of events: the one statement that accepts events and fans them out to deliveries and outbox rows.
+// All SQL of events: the statements that accept events and fan them out to deliveries and outbox rows. A verified challenge
+// has the same fan-out in its own statement (authentication/challenges/redemption.store.ts); a test compares the two.
 // It must never notify: whoever commits pokes the relay afterwards.
-import { ADMITTED } from '../platform/database/statement-parts.ts';
+import { type AuditRecord, auditColumns } from '../audit/audit.ts';
 import type { Queryable } from '../platform/database/transaction.ts';
-import type { EventRecord } from './event.ts';
+import { type EventRecord, eventColumns } from './event.ts';
 
 /** What became of one accepted event; `deliveryId` only for an event that was meant for one subscription. */
 export type FanOut = {
   readonly id: string;
   readonly deliveries: number;
-  readonly delivery_id: string | null;
+  readonly deliveryId: string | null;
 };
 
 /** A published event; `digest` is the SHA-256 of its content in hex. */
 export type PublishedRow = {
-  readonly event_id: string;
+  readonly eventId: string;
   readonly digest: string;
   readonly deliveries: number;
 };
 
-const ARRAYS =
-  '$1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::timestamptz[], $6::text[], $7::text[], $8::uuid[], $9::uuid[], $10::boolean[], $11::text[]';
-const COLUMNS =
-  'id, tenant_id, event_id, type, occurred_at, body, joined, only_subscription, except_subscription, test, trace';
-
 const INPUT = `
 input AS (
-  SELECT *, string_to_array(joined, ' ') AS candidates FROM unnest(${ARRAYS}) AS row (${COLUMNS})
-)`;
-
-const ADMITTED_INPUT = `
-input AS (
-  SELECT *, string_to_array(joined, ' ') AS candidates FROM unnest(${ARRAYS}, $12::text[]) AS row (${COLUMNS}, guard)
-  WHERE guard IN (SELECT guard FROM ${ADMITTED})
+  SELECT *, string_to_array(joined, ' ') AS candidates
+  FROM unnest($1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::timestamptz[], $6::text[], $7::text[], $8::uuid[], $9::uuid[],
+      $10::boolean[], $11::text[])
+    AS event (id, tenant_id, event_id, type, occurred_at, body, joined, only_subscription, except_subscription, test, trace)
 )`;
 
 // OFFSET 0 makes it one index lookup an event: a plan for any number of events would rather read the subscriptions of all tenants.
@@ -73,23 +66,18 @@ new_events AS (
   ON CONFLICT DO NOTHING
 )`;
 
-const ANSWER = 'SELECT id, deliveries, delivery_id FROM accepted';
+const ANSWER = 'SELECT id, deliveries, delivery_id AS "deliveryId" FROM accepted';
 
-const ACCEPT_ALL = `${MATCHED}, accepted AS (SELECT id, deliveries, delivery_id FROM counted), ${fanOut('a.deliveries > 0')}`;
-
-const EMIT = `WITH ${INPUT}, ${ACCEPT_ALL} ${ANSWER}`;
-
-// `accepted` (id, deliveries, delivery_id) is there for the rest of the statement.
-const PARTS = {
-  all: { text: `${INPUT}, ${ACCEPT_ALL}`, valuesOf: parameters },
-  admitted: {
-    text: `${ADMITTED_INPUT}, ${ACCEPT_ALL}`,
-    valuesOf: (guarded: readonly (readonly [guard: string, record: EventRecord])[]) => [
-      ...parameters(guarded.map(([, record]) => record)),
-      guarded.map(([guard]) => guard),
-    ],
-  },
-} as const;
+const EMIT = `
+WITH new_audit_entries AS (
+  INSERT INTO audit_log (id, tenant_id, action, outcome, reason, actor_kind, actor_id, target_type, target_id, key_id, token_id, data,
+    address, request_id)
+  SELECT * FROM unnest($12::uuid[], $13::uuid[], $14::text[], $15::text[], $16::text[], $17::text[], $18::text[], $19::text[],
+    $20::text[], $21::uuid[], $22::text[], $23::jsonb[], $24::text[], $25::text[])
+  ON CONFLICT DO NOTHING
+), ${INPUT}, ${MATCHED}, accepted AS (
+  SELECT id, deliveries, delivery_id FROM counted
+), ${fanOut('a.deliveries > 0')} ${ANSWER} WHERE deliveries > 0`;
 
 // In the order of the unique key, so that two publishers of the same ids wait for each other and never in a circle.
 const PUBLISH = `
@@ -103,7 +91,7 @@ WITH ${INPUT}, ${MATCHED}, accepted AS (
 ), ${fanOut('true')} ${ANSWER}`;
 
 const FIND_PUBLISHED = `
-SELECT event_id, encode(digest, 'hex') AS digest, deliveries
+SELECT event_id AS "eventId", encode(digest, 'hex') AS digest, deliveries
 FROM published_events WHERE tenant_id = $1 AND event_id = ANY ($2::text[])`;
 
 const PURGE_PUBLISHED = `
@@ -121,76 +109,54 @@ SELECT count(*)::int AS unfinished FROM (
   LIMIT $2
 ) AS counted`;
 
-/** SQL of events; every function runs on the caller's connection. */
-export function createEventStore() {
-  return {
-    /** What `emit` does, as part of a larger statement: with all records, or with those whose guard is admitted. */
-    parts: PARTS,
-
-    /**
-     * Writes events with their deliveries (also of inactive subscriptions) and outbox rows; events that nobody subscribes
-     * to leave no row. One statement, and safe to repeat with the same ids.
-     * @returns one row an event, in no order
-     */
-    emit: async (unit: Queryable, events: readonly EventRecord[]): Promise<FanOut[]> => {
-      const { rows } = await unit.query<FanOut>(EMIT, parameters(events));
-      return rows;
-    },
-
-    /**
-     * The same for published events, of which those whose event id is taken leave no row. The others leave one for the feed, whether or
-     * not anybody subscribes to them.
-     * @param events what to publish, each event id once
-     * @param digests SHA-256 of each event's content in hex, in the same order
-     * @returns one row an accepted event, in no order
-     */
-    publish: async (
-      unit: Queryable,
-      events: readonly EventRecord[],
-      digests: readonly string[],
-    ): Promise<FanOut[]> => {
-      const { rows } = await unit.query<FanOut>(PUBLISH, [...parameters(events), digests]);
-      return rows;
-    },
-
-    /** The published events of these ids; unknown ids are left out. */
-    findPublished: async (
-      unit: Queryable,
-      tenantId: string,
-      eventIds: readonly string[],
-    ): Promise<PublishedRow[]> => {
-      const { rows } = await unit.query<PublishedRow>(FIND_PUBLISHED, [tenantId, eventIds]);
-      return rows;
-    },
-
-    /** Forgets event ids of days before the last `days`, as old as the events themselves. @returns how many, at most `limit` */
-    purgePublished: async (queryable: Queryable, days: number, limit: number): Promise<number> => {
-      const { rowCount } = await queryable.query(PURGE_PUBLISHED, [days, limit]);
-      return rowCount;
-    },
-
-    /** How many deliveries of the tenant's subscriptions are not finished, up to `atMost`. */
-    countUnfinished: async (unit: Queryable, tenantId: string, atMost: number): Promise<number> => {
-      const { rows } = await unit.query<{ unfinished: number }>(COUNT_UNFINISHED, [tenantId, atMost]);
-      return rows[0]?.unfinished ?? 0;
-    },
-  };
+/**
+ * Writes events with their deliveries (also of inactive subscriptions) and outbox rows, and audit entries; an event
+ * without a subscription leaves no row. One statement, and safe to repeat with the same ids.
+ * @returns one row an event that has deliveries, in no order
+ */
+export async function emit(
+  unit: Queryable,
+  events: readonly EventRecord[],
+  audit: readonly AuditRecord[] = [],
+): Promise<FanOut[]> {
+  const { rows } = await unit.query<FanOut>(EMIT, [...eventColumns(events), ...auditColumns(audit)]);
+  return rows;
 }
 
-export type EventStore = ReturnType<typeof createEventStore>;
+/**
+ * The same for published events, of which those whose event id is taken leave no row. The others leave one for the feed, whether or
+ * not anybody subscribes to them.
+ * @param events what to publish, each event id once
+ * @param digests SHA-256 of each event's content in hex, in the same order
+ * @returns one row an accepted event, in no order
+ */
+export async function publish(
+  unit: Queryable,
+  events: readonly EventRecord[],
+  digests: readonly string[],
+): Promise<FanOut[]> {
+  const { rows } = await unit.query<FanOut>(PUBLISH, [...eventColumns(events), digests]);
+  return rows;
+}
 
-function parameters(events: readonly EventRecord[]): unknown[] {
-  return [
-    events.map((event) => event.id),
-    events.map((event) => event.tenantId),
-    events.map((event) => event.eventId),
-    events.map((event) => event.type),
-    events.map((event) => event.occurredAt.toISOString()),
-    events.map((event) => event.body),
-    events.map((event) => event.candidates.join(' ')),
-    events.map((event) => event.onlySubscription),
-    events.map((event) => event.exceptSubscription),
-    events.map((event) => event.test),
-    events.map((event) => event.trace),
-  ];
+/** The published events of these ids; unknown ids are left out. */
+export async function findPublished(
+  unit: Queryable,
+  tenantId: string,
+  eventIds: readonly string[],
+): Promise<PublishedRow[]> {
+  const { rows } = await unit.query<PublishedRow>(FIND_PUBLISHED, [tenantId, eventIds]);
+  return rows;
+}
+
+/** Forgets event ids of days before the last `days`, as old as the events themselves. @returns how many, at most `limit` */
+export async function purgePublished(queryable: Queryable, days: number, limit: number): Promise<number> {
+  const { rowCount } = await queryable.query(PURGE_PUBLISHED, [days, limit]);
+  return rowCount;
+}
+
+/** How many deliveries of the tenant's subscriptions are not finished, up to `atMost`. */
+export async function countUnfinished(unit: Queryable, tenantId: string, atMost: number): Promise<number> {
+  const { rows } = await unit.query<{ unfinished: number }>(COUNT_UNFINISHED, [tenantId, atMost]);
+  return rows[0]?.unfinished ?? 0;
 }

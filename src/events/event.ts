@@ -80,6 +80,23 @@ export function prepareEvent(
   };
 }
 
+/** The columns of `records` in the order in which every statement that accepts events names them: an array for each column. */
+export function eventColumns(records: readonly EventRecord[]): (string | boolean | null)[][] {
+  return [
+    records.map(({ id }) => id),
+    records.map(({ tenantId }) => tenantId),
+    records.map(({ eventId }) => eventId),
+    records.map(({ type }) => type),
+    records.map(({ occurredAt }) => occurredAt.toISOString()),
+    records.map(({ body }) => body),
+    records.map(({ candidates }) => candidates.join(' ')),
+    records.map(({ onlySubscription }) => onlySubscription),
+    records.map(({ exceptSubscription }) => exceptSubscription),
+    records.map(({ test }) => test),
+    records.map(({ trace }) => trace),
+  ];
+}
+
 // A UTF-16 unit is one to three bytes of UTF-8, so most texts need no counting.
 function isLarger(text: string, bytes: number): boolean {
   if (text.length > bytes) return true;

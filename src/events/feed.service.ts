@@ -1,10 +1,12 @@
 // Reads events: the feed that a poller follows without missing one, and single events with their deliveries. It changes nothing.
+
 import type { RequestContext } from '../platform/context.ts';
 import type { Database } from '../platform/database/database.ts';
 import type { Queryable } from '../platform/database/transaction.ts';
 import { invalidField, ServiceError } from '../platform/errors/service-error.ts';
 import type { JsonObject } from './event.ts';
-import type { FeedStore, StoredEvent } from './feed.store.ts';
+import type { StoredEvent } from './feed.store.ts';
+import * as store from './feed.store.ts';
 import {
   decodePlace,
   encodePlace,
@@ -37,12 +39,11 @@ export type FeedQuery = {
  */
 export function createFeedService({
   database,
-  store,
   deliveries,
   now = () => Date.now(),
 }: {
   database: Pick<Database, 'query'>;
-  store: FeedStore;
+
   deliveries: {
     listOfEvent(queryable: Queryable, tenantId: string, eventRow: string): Promise<EventDelivery[]>;
   };

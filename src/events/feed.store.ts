@@ -37,16 +37,16 @@ export type FeedPage = {
 type Row = {
   horizon: string;
   newest: string;
-  read_at: Date;
+  readAt: Date;
   scanned: number;
   matched: number;
-  last_xid: string | null;
-  last_id: string | null;
+  lastXid: string | null;
+  lastId: string | null;
   id: string | null;
   xid: string;
   test: boolean;
   body: Buffer;
-  created_at: Date;
+  createdAt: Date;
 };
 
 /** Bodies of a page in bytes, unless the first alone is larger. */
@@ -69,68 +69,61 @@ WITH moment AS (
 ), looked AS (
   SELECT xid AS last_xid, id AS last_id FROM scanned ORDER BY xid DESC, id DESC LIMIT 1
 )
-SELECT moment.horizon::text, moment.newest::text, moment.read_at, (SELECT count(*)::int FROM scanned) AS scanned,
-  (SELECT count(*)::int FROM matched) AS matched, looked.last_xid::text, looked.last_id,
-  page.id, page.xid::text, e.test, e.body, e.created_at
+SELECT moment.horizon::text, moment.newest::text, moment.read_at AS "readAt", (SELECT count(*)::int FROM scanned) AS scanned,
+  (SELECT count(*)::int FROM matched) AS matched, looked.last_xid::text AS "lastXid", looked.last_id AS "lastId",
+  page.id, page.xid::text, e.test, e.body, e.created_at AS "createdAt"
 FROM moment LEFT JOIN looked ON true LEFT JOIN page ON true LEFT JOIN events e ON e.id = page.id
 ORDER BY page.n`;
 
 // A publisher may choose an id that the service has chosen before; the newer event is meant.
 const FIND = `
-SELECT id, xid::text, test, body, created_at FROM events WHERE tenant_id = $1 AND event_id = $2 ORDER BY id DESC LIMIT 1`;
+SELECT id, xid::text, test, body, created_at AS "createdAt" FROM events WHERE tenant_id = $1 AND event_id = $2 ORDER BY id DESC LIMIT 1`;
 
-/** SQL of reading events; every function is one round trip on the caller's connection. */
-export function createFeedStore() {
+/** The events after a place, the oldest first; no more than a few MiB of them. */
+export async function read(
+  queryable: Queryable,
+  tenantId: string,
+  { after, floor, since, exact, prefix, limit }: FeedRequest,
+): Promise<FeedPage> {
+  const isFiltered = exact !== undefined || prefix !== undefined;
+  const scan = isFiltered ? MAX_SCANNED : limit + 1;
+  const { rows } = await queryable.query<Row>(PAGE, [
+    tenantId,
+    after.xid.toString(),
+    after.id,
+    floor,
+    since ?? null,
+    exact ?? null,
+    prefix ?? null,
+    scan,
+    limit,
+  ]);
+  const [first] = rows;
+  if (first === undefined) throw new Error('the feed gave no row');
+  const events = rows.flatMap((row) => (row.id === null ? [] : [toStoredEvent(row, row.id)]));
+  const isCut = events.length < first.matched;
+  const { lastXid: xid, lastId: id } = first;
+  const looked = xid === null || id === null ? undefined : { xid: BigInt(xid), id };
   return {
-    /** The events after a place, the oldest first; no more than a few MiB of them. */
-    read: async (
-      queryable: Queryable,
-      tenantId: string,
-      { after, floor, since, exact, prefix, limit }: FeedRequest,
-    ): Promise<FeedPage> => {
-      const isFiltered = exact !== undefined || prefix !== undefined;
-      const scan = isFiltered ? MAX_SCANNED : limit + 1;
-      const { rows } = await queryable.query<Row>(PAGE, [
-        tenantId,
-        after.xid.toString(),
-        after.id,
-        floor,
-        since ?? null,
-        exact ?? null,
-        prefix ?? null,
-        scan,
-        limit,
-      ]);
-      const [first] = rows;
-      if (first === undefined) throw new Error('the feed gave no row');
-      const events = rows.flatMap((row) => (row.id === null ? [] : [read(row, row.id)]));
-      const isCut = events.length < first.matched;
-      const { last_xid: xid, last_id: id } = first;
-      const looked = xid === null || id === null ? undefined : { xid: BigInt(xid), id };
-      return {
-        events,
-        horizon: BigInt(first.horizon),
-        newest: BigInt(first.newest),
-        readAt: first.read_at,
-        hasMore: isCut || first.scanned >= scan,
-        last: isCut ? events.at(-1) : looked,
-      };
-    },
-
-    /** One event, a test too. */
-    find: async (
-      queryable: Queryable,
-      tenantId: string,
-      eventId: string,
-    ): Promise<StoredEvent | undefined> => {
-      const { rows } = await queryable.query<Row & { id: string }>(FIND, [tenantId, eventId]);
-      return rows[0] === undefined ? undefined : read(rows[0], rows[0].id);
-    },
+    events,
+    horizon: BigInt(first.horizon),
+    newest: BigInt(first.newest),
+    readAt: first.readAt,
+    hasMore: isCut || first.scanned >= scan,
+    last: isCut ? events.at(-1) : looked,
   };
 }
 
-export type FeedStore = ReturnType<typeof createFeedStore>;
+/** One event, a test too. */
+export async function find(
+  queryable: Queryable,
+  tenantId: string,
+  eventId: string,
+): Promise<StoredEvent | undefined> {
+  const { rows } = await queryable.query<Row & { id: string }>(FIND, [tenantId, eventId]);
+  return rows[0] === undefined ? undefined : toStoredEvent(rows[0], rows[0].id);
+}
 
-function read(row: Row, id: string): StoredEvent {
-  return { id, xid: BigInt(row.xid), test: row.test, body: row.body, createdAt: row.created_at };
+function toStoredEvent(row: Row, id: string): StoredEvent {
+  return { id, xid: BigInt(row.xid), test: row.test, body: row.body, createdAt: row.createdAt };
 }

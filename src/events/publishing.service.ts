@@ -1,4 +1,5 @@
 // Accepts the events of a tenant's other systems: durable once it answers, and once only for each event id.
+
 import { createHash } from 'node:crypto';
 import type { RequestContext } from '../platform/context.ts';
 import { createCoalescer } from '../platform/database/coalescer.ts';
@@ -9,7 +10,8 @@ import { ServiceError } from '../platform/errors/service-error.ts';
 import { NO_TRACING, type Tracing } from '../platform/tracing/tracing.ts';
 import type { BacklogGauge } from './backlog.service.ts';
 import type { Notifier } from './event.service.ts';
-import type { EventStore, FanOut } from './event.store.ts';
+import type { FanOut } from './event.store.ts';
+import * as store from './event.store.ts';
 import { type EventRecord, prepareEvent } from './event.ts';
 import { contentOf, dataTooLarge, eventIdConflict, type Publication } from './publication.ts';
 
@@ -21,7 +23,6 @@ type Candidate = { readonly path: string; readonly record: EventRecord; readonly
 /** Publishing. Source: Specification, "Events". */
 export function createPublishingService({
   database,
-  store,
   notifier,
   backlog,
   limit,
@@ -29,7 +30,7 @@ export function createPublishingService({
   now = () => new Date(),
 }: {
   database: Pick<Database, 'query'>;
-  store: EventStore;
+
   notifier: Notifier;
   backlog: BacklogGauge;
   /** Takes one point an event of the tenant and gives the headers that tell of the limit, or throws ServiceError `rate_limited`. */
@@ -89,7 +90,7 @@ export function createPublishingService({
     }
     if (known.length > 0) {
       const before = await store.findPublished(unit, context.tenant.id, known);
-      for (const row of before) outcome.set(row.event_id, row);
+      for (const row of before) outcome.set(row.eventId, row);
     }
     announce(
       context,

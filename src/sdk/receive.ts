@@ -70,7 +70,8 @@ export type ReceiverOptions = {
  * |---|---|
  * | 200 | the handler has finished, or had nothing to do; or the delivery had been accepted before (`ignored`) |
  * | 202 | there is no handler, and the log has it |
- * | 400, 401, 405, 408, 413, 415 | refused, with the reason as `error` in the body |
+ * | 401 | the signature, its suite or the age is wrong: a fault of the set-up, and the delivery comes again |
+ * | 400, 405, 408, 413, 415 | refused, with the reason as `error` in the body |
  * | 422 | the handler threw RejectDelivery |
  * | 500 | the handler, the log or the look-up of the secrets threw |
  * | 503 | RetryLater was thrown; or another attempt of the delivery is being handled, which has no `Retry-After` |

@@ -14,15 +14,18 @@ import {
 } from '../webhooks/signing/delivery-headers.ts';
 import { findSuite, parseSignature, type SignatureSuite } from '../webhooks/signing/suites.ts';
 
-/** Why a delivery is refused, in the order of the checks, and the HTTP status to answer with. */
+/**
+ * Why a delivery is refused, in the order of the checks, and the HTTP status to answer with: 401 for what may be a fault of the set-up
+ * (a secret, a clock, a version), so that the delivery comes again.
+ */
 export const REFUSALS = {
   method_not_allowed: 405,
   unsupported_media_type: 415,
-  unsupported_suite: 400,
+  unsupported_suite: 401,
   malformed_headers: 400,
   invalid_signature: 401,
-  stale_timestamp: 400,
-  future_timestamp: 400,
+  stale_timestamp: 401,
+  future_timestamp: 401,
 } as const;
 
 export type Refusal = keyof typeof REFUSALS;

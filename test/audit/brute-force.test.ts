@@ -1,7 +1,8 @@
 // Episodes of brute force: begun once, whoever counts, and ended when failures have stopped.
+
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createBruteForceService } from '../../src/audit/brute-force.service.ts';
-import { createBruteForceStore } from '../../src/audit/brute-force.store.ts';
+import * as store from '../../src/audit/brute-force.store.ts';
 import { createDatabase } from '../../src/platform/database/database.ts';
 import { createTestDatabase } from '../setup/database.ts';
 
@@ -14,7 +15,7 @@ afterAll(() => test?.drop());
 type Process = ReturnType<typeof createBruteForceService>;
 
 const create = (limit?: number, database = test.database): Process =>
-  createBruteForceService({ store: createBruteForceStore(), database, limit });
+  createBruteForceService({ database, limit });
 const fail = async (process: Process, name: string, times: number) => {
   const episodes: unknown[] = [];
   for (let count = 0; count < times; count += 1) episodes.push(await process.failed(name));
@@ -103,9 +104,8 @@ describe('an episode', () => {
 });
 
 it('failures that are refused cost at most one writing a second for each name', async () => {
-  const store = createBruteForceStore();
-  const written = vi.spyOn(store, 'continue');
-  const process = createBruteForceService({ store, database: test.database });
+  const written = vi.spyOn(store, 'prolong');
+  const process = createBruteForceService({ database: test.database });
   await Promise.all(Array.from({ length: 500 }, () => process.goesOn('flood')));
   expect(written).toHaveBeenCalledTimes(1);
 });

@@ -1,9 +1,10 @@
 // The plans of the audit log's statements on a log of a size that makes a wrong one show.
+
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AuditFilters } from '../../src/audit/audit.ts';
 import { listQuery } from '../../src/audit/audit-reading.store.ts';
-import { createCheckpointStore } from '../../src/audit/checkpoint.store.ts';
+import * as store from '../../src/audit/checkpoint.store.ts';
 import { BEGINNING } from '../../src/audit/checkpoint.ts';
 import { createVerificationStore } from '../../src/audit/verification.store.ts';
 import { createTestDatabase } from '../setup/database.ts';
@@ -90,7 +91,6 @@ describe('on a log of 120,000 rows', () => {
   });
 
   it('asking for something to seal, and reading it, goes by position from where the last seal ended', async () => {
-    const store = createCheckpointStore();
     const connection = explaining();
     expect(await store.hasUnsealed(connection)).toBe(true);
     const [first] = await store.listFinishedRows(connection, BEGINNING, 1);

@@ -62,10 +62,9 @@ describe('the sealer', () => {
     const head = await sealing.checkpoints.readHead(test.database);
     let statements = 0;
     const counting = createAuditSealer({
-      store: sealing.checkpoints,
       masterKeys: MASTER_KEYS,
       database: {
-        hot: () => Promise.reject(new Error('a transaction for nothing')),
+        transaction: () => Promise.reject(new Error('a transaction for nothing')),
         query: <Row extends object>(text: string, values?: readonly unknown[]) => {
           statements += 1;
           return test.database.query<Row>(text, values);
@@ -82,7 +81,7 @@ describe('the sealer', () => {
     const context = await createTenantContext(test.database);
     await sealing.write(context, 2);
     await sealing.sealAll();
-    await test.database.hot(async (unit) => {
+    await test.database.transaction({}, async (unit) => {
       await sealing.audit.append(unit, context, [{ action: 'slow', outcome: 'success' }]);
       await sealing.write(context, 3);
       await sealing.sealer.runOnce();
@@ -107,7 +106,7 @@ describe('the sealer', () => {
         const context = contexts[(seed + turn) % 2] ?? contexts[0];
         if (context === undefined) return;
         const isAborted = (seed + turn) % 5 === 0;
-        const work = test.database.hot(async (unit) => {
+        const work = test.database.transaction({}, async (unit) => {
           await sealing.audit.append(unit, context, [{ action: 'first', outcome: 'success' }]);
           await sleep((seed * 7 + turn * 13) % 60);
           await sealing.audit.append(unit, context, [{ action: 'second', outcome: 'failure' }]);
@@ -145,7 +144,7 @@ describe('the sealer', () => {
     const sealing = createSealing(test.database);
     await sealing.write(await createTenantContext(test.database), 3);
     await vi.waitUntil(() => sealing.checkpoints.hasUnsealed(test.database), 25_000);
-    await test.database.hot(async (unit) => {
+    await test.database.transaction({}, async (unit) => {
       expect(await sealing.checkpoints.tryLock(unit)).not.toBeNull();
       expect(await sealing.sealer.runOnce()).toBeUndefined();
     });

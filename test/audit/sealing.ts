@@ -1,12 +1,11 @@
 // The audit log with its sealer and its verification over one database, and a superuser's hand in it.
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createAuditService } from '../../src/audit/audit.service.ts';
-import { createAuditStore } from '../../src/audit/audit.store.ts';
 import { createAuditReadingService } from '../../src/audit/audit-reading.service.ts';
-import { createAuditReadingStore } from '../../src/audit/audit-reading.store.ts';
 import { createAuditSealer } from '../../src/audit/audit-sealing.service.ts';
 import { createAuditVerificationService } from '../../src/audit/audit-verification.service.ts';
-import { createCheckpointStore } from '../../src/audit/checkpoint.store.ts';
+import * as checkpoints from '../../src/audit/checkpoint.store.ts';
 import { createVerificationStore } from '../../src/audit/verification.store.ts';
 import type { Anchor, Finding } from '../../src/audit/verification.ts';
 import type { RequestContext } from '../../src/platform/context.ts';
@@ -23,20 +22,19 @@ export function createSealing(
   options: { masterKeys?: MasterKey[]; sealRows?: number; pageRows?: number } = {},
 ) {
   const { masterKeys = MASTER_KEYS, sealRows, pageRows } = options;
-  const checkpoints = createCheckpointStore();
-  const audit = createAuditService({ store: createAuditStore() });
-  const newSealer = () =>
-    createAuditSealer({ database, store: checkpoints, masterKeys, sealRows, pageRows, interval: 50 });
+
+  const audit = createAuditService();
+  const newSealer = () => createAuditSealer({ database, masterKeys, sealRows, pageRows, interval: 50 });
   const sealer = newSealer();
   const store = createVerificationStore({ database });
-  const verification = createAuditVerificationService({ database, checkpoints, store, masterKeys });
+  const verification = createAuditVerificationService({ database, store, masterKeys });
   return {
     audit,
     checkpoints,
     newSealer,
     sealer,
     verification,
-    reading: createAuditReadingService({ database, store: createAuditReadingStore(), checkpoints }),
+    reading: createAuditReadingService({ database }),
 
     /** Writes rows, each in a transaction of its own. */
     write: async (context: RequestContext, count = 1, data: Record<string, unknown> = {}) => {
@@ -70,7 +68,7 @@ export function createSealing(
 
 /** Runs statements as a superuser who switches triggers off. */
 export async function tamper(database: Database, ...statements: [text: string, values?: unknown[]][]) {
-  return database.hot(async (unit) => {
+  return database.transaction({}, async (unit) => {
     await unit.query("SET LOCAL session_replication_role = 'replica'");
     let changed = 0;
     for (const [text, values] of statements) changed += (await unit.query(text, values)).rowCount;

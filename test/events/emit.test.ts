@@ -1,7 +1,8 @@
 // The fan-out of emitted events, in the transaction that causes them.
+
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createEventService } from '../../src/events/event.service.ts';
-import { createEventStore } from '../../src/events/event.store.ts';
+import * as store from '../../src/events/event.store.ts';
 import { type JsonObject, prepareEvent } from '../../src/events/event.ts';
 import type { RequestContext } from '../../src/platform/context.ts';
 import { newId } from '../../src/platform/database/ids.ts';
@@ -10,9 +11,9 @@ import { countRows, createTenantContext, insertSubscription } from './fixture.ts
 
 let test: Awaited<ReturnType<typeof createTestDatabase>>;
 let context: RequestContext;
-const store = createEventStore();
+
 const poke = vi.fn();
-const events = createEventService({ store, notifier: { poke } });
+const events = createEventService({ notifier: { poke } });
 
 beforeAll(async () => {
   test = await createTestDatabase();
@@ -49,7 +50,7 @@ describe('emit', () => {
   it.each(FAN_OUT)('$title gives $expected deliveries', async ({ type, expected, ...subscription }) => {
     context = await createTenantContext(test.database);
     const id = await insertSubscription(test.database, context, subscription);
-    const [emitted] = await test.database.hot((unit) =>
+    const [emitted] = await test.database.transaction({}, (unit) =>
       events.emit(unit, context, [{ type, data: { n: 1 } }]),
     );
     expect(emitted?.deliveries).toBe(expected);
@@ -90,7 +91,7 @@ describe('emit', () => {
     await insertSubscription(test.database, other, { filters: ['*'] });
     const occurredAt = new Date('2026-02-03T04:05:06.789Z');
     const data = { text: 'a "quoted" \\ é 🙂 \u0000 \ud800', list: [1, null, { deep: true }], 'key,{}': '' };
-    const [emitted] = await test.database.hot((unit) =>
+    const [emitted] = await test.database.transaction({}, (unit) =>
       events.emit(unit, context, [{ type: 'org.created', data, occurredAt }]),
     );
     const { rows } = await test.database.query<{ body: Buffer; occurred_at: Date }>(
@@ -113,7 +114,7 @@ describe('emit', () => {
     context = await createTenantContext(test.database);
     const quiet = await insertSubscription(test.database, context, { filters: ['org.created'] });
     const audit = await insertSubscription(test.database, context, { filters: ['*'] });
-    const emitted = await test.database.hot((unit) =>
+    const emitted = await test.database.transaction({}, (unit) =>
       events.emit(unit, context, [
         { type: 'org.member.added', data: {}, exceptSubscription: audit },
         { type: 'org.created', data: {}, exceptSubscription: quiet },
@@ -138,7 +139,7 @@ describe('emit', () => {
     context = await createTenantContext(test.database);
     await insertSubscription(test.database, context, { filters: ['*'] });
     poke.mockClear();
-    const failing = test.database.hot(async (unit) => {
+    const failing = test.database.transaction({}, async (unit) => {
       await events.emit(unit, context, [{ type: 'org.created', data: {} }]);
       throw new Error('the change failed');
     });
@@ -184,14 +185,14 @@ describe('emit', () => {
     expect(emit('webhook.test', { ...data, more: 1 })).toThrow(/webhook\.test carries other data.*more/s);
     expect(emit('webhook.test', { message: '' })).toThrow(/subscription_id/);
     expect(emit('webhook.made_up', data)).toThrow('webhook.made_up is not in the catalogue');
-    const unchecked = createEventService({ store, notifier: { poke }, checked: false });
+    const unchecked = createEventService({ notifier: { poke }, checked: false });
     expect(emit('webhook.made_up', data, unchecked)).not.toThrow();
   });
 
   it('refuses a body over 256 KiB', async () => {
     context = await createTenantContext(test.database);
     const emit = (length: number) =>
-      test.database.hot((unit) =>
+      test.database.transaction({}, (unit) =>
         events.emit(unit, context, [{ type: 'org.created', data: { text: 'é'.repeat(length) } }]),
       );
     await expect(emit(131_072)).rejects.toMatchObject({ code: 'payload_too_large' });

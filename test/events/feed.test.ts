@@ -1,7 +1,6 @@
 // The feed: nothing is missed and nothing comes twice, whoever commits when. Other test files share the cluster, so it may come late.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createFeedService } from '../../src/events/feed.service.ts';
-import { createFeedStore } from '../../src/events/feed.store.ts';
 import {
   decodePlace,
   encodePlace,
@@ -36,7 +35,7 @@ const publication = (eventId: string, type = 'org.created', data = {}) => ({
 async function createFeed(now?: () => number) {
   const context = await createTenantContext(rooms.database);
   const { database, deliveries, publishing } = rooms;
-  const feed = createFeedService({ database, store: createFeedStore(), deliveries, now });
+  const feed = createFeedService({ database, deliveries, now });
   const publish = (ids: string[], type?: string, given: RequestContext = context) =>
     publishing.publish(
       given,
@@ -192,7 +191,6 @@ describe('the feed', () => {
     await follow(undefined, 40);
     const page = await createFeedService({
       database,
-      store: createFeedStore(),
       deliveries: rooms.deliveries,
     }).read(context, { limit: 200 });
     expect(page.data.length).toBeGreaterThan(0);

@@ -1,8 +1,9 @@
 // Publishing at its limits: 500 events for ten subscriptions, partial failures, two processes, a full backlog, texts that no database takes.
+
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createBacklogGauge } from '../../src/events/backlog.service.ts';
 import { createEventRoutes } from '../../src/events/event.routes.ts';
-import { createEventStore } from '../../src/events/event.store.ts';
+import * as store from '../../src/events/event.store.ts';
 import { createPublishingService } from '../../src/events/publishing.service.ts';
 import type { RequestContext } from '../../src/platform/context.ts';
 import { createDatabase } from '../../src/platform/database/database.ts';
@@ -33,7 +34,7 @@ async function startProcess({ backlogLimit = 1_000_000 } = {}) {
     applicationName: 'test',
     onError: () => undefined,
   });
-  const store = createEventStore();
+
   const statements: string[] = [];
   const publishing = createPublishingService({
     database: {
@@ -42,7 +43,7 @@ async function startProcess({ backlogLimit = 1_000_000 } = {}) {
         return database.query(text, values);
       },
     },
-    store,
+
     notifier: { poke: () => undefined },
     backlog: createBacklogGauge({
       count: (tenantId, atMost) => store.countUnfinished(database, tenantId, atMost),

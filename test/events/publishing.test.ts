@@ -1,9 +1,10 @@
 // Publishing: one statement, once for each event id, a tenant's own only.
+
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createBacklogGauge } from '../../src/events/backlog.service.ts';
 import { createEventRoutes } from '../../src/events/event.routes.ts';
 import { readPublication } from '../../src/events/event.schemas.ts';
-import { createEventStore } from '../../src/events/event.store.ts';
+import * as store from '../../src/events/event.store.ts';
 import type { JsonObject } from '../../src/events/event.ts';
 import { createPublishingService, type Published } from '../../src/events/publishing.service.ts';
 import type { RequestContext } from '../../src/platform/context.ts';
@@ -17,7 +18,7 @@ import { countRows, createTenantContext, insertSubscription } from './fixture.ts
 let test: Awaited<ReturnType<typeof createTestDatabase>>;
 let context: RequestContext;
 let statements = 0;
-const store = createEventStore();
+
 const poke = vi.fn();
 const backlog = createBacklogGauge({ count: async () => 0, limit: 1_000_000 });
 
@@ -28,7 +29,7 @@ const publishing = createPublishingService({
       return test.database.query(text, values);
     },
   },
-  store,
+
   notifier: { poke },
   backlog,
 });
@@ -55,7 +56,6 @@ describe('the limit of what a tenant publishes', () => {
     const other = await createTenantContext(test.database);
     const limited = createPublishingService({
       database: test.database,
-      store,
       notifier: { poke },
       backlog,
       limit: createRateLimiter({ name: 'publish', points: 3, counts: countAlone() }),

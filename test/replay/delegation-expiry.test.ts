@@ -23,6 +23,12 @@ const SCENARIOS: Record<string, (engine: DelegationEngine) => Promise<string>> =
     await engine.workflow(id).executeUpdate('revoke', { args: ['asked by phone'] });
     return id;
   },
+  'cancellation-ignored': async (engine) => {
+    const { id } = await waiting(engine);
+    await engine.workflow(id).cancel();
+    await engine.workflow(id).executeUpdate('revoke', { args: ['asked by phone'] });
+    return id;
+  },
   'agent-deleted': async (engine) => {
     const { id, agentId } = await waiting(engine);
     await engine.rooms.agents.remove(engine.context, agentId);

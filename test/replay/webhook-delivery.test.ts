@@ -80,6 +80,14 @@ const SCENARIOS: Record<string, (engine: DeliveryEngine) => Promise<[id: string,
     await engine.workflow(delivery).signal('operatorRetry', 'by a test');
     return [delivery, 0];
   },
+  'canceled-in-temporal': async (engine) => {
+    const { id, path } = await engine.subscribe({ delaysMs: [3_600_000] });
+    engine.receiver.answer(path, () => ({ status: 500 }));
+    const [delivery = ''] = await engine.publish(id);
+    await eventually(async () => (await engine.delivery(delivery)).attempt_count === 1, 'the first record');
+    await engine.workflow(delivery).cancel();
+    return [delivery, 0];
+  },
   'recorded-later': async (engine) => {
     const { id } = await engine.subscribe();
     refusals = 1;

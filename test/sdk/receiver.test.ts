@@ -104,7 +104,7 @@ describe('verifyDelivery', () => {
     const aged = (seconds: number, changes = {}) =>
       verify(delivery({ maxAge: 120 }), { now: (NOW + seconds) * 1000, ...changes });
     expect(aged(120).ok).toBe(true);
-    expect(aged(121)).toMatchObject({ refusal: 'stale_timestamp', status: 400 });
+    expect(aged(121)).toMatchObject({ refusal: 'stale_timestamp', status: 401 });
     expect(aged(60, { maxAgeSeconds: 60 })).toMatchObject({ ok: true, replayWindowSeconds: 60 });
     expect(aged(61, { maxAgeSeconds: 60 })).toMatchObject({ refusal: 'stale_timestamp' });
     expect(aged(121, { maxAgeSeconds: 3600 })).toMatchObject({ refusal: 'stale_timestamp' });

@@ -11,7 +11,7 @@ const LOCK = 4_711;
 /** @returns an open database of its own, its connection string, and `drop`, to be called when the tests have ended */
 export async function createTestDatabase() {
   const admin = inject('databaseUrl');
-  const name = `test_${randomUUID().replaceAll('-', '')}`;
+  const name = newName();
   const client = new pg.Client({ connectionString: admin });
   await client.connect();
   try {
@@ -25,10 +25,29 @@ export async function createTestDatabase() {
       await migrate(urlOf(admin, TEMPLATE));
       await client.query(`ALTER DATABASE ${TEMPLATE} RENAME TO ${TEMPLATE}_ready`);
     }
-    await client.query(`CREATE DATABASE ${name} TEMPLATE ${TEMPLATE}_ready`);
+    return await openDatabase(client, { admin, name, template: `${TEMPLATE}_ready` });
   } finally {
     await client.end();
   }
+}
+
+/** The same without any table. */
+export async function createEmptyDatabase() {
+  const admin = inject('databaseUrl');
+  const client = new pg.Client({ connectionString: admin });
+  await client.connect();
+  try {
+    return await openDatabase(client, { admin, name: newName(), template: 'template1' });
+  } finally {
+    await client.end();
+  }
+}
+
+async function openDatabase(
+  client: pg.Client,
+  { admin, name, template }: { readonly admin: string; readonly name: string; readonly template: string },
+) {
+  await client.query(`CREATE DATABASE ${name} TEMPLATE ${template}`);
   const url = urlOf(admin, name);
   const database = createDatabase({ url, pool: 10, applicationName: 'test' });
   return {
@@ -43,6 +62,8 @@ export async function createTestDatabase() {
     },
   };
 }
+
+const newName = () => `test_${randomUUID().replaceAll('-', '')}`;
 
 function urlOf(admin: string, name: string): string {
   const url = new URL(admin);

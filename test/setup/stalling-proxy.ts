@@ -15,6 +15,7 @@ export async function createStallingProxy(url: string) {
     ] as const) {
       sockets.add(from);
       from.on('data', (chunk) => to.write(chunk));
+      from.on('end', () => to.end());
       from.on('error', () => to.destroy());
       from.on('close', () => {
         sockets.delete(from);

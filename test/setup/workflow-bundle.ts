@@ -3,12 +3,12 @@ import { createHash } from 'node:crypto';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { bundleWorkflows } from '../../src/platform/temporal/bundle.ts';
-import { INTERCEPTORS_PATH, WORKFLOWS_PATH } from '../../src/platform/temporal/worker.ts';
+import { INTERCEPTOR_PATHS, WORKFLOWS_PATH } from '../../src/platform/temporal/worker.ts';
 
 const FOLDER = resolve('node_modules', '.cache', 'countersign');
 
 export async function workflowBundle(): Promise<{ code: string }> {
-  const file = join(FOLDER, `workflows-${await hashSources([WORKFLOWS_PATH, INTERCEPTORS_PATH])}.js`);
+  const file = join(FOLDER, `workflows-${await hashSources([WORKFLOWS_PATH, ...INTERCEPTOR_PATHS])}.js`);
   try {
     return { code: await readFile(file, 'utf8') };
   } catch {

@@ -8,7 +8,6 @@ import {
   createExpiryService,
   type ExpiryService,
 } from '../../src/authentication/challenges/challenge-expiry.service.ts';
-import { createExpiryStore } from '../../src/authentication/challenges/challenge-expiry.store.ts';
 import { createTemporalClient } from '../../src/platform/temporal/client.ts';
 import { CHALLENGE_EXPIRY_WORKFLOW, challengeExpiryWorkflowId } from '../../src/platform/temporal/names.ts';
 import type { challengeExpiry } from '../../workflows/challenge-expiry.ts';
@@ -29,7 +28,7 @@ export async function createChallengeExpiryEngine(options: { challengeLifetime?:
   const failures: unknown[] = [];
   const connections: NativeConnection[] = [];
   const serviceWith = (settings?: { chunk: number; budget: number }) =>
-    createExpiryService({ store: createExpiryStore(), database, audit: rooms.audit, settings });
+    createExpiryService({ database, audit: rooms.audit, settings });
 
   const keeperOn = (own: NativeConnection, bucketLength?: number) =>
     createExpiryKeeper({

@@ -61,6 +61,25 @@ describe('delegationExpiry', () => {
     expect(await engine.endOf(one.id)).toEqual({ status: 'revoked' });
   });
 
+  it('goes on when its workflow is to be canceled, says so, and still lets an operator revoke it', async () => {
+    const one = await engine.begin(HOUR);
+    await engine.waits(one.id);
+    const handle = engine.workflow(one.id);
+    await handle.cancel();
+    const metadata = () => handle.query<{ currentDetails: string }>('__temporal_workflow_metadata');
+    await eventually(
+      async () => /^Cancellation .*until/s.test((await metadata()).currentDetails),
+      'its details',
+    );
+    await handle.signal('changed');
+    expect(await engine.waits(one.id)).toMatchObject({ status: 'active' });
+    expect((await handle.describe()).status.name).toBe('RUNNING');
+    expect(await handle.executeUpdate('revoke', { args: ['asked by phone'] })).toMatchObject({
+      status: 'revoked',
+    });
+    expect(await engine.endOf(one.id)).toEqual({ status: 'revoked' });
+  });
+
   it('lets an operator revoke it, in whose name that is told, and refuses what makes no sense', async () => {
     const one = await engine.begin(HOUR);
     await engine.waits(one.id);

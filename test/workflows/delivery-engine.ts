@@ -1,5 +1,6 @@
 // The delivery engine wired for real: Postgres, Temporal, a receiver on loopback, and as many worker processes' worth of relays and
 // workers as a test wants. Only what a test replaces on purpose is a fake.
+
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { temporal } from '@temporalio/proto';
@@ -24,9 +25,8 @@ import {
 import { createDeliveryWorker, installTemporalRuntime } from '../../src/platform/temporal/worker.ts';
 import type { WorkerVersion } from '../../src/platform/temporal/worker-version.ts';
 import { createWorkflowCommandRunner } from '../../src/platform/temporal/workflow-command.client.ts';
-import { createWorkflowCommandStore } from '../../src/platform/temporal/workflow-command.store.ts';
 import { createAttemptService } from '../../src/webhooks/deliveries/attempt.service.ts';
-import { type AttemptStore, createAttemptStore } from '../../src/webhooks/deliveries/attempt.store.ts';
+import * as attemptStore from '../../src/webhooks/deliveries/attempt.store.ts';
 import { createAttemptMonitor } from '../../src/webhooks/deliveries/attempt-monitor.service.ts';
 import { createAttemptRecordService } from '../../src/webhooks/deliveries/attempt-record.service.ts';
 import { createDeliverySender } from '../../src/webhooks/deliveries/delivery.client.ts';
@@ -40,14 +40,16 @@ import {
   RELAY_SETTINGS,
   type RelaySettings,
 } from '../../src/webhooks/relay/relay.service.ts';
-import { createRelayStore } from '../../src/webhooks/relay/relay.store.ts';
+import * as relayStore from '../../src/webhooks/relay/relay.store.ts';
 import { createSweepService } from '../../src/webhooks/relay/sweep.service.ts';
-import { createSweepStore } from '../../src/webhooks/relay/sweep.store.ts';
 import { createTenantContext } from '../events/fixture.ts';
 import { createTestDatabase } from '../setup/database.ts';
 import { workflowBundle } from '../setup/workflow-bundle.ts';
 import { wireServices } from './engine-services.ts';
 import { type ScriptedReceiver, startScriptedReceiver } from './scripted-receiver.ts';
+
+/** What the stores of attempts are asked, for those that fail on purpose. */
+export type AttemptStore = typeof attemptStore;
 
 export type EngineOptions = {
   /** A build of the workers, on a connection of its own. */
@@ -127,7 +129,7 @@ export async function createEngine(
   function createAttempts({ store: wrap, endpoints: replaced }: EngineOptions) {
     const monitor = createAttemptMonitor();
     const occupancy = createEndpointOccupancy();
-    const store = (wrap ?? ((same) => same))(createAttemptStore());
+    const store = (wrap ?? ((same) => same))(attemptStore);
     const { audit, events, subscriptions, sealing } = services;
     const endpoints = { ...services.endpoints, ...replaced };
     const records = createAttemptRecordService({ database, store, audit, events, endpoints, subscriptions });
@@ -144,11 +146,11 @@ export async function createEngine(
       monitor,
       occupancy,
       notifier,
+      log: services.platform.log,
     });
     return { monitor, occupancy, attempts, records };
   }
 
-  const relayStore = createRelayStore();
   const starter = createDeliveryStarter({ client, taskQueues });
 
   async function startProcess(
@@ -233,7 +235,6 @@ export async function createEngine(
       const { signingSecrets, recoveries, bulkRecoveries } = services;
       const { stop } = createWorkflowCommandRunner({
         database,
-        store: createWorkflowCommandStore(),
         starter: createEntityStarter({ client, taskQueue: queue }),
         describe: {
           endpointRecovery: ({ tenantId, id }) => recoveries.describe({ tenantId, subscriptionId: id }),
@@ -251,12 +252,9 @@ export async function createEngine(
     /** The workflow of an entity. */
     entity: (workflow: EntityWorkflow, id: string) =>
       client.workflow.getHandle(entityWorkflowId(workflow, id)),
-
     sweep: (late = 0) =>
       createSweepService({
         database,
-        store: createSweepStore(),
-        relays: relayStore,
         starter,
         onFailure: (error) => failures.push(error),
         late,
@@ -289,7 +287,7 @@ export async function createEngine(
 
     /** Publishes events for one subscription. @returns the ids of the deliveries, in order */
     publish: async (subscriptionId: string, count = 1, tenant: RequestContext = context) => {
-      const emitted = await database.hot((unit) =>
+      const emitted = await database.transaction({}, (unit) =>
         services.events.emit(
           unit,
           tenant,
@@ -340,16 +338,13 @@ export async function createEngine(
           [id],
         )
       ).rows,
-
     outbox: async () =>
       (
         await database.query<{ kind: string; delivery_id: string; claimed_by: string | null }>(
           'SELECT * FROM outbox',
         )
       ).rows,
-
     workflow: (id: string, generation = 0) => client.workflow.getHandle(deliveryWorkflowId(id, generation)),
-
     close: async () => {
       for (const stop of stops) await stop().catch(() => undefined);
       await notifier.close();

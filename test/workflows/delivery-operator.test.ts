@@ -33,6 +33,56 @@ const auditOf = async (id: string) =>
     )
   ).rows;
 
+describe("Temporal's cancellation, the button of its UI", () => {
+  const cancel = (delivery: string) => engine.workflow(delivery).cancel();
+  const nameOf = async (delivery: string) => (await engine.workflow(delivery).describe()).status.name;
+
+  it('cancels a waiting delivery, as the update does, and nothing is sent any more', async () => {
+    const { delivery, path } = await waiting();
+    await cancel(delivery);
+    expect(await engine.workflow(delivery).result()).toMatchObject({ status: 'canceled', attempts: 1 });
+    expect(await nameOf(delivery)).toBe('COMPLETED');
+    expect(await engine.delivery(delivery)).toMatchObject({ status: 'canceled', next_attempt_at: null });
+    expect(await auditOf(delivery)).toMatchObject([
+      {
+        action: 'webhook.delivery.canceled',
+        actor_kind: 'operator',
+        data: { reason: 'canceled in Temporal' },
+      },
+    ]);
+    expect(engine.receiver.of(path)).toHaveLength(1);
+  });
+
+  it('cancels a delivery that waits for its endpoint', async () => {
+    const { id, path } = await engine.subscribe({ delaysMs: Array.from({ length: 20 }, () => 300) });
+    engine.receiver.answer(path, () => ({ status: 500 }));
+    const [delivery = ''] = await engine.publish(id);
+    await eventually(async () => (await engine.delivery(delivery)).attempt_count > 0, 'the first attempt');
+    await engine.subscriptions.update(engine.context, id, { active: false });
+    await eventually(async () => (await engine.delivery(delivery)).waiting_epoch !== null, 'its wait');
+    await cancel(delivery);
+    expect(await engine.workflow(delivery).result()).toMatchObject({ status: 'canceled' });
+    expect((await engine.delivery(delivery)).status).toBe('canceled');
+  });
+
+  it.each([
+    [500, 'canceled'],
+    [204, 'delivered'],
+  ])('lets an attempt under way end, and records it: %i, %s', async (status, end) => {
+    const { id, path } = await engine.subscribe({ delaysMs: [HOUR] });
+    engine.receiver.answer(path, async ({ deliveryId }) => {
+      await cancel(deliveryId);
+      await eventually(async () => (await auditOf(deliveryId)).length > 0, 'the cancellation');
+      return { status };
+    });
+    const [delivery = ''] = await engine.publish(id);
+    await eventually(async () => (await engine.delivery(delivery)).attempt_count === 1, 'the record');
+    expect(await engine.workflow(delivery).result()).toMatchObject({ status: end, attempts: 1 });
+    expect(await engine.delivery(delivery)).toMatchObject({ status: end, attempt_count: 1 });
+    expect(engine.receiver.of(path)).toHaveLength(1);
+  });
+});
+
 describe('an operator', () => {
   it('retries a waiting delivery now', async () => {
     const { delivery, path } = await waiting(() => ({ status: 204 }));

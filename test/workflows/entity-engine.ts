@@ -8,7 +8,6 @@ import {
   createWorkflowCommandRunner,
   type Describe,
 } from '../../src/platform/temporal/workflow-command.client.ts';
-import { createWorkflowCommandStore } from '../../src/platform/temporal/workflow-command.store.ts';
 import { createTestDatabase } from '../setup/database.ts';
 import { eventually } from './delivery-engine.ts';
 import { connectTestWorkers } from './test-workers.ts';
@@ -54,7 +53,6 @@ export async function createEntityEngine<Services>({
     startRunner: (tell: EntityStarter['tell'] = starter.tell) => {
       const runner = createWorkflowCommandRunner({
         database,
-        store: createWorkflowCommandStore(),
         starter: { tell },
         describe: { [workflow]: describe(services, taskQueues) },
         onFailure: (error) => failures.push(error),

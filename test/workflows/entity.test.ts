@@ -25,9 +25,23 @@ afterAll(() => workflows?.close());
 const isStanding = (value: unknown): value is Standing =>
   typeof value === 'object' && value !== null && 'step' in value;
 
+const withDelay =
+  (delayMs: number): Answer =>
+  (recorded) => {
+    if (!isStanding(recorded) || typeof recorded.step === 'string') return recorded;
+    return { ...recorded, step: { ...recorded.step, ...('delayMs' in recorded.step && { delayMs }) } };
+  };
+
 async function eventsOf(run: Run): Promise<string[]> {
   const { events } = await run.fetchHistory();
   return (events ?? []).map(({ eventType }) => EventType[Number(eventType)] ?? '');
+}
+
+async function detailsOf(run: Pick<Run, 'query'>): Promise<string> {
+  const { currentDetails = '' } = await run.query<{ currentDetails?: string }>(
+    '__temporal_workflow_metadata',
+  );
+  return currentDetails;
 }
 
 describe.each(ENTITY_WORKFLOW_TYPES)('%s', (type) => {
@@ -35,26 +49,36 @@ describe.each(ENTITY_WORKFLOW_TYPES)('%s', (type) => {
     answer = (recorded) => recorded;
     const { workflowId, summary, firstRunId } = await workflows.start(type);
     const next = await workflows.untilBegunAnew(workflowId, firstRunId, ENTITY_CHANGED);
-    const details = await eventually(async () => {
-      const metadata = await next.query<{ currentDetails?: string }>('__temporal_workflow_metadata');
-      return metadata.currentDetails || undefined;
-    }, 'its details');
+    const details = await eventually(async () => (await detailsOf(next)) || undefined, 'its details');
     expect(summary).not.toBe('');
     expect(details.slice(0, summary.length + 2)).toBe(`${summary}: `);
     await workflows.client.workflow.getHandle(workflowId).terminate();
   });
 
   it('waits by a timer also when nothing is left to wait for', async () => {
-    answer = (recorded) => {
-      if (!isStanding(recorded) || typeof recorded.step === 'string') return recorded;
-      return { ...recorded, step: { ...recorded.step, ...('delayMs' in recorded.step && { delayMs: 0 }) } };
-    };
+    answer = withDelay(0);
     const { workflowId, run } = await workflows.start(type);
     const events = await eventually(async () => {
       const names = await eventsOf(run);
       return names.includes('EVENT_TYPE_TIMER_FIRED') && names;
     }, 'a timer');
     expect(events).not.toContain('EVENT_TYPE_MARKER_RECORDED');
+    await workflows.client.workflow.getHandle(workflowId).terminate();
+  });
+
+  it('goes on when Temporal is asked to cancel it, and says so', async () => {
+    answer = withDelay(3_600_000);
+    const { workflowId, firstRunId, run } = await workflows.start(type);
+    await eventually(async () => (await eventsOf(run)).includes('EVENT_TYPE_TIMER_STARTED'), 'its wait');
+    await run.cancel();
+    await eventually(
+      async () => (await detailsOf(run)).startsWith('Cancellation was requested'),
+      'the cancellation in its details',
+    );
+    const length = (await eventsOf(run)).length;
+    await workflows.untilBegunAnew(workflowId, firstRunId, ENTITY_CHANGED);
+    expect((await eventsOf(run)).length).toBeGreaterThan(length);
+    expect(await detailsOf(run)).toMatch(/^Cancellation was requested/);
     await workflows.client.workflow.getHandle(workflowId).terminate();
   });
 

@@ -1,8 +1,6 @@
 // A worker of retention in a new namespace, where no other schedule has its name.
-import pino from 'pino';
 import { createRetentionActivities } from '../../activities/retention.ts';
-import { composeRetention } from '../../src/app/wiring/compose-retention.ts';
-import { createEventStore } from '../../src/events/event.store.ts';
+import { wireRetentionOfRooms } from '../../src/app/wiring/retention.ts';
 import type { RetentionService } from '../../src/operations/retention/retention.service.ts';
 import { RETENTION_SCHEDULE } from '../../src/platform/temporal/names.ts';
 import { type DeliveryEngine, eventually } from './delivery-engine.ts';
@@ -15,11 +13,7 @@ export async function startRetentionWorker(
 ) {
   const workers = await connectTestWorkers({ namespace: { own: 'retention' } });
   const { client } = workers;
-  const { database, audit, notifier } = engine;
-  const { retention } = composeRetention(
-    { database, audit, eventStore: createEventStore(), notifier },
-    { logger: pino({ level: 'silent' }) },
-  );
+  const { retention } = wireRetentionOfRooms(engine.platform, engine);
   await workers.startWorker(createRetentionActivities({ retention: change(retention) }));
   return {
     client,

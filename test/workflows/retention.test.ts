@@ -3,7 +3,6 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { RETENTION_SCHEDULE } from '../../src/platform/temporal/names.ts';
 import { ensureSchedules } from '../../src/platform/temporal/schedules.ts';
 import { createDeliveryExpiryService } from '../../src/webhooks/deliveries/delivery-expiry.service.ts';
-import { createDeliveryExpiryStore } from '../../src/webhooks/deliveries/delivery-expiry.store.ts';
 import type { RetentionState } from '../../workflows/retention.ts';
 import { OLD_ROWS } from '../operations/retention/old-rows.ts';
 import { createEngine, type DeliveryEngine, eventually } from './delivery-engine.ts';
@@ -109,7 +108,6 @@ describe('a delivery that became too old', () => {
     await eventually(async () => (await engine.delivery(waiting)).status === 'retrying', 'the first attempt');
     const expiry = createDeliveryExpiryService({
       database: engine.database,
-      store: createDeliveryExpiryStore(),
       audit: engine.audit,
       onWork: engine.notifier.poke,
     });

@@ -113,6 +113,13 @@ describe.each(['all', 'retries'] as const)('a delivery, with DELIVERY_WORKFLOWS=
     expect(rows).toEqual([]);
   });
 
+  it('comes again after 401, 403 and 404: the receiver may be mended', async () => {
+    const { id, path } = await engine.subscribe({ delaysMs: [10, 10, 10] });
+    engine.receiver.answer(path, (_, count) => ({ status: [401, 403, 404][count - 1] ?? 204 }));
+    const [delivery = ''] = await engine.publish(id);
+    expect(await engine.ended(delivery)).toMatchObject({ status: 'delivered', attempt_count: 4 });
+  });
+
   it('fails for good on another 4xx', async () => {
     const { id, path } = await engine.subscribe();
     engine.receiver.answer(path, () => ({ status: 422 }));

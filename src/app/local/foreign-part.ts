@@ -17,7 +17,8 @@ export async function watchPart(
   { dataDir, output }: { dataDir: string; output: { said(): string; path: string } },
 ): Promise<PartExit> {
   const how = await new Promise<string>((resolve) => {
-    child.once('error', (error) => resolve(error.message));
+    // A signal that could not be sent is an error, too.
+    child.on('error', (error) => resolve(error.message));
     child.once('exit', (code, signal) => resolve(signal ?? `exit code ${code}`));
   });
   const said = read(output);

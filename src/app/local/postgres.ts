@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import pg from 'pg';
+import { newClient } from '../../platform/database/client.ts';
 import { type PartExit, stopPart, watchPart } from './foreign-part.ts';
 import type { Keeper, PartEnd } from './keeper.ts';
 import { LocalStackError } from './local-stack-error.ts';
@@ -160,8 +160,7 @@ async function ready(options: {
     if (exit !== undefined)
       throw exit.reason ?? new LocalStackError(`Postgres did not start: ${exit.description}`);
     options.signal?.throwIfAborted();
-    const client = new pg.Client({ connectionString: options.url, connectionTimeoutMillis: 5_000 });
-    client.on('error', () => undefined);
+    const client = newClient({ connectionString: options.url, connectionTimeoutMillis: 5_000 });
     try {
       await client.connect();
       const { rowCount } = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [

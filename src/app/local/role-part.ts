@@ -117,7 +117,8 @@ function failure(
 
 function watch(child: ChildProcess): Promise<PartExit> {
   return new Promise((resolve) => {
-    child.once('error', (error) => resolve({ reason: null, description: error.message }));
+    // A signal or a message that could not be sent is an error, too.
+    child.on('error', (error) => resolve({ reason: null, description: error.message }));
     child.once('exit', (code, signal) =>
       resolve({ reason: null, description: signal ?? `exit code ${code}` }),
     );

@@ -8,7 +8,8 @@ import type { RequestContext } from '../../platform/context.ts';
 import type { Database } from '../../platform/database/database.ts';
 import type { ErrorCode } from '../../platform/errors/catalogue.ts';
 import { type LimitReached, ServiceError } from '../../platform/errors/service-error.ts';
-import type { AuthenticationFailureStore, FailureTally } from './authentication-failure.store.ts';
+import type { FailureTally } from './authentication-failure.store.ts';
+import * as store from './authentication-failure.store.ts';
 import type { Refusal } from './challenge.ts';
 
 /** Where it failed, and what was tried there. */
@@ -45,15 +46,13 @@ const NOBODYS_GUESS: ReadonlySet<ErrorCode> = new Set(['challenge_used', 'challe
  * @param bruteForce counts wrong signatures by key: from many addresses they are one attack
  */
 export function createAuthenticationFailureService({
-  store,
   database,
   audit,
   events,
   limiter,
   bruteForce,
 }: {
-  store: AuthenticationFailureStore;
-  database: Pick<Database, 'query' | 'hot'>;
+  database: Pick<Database, 'query' | 'transaction'>;
   audit: Pick<AuditService, 'append'>;
   events: Pick<EventService, 'emit'>;
   limiter: FailureLimiter;
@@ -106,7 +105,7 @@ export function createAuthenticationFailureService({
       const told = describeFailure(refusal.code, tally, episode, { ...facts, method, stage });
       if (told.length === 0) await audit.append(database, context, [entry]);
       else
-        await database.hot(async (unit) => {
+        await database.transaction({}, async (unit) => {
           const alarms = told.filter(({ type }) => type !== LOGIN_FAILURE);
           await audit.append(unit, context, [entry, ...alarms.map(({ type, data }) => entryOf(type, data))]);
           await events.emit(unit, context, told);

@@ -21,21 +21,14 @@ WITH clock AS (
 )
 SELECT points AS failures, CASE WHEN points = 1 THEN coalesce((SELECT points FROM before), 1) END AS untold FROM counted`;
 
-/** SQL of the counters; one round trip each. */
-export function createAuthenticationFailureStore() {
-  return {
-    /**
-     * Counts one failure.
-     * @param name what is counted together @param window seconds
-     * @returns the tally; `untold` counts this failure and those of the window before that were not told
-     */
-    count: async (queryable: Queryable, name: string, window: number): Promise<FailureTally> => {
-      const { rows } = await queryable.query<FailureTally>(COUNT, [`authentication_failure:${name}`, window]);
-      const tally = rows[0];
-      if (tally === undefined) throw new Error('counting a failure returned nothing');
-      return tally;
-    },
-  };
+/**
+ * Counts one failure.
+ * @param name what is counted together @param window seconds
+ * @returns the tally; `untold` counts this failure and those of the window before that were not told
+ */
+export async function count(queryable: Queryable, name: string, window: number): Promise<FailureTally> {
+  const { rows } = await queryable.query<FailureTally>(COUNT, [`authentication_failure:${name}`, window]);
+  const tally = rows[0];
+  if (tally === undefined) throw new Error('counting a failure returned nothing');
+  return tally;
 }
-
-export type AuthenticationFailureStore = ReturnType<typeof createAuthenticationFailureStore>;

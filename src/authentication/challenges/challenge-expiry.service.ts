@@ -1,10 +1,11 @@
 // Marks challenges that nobody used in time, and tells the audit log how many. Nothing waits for it: whether a challenge has expired is
 // decided by its own time wherever it is used.
+
 import type { AuditService } from '../../audit/audit.service.ts';
 import { type AuditActor, serviceContext } from '../../audit/audit.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
-import type { ExpiryStore } from './challenge-expiry.store.ts';
+import * as store from './challenge-expiry.store.ts';
 import type { Bucket, OperatorRequest, SettleResult, SweepResult } from './challenge-expiry.ts';
 
 /** How a sweep tells that it lives, and is told to stop. */
@@ -18,27 +19,25 @@ const LATE = 300;
 
 /** Source: Specification, "Challenge": a challenge that was not answered in time expires. */
 export function createExpiryService({
-  store,
   database,
   audit,
   settings,
 }: {
-  store: ExpiryStore;
-  database: Pick<Database, 'hot' | 'query'>;
+  database: Pick<Database, 'query' | 'transaction'>;
   audit: Pick<AuditService, 'prepare' | 'appendPrepared'>;
   settings?: Readonly<Partial<Record<keyof typeof SETTINGS, number>>> | undefined;
 }) {
   const { chunk, tenants, budget } = { ...SETTINGS, ...settings };
 
   const markChunk = (): Promise<SweepResult> =>
-    database.hot(async (unit) => {
+    database.transaction({}, async (unit) => {
       await store.lock(unit);
       return store.markNext(unit, chunk);
     });
 
   /** Moves the counts of the next tenants into their lines, all or none. @returns undefined when nothing is left for this bucket */
   const settleChunk = ({ name, endsAt }: Bucket, asked: OperatorRequest | undefined) =>
-    database.hot(async (unit) => {
+    database.transaction({}, async (unit) => {
       await store.lock(unit);
       const counts = await store.takeCounts(unit, endsAt, tenants);
       if (counts === null) return undefined;

@@ -1,6 +1,6 @@
 // SQL that marks overdue challenges as expired and counts them. It must never read a challenge twice: the place that it has come to is
 // written with what it marks.
-import type { Queryable, Unit } from '../../platform/database/transaction.ts';
+import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { OVERDUE_SECONDS } from './challenge-expiry.ts';
 
 /** Challenges of a tenant that were marked. */
@@ -50,62 +50,59 @@ WITH expired AS (
 )
 SELECT count(*)::int AS expired FROM expired`;
 
-/** SQL of the sweep; functions that take a `Unit` belong into one transaction, which begins with `lock`. */
-export function createExpiryStore() {
-  return {
-    /** Keeps other sweeps out until the transaction ends. */
-    lock: async (unit: Unit): Promise<void> => {
-      await unit.query('SELECT FROM challenge_sweep FOR UPDATE');
-    },
+/** Keeps other sweeps out until the transaction ends. */
+export async function lock(unit: Transaction): Promise<void> {
+  await unit.query('SELECT FROM challenge_sweep FOR UPDATE');
+}
 
-    /**
-     * Marks the next overdue challenges, about `limit` of them, from where the last call came to.
-     * @returns how many were marked, and whether there is more that is overdue
-     */
-    markNext: async (unit: Unit, limit: number): Promise<{ expired: number; more: boolean }> => {
-      const { rows } = await unit.query<Window>(NEXT_WINDOW, [limit]);
-      const [window] = rows;
-      if (window === undefined) return { expired: 0, more: false };
-      const marked = await unit.query<{ expired: number }>(MARK, [window.since, window.until]);
-      return { expired: marked.rows[0]?.expired ?? 0, more: window.more };
-    },
+/**
+ * Marks the next overdue challenges, about `limit` of them, from where the last call came to.
+ * @returns how many were marked, and whether there is more that is overdue
+ */
+export async function markNext(unit: Queryable, limit: number): Promise<{ expired: number; more: boolean }> {
+  const { rows } = await unit.query<Window>(NEXT_WINDOW, [limit]);
+  const [window] = rows;
+  if (window === undefined) return { expired: 0, more: false };
+  const marked = await unit.query<{ expired: number }>(MARK, [window.since, window.until]);
+  return { expired: marked.rows[0]?.expired ?? 0, more: window.more };
+}
 
-    /**
-     * Takes counts that are in no bucket's line of the audit log, of the next tenants, at most `limit`, for the bucket that ends then. With
-     * fewer than that the bucket has all of its lines.
-     * @returns null when this bucket has its lines already, or a later one has or gets them: the next one takes what has come since
-     */
-    takeCounts: async (unit: Unit, endsAt: string, limit: number): Promise<ExpiredCount[] | null> => {
-      const { rows } = await unit.query<{ place: string | null }>(
-        `SELECT CASE WHEN auditing_until = $1::timestamptz THEN auditing_after END AS place FROM challenge_sweep
+/**
+ * Takes counts that are in no bucket's line of the audit log, of the next tenants, at most `limit`, for the bucket that ends then. With
+ * fewer than that the bucket has all of its lines.
+ * @returns null when this bucket has its lines already, or a later one has or gets them: the next one takes what has come since
+ */
+export async function takeCounts(
+  unit: Transaction,
+  endsAt: string,
+  limit: number,
+): Promise<ExpiredCount[] | null> {
+  const { rows } = await unit.query<{ place: string | null }>(
+    `SELECT CASE WHEN auditing_until = $1::timestamptz THEN auditing_after END AS place FROM challenge_sweep
          WHERE audited_until < $1::timestamptz AND auditing_until <= $1::timestamptz`,
-        [endsAt],
-      );
-      const [turn] = rows;
-      if (turn === undefined) return null;
-      return (await unit.query<ExpiredCount>(TAKE_COUNTS, [endsAt, turn.place, limit])).rows;
-    },
+    [endsAt],
+  );
+  const [turn] = rows;
+  if (turn === undefined) return null;
+  return (await unit.query<ExpiredCount>(TAKE_COUNTS, [endsAt, turn.place, limit])).rows;
+}
 
-    /** The end of the oldest challenge that is overdue for so many seconds, neither used nor marked; null when there is none. */
-    findOldestUnswept: async (queryable: Queryable, seconds: number): Promise<Date | null> => {
-      const { rows } = await queryable.query<{ expires_at: Date }>(
-        `SELECT expires_at FROM challenges
+/** The end of the oldest challenge that is overdue for so many seconds, neither used nor marked; null when there is none. */
+export async function findOldestUnswept(queryable: Queryable, seconds: number): Promise<Date | null> {
+  const { rows } = await queryable.query<{ expiresAt: Date }>(
+    `SELECT expires_at AS "expiresAt" FROM challenges
          WHERE expires_at >= (SELECT swept_until FROM challenge_sweep) AND expires_at < now() - make_interval(secs => $1)
            AND consumed_at IS NULL AND expired_at IS NULL
          ORDER BY expires_at LIMIT 1`,
-        [seconds],
-      );
-      return rows[0]?.expires_at ?? null;
-    },
-
-    /** The database's clock. */
-    readClock: async (queryable: Queryable): Promise<Date> => {
-      const { rows } = await queryable.query<{ now: Date }>('SELECT now()::timestamptz(3) AS now');
-      const [row] = rows;
-      if (row === undefined) throw new Error('the database has no time');
-      return row.now;
-    },
-  };
+    [seconds],
+  );
+  return rows[0]?.expiresAt ?? null;
 }
 
-export type ExpiryStore = ReturnType<typeof createExpiryStore>;
+/** The database's clock. */
+export async function readClock(queryable: Queryable): Promise<Date> {
+  const { rows } = await queryable.query<{ now: Date }>('SELECT now()::timestamptz(3) AS now');
+  const [row] = rows;
+  if (row === undefined) throw new Error('the database has no time');
+  return row.now;
+}

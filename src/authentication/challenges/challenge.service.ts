@@ -1,11 +1,9 @@
 // Challenge-response authentication of agents. A challenge is worth one success, whatever the number of processes that verify it.
+
 import { randomBytes } from 'node:crypto';
-import type { AuditService } from '../../audit/audit.service.ts';
-import type { EventService } from '../../events/event.service.ts';
 import { AGENT_CLIENT_ID } from '../../identity/agents/agent.ts';
 import type { KeyService } from '../../identity/keys/key.service.ts';
 import { buildSunsetHeaders } from '../../identity/keys/key.ts';
-import type { RotationService } from '../../identity/keys/rotation.service.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import type { SignatureVerifier } from '../../platform/crypto/verify-signature.node.ts';
 import { createCoalescer } from '../../platform/database/coalescer.ts';
@@ -14,7 +12,8 @@ import { newId } from '../../platform/database/ids.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import type { TokenService } from '../tokens/token.service.ts';
 import type { AuthenticationFailureService } from './authentication-failure.service.ts';
-import type { ChallengeName, ChallengeStore, HolderName, NewChallenge } from './challenge.store.ts';
+import type { ChallengeName, HolderName, NewChallenge } from './challenge.store.ts';
+import * as store from './challenge.store.ts';
 import {
   type Challenge,
   type Holder,
@@ -23,14 +22,10 @@ import {
   payloadOf,
   type Refusal,
 } from './challenge.ts';
-import { createRedemptionService } from './redemption.service.ts';
-import { createRedemptionStore } from './redemption.store.ts';
-import { type Description, describeFirstUse, describeSuccess, type Success } from './redemption.ts';
+import type { RedemptionService } from './redemption.service.ts';
 
 /** Bytes of a nonce. Source: Specification, "Limits". */
 const NONCE_LENGTH = 32;
-
-const NOTHING = { audit: [], events: [] } as const;
 
 const WRONG_SIGNATURE: Refusal = {
   code: 'invalid_signature',
@@ -55,35 +50,27 @@ export type AgentTokens = {
   readonly warnings: Readonly<Record<string, string>>;
 };
 
+/** A challenge that may be used, with its holder and the audience of the tokens. */
+type Judged = { readonly challenge: Challenge; readonly holder: Holder; readonly audience: string };
+
 /** Source: Specification, "Challenge-response procedure". @param challengeLifetime seconds */
 export function createChallengeService({
-  store,
   database,
   verifier,
   keys,
-  rotations,
   tokens,
-  audit,
-  events,
+  redemptions,
   failures,
   challengeLifetime,
 }: {
-  store: ChallengeStore;
   database: Pick<Database, 'query'>;
   verifier: Pick<SignatureVerifier, 'verifySignature'>;
   keys: Pick<KeyService, 'recordUse'>;
-  rotations: Pick<RotationService, 'firstUsePart' | 'noticeSwitches'>;
-  tokens: Pick<TokenService, 'issueAccessToken' | 'prepareRefreshToken' | 'refreshTokenPart'>;
-  audit: Pick<AuditService, 'prepare' | 'parts'>;
-  events: Pick<EventService, 'prepare' | 'parts' | 'announce'>;
+  tokens: Pick<TokenService, 'issueAccessToken' | 'prepareRefreshToken'>;
+  redemptions: Pick<RedemptionService, 'redeem'>;
   failures: AuthenticationFailureService;
   challengeLifetime: number;
 }) {
-  const redemptions = createRedemptionService({
-    store: createRedemptionStore({ database, tokens, audit, events, rotations }),
-    events,
-    rotations,
-  });
   const inserts = createCoalescer({
     run: (batch: readonly NewChallenge[]) => store.insert(database, batch, challengeLifetime),
     limits: { batches: 1 },
@@ -103,8 +90,8 @@ export function createChallengeService({
     return found;
   }
 
-  /** Everything that can be said without consuming the challenge. @throws the recorded refusal */
-  async function judge(context: RequestContext, input: VerifyInput) {
+  /** Loads and judges: everything that can be decided without consuming the challenge. @throws the recorded refusal */
+  async function judge(context: RequestContext, input: VerifyInput): Promise<Judged> {
     const found = await load(context, input.challengeId);
     const judgement = judgeAttempt({ ...found, algorithm: input.algorithm, tenant: context.tenant });
     if ('refusal' in judgement) throw await refuse(context, found.holder, judgement.refusal);
@@ -117,31 +104,23 @@ export function createChallengeService({
     return failures.report(context, { stage: 'verify', holder, refusal });
   }
 
-  /** Consumes the challenge and writes all that follows from it. @returns the refresh token; null when somebody or something came first */
-  async function redeem(context: RequestContext, success: Success): Promise<string | null> {
-    const { challenge, holder, audience, jkt } = success;
-    const refreshToken = tokens.prepareRefreshToken({
+  /** Makes both tokens, which nobody has yet. */
+  async function sign(context: RequestContext, { challenge, holder, audience }: Judged, jkt?: string) {
+    const { agent, key } = holder;
+    const common = { audience, scopes: challenge.scopes, clientId: AGENT_CLIENT_ID, jkt };
+    const access = await tokens.issueAccessToken(context.tenant, {
+      ...common,
+      sub: agent.id,
+      agent: { name: agent.name, capabilities: agent.capabilities },
+    });
+    const refresh = tokens.prepareRefreshToken({
+      ...common,
       tenantId: context.tenant.id,
-      agentId: holder.agent.id,
-      keyId: holder.key.id,
-      scopes: challenge.scopes,
-      audience,
-      clientId: AGENT_CLIENT_ID,
-      accessTokenId: success.token.tokenId,
-      jkt,
+      agentId: agent.id,
+      keyId: key.id,
+      accessTokenId: access.tokenId,
     });
-    const prepare = (description: Description) => ({
-      audit: audit.prepare(context, description.audit),
-      events: events.prepare(context, description.events),
-    });
-    const isRedeemed = await redemptions.redeem({
-      tenantId: context.tenant.id,
-      challengeId: challenge.id,
-      refreshToken: refreshToken.record,
-      ...prepare(describeSuccess(success)),
-      firstUse: holder.key.isVerified ? NOTHING : prepare(describeFirstUse(success)),
-    });
-    return isRedeemed ? refreshToken.text : null;
+    return { access, refresh };
   }
 
   return {
@@ -196,7 +175,7 @@ export function createChallengeService({
      */
     verify: async (context: RequestContext, input: VerifyInput): Promise<AgentTokens> => {
       const judged = await judge(context, input);
-      const { challenge, holder, audience } = judged;
+      const { challenge, holder } = judged;
       const isValid = await verifier.verifySignature({
         algorithm: challenge.algorithm,
         publicKey: holder.key.publicKey,
@@ -204,31 +183,19 @@ export function createChallengeService({
         signature: input.signature,
       });
       if (!isValid) throw await refuse(context, holder, WRONG_SIGNATURE);
-      const token = await tokens.issueAccessToken(context.tenant, {
-        sub: holder.agent.id,
-        audience,
-        scopes: challenge.scopes,
-        clientId: AGENT_CLIENT_ID,
-        agent: { name: holder.agent.name, capabilities: holder.agent.capabilities },
-        jkt: input.jkt,
-      });
-      const refreshToken = await redeem(context, {
-        ...judged,
-        token,
-        address: context.address,
-        jkt: input.jkt,
-      });
-      if (refreshToken === null) {
+      const { access, refresh } = await sign(context, judged, input.jkt);
+      const success = { ...judged, token: access, address: context.address, jkt: input.jkt };
+      if (!(await redemptions.redeem(context, success, refresh.record))) {
         await judge(context, input);
-        // Whatever was in the way is gone again, for example a suspension that was lifted.
+        // The obstacle is gone again, for example a suspension that was lifted.
         throw new ServiceError('temporarily_unavailable', { retryAfterSeconds: 1 });
       }
-      // Nobody waits for it, and losing it only makes `last_used_at` a minute older.
+      // In the background: losing it only makes `last_used_at` a minute older.
       if (!holder.key.isUseNoted) keys.recordUse(holder.key.id).catch(() => undefined);
       return {
-        accessToken: token.accessToken,
-        refreshToken,
-        expiresIn: token.expiresIn,
+        accessToken: access.accessToken,
+        refreshToken: refresh.text,
+        expiresIn: access.expiresIn,
         scopes: challenge.scopes,
         warnings: buildSunsetHeaders(holder.key),
       };

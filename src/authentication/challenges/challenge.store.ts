@@ -1,45 +1,20 @@
 // SQL that makes and reads challenges. Using one is in redemption.store.ts.
+import { nestRow } from '../../platform/database/nested-row.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import type { Challenge, Holder } from './challenge.ts';
-
-type HolderRow = {
-  key_id: string;
-  key_algorithm: Holder['key']['algorithm'];
-  public_key: Uint8Array;
-  fingerprint: string;
-  state: Holder['key']['state'];
-  sunset_at: Date | null;
-  deprecated_at: Date | null;
-  is_use_noted: boolean;
-  is_verified: boolean;
-  agent_id: string;
-  name: string;
-  capabilities: string[];
-  status: Holder['agent']['status'];
-  is_deleted: boolean;
-  agent_audience: string | null;
-  agent_audiences: string[];
-  agent_scopes: string[];
-};
-
-type ChallengeRow = {
-  id: string;
-  key_fingerprint: string;
-  algorithm: Challenge['algorithm'];
-  nonce: Buffer;
-  audience: string;
-  scopes: string[];
-  token_audience: string | null;
-  created_at: Date;
-  expires_at: Date;
-  consumed_at: Date | null;
-  is_expired: boolean;
-};
 
 /** `now` is the database's clock. */
 export type Found<Row> = Row & { readonly now: Date };
 
-type LoadedRow = Found<ChallengeRow & { tenant_id: string } & (HolderRow | { key_id: null })>;
+type HolderRow = Found<Holder>;
+
+/** `key.id` is null when the key is gone. */
+type LoadedRow = Found<{
+  readonly tenantId: string;
+  readonly challenge: Challenge;
+  readonly key: Holder['key'] | { readonly id: null };
+  readonly agent: Holder['agent'];
+}>;
 
 /** How a request names a key, and a challenge. */
 export type HolderName = { readonly tenantId: string; readonly fingerprint: string };
@@ -52,13 +27,15 @@ export type NewChallenge = Omit<Challenge, 'createdAt' | 'expiresAt' | 'consumed
 };
 
 const HOLDER = `
-  k.id AS key_id, k.algorithm AS key_algorithm, k.public_key, k.fingerprint, k.state, k.sunset_at, k.deprecated_at,
-  coalesce(k.last_used_at > now() - interval '1 minute', false) AS is_use_noted, k.verified_at IS NOT NULL AS is_verified,
-  a.id AS agent_id, a.name, a.capabilities, a.status, a.deleted_at IS NOT NULL AS is_deleted,
-  a.audience AS agent_audience, a.audiences AS agent_audiences, a.scopes AS agent_scopes, now() AS now`;
+  k.id AS "key.id", k.algorithm AS "key.algorithm", k.public_key AS "key.publicKey", k.fingerprint AS "key.fingerprint",
+  k.state AS "key.state", k.sunset_at AS "key.sunsetAt", k.deprecated_at AS "key.deprecatedAt",
+  coalesce(k.last_used_at > now() - interval '1 minute', false) AS "key.isUseNoted", k.verified_at IS NOT NULL AS "key.isVerified",
+  a.id AS "agent.id", a.name AS "agent.name", a.capabilities AS "agent.capabilities", a.status AS "agent.status",
+  a.deleted_at IS NOT NULL AS "agent.isDeleted", a.audience AS "agent.audience", a.audiences AS "agent.audiences",
+  a.scopes AS "agent.scopes", now() AS now`;
 
 const BY_FINGERPRINT = `
-SELECT ${HOLDER}, k.tenant_id FROM unnest($1::uuid[], $2::text[]) AS asked (tenant_id, fingerprint)
+SELECT ${HOLDER}, k.tenant_id AS "tenantId" FROM unnest($1::uuid[], $2::text[]) AS asked (tenant_id, fingerprint)
 JOIN agent_keys k ON k.tenant_id = asked.tenant_id AND k.fingerprint = asked.fingerprint
 JOIN agents a ON a.id = k.agent_id`;
 
@@ -81,156 +58,113 @@ FROM set_config('synchronous_commit', 'off', true),
     $11::text[])
     AS row (id, tenant_id, agent_id, key_id, key_fingerprint, algorithm, nonce, audience, joined, token_audience)
 ON CONFLICT (id) DO UPDATE SET id = excluded.id
-RETURNING id, created_at, expires_at`;
+RETURNING id, created_at AS "createdAt", expires_at AS "expiresAt"`;
 
 const LOAD = `
-SELECT c.id, c.tenant_id, c.key_fingerprint, c.algorithm, c.nonce, c.audience, c.scopes, c.token_audience, c.created_at, c.expires_at, c.consumed_at,
-  c.expired_at IS NOT NULL AS is_expired, ${HOLDER}
+SELECT c.tenant_id AS "tenantId", c.id AS "challenge.id", c.key_fingerprint AS "challenge.keyFingerprint",
+  c.algorithm AS "challenge.algorithm", encode(c.nonce, 'hex') AS "challenge.nonce", c.audience AS "challenge.audience",
+  c.scopes AS "challenge.scopes", c.token_audience AS "challenge.resource", c.created_at AS "challenge.createdAt",
+  c.expires_at AS "challenge.expiresAt", c.consumed_at AS "challenge.consumedAt",
+  c.expired_at IS NOT NULL AS "challenge.isExpired", ${HOLDER}
 FROM unnest($1::uuid[], $2::uuid[]) AS asked (tenant_id, id)
 JOIN challenges c ON c.tenant_id = asked.tenant_id AND c.id = asked.id
 LEFT JOIN agent_keys k ON k.id = c.key_id AND k.tenant_id = c.tenant_id
 LEFT JOIN agents a ON a.id = k.agent_id`;
 
-/** SQL of challenges; every function is one round trip on the caller's connection unless it says more. */
-export function createChallengeStore() {
-  return {
-    /** Finds keys, with their agents, by their fingerprints. @returns one or null for each, in their order */
-    findHolders: async (
-      queryable: Queryable,
-      names: readonly HolderName[],
-    ): Promise<(Found<{ holder: Holder }> | null)[]> => {
-      const { rows } = await queryable.query<Found<HolderRow> & { tenant_id: string }>(BY_FINGERPRINT, [
-        names.map(({ tenantId }) => tenantId),
-        names.map(({ fingerprint }) => fingerprint),
-      ]);
-      const found = new Map(rows.map((row) => [`${row.tenant_id}:${row.fingerprint}`, toFoundHolder(row)]));
-      return names.map(({ tenantId, fingerprint }) => found.get(`${tenantId}:${fingerprint}`) ?? null);
-    },
+/** Finds keys, with their agents, by their fingerprints. @returns one or null for each, in their order */
+export async function findHolders(
+  queryable: Queryable,
+  names: readonly HolderName[],
+): Promise<(Found<{ holder: Holder }> | null)[]> {
+  const { rows } = await queryable.query(BY_FINGERPRINT, [
+    names.map(({ tenantId }) => tenantId),
+    names.map(({ fingerprint }) => fingerprint),
+  ]);
+  const found = new Map(
+    rows.map((row) => {
+      const { tenantId, ...holder } = nestRow<HolderRow & { tenantId: string }>(row);
+      return [`${tenantId}:${holder.key.fingerprint}`, toFoundHolder(holder)];
+    }),
+  );
+  return names.map(({ tenantId, fingerprint }) => found.get(`${tenantId}:${fingerprint}`) ?? null);
+}
 
-    /** Finds a key, with its agent, by one of its aliases. */
-    findHolderByAlias: async (
-      queryable: Queryable,
-      { tenantId, fingerprint }: HolderName,
-    ): Promise<Found<{ holder: Holder }> | null> => {
-      const { rows } = await queryable.query<Found<HolderRow>>(BY_ALIAS, [tenantId, fingerprint]);
-      return rows[0] === undefined ? null : toFoundHolder(rows[0]);
-    },
+/** Finds a key, with its agent, by one of its aliases. */
+export async function findHolderByAlias(
+  queryable: Queryable,
+  { tenantId, fingerprint }: HolderName,
+): Promise<Found<{ holder: Holder }> | null> {
+  const { rows } = await queryable.query(BY_ALIAS, [tenantId, fingerprint]);
+  return rows[0] === undefined ? null : toFoundHolder(nestRow(rows[0]));
+}
 
-    /**
-     * Inserts challenges, all or none.
-     * @param lifetime seconds
-     * @returns them in their order with their times, whole seconds of the database's clock
-     */
-    insert: async (
-      queryable: Queryable,
-      challenges: readonly NewChallenge[],
-      lifetime: number,
-    ): Promise<Challenge[]> => {
-      const { rows } = await queryable.query<Pick<ChallengeRow, 'id' | 'created_at' | 'expires_at'>>(INSERT, [
-        challenges.map(({ id }) => id),
-        challenges.map(({ tenantId }) => tenantId),
-        challenges.map(({ agentId }) => agentId),
-        challenges.map(({ keyId }) => keyId),
-        challenges.map(({ keyFingerprint }) => keyFingerprint),
-        challenges.map(({ algorithm }) => algorithm),
-        challenges.map(({ nonce }) => nonce),
-        challenges.map(({ audience }) => audience),
-        challenges.map(({ scopes }) => scopes.join(' ')),
-        lifetime,
-        challenges.map(({ resource }) => resource),
-      ]);
-      const written = new Map(rows.map((row) => [row.id, row]));
-      return challenges.map(({ tenantId, agentId, keyId, ...challenge }) => {
-        const row = written.get(challenge.id);
-        if (row === undefined) throw new Error('the insert of a challenge returned nothing');
-        const times = { createdAt: row.created_at, expiresAt: row.expires_at, consumedAt: null };
-        return { ...challenge, ...times, isExpired: false };
-      });
-    },
+/**
+ * Inserts challenges, all or none.
+ * @param lifetime seconds
+ * @returns them in their order with their times, whole seconds of the database's clock
+ */
+export async function insert(
+  queryable: Queryable,
+  challenges: readonly NewChallenge[],
+  lifetime: number,
+): Promise<Challenge[]> {
+  const { rows } = await queryable.query<Pick<Challenge, 'id' | 'createdAt' | 'expiresAt'>>(INSERT, [
+    challenges.map(({ id }) => id),
+    challenges.map(({ tenantId }) => tenantId),
+    challenges.map(({ agentId }) => agentId),
+    challenges.map(({ keyId }) => keyId),
+    challenges.map(({ keyFingerprint }) => keyFingerprint),
+    challenges.map(({ algorithm }) => algorithm),
+    challenges.map(({ nonce }) => nonce),
+    challenges.map(({ audience }) => audience),
+    challenges.map(({ scopes }) => scopes.join(' ')),
+    lifetime,
+    challenges.map(({ resource }) => resource),
+  ]);
+  const written = new Map(rows.map((row) => [row.id, row]));
+  return challenges.map(({ tenantId, agentId, keyId, ...challenge }) => {
+    const times = written.get(challenge.id);
+    if (times === undefined) throw new Error('the insert of a challenge returned nothing');
+    return { ...challenge, ...times, consumedAt: null, isExpired: false };
+  });
+}
 
-    /**
-     * Loads challenges with their keys and agents as they are now; `holder` is null when the key is gone.
-     * @returns one or null for each name, in their order
-     */
-    load: async (
-      queryable: Queryable,
-      names: readonly ChallengeName[],
-    ): Promise<(Found<{ challenge: Challenge; holder: Holder | null }> | null)[]> => {
-      const { rows } = await queryable.query<LoadedRow>(LOAD, [
-        names.map(({ tenantId }) => tenantId),
-        names.map(({ id }) => id),
-      ]);
-      const found = new Map(rows.map((row) => [`${row.tenant_id}:${row.id}`, row]));
-      return names.map(({ tenantId, id }) => {
-        const row = found.get(`${tenantId}:${id.toLowerCase()}`);
-        if (row === undefined) return null;
-        const holder = row.key_id === null ? null : toHolder(row);
-        return { challenge: toChallenge(row), holder, now: row.now };
-      });
-    },
+/**
+ * Loads challenges with their keys and agents as they are now; `holder` is null when the key is gone.
+ * @returns one or null for each name, in their order
+ */
+export async function load(
+  queryable: Queryable,
+  names: readonly ChallengeName[],
+): Promise<(Found<{ challenge: Challenge; holder: Holder | null }> | null)[]> {
+  const { rows } = await queryable.query(LOAD, [
+    names.map(({ tenantId }) => tenantId),
+    names.map(({ id }) => id),
+  ]);
+  const found = new Map(
+    rows.map((row) => {
+      const { tenantId, challenge, key, agent, now } = nestRow<LoadedRow>(row);
+      const holder = key.id === null ? null : { key, agent };
+      return [`${tenantId}:${challenge.id}`, { challenge, holder, now }];
+    }),
+  );
+  return names.map(({ tenantId, id }) => found.get(`${tenantId}:${id.toLowerCase()}`) ?? null);
+}
 
-    /**
-     * Deletes challenges that ended a day ago; until then each tells truly what became of it. One that was not swept yet stays: it is
-     * to be counted first. @returns how many, at most `limit`
-     */
-    purge: async (queryable: Queryable, limit: number): Promise<number> => {
-      const { rowCount } = await queryable.query(
-        `DELETE FROM challenges c USING (
+/**
+ * Deletes challenges that ended a day ago; until then each tells truly what became of it. One that was not swept yet stays: it is
+ * to be counted first. @returns how many, at most `limit`
+ */
+export async function purge(queryable: Queryable, limit: number): Promise<number> {
+  const { rowCount } = await queryable.query(
+    `DELETE FROM challenges c USING (
            SELECT id FROM challenges
            WHERE expires_at < now() - interval '24 hours' AND expires_at < (SELECT swept_until FROM challenge_sweep)
            ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED
          ) AS old WHERE c.id = old.id`,
-        [limit],
-      );
-      return rowCount;
-    },
-  };
+    [limit],
+  );
+  return rowCount;
 }
 
-export type ChallengeStore = ReturnType<typeof createChallengeStore>;
-
-function toFoundHolder(row: Found<HolderRow>): Found<{ holder: Holder }> {
-  return { holder: toHolder(row), now: row.now };
-}
-
-function toHolder(row: HolderRow): Holder {
-  return {
-    key: {
-      id: row.key_id,
-      algorithm: row.key_algorithm,
-      publicKey: row.public_key,
-      fingerprint: row.fingerprint,
-      state: row.state,
-      sunsetAt: row.sunset_at,
-      deprecatedAt: row.deprecated_at,
-      isUseNoted: row.is_use_noted,
-      isVerified: row.is_verified,
-    },
-    agent: {
-      id: row.agent_id,
-      name: row.name,
-      capabilities: row.capabilities,
-      status: row.status,
-      isDeleted: row.is_deleted,
-      audience: row.agent_audience,
-      audiences: row.agent_audiences,
-      scopes: row.agent_scopes,
-    },
-  };
-}
-
-function toChallenge(row: ChallengeRow): Challenge {
-  return {
-    id: row.id,
-    keyFingerprint: row.key_fingerprint,
-    algorithm: row.algorithm,
-    nonce: row.nonce.toString('hex'),
-    audience: row.audience,
-    scopes: row.scopes,
-    resource: row.token_audience,
-    createdAt: row.created_at,
-    expiresAt: row.expires_at,
-    consumedAt: row.consumed_at,
-    isExpired: row.is_expired,
-  };
-}
+const toFoundHolder = ({ key, agent, now }: HolderRow) => ({ holder: { key, agent }, now });

@@ -1,30 +1,40 @@
-// Consumes challenges for verifications whose signature was right. Those at the same time share a statement; a row that somebody
-// holds must never make the others wait.
+// Consumes challenges for verifications whose signature was right. Concurrent verifications share a statement; a row that another
+// transaction has locked makes only its own verification wait.
 
-import type { EventService } from '../../events/event.service.ts';
+import type { AuditService } from '../../audit/audit.service.ts';
+import type { EventService, PreparedRecords } from '../../events/event.service.ts';
 import type { RotationService } from '../../identity/keys/rotation.service.ts';
+import type { RequestContext } from '../../platform/context.ts';
 import { createCoalescer } from '../../platform/database/coalescer.ts';
-import type { Redemption, RedemptionStore } from './redemption.store.ts';
+import type { Queryable } from '../../platform/database/transaction.ts';
+import type { RefreshTokenRecord } from '../tokens/token.service.ts';
+import type { Redemption } from './redemption.store.ts';
+import * as store from './redemption.store.ts';
+import { type Description, describeFirstUse, describeSuccess, type Success } from './redemption.ts';
 
-/** Redemptions that wait for a row at the same time, each on a connection of its own. */
+/** Redemptions that wait for a locked row at the same time, each on its own connection. */
 const WAITING = 2;
+
+const NOTHING: PreparedRecords = { audit: [], events: [] };
 
 /** Source: Specification, "Challenge-response procedure": a challenge is used once. */
 export function createRedemptionService({
-  store,
+  database,
+  audit,
   events,
   rotations,
 }: {
-  store: RedemptionStore;
-  events: Pick<EventService, 'announce'>;
+  database: Queryable;
+  audit: Pick<AuditService, 'prepare'>;
+  events: Pick<EventService, 'prepare' | 'announce'>;
   rotations: Pick<RotationService, 'noticeSwitches'>;
 }) {
   const underWay = new Map<string, Promise<boolean>>();
   const together = createCoalescer<Redemption, boolean>({
     run: (batch) => settle(batch, { waits: false }),
-    sizeOf: ({ audit, events: emitted }) => ({
-      rows: 2 + audit.length + emitted.length,
-      bytes: emitted.reduce((sum, { body }) => sum + body.length, 0),
+    sizeOf: (redemption) => ({
+      rows: 2 + redemption.audit.length + redemption.events.length,
+      bytes: redemption.events.reduce((sum, { body }) => sum + body.length, 0),
     }),
   });
   const alone = createCoalescer<Redemption, boolean>({
@@ -33,30 +43,50 @@ export function createRedemptionService({
   });
 
   async function settle(batch: readonly Redemption[], options: { waits: boolean }): Promise<boolean[]> {
-    const { consumed, deliveries, switched } = await store.redeem(batch, options);
+    const { consumed, deliveries, switched } = await store.redeem(database, batch, options);
     events.announce(deliveries);
     rotations.noticeSwitches(switched);
     return batch.map(({ challengeId }) => consumed.has(challengeId));
   }
 
-  /** The last question is for a commit whose answer was lost: sent again, it finds its own challenge used. */
+  /** The last question is for a commit whose answer was lost: sent again, the redemption finds its own challenge used. */
   const attempt = async (redemption: Redemption): Promise<boolean> =>
-    (await together.add(redemption)) || (await alone.add(redemption)) || store.isRedeemed(redemption);
+    (await together.add(redemption)) ||
+    (await alone.add(redemption)) ||
+    store.isRedeemed(database, redemption);
+
+  const prepare = (context: RequestContext, description: Description): PreparedRecords => ({
+    audit: audit.prepare(context, description.audit),
+    events: events.prepare(context, description.events),
+  });
 
   return {
     /**
-     * Consumes a challenge and writes what follows, all or nothing. One round trip, which redemptions at the same time share.
+     * Consumes the challenge and writes the refresh token and the records of the success, all or nothing. One round trip, which
+     * concurrent redemptions share.
      * @returns false when nothing was consumed: the challenge was used (also by a redemption of this process that is under way),
-     *   or something about its key or agent has changed
+     *   or its key or agent has changed
      */
-    redeem: async (redemption: Redemption): Promise<boolean> => {
-      const { challengeId } = redemption;
+    redeem: async (
+      context: RequestContext,
+      success: Success,
+      refreshToken: RefreshTokenRecord,
+    ): Promise<boolean> => {
+      const challengeId = success.challenge.id;
       const rival = underWay.get(challengeId);
       if (rival !== undefined) return rival.then(() => false);
-      const attempted = attempt(redemption);
+      const attempted = attempt({
+        ...prepare(context, describeSuccess(success)),
+        tenantId: context.tenant.id,
+        challengeId,
+        refreshToken,
+        firstUse: success.holder.key.isVerified ? NOTHING : prepare(context, describeFirstUse(success)),
+      });
       const settled = attempted.catch(() => false).finally(() => underWay.delete(challengeId));
       underWay.set(challengeId, settled);
       return attempted;
     },
   };
 }
+
+export type RedemptionService = ReturnType<typeof createRedemptionService>;

@@ -1,32 +1,45 @@
-// SQL that consumes challenges and writes all that follows from it in one statement. Postgres decides who uses a challenge; what
-// belongs to other rooms is their part of the statement.
-import type { AuditRecord, AuditService } from '../../audit/audit.service.ts';
-import type { EventRecord, EventService } from '../../events/event.service.ts';
-import type { RotationService, SwitchedKey } from '../../identity/keys/rotation.service.ts';
-import { ADMITTED, composeStatement, FIRST_USED } from '../../platform/database/statement-parts.ts';
+// The SQL of a verification: one statement consumes challenges and writes everything that follows, for challenges that it consumed.
+import { type AuditRecord, auditColumns } from '../../audit/audit.ts';
+import type { PreparedRecords } from '../../events/event.service.ts';
+import { type EventRecord, eventColumns } from '../../events/event.ts';
+import type { SwitchedKey } from '../../identity/keys/rotation.service.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
-import type { RefreshTokenRecord, TokenService } from '../tokens/token.service.ts';
+import type { RefreshTokenRecord } from '../tokens/token.service.ts';
 
 /** What one verification writes once its challenge is consumed; `firstUse` only when that verifies the key. */
-export type Redemption = {
+export type Redemption = PreparedRecords & {
   readonly tenantId: string;
   readonly challengeId: string;
   readonly refreshToken: RefreshTokenRecord;
-  readonly audit: readonly AuditRecord[];
-  readonly events: readonly EventRecord[];
-  readonly firstUse: { readonly audit: readonly AuditRecord[]; readonly events: readonly EventRecord[] };
+  readonly firstUse: PreparedRecords;
 };
 
-// The locks make a suspension or revocation wait until this statement has ended, so that it also ends the refresh token made here;
-// one that came first is seen after the wait, and then nothing is consumed. They are taken agent first and in the order of ids.
-// What is in the audit log as expired is never used, also by the clock of a standby which took over and is behind.
-const consume = (locking: '' | 'SKIP LOCKED') => ({
-  text: `
-asked AS (
-  SELECT * FROM unnest($1::uuid[], $2::uuid[]) AS row (tenant_id, id)
+/** What a statement did: `switched` are the keys that their agents have left for a new one. */
+export type Redeemed = {
+  readonly consumed: ReadonlySet<string>;
+  readonly deliveries: number;
+  readonly switched: readonly SwitchedKey[];
+};
+
+/** $14 to $27. */
+const AUDIT = `id, tenant_id, action, outcome, reason, actor_kind, actor_id, target_type, target_id, key_id, token_id, data, address,
+    request_id`;
+
+// `usable`: its locks make a suspension or revocation wait until this statement has ended; the suspension then also ends the refresh token
+// of this statement. After a suspension that came first nothing is usable. The locks are taken agent first and in the order of ids. A
+// challenge that the audit log calls expired stays unused, also by the clock of a standby that took over and is behind.
+// `condition` of a row: the id of a challenge that must be consumed, or `first:` with the challenge whose use verified its key.
+// From `input` on, the fan-out is that of events/event.store.ts.
+const redeemStatement = (locking: '' | 'SKIP LOCKED') => `
+WITH asked AS (
+  SELECT *
+  FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::uuid[], $6::uuid[], $7::bytea[], $8::text[], $9::text[], $10::text[],
+      $11::text[], $12::float8[], $13::uuid[])
+    AS row (tenant_id, challenge_id, token_id, family_id, agent_id, key_id, hash, client_id, scopes, audience, jkt, family_lifetime,
+      access_token_id)
 ), usable AS MATERIALIZED (
   SELECT c.id, c.key_id
-  FROM asked JOIN challenges c ON c.id = asked.id AND c.tenant_id = asked.tenant_id
+  FROM asked JOIN challenges c ON c.id = asked.challenge_id AND c.tenant_id = asked.tenant_id
     JOIN agents a ON a.id = c.agent_id JOIN agent_keys k ON k.id = c.key_id
   WHERE c.consumed_at IS NULL AND c.expired_at IS NULL AND c.expires_at > now()
     AND a.deleted_at IS NULL AND a.status = 'active' AND c.scopes <@ a.scopes
@@ -43,97 +56,143 @@ asked AS (
   SELECT id, verified_at IS NULL AS is_unverified FROM agent_keys
   WHERE id IN (SELECT key_id FROM consumed) AND first_used_at IS NULL
   ORDER BY id FOR NO KEY UPDATE
-), ${FIRST_USED} AS (
+), first_used AS (
   UPDATE agent_keys SET first_used_at = now(), verified_at = coalesce(verified_at, now()) FROM unused
   WHERE agent_keys.id = unused.id AND first_used_at IS NULL
   RETURNING agent_keys.id, is_unverified
-), ${ADMITTED} AS (
-  SELECT id::text AS guard FROM consumed
+), switched AS (
+  INSERT INTO workflow_commands (tenant_id, workflow, entity_id)
+  SELECT r.tenant_id, 'agentKeyRotation', r.old_key_id
+  FROM first_used used JOIN key_rotations r ON r.new_key_id = used.id
+  WHERE r.ended_at IS NULL
+  RETURNING tenant_id, entity_id
+), new_refresh_tokens AS (
+  INSERT INTO refresh_tokens
+    (id, tenant_id, family_id, agent_id, key_id, hash, client_id, scopes, audience, jkt, family_expires_at, access_token_ids)
+  SELECT token_id, tenant_id, family_id, agent_id, key_id, hash, client_id, string_to_array(scopes, ' '), audience, jkt,
+    now() + make_interval(secs => family_lifetime), array_remove(ARRAY[access_token_id], NULL)
+  FROM asked WHERE challenge_id IN (SELECT id FROM consumed)
+  ON CONFLICT DO NOTHING
+), fulfilled AS (
+  SELECT id::text AS condition FROM consumed
   UNION ALL
   SELECT 'first:' || min(id::text) FROM consumed
-  WHERE key_id IN (SELECT id FROM ${FIRST_USED} WHERE is_unverified) GROUP BY key_id
-)`,
-  valuesOf: (redemptions: readonly Redemption[]) => [
-    redemptions.map(({ tenantId }) => tenantId),
-    redemptions.map(({ challengeId }) => challengeId),
-  ],
-});
-
-const ANSWER = `
+  WHERE key_id IN (SELECT id FROM first_used WHERE is_unverified) GROUP BY key_id
+), new_audit_entries AS (
+  INSERT INTO audit_log (${AUDIT})
+  SELECT ${AUDIT}
+  FROM unnest($14::uuid[], $15::uuid[], $16::text[], $17::text[], $18::text[], $19::text[], $20::text[], $21::text[], $22::text[],
+      $23::uuid[], $24::text[], $25::jsonb[], $26::text[], $27::text[], $28::text[])
+    AS entry (${AUDIT}, condition)
+  WHERE condition IN (SELECT condition FROM fulfilled)
+  ON CONFLICT DO NOTHING
+), input AS (
+  SELECT *, string_to_array(joined, ' ') AS candidates
+  FROM unnest($29::uuid[], $30::uuid[], $31::text[], $32::text[], $33::timestamptz[], $34::text[], $35::text[], $36::uuid[], $37::uuid[],
+      $38::boolean[], $39::text[], $40::text[])
+    AS event (id, tenant_id, event_id, type, occurred_at, body, joined, only_subscription, except_subscription, test, trace, condition)
+  WHERE condition IN (SELECT condition FROM fulfilled)
+), matched AS (
+  SELECT i.id, s.id AS subscription_id, delivery_id_of(i.id, s.id) AS delivery_id
+  FROM input i CROSS JOIN LATERAL (
+    SELECT id FROM subscriptions
+    WHERE tenant_id = i.tenant_id AND deleted_at IS NULL
+      AND CASE WHEN i.only_subscription IS NOT NULL THEN id = i.only_subscription
+          ELSE filters && i.candidates AND id IS DISTINCT FROM i.except_subscription END
+    OFFSET 0
+  ) s
+), counted AS (
+  SELECT i.id, count(m.id)::int AS deliveries,
+    CASE WHEN i.only_subscription IS NOT NULL THEN min(m.delivery_id::text) END AS delivery_id
+  FROM input i LEFT JOIN matched m ON m.id = i.id
+  GROUP BY i.id, i.only_subscription
+), accepted AS (
+  SELECT id, deliveries, delivery_id FROM counted
+), new_events AS (
+  INSERT INTO events (id, tenant_id, event_id, type, occurred_at, body, test, deliveries)
+  SELECT i.id, i.tenant_id, i.event_id, i.type, i.occurred_at, convert_to(i.body, 'UTF8'), i.test, a.deliveries
+  FROM input i JOIN accepted a ON a.id = i.id WHERE a.deliveries > 0
+  ON CONFLICT DO NOTHING
+  RETURNING id
+), new_deliveries AS (
+  INSERT INTO deliveries (id, tenant_id, subscription_id, event_row, event_id, event_type, test, trace, next_attempt_at)
+  SELECT m.delivery_id, i.tenant_id, m.subscription_id, i.id, i.event_id, i.type, i.test, i.trace, now()
+  FROM matched m JOIN new_events n ON n.id = m.id JOIN input i ON i.id = m.id
+  ON CONFLICT DO NOTHING
+  RETURNING id, tenant_id, subscription_id
+), new_work AS (
+  INSERT INTO outbox (id, tenant_id, endpoint, delivery_id, kind)
+  SELECT id, tenant_id, subscription_id, id, 'first' FROM new_deliveries
+  ON CONFLICT DO NOTHING
+)
 SELECT ARRAY(SELECT id::text FROM consumed) AS consumed, (SELECT coalesce(sum(deliveries), 0)::int FROM accepted) AS deliveries,
   (SELECT json_agg(json_build_object('tenantId', tenant_id, 'keyId', entity_id)) FROM switched) AS switched`;
 
-/** SQL of redemptions; every function is one round trip. */
-export function createRedemptionStore({
-  database,
-  tokens,
-  audit,
-  events,
-  rotations,
-}: {
-  database: Queryable;
-  tokens: Pick<TokenService, 'refreshTokenPart'>;
-  audit: Pick<AuditService, 'parts'>;
-  events: Pick<EventService, 'parts'>;
-  rotations: Pick<RotationService, 'firstUsePart'>;
-}) {
-  const others = [
-    tokens.refreshTokenPart,
-    audit.parts.admitted,
-    events.parts.admitted,
-    rotations.firstUsePart,
-  ] as const;
-  const skipping = composeStatement([consume('SKIP LOCKED'), ...others], ANSWER);
-  const waiting = composeStatement([consume(''), ...others], ANSWER);
+const SKIPPING = redeemStatement('SKIP LOCKED');
+const WAITING = redeemStatement('');
 
+/**
+ * Consumes each challenge that is unused and not expired, whose key and agent may authenticate and whose scopes and resource are still
+ * the agent's, and writes what belongs to it; a key's first use also verifies the key, and tells the rotation that waits for it.
+ * @param options.waits whether to wait for locked rows; challenges with such rows are left alone otherwise
+ */
+export async function redeem(
+  queryable: Queryable,
+  redemptions: readonly Redemption[],
+  { waits }: { waits: boolean },
+): Promise<Redeemed> {
+  const { rows } = await queryable.query<{
+    consumed: string[];
+    deliveries: number;
+    switched: SwitchedKey[] | null;
+  }>(waits ? WAITING : SKIPPING, valuesOf(redemptions));
+  const [row] = rows;
   return {
-    /**
-     * Consumes each challenge that is unused and not expired, whose key and agent may authenticate and whose scopes and resource are still
-     * the agent's, and writes what belongs to it; a key's first use also verifies the key, and tells the rotation that waits for it.
-     * @param options.waits whether to wait for rows that somebody holds; such challenges are left alone otherwise
-     * @returns ids of the challenges that were consumed, the number of deliveries made, and the keys that agents have left for another
-     */
-    redeem: async (
-      redemptions: readonly Redemption[],
-      { waits }: { waits: boolean },
-    ): Promise<{ consumed: ReadonlySet<string>; deliveries: number; switched: readonly SwitchedKey[] }> => {
-      const { rows } = await database.query<{
-        consumed: string[];
-        deliveries: number;
-        switched: SwitchedKey[] | null;
-      }>(waits ? waiting : skipping, [
-        ...consume('').valuesOf(redemptions),
-        ...tokens.refreshTokenPart.valuesOf(
-          redemptions.map(({ challengeId, refreshToken }) => [challengeId, refreshToken]),
-        ),
-        ...audit.parts.admitted.valuesOf(guard(redemptions, (part) => part.audit)),
-        ...events.parts.admitted.valuesOf(guard(redemptions, (part) => part.events)),
-      ]);
-      const [row] = rows;
-      return {
-        consumed: new Set(row?.consumed),
-        deliveries: row?.deliveries ?? 0,
-        switched: row?.switched ?? [],
-      };
-    },
-
-    /** Whether a redemption was committed, told by the refresh token that it made. */
-    isRedeemed: async ({ refreshToken }: Redemption): Promise<boolean> => {
-      const { rows } = await database.query('SELECT 1 FROM refresh_tokens WHERE id = $1', [refreshToken.id]);
-      return rows.length > 0;
-    },
+    consumed: new Set(row?.consumed),
+    deliveries: row?.deliveries ?? 0,
+    switched: row?.switched ?? [],
   };
 }
 
-export type RedemptionStore = ReturnType<typeof createRedemptionStore>;
+/** Whether a redemption was committed: its refresh token is stored. */
+export async function isRedeemed(queryable: Queryable, { refreshToken }: Redemption): Promise<boolean> {
+  const { rows } = await queryable.query('SELECT 1 FROM refresh_tokens WHERE id = $1', [refreshToken.id]);
+  return rows.length > 0;
+}
 
-/** Rows with what must be admitted for them to be written: the challenge's use, or its being the first of its key. */
-function guard<Row>(
+function valuesOf(redemptions: readonly Redemption[]): unknown[] {
+  const tokens = redemptions.map(({ refreshToken }) => refreshToken);
+  const audit = conditional<AuditRecord>(redemptions, (records) => records.audit);
+  const events = conditional<EventRecord>(redemptions, (records) => records.events);
+  return [
+    redemptions.map(({ tenantId }) => tenantId),
+    redemptions.map(({ challengeId }) => challengeId),
+    tokens.map(({ id }) => id),
+    tokens.map(({ familyId }) => familyId),
+    tokens.map(({ agentId }) => agentId),
+    tokens.map(({ keyId }) => keyId),
+    tokens.map(({ hash }) => hash),
+    tokens.map(({ clientId }) => clientId),
+    tokens.map(({ scopes }) => scopes.join(' ')),
+    tokens.map(({ audience }) => audience),
+    tokens.map(({ jkt }) => jkt ?? null),
+    tokens.map(({ familyLifetime }) => familyLifetime),
+    tokens.map(({ accessTokenId }) => accessTokenId ?? null),
+    ...auditColumns(audit.rows),
+    audit.conditions,
+    ...eventColumns(events.rows),
+    events.conditions,
+  ];
+}
+
+/** Rows, and for each the condition under which the statement writes it. */
+function conditional<Row>(
   redemptions: readonly Redemption[],
-  rowsOf: (part: Redemption | Redemption['firstUse']) => readonly Row[],
-): (readonly [guard: string, row: Row])[] {
-  return redemptions.flatMap((redemption) => [
-    ...rowsOf(redemption).map((row) => [redemption.challengeId, row] as const),
-    ...rowsOf(redemption.firstUse).map((row) => [`first:${redemption.challengeId}`, row] as const),
+  rowsOf: (records: PreparedRecords) => readonly Row[],
+): { rows: Row[]; conditions: string[] } {
+  const pairs = redemptions.flatMap((redemption) => [
+    ...rowsOf(redemption).map((row) => [row, redemption.challengeId] as const),
+    ...rowsOf(redemption.firstUse).map((row) => [row, `first:${redemption.challengeId}`] as const),
   ]);
+  return { rows: pairs.map(([row]) => row), conditions: pairs.map(([, condition]) => condition) };
 }

@@ -1,5 +1,6 @@
 // The ends of delegations, written down. Postgres decides each step anew, so a step asked for twice, late or for nothing does no harm; and
 // nothing waits for it: an exchange and the tokens issued on a delegation are bound by its own time.
+
 import type { AuditService } from '../../audit/audit.service.ts';
 import { operatorContext, serviceContext } from '../../audit/audit.ts';
 import type { TenantService } from '../../identity/tenants/tenant.service.ts';
@@ -7,9 +8,10 @@ import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import type { DelegationService } from './delegation.service.ts';
-import type { DelegationStore } from './delegation.store.ts';
+import * as delegationStore from './delegation.store.ts';
 import type { DelegationStatus } from './delegation.ts';
-import type { DelegationExpiryStore, DelegationName } from './delegation-expiry.store.ts';
+import type { DelegationName } from './delegation-expiry.store.ts';
+import * as store from './delegation-expiry.store.ts';
 import {
   type DelegationCase,
   type DelegationStep,
@@ -31,15 +33,11 @@ const LONGEST_SUMMARY = 150;
 
 /** The steps of delegations. Source: Specification, "Anchor and delegation". */
 export function createDelegationExpiryService({
-  store,
-  delegationStore,
   database,
   tenants,
   delegations,
   audit,
 }: {
-  store: Pick<DelegationExpiryStore, 'read' | 'markExpired'>;
-  delegationStore: Pick<DelegationStore, 'lock'>;
   database: Pick<Database, 'transaction' | 'query'>;
   tenants: Pick<TenantService, 'byId'>;
   delegations: Pick<DelegationService, 'revokeActive'>;

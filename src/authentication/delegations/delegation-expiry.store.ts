@@ -1,10 +1,12 @@
 // SQL of the ends of delegations; every function is one round trip on the caller's connection, and every judgement of time is the database's.
-import type { Queryable, Unit } from '../../platform/database/transaction.ts';
+import { NOW } from '../../platform/database/model.ts';
+import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import {
   type ExpectedPage,
   type ExpectedWorkflow,
   pageValues,
 } from '../../platform/temporal/expected-workflows.ts';
+import { DELEGATION } from './delegation.model.ts';
 import type { DelegationCase } from './delegation-expiry.ts';
 
 /** Names a delegation. */
@@ -28,37 +30,37 @@ SELECT count(*)::int AS count FROM delegations delegation JOIN agents agent ON a
 WHERE delegation.revoked_at IS NULL AND delegation.expired_at IS NULL AND agent.deleted_at IS NULL
   AND delegation.expires_at < now() - interval '5 minutes'`;
 
-export function createDelegationExpiryStore() {
-  return {
-    read: async (
-      queryable: Queryable,
-      { tenantId, id }: DelegationName,
-    ): Promise<DelegationCase | undefined> =>
-      (await queryable.query<DelegationCase>(READ, [tenantId, id])).rows[0],
-
-    /** Writes down the end of a delegation that the transaction has locked. */
-    markExpired: async (unit: Unit, id: string): Promise<void> => {
-      await unit.query('UPDATE delegations SET expired_at = now() WHERE id = $1', [id]);
-    },
-
-    /** Asks the workflows of an agent's delegations to look at them: it is deleted in this transaction. */
-    tellOfAgent: async (unit: Unit, agentId: string): Promise<void> => {
-      await unit.query(
-        `INSERT INTO workflow_commands (tenant_id, workflow, entity_id)
-         SELECT tenant_id, 'delegationExpiry', id FROM delegations
-         WHERE agent_id = $1 AND revoked_at IS NULL AND expired_at IS NULL`,
-        [agentId],
-      );
-    },
-
-    /** Delegations whose end was more than 5 minutes ago and is not written down. */
-    countOverdue: async (queryable: Queryable): Promise<number> =>
-      (await queryable.query<{ count: number }>(OVERDUE)).rows[0]?.count ?? 0,
-
-    /** Delegations whose workflow should be running: their end is neither come nor written down. */
-    listExpectedWorkflows: async (queryable: Queryable, page: ExpectedPage): Promise<ExpectedWorkflow[]> =>
-      (await queryable.query<ExpectedWorkflow>(EXPECTED, pageValues(page))).rows,
-  };
+export async function read(
+  queryable: Queryable,
+  { tenantId, id }: DelegationName,
+): Promise<DelegationCase | undefined> {
+  return (await queryable.query<DelegationCase>(READ, [tenantId, id])).rows[0];
 }
 
-export type DelegationExpiryStore = ReturnType<typeof createDelegationExpiryStore>;
+/** Writes down the end of a delegation that the transaction has locked. */
+export async function markExpired(transaction: Transaction, id: string): Promise<void> {
+  await transaction.model(DELEGATION).update({ id }, { expiredAt: NOW });
+}
+
+/** Asks the workflows of an agent's delegations to look at them: it is deleted in this transaction. */
+export async function tellOfAgent(unit: Transaction, agentId: string): Promise<void> {
+  await unit.query(
+    `INSERT INTO workflow_commands (tenant_id, workflow, entity_id)
+         SELECT tenant_id, 'delegationExpiry', id FROM delegations
+         WHERE agent_id = $1 AND revoked_at IS NULL AND expired_at IS NULL`,
+    [agentId],
+  );
+}
+
+/** Delegations whose end was more than 5 minutes ago and is not written down. */
+export async function countOverdue(queryable: Queryable): Promise<number> {
+  return (await queryable.query<{ count: number }>(OVERDUE)).rows[0]?.count ?? 0;
+}
+
+/** Delegations whose workflow should be running: their end is neither come nor written down. */
+export async function listExpectedWorkflows(
+  queryable: Queryable,
+  page: ExpectedPage,
+): Promise<ExpectedWorkflow[]> {
+  return (await queryable.query<ExpectedWorkflow>(EXPECTED, pageValues(page))).rows;
+}

@@ -7,12 +7,13 @@ import type { RequestContext, Tenant } from '../../platform/context.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import type { Page, PageRequest } from '../../platform/database/page.ts';
-import type { Transaction, Unit } from '../../platform/database/transaction.ts';
+import type { Transaction } from '../../platform/database/transaction.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
 import { canonicalizeScopes } from '../../platform/scope-hash.ts';
 import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
 import type { RevocationService } from '../tokens/revocation.service.ts';
-import type { DelegationFilters, DelegationStore } from './delegation.store.ts';
+import type { DelegationFilters } from './delegation.store.ts';
+import * as store from './delegation.store.ts';
 import {
   type Delegation,
   type DelegationRequest,
@@ -35,7 +36,6 @@ type Joined = RequestContext & { readonly transaction: Transaction };
 
 /** Delegations of a tenant. Source: Specification, "Anchor and delegation", "Token exchange"; RFC 8693. */
 export function createDelegationService({
-  store,
   database,
   agents,
   audit,
@@ -43,7 +43,6 @@ export function createDelegationService({
   tokens,
   commands,
 }: {
-  store: DelegationStore;
   database: Pick<Database, 'transaction' | 'query'>;
   agents: Pick<AgentService, 'hold'>;
   audit: Pick<AuditService, 'append'>;
@@ -187,7 +186,7 @@ export function createDelegationService({
      * @throws ServiceError `invalid_grant`, `delegation_expired`, `policy_denied`, `invalid_scope`, `invalid_target`
      */
     findForExchange: async (
-      unit: Unit,
+      unit: Transaction,
       tenant: Pick<Tenant, 'id'>,
       request: DelegationRequest,
     ): Promise<UsableDelegation> =>

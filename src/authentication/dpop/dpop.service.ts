@@ -1,9 +1,11 @@
 // Proof of possession (RFC 9449). A proof is worth one request, whatever the number of processes, and no failure here lets one through.
+
 import { createHash } from 'node:crypto';
 import type { RequestContext, Tenant } from '../../platform/context.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
-import type { DpopStore } from './dpop.store.ts';
+import type { Log } from '../../platform/logging.ts';
+import * as store from './dpop.store.ts';
 import { createDpopNonces } from './dpop-nonce.ts';
 import type { ProofVerifier } from './dpop-proof.service.ts';
 import { checkProof, expiryOf, onlyProof, parseProof } from './dpop-proof.ts';
@@ -32,21 +34,19 @@ export type VerifiedProof = { readonly jkt: string; readonly nonce: string };
 
 /**
  * Verifies DPoP proofs.
- * @param now milliseconds since 1970 @param onError told when used proofs could not be purged; nobody else is
+ * @param now milliseconds since 1970
  */
 export function createDpopService({
-  store,
   database,
   verifier,
   masterKeys,
-  onError,
+  log,
   now = Date.now,
 }: {
-  store: DpopStore;
   database: Pick<Database, 'query'>;
   verifier: ProofVerifier;
   masterKeys: readonly { readonly key: Uint8Array }[];
-  onError: (error: unknown) => void;
+  log: Log<'error'>;
   now?: (() => number) | undefined;
 }) {
   const nonces = createDpopNonces({ masterKeys });
@@ -75,7 +75,11 @@ export function createDpopService({
   function purgeWhenDue(): void {
     if (now() - purgedAt < PURGE_INTERVAL) return;
     purgedAt = now();
-    purging = purge().then(() => undefined, onError);
+    purging = purge().then(
+      () => undefined,
+      (error: unknown) =>
+        log.error({ event: 'dpop.purge_failed', err: error }, 'used proofs could not be purged'),
+    );
   }
 
   /** Forgets proofs that cannot be used any more. @returns how many */
@@ -109,7 +113,6 @@ export function createDpopService({
 
     /** The nonce to send as `DPoP-Nonce` with an answer for which no proof was verified. */
     nonce: (tenant: Pick<Tenant, 'id'>): string => nonces.issue(tenant.id, now()),
-
     purge,
 
     /** Waits for a purge that is under way; to be called before the database closes. */

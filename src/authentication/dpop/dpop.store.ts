@@ -14,32 +14,25 @@ export type UsedProof = {
  */
 const MARGIN = "interval '5 minutes'";
 
-/** SQL of `dpop_proofs`; every function is one round trip on the caller's connection. */
-export function createDpopStore() {
-  return {
-    /** Notes the use. @returns false when the proof was used before; of concurrent uses exactly one gets true */
-    insert: async (queryable: Queryable, proof: UsedProof): Promise<boolean> => {
-      const { rowCount } = await queryable.query(
-        `INSERT INTO dpop_proofs (jkt, jti_hash, expires_at) VALUES ($1, $2, to_timestamp($3::float8))
+/** Notes the use. @returns false when the proof was used before; of concurrent uses exactly one gets true */
+export async function insert(queryable: Queryable, proof: UsedProof): Promise<boolean> {
+  const { rowCount } = await queryable.query(
+    `INSERT INTO dpop_proofs (jkt, jti_hash, expires_at) VALUES ($1, $2, to_timestamp($3::float8))
          ON CONFLICT (jkt, jti_hash) DO NOTHING`,
-        [proof.jkt, proof.jtiHash, proof.expiresAt],
-      );
-      return rowCount === 1;
-    },
+    [proof.jkt, proof.jtiHash, proof.expiresAt],
+  );
+  return rowCount === 1;
+}
 
-    /** Forgets proofs that no process accepts any more. @returns how many, at most `limit` */
-    purge: async (queryable: Queryable, limit: number): Promise<number> => {
-      const { rowCount } = await queryable.query(
-        `DELETE FROM dpop_proofs p USING (
+/** Forgets proofs that no process accepts any more. @returns how many, at most `limit` */
+export async function purge(queryable: Queryable, limit: number): Promise<number> {
+  const { rowCount } = await queryable.query(
+    `DELETE FROM dpop_proofs p USING (
            SELECT jkt, jti_hash FROM dpop_proofs WHERE expires_at < now() - ${MARGIN}
            ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED
          ) AS old
          WHERE p.jkt = old.jkt AND p.jti_hash = old.jti_hash`,
-        [limit],
-      );
-      return rowCount;
-    },
-  };
+    [limit],
+  );
+  return rowCount;
 }
-
-export type DpopStore = ReturnType<typeof createDpopStore>;

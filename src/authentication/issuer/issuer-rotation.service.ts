@@ -1,5 +1,6 @@
 // What time makes due for a tenant's issuer keys, and what an operator may do about them. Postgres decides each step anew, so a step asked
 // for twice, late or for nothing does no harm.
+
 import { operatorContext, serviceContext } from '../../audit/audit.ts';
 import type { TenantService } from '../../identity/tenants/tenant.service.ts';
 import type { Database } from '../../platform/database/database.ts';
@@ -7,7 +8,7 @@ import { newId } from '../../platform/database/ids.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import type { IssuerKeyService } from './issuer-key.service.ts';
-import type { KeyScheduleStore } from './key-schedule.store.ts';
+import * as store from './key-schedule.store.ts';
 import {
   type DueStep,
   decideStep,
@@ -37,12 +38,10 @@ export type IssuerStanding = {
 
 /** The steps of issuer keys. */
 export function createIssuerRotationService({
-  store,
   database,
   tenants,
   issuerKeys,
 }: {
-  store: Pick<KeyScheduleStore, 'read' | 'listExpectedWorkflows'>;
   database: Pick<Database, 'transaction' | 'query'>;
   tenants: Pick<TenantService, 'byId'>;
   issuerKeys: Pick<IssuerKeyService, 'lock' | 'publishNext' | 'retire' | 'remove' | 'rotate' | 'revoke'>;

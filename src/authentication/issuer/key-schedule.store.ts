@@ -1,27 +1,20 @@
 // SQL of the schedule of issuer keys. What is written is decided under the lock of the tenant's row, by the database's clock as it was read then.
 import type { SigningAlgorithm } from '../../platform/context.ts';
-import type { Queryable } from '../../platform/database/transaction.ts';
+import { selectList } from '../../platform/database/table.ts';
+import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import {
   type ExpectedPage,
   type ExpectedWorkflow,
   pageValues,
 } from '../../platform/temporal/expected-workflows.ts';
+import { ISSUER_KEY } from './issuer-key.model.ts';
 import type { IssuerJwk } from './issuer-key.ts';
 import type { KeyTimes, Schedule, ScheduledKey } from './key-schedule.ts';
 
-type Row = {
-  now: Date;
-  signing_algorithm: SigningAlgorithm;
-  id: string | null;
-  kid: string;
-  algorithm: SigningAlgorithm;
-  created_at: Date;
-  activate_at: Date;
-  retire_at: Date | null;
-  remove_at: Date | null;
-  revoked_at: Date | null;
-  sealed: boolean;
-};
+type Row = Pick<Schedule, 'now'> & { readonly tenantAlgorithm: SigningAlgorithm } & (
+    | ScheduledKey
+    | { readonly id: null }
+  );
 
 /** A key to be published. `privateSealed`: PKCS #8 DER under a master key. */
 export type NewIssuerKey = Pick<ScheduledKey, 'id' | 'kid' | 'algorithm' | 'publishedAt' | 'activateAt'> & {
@@ -31,8 +24,9 @@ export type NewIssuerKey = Pick<ScheduledKey, 'id' | 'kid' | 'algorithm' | 'publ
 
 // Down to the millisecond that has begun: a time that is `now` has come.
 const READ = `
-SELECT date_trunc('milliseconds', clock_timestamp()) AS now, t.signing_algorithm, k.id, k.kid, k.algorithm, k.created_at, k.activate_at,
-       k.retire_at, k.remove_at, k.revoked_at, k.private_sealed IS NOT NULL AS sealed
+SELECT date_trunc('milliseconds', clock_timestamp()) AS now, t.signing_algorithm AS "tenantAlgorithm", k.created_at AS "publishedAt",
+       ${selectList(ISSUER_KEY, ['id', 'kid', 'algorithm', 'activateAt', 'retireAt', 'removeAt', 'revokedAt'], { of: 'k' })},
+       k.private_sealed IS NOT NULL AS sealed
 FROM tenants t LEFT JOIN issuer_keys k ON k.tenant_id = t.id
 WHERE t.id = $1 ORDER BY k.activate_at, k.kid DESC`;
 
@@ -45,113 +39,90 @@ SELECT count(*)::int AS count FROM (
     OR bool_or(private_sealed IS NOT NULL AND retire_at < now() - interval '6 minutes')
 ) AS overdue`;
 
-/** Every function is one round trip on the caller's connection. */
-export function createKeyScheduleStore() {
-  return {
-    /** Keeps everybody else from changing the tenant's keys or its algorithm until the transaction ends. */
-    lock: async (unit: Queryable, tenantId: string): Promise<void> => {
-      await unit.query('SELECT 1 FROM tenants WHERE id = $1 FOR NO KEY UPDATE', [tenantId]);
-    },
-
-    /** The tenant's keys, those that are past their removal included; undefined without such a tenant. */
-    read: async (queryable: Queryable, tenantId: string): Promise<Schedule | undefined> => {
-      const { rows } = await queryable.query<Row>(READ, [tenantId]);
-      const [first] = rows;
-      if (first === undefined) return undefined;
-      const keys = rows.flatMap((row) => (row.id === null ? [] : [readKey({ ...row, id: row.id })]));
-      return { now: first.now, algorithm: first.signing_algorithm, keys };
-    },
-
-    insert: async (unit: Queryable, tenantId: string, key: NewIssuerKey): Promise<void> => {
-      await unit.query(
-        `INSERT INTO issuer_keys (id, kid, tenant_id, algorithm, public_jwk, private_sealed, created_at, activate_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-        [
-          key.id,
-          key.kid,
-          tenantId,
-          key.algorithm,
-          JSON.stringify(key.publicJwk),
-          key.privateSealed,
-          key.publishedAt,
-          key.activateAt,
-        ],
-      );
-    },
-
-    activate: async (unit: Queryable, tenantId: string, kid: string, activateAt: Date): Promise<void> => {
-      await unit.query('UPDATE issuer_keys SET activate_at = $3 WHERE tenant_id = $1 AND kid = $2', [
-        tenantId,
-        kid,
-        activateAt,
-      ]);
-    },
-
-    setTimes: async (unit: Queryable, tenantId: string, times: readonly KeyTimes[]): Promise<void> => {
-      await unit.query(
-        `UPDATE issuer_keys k SET retire_at = times.retire_at, remove_at = times.remove_at
-         FROM unnest($2::text[], $3::timestamptz[], $4::timestamptz[]) AS times (kid, retire_at, remove_at)
-         WHERE k.tenant_id = $1 AND k.kid = times.kid`,
-        [
-          tenantId,
-          times.map(({ kid }) => kid),
-          times.map(({ retireAt }) => retireAt),
-          times.map(({ removeAt }) => removeAt),
-        ],
-      );
-    },
-
-    /** Its private half is destroyed with that. */
-    revoke: async (
-      unit: Queryable,
-      tenantId: string,
-      { kid, revokedAt, removeAt }: { kid: string; revokedAt: Date; removeAt: Date },
-    ): Promise<void> => {
-      await unit.query(
-        `UPDATE issuer_keys SET revoked_at = $3, remove_at = $4, retire_at = least(retire_at, $3), private_sealed = NULL
-         WHERE tenant_id = $1 AND kid = $2`,
-        [tenantId, kid, revokedAt, removeAt],
-      );
-    },
-
-    destroyPrivate: async (unit: Queryable, tenantId: string, kids: readonly string[]): Promise<void> => {
-      await unit.query(
-        'UPDATE issuer_keys SET private_sealed = NULL WHERE tenant_id = $1 AND kid = ANY ($2)',
-        [tenantId, kids],
-      );
-    },
-
-    remove: async (unit: Queryable, tenantId: string, kids: readonly string[]): Promise<void> => {
-      await unit.query('DELETE FROM issuer_keys WHERE tenant_id = $1 AND kid = ANY ($2)', [tenantId, kids]);
-    },
-
-    /** Tenants for whose keys something should have been done 5 minutes ago: published, destroyed or removed. */
-    countOverdue: async (queryable: Queryable): Promise<number> =>
-      (await queryable.query<{ count: number }>(OVERDUE)).rows[0]?.count ?? 0,
-
-    /** Tenants, whose keys have a workflow for ever, by ascending id. One round trip on an index. */
-    listExpectedWorkflows: async (queryable: Queryable, page: ExpectedPage): Promise<ExpectedWorkflow[]> => {
-      const { rows } = await queryable.query<ExpectedWorkflow>(
-        'SELECT id AS "tenantId", id AS "entityId" FROM tenants WHERE id > $1 ORDER BY id LIMIT $2',
-        pageValues(page),
-      );
-      return rows;
-    },
-  };
+/** Keeps everybody else from changing the tenant's keys or its algorithm until the transaction ends. */
+export async function lock(unit: Queryable, tenantId: string): Promise<void> {
+  await unit.query('SELECT 1 FROM tenants WHERE id = $1 FOR NO KEY UPDATE', [tenantId]);
 }
 
-export type KeyScheduleStore = ReturnType<typeof createKeyScheduleStore>;
+/** The tenant's keys, those that are past their removal included; undefined without such a tenant. */
+export async function read(queryable: Queryable, tenantId: string): Promise<Schedule | undefined> {
+  const { rows } = await queryable.query<Row>(READ, [tenantId]);
+  const [first] = rows;
+  if (first === undefined) return undefined;
+  const keys = rows.flatMap(({ now: _now, tenantAlgorithm: _of, ...key }) => (key.id === null ? [] : [key]));
+  return { now: first.now, algorithm: first.tenantAlgorithm, keys };
+}
 
-function readKey(row: Row & { id: string }): ScheduledKey {
-  return {
-    id: row.id,
-    kid: row.kid,
-    algorithm: row.algorithm,
-    publishedAt: row.created_at,
-    activateAt: row.activate_at,
-    retireAt: row.retire_at,
-    removeAt: row.remove_at,
-    revokedAt: row.revoked_at,
-    sealed: row.sealed,
-  };
+export async function insert(transaction: Transaction, tenantId: string, key: NewIssuerKey): Promise<void> {
+  const { publishedAt: createdAt, ...row } = key;
+  await transaction.model(ISSUER_KEY).insert({ ...row, tenantId, createdAt });
+}
+
+export async function activate(
+  transaction: Transaction,
+  tenantId: string,
+  kid: string,
+  activateAt: Date,
+): Promise<void> {
+  await transaction.model(ISSUER_KEY).update({ tenantId, kid }, { activateAt });
+}
+
+export async function setTimes(unit: Queryable, tenantId: string, times: readonly KeyTimes[]): Promise<void> {
+  await unit.query(
+    `UPDATE issuer_keys k SET retire_at = times.retire_at, remove_at = times.remove_at
+         FROM unnest($2::text[], $3::timestamptz[], $4::timestamptz[]) AS times (kid, retire_at, remove_at)
+         WHERE k.tenant_id = $1 AND k.kid = times.kid`,
+    [
+      tenantId,
+      times.map(({ kid }) => kid),
+      times.map(({ retireAt }) => retireAt),
+      times.map(({ removeAt }) => removeAt),
+    ],
+  );
+}
+
+/** Its private half is destroyed with that. */
+export async function revoke(
+  unit: Queryable,
+  tenantId: string,
+  { kid, revokedAt, removeAt }: { kid: string; revokedAt: Date; removeAt: Date },
+): Promise<void> {
+  await unit.query(
+    `UPDATE issuer_keys SET revoked_at = $3, remove_at = $4, retire_at = least(retire_at, $3), private_sealed = NULL
+         WHERE tenant_id = $1 AND kid = $2`,
+    [tenantId, kid, revokedAt, removeAt],
+  );
+}
+
+export async function destroyPrivate(
+  transaction: Transaction,
+  tenantId: string,
+  kids: readonly string[],
+): Promise<void> {
+  await transaction.model(ISSUER_KEY).update({ tenantId, kid: [...kids] }, { privateSealed: null });
+}
+
+export async function remove(
+  transaction: Transaction,
+  tenantId: string,
+  kids: readonly string[],
+): Promise<void> {
+  await transaction.model(ISSUER_KEY).remove({ tenantId, kid: [...kids] });
+}
+
+/** Tenants for whose keys something should have been done 5 minutes ago: published, destroyed or removed. */
+export async function countOverdue(queryable: Queryable): Promise<number> {
+  return (await queryable.query<{ count: number }>(OVERDUE)).rows[0]?.count ?? 0;
+}
+
+/** Tenants, whose keys have a workflow for ever, by ascending id. One round trip on an index. */
+export async function listExpectedWorkflows(
+  queryable: Queryable,
+  page: ExpectedPage,
+): Promise<ExpectedWorkflow[]> {
+  const { rows } = await queryable.query<ExpectedWorkflow>(
+    'SELECT id AS "tenantId", id AS "entityId" FROM tenants WHERE id > $1 ORDER BY id LIMIT $2',
+    pageValues(page),
+  );
+  return rows;
 }

@@ -4,35 +4,28 @@ import type { Queryable } from '../../platform/database/transaction.ts';
 /** How long a row stays after its time: the clocks of the process that judges and of the database that forgets may differ. */
 const MARGIN = "interval '5 minutes'";
 
-/** SQL of `client_assertions`; every function is one round trip on the caller's connection. */
-export function createClientAssertionStore() {
-  return {
-    /** Notes the use. @param use.expiresAt Unix seconds @returns false when it was used before */
-    insert: async (
-      queryable: Queryable,
-      use: { readonly clientId: string; readonly jtiHash: Uint8Array; readonly expiresAt: number },
-    ): Promise<boolean> => {
-      const { rowCount } = await queryable.query(
-        `INSERT INTO client_assertions (client_id, jti_hash, expires_at) VALUES ($1, $2, to_timestamp($3::float8))
+/** Notes the use. @param use.expiresAt Unix seconds @returns false when it was used before */
+export async function insert(
+  queryable: Queryable,
+  use: { readonly clientId: string; readonly jtiHash: Uint8Array; readonly expiresAt: number },
+): Promise<boolean> {
+  const { rowCount } = await queryable.query(
+    `INSERT INTO client_assertions (client_id, jti_hash, expires_at) VALUES ($1, $2, to_timestamp($3::float8))
          ON CONFLICT (client_id, jti_hash) DO NOTHING`,
-        [use.clientId, use.jtiHash, use.expiresAt],
-      );
-      return rowCount === 1;
-    },
+    [use.clientId, use.jtiHash, use.expiresAt],
+  );
+  return rowCount === 1;
+}
 
-    /** Forgets assertions that have expired. @returns how many, at most `limit` */
-    purge: async (queryable: Queryable, limit: number): Promise<number> => {
-      const { rowCount } = await queryable.query(
-        `DELETE FROM client_assertions c USING (
+/** Forgets assertions that have expired. @returns how many, at most `limit` */
+export async function purge(queryable: Queryable, limit: number): Promise<number> {
+  const { rowCount } = await queryable.query(
+    `DELETE FROM client_assertions c USING (
            SELECT client_id, jti_hash FROM client_assertions WHERE expires_at < now() - ${MARGIN}
            ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED
          ) AS old
          WHERE c.client_id = old.client_id AND c.jti_hash = old.jti_hash`,
-        [limit],
-      );
-      return rowCount;
-    },
-  };
+    [limit],
+  );
+  return rowCount;
 }
-
-export type ClientAssertionStore = ReturnType<typeof createClientAssertionStore>;

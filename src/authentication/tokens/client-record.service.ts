@@ -1,16 +1,17 @@
 // What a token request of a client leaves behind: audit entries and events. It must never be given a token or a secret.
+
 import type { AuditService } from '../../audit/audit.service.ts';
 import type { Episode } from '../../audit/brute-force.service.ts';
 import { createFailureReporter } from '../../audit/failure-report.service.ts';
-import type { EventService, JsonObject } from '../../events/event.service.ts';
+import type { EventService, JsonObject, PreparedRecords } from '../../events/event.service.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import { createCoalescer } from '../../platform/database/coalescer.ts';
 import type { Database } from '../../platform/database/database.ts';
 import type { ErrorCode } from '../../platform/errors/catalogue.ts';
+import type { Log } from '../../platform/logging.ts';
 import type { AccessTokenGrant } from './access-token.ts';
 import { CLIENT_CREDENTIALS } from './client-credentials.ts';
 import type { CLIENT_METHODS } from './client-method.ts';
-import { type ClientRecord, createClientRecordStore } from './client-record.store.ts';
 import type { IssuedAccessToken } from './token.service.ts';
 
 /** How a client has authenticated, or tried to; `credential`: the id of its secret, or the thumbprint of its key (RFC 7638). */
@@ -36,22 +37,25 @@ export function createClientRecordService({
   database,
   audit,
   events,
-  onError,
+  log,
 }: {
   database: Pick<Database, 'query'>;
-  audit: Pick<AuditService, 'prepare' | 'parts'>;
-  events: Pick<EventService, 'prepare' | 'parts' | 'announce'>;
-  /** Told when the record of a failure could not be written. */
-  onError: (error: unknown) => void;
+  audit: Pick<AuditService, 'prepare'>;
+  events: Pick<EventService, 'prepare' | 'writeBatch'>;
+  log: Log<'error'>;
 }) {
-  const store = createClientRecordStore({ database, audit, events });
-  const records = createCoalescer<ClientRecord, void>({
+  const onError = (error: unknown) =>
+    log.error(
+      { event: 'client_records.write_failed', err: error },
+      'a record of what happened could not be written',
+    );
+  const records = createCoalescer<PreparedRecords, void>({
     sizeOf: (record) => ({
       rows: record.audit.length + record.events.length,
       bytes: record.events.reduce((sum, { body }) => sum + body.length, 0),
     }),
     run: async (batch) => {
-      events.announce(await store.insert(batch));
+      await events.writeBatch(database, batch);
       return batch.map(() => undefined);
     },
   });

@@ -1,5 +1,4 @@
 // SQL of the refresh tokens. It must never be given a token's text, only its hash.
-import { ADMITTED } from '../../platform/database/statement-parts.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 
 export type NewRefreshToken = {
@@ -15,139 +14,104 @@ export type NewRefreshToken = {
   readonly jkt?: string | undefined;
   /** `jti` of the access token that is issued with it. */
   readonly accessTokenId?: string | undefined;
+  /** Seconds after its insert in which its family ends. */
+  readonly familyLifetime: number;
 };
 
 /** A refresh token that was live until now. */
 export type EndedRefreshToken = { readonly tenantId: string; readonly accessTokenIds: readonly string[] };
 
-const PART = `
-new_refresh_tokens AS (
-  INSERT INTO refresh_tokens
-    (id, tenant_id, family_id, agent_id, key_id, hash, client_id, scopes, audience, jkt, family_expires_at, access_token_ids)
-  SELECT id, tenant_id, family_id, agent_id, key_id, hash, client_id, string_to_array(joined, ' '), audience, jkt,
-    now() + make_interval(secs => $12), array_remove(ARRAY[access_token_id], NULL)
-  FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::uuid[], $6::bytea[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[],
-      $13::uuid[])
-    AS token (id, tenant_id, family_id, agent_id, key_id, hash, client_id, joined, audience, jkt, guard, access_token_id)
-  WHERE guard IN (SELECT guard FROM ${ADMITTED})
-  ON CONFLICT DO NOTHING
-)`;
+const revoke = async (
+  unit: Queryable,
+  owner: { tenantId: string; agentId: string; keyId: string | null },
+  reason: string,
+): Promise<EndedRefreshToken[]> => {
+  const { rows } = await unit.query<EndedRefreshToken>(
+    `WITH live AS (
+       SELECT id FROM refresh_tokens
+       WHERE tenant_id = $1 AND agent_id = $2 AND ($3::uuid IS NULL OR key_id = $3) AND revoked_at IS NULL
+       ORDER BY id FOR UPDATE
+     )
+     UPDATE refresh_tokens SET revoked_at = now(), revoked_reason = $4
+     FROM live WHERE refresh_tokens.id = live.id
+     RETURNING tenant_id AS "tenantId", access_token_ids AS "accessTokenIds"`,
+    [owner.tenantId, owner.agentId, owner.keyId, reason],
+  );
+  return rows;
+};
 
-/** SQL of `refresh_tokens`; every function runs on the caller's connection. */
-export function createRefreshTokenStore() {
-  // Rows are locked in id order, so that two revocations that meet cannot deadlock. There is an index by agent, none by key.
-  const revoke = async (
-    unit: Queryable,
-    owner: { tenantId: string; agentId: string; keyId: string | null },
-    reason: string,
-  ): Promise<EndedRefreshToken[]> => {
-    const { rows } = await unit.query<{ tenant_id: string; access_token_ids: string[] }>(
-      `WITH live AS (
-         SELECT id FROM refresh_tokens
-         WHERE tenant_id = $1 AND agent_id = $2 AND ($3::uuid IS NULL OR key_id = $3) AND revoked_at IS NULL
-         ORDER BY id FOR UPDATE
-       )
-       UPDATE refresh_tokens SET revoked_at = now(), revoked_reason = $4
-       FROM live WHERE refresh_tokens.id = live.id RETURNING tenant_id, access_token_ids`,
-      [owner.tenantId, owner.agentId, owner.keyId, reason],
-    );
-    return rows.map((row) => ({ tenantId: row.tenant_id, accessTokenIds: row.access_token_ids }));
-  };
-
-  return {
-    /** The insert as part of a larger statement: of the tokens whose guard is admitted. @param familyLifetime as for `insert` */
-    part: (familyLifetime: number) => ({
-      text: PART,
-      valuesOf: (guarded: readonly (readonly [guard: string, token: NewRefreshToken])[]): unknown[] => {
-        const tokens = guarded.map(([, token]) => token);
-        return [
-          tokens.map(({ id }) => id),
-          tokens.map(({ tenantId }) => tenantId),
-          tokens.map(({ familyId }) => familyId),
-          tokens.map(({ agentId }) => agentId),
-          tokens.map(({ keyId }) => keyId),
-          tokens.map(({ hash }) => hash),
-          tokens.map(({ clientId }) => clientId),
-          tokens.map(({ scopes }) => scopes.join(' ')),
-          tokens.map(({ audience }) => audience),
-          tokens.map(({ jkt }) => jkt ?? null),
-          guarded.map(([guard]) => guard),
-          familyLifetime,
-          tokens.map(({ accessTokenId }) => accessTokenId ?? null),
-        ];
-      },
-    }),
-
-    /** @param familyLifetime seconds from now after which nothing of the family is valid */
-    insert: async (unit: Queryable, token: NewRefreshToken, familyLifetime: number): Promise<void> => {
-      await unit.query(
-        `INSERT INTO refresh_tokens
+/** Stores the first token of a family. */
+export async function insert(unit: Queryable, token: NewRefreshToken): Promise<void> {
+  await unit.query(
+    `INSERT INTO refresh_tokens
            (id, tenant_id, family_id, agent_id, key_id, hash, client_id, scopes, audience, jkt, family_expires_at,
             access_token_ids)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, now() + make_interval(secs => $11), array_remove(ARRAY[$12::uuid], NULL))`,
-        [
-          token.id,
-          token.tenantId,
-          token.familyId,
-          token.agentId,
-          token.keyId,
-          token.hash,
-          token.clientId,
-          token.scopes,
-          token.audience,
-          token.jkt ?? null,
-          familyLifetime,
-          token.accessTokenId ?? null,
-        ],
-      );
-    },
+    [
+      token.id,
+      token.tenantId,
+      token.familyId,
+      token.agentId,
+      token.keyId,
+      token.hash,
+      token.clientId,
+      token.scopes,
+      token.audience,
+      token.jkt ?? null,
+      token.familyLifetime,
+      token.accessTokenId ?? null,
+    ],
+  );
+}
 
-    /**
-     * The key whose authentication an access token came of. Both tokens were made within seconds, and ids tell their time: of an agent's
-     * many rows only those are read.
-     */
-    findKeyOf: async (
-      queryable: Queryable,
-      token: {
-        readonly tenantId: string;
-        readonly agentId: string;
-        readonly id: string;
-        readonly madeAt: number;
-      },
-    ): Promise<string | undefined> => {
-      const { rows } = await queryable.query<{ key_id: string }>(
-        `SELECT key_id FROM refresh_tokens
+/**
+ * The key whose authentication an access token came of. Both tokens were made within seconds, and ids tell their time: of an agent's
+ * many rows only those are read.
+ */
+export async function findKeyOf(
+  queryable: Queryable,
+  token: {
+    readonly tenantId: string;
+    readonly agentId: string;
+    readonly id: string;
+    readonly madeAt: number;
+  },
+): Promise<string | undefined> {
+  const { rows } = await queryable.query<{ keyId: string }>(
+    `SELECT key_id AS "keyId" FROM refresh_tokens
          WHERE tenant_id = $1 AND agent_id = $2 AND access_token_ids @> ARRAY[$3::uuid]
            AND id >= uuid_of_time(to_timestamp($4) - interval '1 minute')
            AND id < uuid_of_time(to_timestamp($4) + interval '1 minute')`,
-        [token.tenantId, token.agentId, token.id, token.madeAt / 1000],
-      );
-      return rows[0]?.key_id;
-    },
+    [token.tenantId, token.agentId, token.id, token.madeAt / 1000],
+  );
+  return rows[0]?.keyId;
+}
 
-    /** @returns those that were live */
-    revokeOfAgent: (unit: Queryable, agent: { tenantId: string; id: string }, reason: string) =>
-      revoke(unit, { tenantId: agent.tenantId, agentId: agent.id, keyId: null }, reason),
+/** @returns those that were live */
+export function revokeOfAgent(unit: Queryable, agent: { tenantId: string; id: string }, reason: string) {
+  return revoke(unit, { tenantId: agent.tenantId, agentId: agent.id, keyId: null }, reason);
+}
 
-    /** @returns those that were live */
-    revokeOfKey: (unit: Queryable, key: { tenantId: string; agentId: string; id: string }, reason: string) =>
-      revoke(unit, { tenantId: key.tenantId, agentId: key.agentId, keyId: key.id }, reason),
+/** @returns those that were live */
+export function revokeOfKey(
+  unit: Queryable,
+  key: { tenantId: string; agentId: string; id: string },
+  reason: string,
+) {
+  return revoke(unit, { tenantId: key.tenantId, agentId: key.agentId, keyId: key.id }, reason);
+}
 
-    /**
-     * Deletes families that ended by themselves 30 days ago. A revoked one stays as long: whoever shows one of its tokens again is told
-     * from somebody who guesses. @returns how many tokens, at most `limit`
-     */
-    purge: async (queryable: Queryable, limit: number): Promise<number> => {
-      const { rowCount } = await queryable.query(
-        `DELETE FROM refresh_tokens t USING (
+/**
+ * Deletes families that ended by themselves 30 days ago. A revoked one stays as long: whoever shows one of its tokens again is told
+ * from somebody who guesses. @returns how many tokens, at most `limit`
+ */
+export async function purge(queryable: Queryable, limit: number): Promise<number> {
+  const { rowCount } = await queryable.query(
+    `DELETE FROM refresh_tokens t USING (
            SELECT id FROM refresh_tokens WHERE family_expires_at < now() - interval '30 days'
            ORDER BY family_expires_at LIMIT $1 FOR UPDATE SKIP LOCKED
          ) AS old WHERE t.id = old.id`,
-        [limit],
-      );
-      return rowCount;
-    },
-  };
+    [limit],
+  );
+  return rowCount;
 }
-
-export type RefreshTokenStore = ReturnType<typeof createRefreshTokenStore>;

@@ -1,5 +1,6 @@
 // The token endpoint's refresh grant. A token is worth one use; a second one ends all that came of the same authentication, and that is
 // committed although the answer is a failure.
+
 import { createHash } from 'node:crypto';
 import type { AuditService } from '../../audit/audit.service.ts';
 import type { EventService, JsonObject } from '../../events/event.service.ts';
@@ -8,10 +9,10 @@ import type { RequestContext } from '../../platform/context.ts';
 import { hashSecret } from '../../platform/crypto/opaque-secret.node.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
-import type { Unit } from '../../platform/database/transaction.ts';
+import type { Transaction } from '../../platform/database/transaction.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
 import type { AuthenticationFailureService } from '../challenges/authentication-failure.service.ts';
-import type { RefreshRotationStore } from './refresh-rotation.store.ts';
+import * as store from './refresh-rotation.store.ts';
 import type { SuccessorDeriver } from './refresh-successor.node.ts';
 import {
   checkRefreshClient,
@@ -40,7 +41,6 @@ type Prepared = {
 
 /** The refresh grant (RFC 6749 §6; RFC 9700 §4.14). */
 export function createRefreshService({
-  store,
   database,
   successors,
   tokens,
@@ -48,8 +48,7 @@ export function createRefreshService({
   events,
   failures,
 }: {
-  store: RefreshRotationStore;
-  database: Pick<Database, 'hot' | 'query'>;
+  database: Pick<Database, 'query' | 'transaction'>;
   successors: SuccessorDeriver;
   tokens: Pick<TokenService, 'issueAccessToken' | 'endAccessTokensOf'>;
   audit: Pick<AuditService, 'append'>;
@@ -99,7 +98,12 @@ export function createRefreshService({
     return { scopes, audience, issued, jkt };
   }
 
-  async function record(unit: Unit, context: RequestContext, token: StoredRefreshToken, prepared: Prepared) {
+  async function record(
+    unit: Transaction,
+    context: RequestContext,
+    token: StoredRefreshToken,
+    prepared: Prepared,
+  ) {
     const { scopes, audience, issued, jkt } = prepared;
     const data = { method: REFRESH_TOKEN, scope: scopes.join(' '), audience };
     const bound = jkt === undefined ? {} : { jkt };
@@ -131,7 +135,7 @@ export function createRefreshService({
     const id = newId();
     const text = successors.make(given.text, id);
     const { issued } = given.prepared;
-    return database.hot(async (unit) => {
+    return database.transaction({}, async (unit) => {
       const isRotated = await store.rotate(unit, token.id, given.digest, {
         id,
         hash: hashSecret(text),
@@ -154,7 +158,7 @@ export function createRefreshService({
   ): Promise<string | undefined> {
     const text = successors.remake(given.text, successor);
     if (text === undefined) throw refreshRefused();
-    return database.hot(async (unit) => {
+    return database.transaction({}, async (unit) => {
       const { tokenId } = given.prepared.issued;
       if (!(await store.repeat(unit, token.id, successor.id, tokenId))) return undefined;
       await record(unit, context, token, given.prepared);
@@ -164,7 +168,7 @@ export function createRefreshService({
 
   /** Ends the family of a token that was used a second time; of several such uses at the same time one tells of it. */
   async function endFamily(context: RequestContext, token: StoredRefreshToken): Promise<void> {
-    await database.hot(async (unit) => {
+    await database.transaction({}, async (unit) => {
       const ended = await store.endFamily(unit, token.familyId, 'reuse');
       if (ended.length === 0) return;
       await tokens.endAccessTokensOf(unit, ended);

@@ -6,109 +6,83 @@ import { principalsOf, type RevocableClaims, type Revocation, tokensOf } from '.
 /** Longer than any access token may live (a day), so that a shorter setting after a restart leaves none unaccounted for. */
 const KEPT = "interval '25 hours'";
 
-type Row = {
-  id: number;
-  token_id: string | null;
-  principal: string | null;
-  not_before: number;
-  expires_at: number;
-};
+const COLUMNS = `id::float8 AS id, token_id AS "tokenId", principal, extract(epoch FROM not_before)::float8 * 1000 AS "notBefore",
+  extract(epoch FROM expires_at)::float8 * 1000 AS "expiresAt"`;
 
-const COLUMNS = `id::float8 AS id, token_id, principal, extract(epoch FROM not_before)::float8 * 1000 AS not_before,
-  extract(epoch FROM expires_at)::float8 * 1000 AS expires_at`;
-
-/** SQL of `revocations`; every function is one round trip on the caller's connection. */
-export function createRevocationStore() {
-  return {
-    /** Ends single tokens. */
-    insertTokens: async (
-      unit: Queryable,
-      tenantId: string,
-      tokenIds: readonly string[],
-    ): Promise<Revocation[]> => {
-      const { rows } = await unit.query<Row>(
-        `WITH added AS (
+/** Ends single tokens. */
+export async function insertTokens(
+  unit: Queryable,
+  tenantId: string,
+  tokenIds: readonly string[],
+): Promise<Revocation[]> {
+  const { rows } = await unit.query<Revocation>(
+    `WITH added AS (
            INSERT INTO revocations (tenant_id, token_id, expires_at)
            SELECT $1, token_id, now() + ${KEPT} FROM unnest($2::uuid[]) AS token_id RETURNING *
          ) SELECT ${COLUMNS} FROM added`,
-        [tenantId, tokenIds],
-      );
-      return rows.map(read);
-    },
+    [tenantId, tokenIds],
+  );
+  return rows;
+}
 
-    /** Ends all tokens of an agent or application. @param until `now` those issued so far, `ever` those to come as well */
-    insertPrincipal: async (
-      unit: Queryable,
-      tenantId: string,
-      principal: string,
-      until: 'now' | 'ever',
-    ): Promise<Revocation[]> => {
-      const { rows } = await unit.query<Row>(
-        `WITH added AS (
+/** Ends all tokens of an agent or application. @param until `now` those issued so far, `ever` those to come as well */
+export async function insertPrincipal(
+  unit: Queryable,
+  tenantId: string,
+  principal: string,
+  until: 'now' | 'ever',
+): Promise<Revocation[]> {
+  const { rows } = await unit.query<Revocation>(
+    `WITH added AS (
            INSERT INTO revocations (tenant_id, principal, not_before, expires_at)
            VALUES ($1, $2, CASE $3 WHEN 'now' THEN clock_timestamp() ELSE 'infinity' END, now() + ${KEPT}) RETURNING *
          ) SELECT ${COLUMNS} FROM added`,
-        [tenantId, principal, until],
-      );
-      return rows.map(read);
-    },
+    [tenantId, principal, until],
+  );
+  return rows;
+}
 
-    /**
-     * All decisions that a reading with the horizon `since` could not see, whenever they were made: their transactions were under way
-     * then, or began later. @param since the `horizon` of an earlier reading; `'0'` for all
-     */
-    readSince: async (
-      queryable: Queryable,
-      since: string,
-    ): Promise<{ horizon: string; revocations: Revocation[] }> => {
-      const { rows } = await queryable.query<Partial<Row> & { horizon: string }>(
-        `SELECT snapshot.horizon::text, revoked.*
+/**
+ * All decisions that a reading with the horizon `since` could not see, whenever they were made: their transactions were under way
+ * then, or began later. @param since the `horizon` of an earlier reading; `'0'` for all
+ */
+export async function readSince(
+  queryable: Queryable,
+  since: string,
+): Promise<{ horizon: string; revocations: Revocation[] }> {
+  const { rows } = await queryable.query<{ horizon: string } & (Revocation | { id: null })>(
+    `SELECT snapshot.horizon::text, revoked.*
          FROM (SELECT pg_snapshot_xmin(pg_current_snapshot()) AS horizon) AS snapshot
          LEFT JOIN LATERAL (
            SELECT ${COLUMNS} FROM revocations WHERE xid >= $1::xid8 AND expires_at > now()
          ) AS revoked ON true`,
-        [since],
-      );
-      const revocations = rows.flatMap(({ horizon: _, ...row }) => (isRow(row) ? [read(row)] : []));
-      return { horizon: rows[0]?.horizon ?? since, revocations };
-    },
+    [since],
+  );
+  const revocations = rows.flatMap(({ horizon: _, ...row }) => (row.id === null ? [] : [row]));
+  return { horizon: rows[0]?.horizon ?? since, revocations };
+}
 
-    /** The decisions that concern any of these tokens. */
-    readOf: async (queryable: Queryable, claims: readonly RevocableClaims[]): Promise<Revocation[]> => {
-      const { rows } = await queryable.query<Row>(
-        `SELECT ${COLUMNS} FROM revocations WHERE token_id = ANY ($1::uuid[])
+/** The decisions that concern any of these tokens. */
+export async function readOf(
+  queryable: Queryable,
+  claims: readonly RevocableClaims[],
+): Promise<Revocation[]> {
+  const { rows } = await queryable.query<Revocation>(
+    `SELECT ${COLUMNS} FROM revocations WHERE token_id = ANY ($1::uuid[])
          UNION ALL
          SELECT ${COLUMNS} FROM revocations WHERE principal = ANY ($2::uuid[])`,
-        [claims.flatMap(tokensOf).filter(isUuid), claims.flatMap(principalsOf).filter(isUuid)],
-      );
-      return rows.map(read);
-    },
+    [claims.flatMap(tokensOf).filter(isUuid), claims.flatMap(principalsOf).filter(isUuid)],
+  );
+  return rows;
+}
 
-    /** Deletes decisions that concern no token any more. @returns how many, at most `limit` */
-    purge: async (queryable: Queryable, limit: number): Promise<number> => {
-      const { rowCount } = await queryable.query(
-        `DELETE FROM revocations r USING (
+/** Deletes decisions that concern no token any more. @returns how many, at most `limit` */
+export async function purge(queryable: Queryable, limit: number): Promise<number> {
+  const { rowCount } = await queryable.query(
+    `DELETE FROM revocations r USING (
            SELECT id FROM revocations WHERE expires_at < now() ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED
          ) AS old WHERE r.id = old.id`,
-        [limit],
-      );
-      return rowCount;
-    },
-  };
-}
-
-export type RevocationStore = ReturnType<typeof createRevocationStore>;
-
-function isRow(row: Partial<Row>): row is Row {
-  return row.id !== undefined && row.id !== null;
-}
-
-function read(row: Row): Revocation {
-  return {
-    id: row.id,
-    tokenId: row.token_id,
-    principal: row.principal,
-    notBefore: row.not_before,
-    expiresAt: row.expires_at,
-  };
+    [limit],
+  );
+  return rowCount;
 }

@@ -1,13 +1,15 @@
 // Issues access and refresh tokens, ends refresh tokens, and authenticates bearer tokens. A refresh token is never stored as text.
+
 import { createHash } from 'node:crypto';
+import { createBoundedCache } from '../../platform/bounded-cache.ts';
 import type { Principal, Tenant } from '../../platform/context.ts';
-import { createBoundedCache } from '../../platform/crypto/bounded-cache.ts';
+import { verifyJws } from '../../platform/crypto/jws.node.ts';
+import { parseCompactJws } from '../../platform/crypto/jws.ts';
 import { hashSecret, newSecret } from '../../platform/crypto/opaque-secret.node.ts';
 import { newId } from '../../platform/database/ids.ts';
-import type { Queryable, Unit } from '../../platform/database/transaction.ts';
+import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import type { IssuerService } from '../issuer/issuer.service.ts';
-import { verifyJws } from '../issuer/jws-verification.service.ts';
 import {
   ACCESS_TOKEN_TYPE,
   type AccessTokenClaims,
@@ -20,8 +22,8 @@ import {
   readAccessTokenClaims,
   type SignedClaims,
 } from './access-token.ts';
-import { parseCompactJws } from './compact-jws.ts';
-import type { EndedRefreshToken, NewRefreshToken, RefreshTokenStore } from './refresh-token.store.ts';
+import type { EndedRefreshToken, NewRefreshToken } from './refresh-token.store.ts';
+import * as refreshTokens from './refresh-token.store.ts';
 import type { RevocationService } from './revocation.service.ts';
 import { madeAt } from './revocation.ts';
 
@@ -66,14 +68,13 @@ export type RefreshGrant = {
  */
 export function createTokenService({
   issuer,
-  refreshTokens,
   revocations,
   accessTokenLifetime,
   refreshTokenLifetime,
   now = Date.now,
 }: {
   issuer: Pick<IssuerService, 'prepareSigning' | 'verificationKey'>;
-  refreshTokens: RefreshTokenStore;
+
   revocations: Pick<RevocationService, 'endTokens' | 'endPrincipal' | 'admitPrincipal' | 'check'>;
   accessTokenLifetime: number;
   refreshTokenLifetime: number;
@@ -86,7 +87,16 @@ export function createTokenService({
   function prepareRefreshToken(grant: RefreshGrant): { text: string; record: NewRefreshToken } {
     const text = newSecret();
     const id = newId();
-    return { text, record: { id, familyId: id, hash: hashSecret(text), ...grant } };
+    return {
+      text,
+      record: {
+        id,
+        familyId: id,
+        hash: hashSecret(text),
+        familyLifetime: refreshTokenLifetime,
+        ...grant,
+      },
+    };
   }
 
   async function prepareAccessTokens(tenant: Tenant): Promise<AccessTokenIssuer> {
@@ -133,7 +143,7 @@ export function createTokenService({
   }
 
   /** Ends the access tokens that were issued with these refresh tokens of one tenant and may live still. */
-  async function endAccessTokensOf(unit: Unit, ended: readonly EndedRefreshToken[]): Promise<void> {
+  async function endAccessTokensOf(unit: Transaction, ended: readonly EndedRefreshToken[]): Promise<void> {
     const [first] = ended;
     if (first === undefined) return;
     const oldest = Date.now() - LONGEST_LIFE;
@@ -154,22 +164,18 @@ export function createTokenService({
 
     /** As `issueAccessToken`, in two steps: the second needs no connection, so it can be done within a transaction. */
     prepareAccessTokens,
-
     prepareRefreshToken,
-
-    /** The insert of prepared refresh tokens, for a statement that writes more than these (see statement-parts.ts). */
-    refreshTokenPart: refreshTokens.part(refreshTokenLifetime),
 
     /** Stores the first refresh token of a new family; one round trip. @returns its text, for the client only */
     createRefreshToken: async (unit: Queryable, grant: RefreshGrant): Promise<string> => {
       const { text, record } = prepareRefreshToken(grant);
-      await refreshTokens.insert(unit, record, refreshTokenLifetime);
+      await refreshTokens.insert(unit, record);
       return text;
     },
 
     /** Ends every token of an agent with the caller's transaction. @returns how many refresh tokens were live */
     revokeTokensOfAgent: async (
-      unit: Unit,
+      unit: Transaction,
       agent: { readonly tenantId: string; readonly id: string },
       reason: string,
     ): Promise<number> => {
@@ -179,13 +185,13 @@ export function createTokenService({
 
     /** Accepts tokens that a suspended agent gets from now on. Those that were ended stay ended. */
     admitTokensOfAgent: (
-      unit: Unit,
+      unit: Transaction,
       agent: { readonly tenantId: string; readonly id: string },
     ): Promise<void> => revocations.admitPrincipal(unit, agent.tenantId, agent.id),
 
     /** Ends every token that came of one key with the caller's transaction. @returns how many refresh tokens were live */
     revokeTokensOfKey: async (
-      unit: Unit,
+      unit: Transaction,
       key: { readonly tenantId: string; readonly agentId: string; readonly id: string },
       reason: string,
     ): Promise<number> => {

@@ -102,7 +102,7 @@ export const WEBHOOKS = inCategory('Webhooks', [
       subscription_id: id('The subscription.'),
       event_id: text('The event.'),
       event_type: text('Type of the event.'),
-      reason: text('`exhausted` after the last attempt, `gone` (410) or `rejected` (another 4xx).'),
+      reason: text('`exhausted` after the last attempt, `gone` (410) or `rejected` (400, 413, 415 or 422).'),
       attempt_count: count('Attempts that were made.'),
       last_status_code: z.int().nullable().describe('What the receiver answered; null when it did not.'),
       last_error: text('What went wrong.').nullable(),

@@ -9,7 +9,8 @@ import { ServiceError } from '../../platform/errors/service-error.ts';
 import type { AgentService } from '../agents/agent.service.ts';
 import type { TenantService } from '../tenants/tenant.service.ts';
 import type { AnchorStatus } from './anchor.ts';
-import type { AnchorCase, AnchorCheckStore, CheckedAnchor } from './anchor-check.store.ts';
+import type { AnchorCase, CheckedAnchor } from './anchor-check.store.ts';
+import * as store from './anchor-check.store.ts';
 import {
   type AnchorStep,
   decideAnchorStep,
@@ -20,7 +21,7 @@ import {
   revocationTime,
 } from './anchor-check.ts';
 import type { AnchorProgressService } from './anchor-progress.service.ts';
-import type { AnchorTurnStore } from './anchor-turn.store.ts';
+import * as turns from './anchor-turn.store.ts';
 import type { ProofLooker } from './proof.client.ts';
 
 export type { CheckedAnchor } from './anchor-check.store.ts';
@@ -44,8 +45,6 @@ type Context = AuditContext & { readonly transaction: Transaction };
  * @param random from 0 to 1, for the jitter of looks
  */
 export function createAnchorCheckService({
-  store,
-  turns,
   database,
   tenants,
   agents,
@@ -53,8 +52,6 @@ export function createAnchorCheckService({
   looker,
   random = Math.random,
 }: {
-  store: AnchorCheckStore;
-  turns: AnchorTurnStore;
   database: Pick<Database, 'transaction' | 'query'>;
   tenants: Pick<TenantService, 'byId'>;
   agents: Pick<AgentService, 'hold'>;

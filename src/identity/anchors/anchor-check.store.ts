@@ -1,47 +1,43 @@
 // SQL of the looks for anchors' proofs. Every statement is bound to one tenant; every judgement of time is the database's.
-import type { Queryable, Unit } from '../../platform/database/transaction.ts';
+import { selectList } from '../../platform/database/table.ts';
+import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import {
   type ExpectedPage,
   type ExpectedWorkflow,
   pageValues,
 } from '../../platform/temporal/expected-workflows.ts';
-import type { Anchor, AnchorStatus } from './anchor.ts';
+import { ANCHOR, type AnchorRow } from './anchor.model.ts';
 import { FOUND, LEAST_PAUSE_MS, type LookEffect } from './anchor-check.ts';
 
 /** Names an anchor for whoever looks after it. */
 export type CheckedAnchor = { readonly tenantId: string; readonly id: string };
 
-/** An anchor with all that is judged by; `checks` counts the looks that were recorded. */
-export type AnchorCase = Pick<
-  Anchor,
-  | 'id'
-  | 'agentId'
-  | 'type'
-  | 'value'
-  | 'proof'
-  | 'expiresAt'
-  | 'verifiedAt'
-  | 'nextCheckAt'
-  | 'lastCheckedAt'
-  | 'lastOutcome'
-  | 'missingSince'
-> & {
-  readonly now: Date;
-  readonly status: AnchorStatus;
-  readonly createdAt: Date;
-  readonly requestedAt: Date | null;
-  readonly lastFoundAt: Date | null;
-  readonly checks: number;
-  readonly misses: number;
-};
+const JUDGED = [
+  'id',
+  'agentId',
+  'type',
+  'value',
+  'proof',
+  'status',
+  'createdAt',
+  'expiresAt',
+  'verifiedAt',
+  'nextCheckAt',
+  'requestedAt',
+  'checks',
+  'misses',
+  'lastCheckedAt',
+  'lastOutcome',
+  'lastFoundAt',
+  'missingSince',
+] as const;
+
+/** An anchor with all that it is judged by; `checks` counts the recorded ones. */
+export type AnchorCase = Pick<AnchorRow, (typeof JUDGED)[number]> & { readonly now: Date };
 
 /** The status as it is written: a pending anchor whose time is over is to be failed still. An anchor ends with its agent. */
 const READ = `
-SELECT now()::timestamptz(3) AS now, anchor.id, anchor.agent_id AS "agentId", anchor.type, anchor.value, anchor.proof, anchor.status,
-  anchor.created_at AS "createdAt", anchor.expires_at AS "expiresAt", anchor.verified_at AS "verifiedAt",
-  anchor.next_check_at AS "nextCheckAt", anchor.requested_at AS "requestedAt", anchor.checks, anchor.misses,
-  anchor.last_checked_at AS "lastCheckedAt", anchor.last_outcome AS "lastOutcome", anchor.last_found_at AS "lastFoundAt",
-  anchor.missing_since AS "missingSince"
+SELECT now()::timestamptz(3) AS now, ${selectList(ANCHOR, JUDGED, { of: 'anchor' })}
 FROM anchors anchor JOIN agents agent ON agent.id = anchor.agent_id
 WHERE anchor.id = $1 AND anchor.tenant_id = $2 AND agent.deleted_at IS NULL`;
 
@@ -70,55 +66,61 @@ SELECT count(*)::int AS count FROM anchors anchor JOIN agents agent ON agent.id 
 WHERE anchor.status IN ('pending', 'verified') AND agent.deleted_at IS NULL
   AND least(anchor.next_check_at, CASE anchor.status WHEN 'pending' THEN anchor.expires_at END) < now() - interval '5 minutes'`;
 
-/** Every function is one round trip on the caller's connection. */
-export function createAnchorCheckStore() {
-  return {
-    /** Nothing for an anchor that is gone with its agent. */
-    read: async (queryable: Queryable, { tenantId, id }: CheckedAnchor): Promise<AnchorCase | undefined> => {
-      const { rows } = await queryable.query<AnchorCase>(READ, [id, tenantId]);
-      return rows[0];
-    },
-
-    /** Locks an anchor until the transaction ends. */
-    lock: async (unit: Unit, { tenantId, id }: CheckedAnchor): Promise<void> => {
-      await unit.query('SELECT id FROM anchors WHERE id = $1 AND tenant_id = $2 FOR UPDATE', [id, tenantId]);
-    },
-
-    /** Writes down a look, and what it means, for an anchor that the transaction has locked. */
-    record: async (unit: Unit, id: string, outcome: string, effect: LookEffect): Promise<void> => {
-      const { status, misses, missingSince, delayMs } = effect;
-      await unit.query(RECORD, [id, outcome, status, misses, missingSince, delayMs]);
-    },
-
-    /** Writes down that the time of a pending anchor is over, which the transaction has locked. */
-    fail: async (unit: Unit, id: string): Promise<void> => {
-      await unit.query(`UPDATE anchors SET status = 'failed' WHERE id = $1 AND status = 'pending'`, [id]);
-    },
-
-    /**
-     * Brings the next look forward: to a few seconds after the latest one, or to now.
-     * @param options.agentId whose anchor it must be, if that is to be checked
-     * @param options.atOnce also right after another look
-     * @returns false for an anchor that has ended
-     */
-    request: async (
-      unit: Unit,
-      { tenantId, id }: CheckedAnchor,
-      { agentId, atOnce = false }: { agentId?: string; atOnce?: boolean } = {},
-    ): Promise<boolean> => {
-      const pause = atOnce ? 0 : LEAST_PAUSE_MS;
-      const { rowCount } = await unit.query(REQUEST, [id, tenantId, agentId ?? null, pause]);
-      return rowCount > 0;
-    },
-
-    /** Anchors whose look, or whose end, was due more than 5 minutes ago. */
-    countOverdue: async (queryable: Queryable): Promise<number> =>
-      (await queryable.query<{ count: number }>(OVERDUE)).rows[0]?.count ?? 0,
-
-    /** Anchors whose anchorVerification should be running: pending and verified ones. */
-    listExpectedWorkflows: async (queryable: Queryable, page: ExpectedPage): Promise<ExpectedWorkflow[]> =>
-      (await queryable.query<ExpectedWorkflow>(EXPECTED, pageValues(page))).rows,
-  };
+/** Nothing for an anchor that is gone with its agent. */
+export async function read(
+  queryable: Queryable,
+  { tenantId, id }: CheckedAnchor,
+): Promise<AnchorCase | undefined> {
+  const { rows } = await queryable.query<AnchorCase>(READ, [id, tenantId]);
+  return rows[0];
 }
 
-export type AnchorCheckStore = ReturnType<typeof createAnchorCheckStore>;
+/** Locks an anchor until the transaction ends. */
+export async function lock(unit: Transaction, { tenantId, id }: CheckedAnchor): Promise<void> {
+  await unit.query('SELECT id FROM anchors WHERE id = $1 AND tenant_id = $2 FOR UPDATE', [id, tenantId]);
+}
+
+/** Writes down a look, and what it means, for an anchor that the transaction has locked. */
+export async function record(
+  unit: Transaction,
+  id: string,
+  outcome: string,
+  effect: LookEffect,
+): Promise<void> {
+  const { status, misses, missingSince, delayMs } = effect;
+  await unit.query(RECORD, [id, outcome, status, misses, missingSince, delayMs]);
+}
+
+/** Writes down that the time of a pending anchor is over, which the transaction has locked. */
+export async function fail(unit: Transaction, id: string): Promise<void> {
+  await unit.query(`UPDATE anchors SET status = 'failed' WHERE id = $1 AND status = 'pending'`, [id]);
+}
+
+/**
+ * Brings the next look forward: to a few seconds after the latest one, or to now.
+ * @param options.agentId whose anchor it must be, if that is to be checked
+ * @param options.atOnce also right after another look
+ * @returns false for an anchor that has ended
+ */
+export async function request(
+  unit: Transaction,
+  { tenantId, id }: CheckedAnchor,
+  { agentId, atOnce = false }: { agentId?: string; atOnce?: boolean } = {},
+): Promise<boolean> {
+  const pause = atOnce ? 0 : LEAST_PAUSE_MS;
+  const { rowCount } = await unit.query(REQUEST, [id, tenantId, agentId ?? null, pause]);
+  return rowCount > 0;
+}
+
+/** Anchors whose look, or whose end, was due more than 5 minutes ago. */
+export async function countOverdue(queryable: Queryable): Promise<number> {
+  return (await queryable.query<{ count: number }>(OVERDUE)).rows[0]?.count ?? 0;
+}
+
+/** Anchors whose anchorVerification should be running: pending and verified ones. */
+export async function listExpectedWorkflows(
+  queryable: Queryable,
+  page: ExpectedPage,
+): Promise<ExpectedWorkflow[]> {
+  return (await queryable.query<ExpectedWorkflow>(EXPECTED, pageValues(page))).rows;
+}

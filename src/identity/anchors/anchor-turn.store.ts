@@ -1,5 +1,5 @@
 // SQL of whether an anchor may be looked for now: an operator may hold its host or its tenant back, and a domain is asked at a pace.
-import type { Unit } from '../../platform/database/transaction.ts';
+import type { Transaction } from '../../platform/database/transaction.ts';
 import type { CheckedAnchor } from './anchor-check.store.ts';
 import { LEAST_PAUSE_MS } from './anchor-check.ts';
 
@@ -53,30 +53,23 @@ WHERE id = $1`;
 
 const GIVE_WAY = `UPDATE anchors SET next_check_at = now() + $2::float8 * interval '1 millisecond' WHERE id = $1`;
 
-/** SQL of anchors' turns, in the caller's transaction. */
-export function createAnchorTurnStore() {
-  return {
-    /**
-     * Begins the look for an anchor's proof, or puts it off: by at most an hour while its host is held or its tenant suspended, whose time
-     * counts for nothing; and by five seconds and more while another anchor of the tenant for the same domain was looked for within
-     * that time.
-     * @returns whether the look may be made; also for an anchor that is not there
-     */
-    take: async (unit: Unit, { tenantId, id }: CheckedAnchor): Promise<boolean> => {
-      await unit.query(LOCK, [id, tenantId]);
-      const { rows } = await unit.query<{ heldMs: number | null; busyMs: number | null }>(READ, [
-        id,
-        tenantId,
-        HELD_MS,
-        LEAST_PAUSE_MS,
-      ]);
-      const { heldMs = null, busyMs = null } = rows[0] ?? {};
-      if (heldMs !== null) await unit.query(PUT_OFF, [id, heldMs]);
-      else if (busyMs !== null) await unit.query(GIVE_WAY, [id, busyMs]);
-      else await unit.query(BEGIN, [id]);
-      return heldMs === null && busyMs === null;
-    },
-  };
+/**
+ * Begins the look for an anchor's proof, or puts it off: by at most an hour while its host is held or its tenant suspended, whose time
+ * counts for nothing; and by five seconds and more while another anchor of the tenant for the same domain was looked for within
+ * that time.
+ * @returns whether the look may be made; also for an anchor that is not there
+ */
+export async function take(unit: Transaction, { tenantId, id }: CheckedAnchor): Promise<boolean> {
+  await unit.query(LOCK, [id, tenantId]);
+  const { rows } = await unit.query<{ heldMs: number | null; busyMs: number | null }>(READ, [
+    id,
+    tenantId,
+    HELD_MS,
+    LEAST_PAUSE_MS,
+  ]);
+  const { heldMs = null, busyMs = null } = rows[0] ?? {};
+  if (heldMs !== null) await unit.query(PUT_OFF, [id, heldMs]);
+  else if (busyMs !== null) await unit.query(GIVE_WAY, [id, busyMs]);
+  else await unit.query(BEGIN, [id]);
+  return heldMs === null && busyMs === null;
 }
-
-export type AnchorTurnStore = ReturnType<typeof createAnchorTurnStore>;

@@ -7,9 +7,10 @@ import { newId } from '../../platform/database/ids.ts';
 import type { Page, PageRequest } from '../../platform/database/page.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import type { AgentService } from '../agents/agent.service.ts';
-import type { AnchorFilters, AnchorName, AnchorStore } from './anchor.store.ts';
+import type { AnchorFilters, AnchorName } from './anchor.store.ts';
+import * as store from './anchor.store.ts';
 import { type Anchor, type AnchorType, PROOF_PREFIX } from './anchor.ts';
-import type { AnchorCheckStore } from './anchor-check.store.ts';
+import * as checks from './anchor-check.store.ts';
 import { errorOf } from './anchor-check.ts';
 import type { AnchorProgressService } from './anchor-progress.service.ts';
 
@@ -26,14 +27,10 @@ export type NewAnchor = { readonly type: AnchorType; readonly value: string };
 
 /** Anchors of a tenant's agents. Source: Specification, "Anchor", "Anchor and delegation". */
 export function createAnchorService({
-  store,
-  checks,
   database,
   agents,
   progress,
 }: {
-  store: AnchorStore;
-  checks: Pick<AnchorCheckStore, 'request'>;
   database: Pick<Database, 'transaction' | 'query'>;
   agents: Pick<AgentService, 'exists' | 'get' | 'hold'>;
   progress: AnchorProgressService;

@@ -12,7 +12,8 @@ import type { ErrorCode } from '../../platform/errors/catalogue.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import type { AgentService } from '../agents/agent.service.ts';
 import type { AgentKey, KeyService, NewKey } from '../keys/key.service.ts';
-import type { EnrollmentStore, StoredEnrollmentToken } from './enrollment.store.ts';
+import type { StoredEnrollmentToken } from './enrollment.store.ts';
+import * as store from './enrollment.store.ts';
 import { type EnrollmentToken, judgePresented, statusAt, TOKEN_PREFIX } from './enrollment.ts';
 import type { EnrollmentFailureService } from './enrollment-failure.service.ts';
 
@@ -32,14 +33,12 @@ const REFUSALS: ReadonlySet<ErrorCode> = new Set([
 
 /** Enrollment tokens of a tenant's agents, and their use. */
 export function createEnrollmentService({
-  store,
   database,
   agents,
   keys,
   audit,
   failures,
 }: {
-  store: EnrollmentStore;
   database: Pick<Database, 'transaction' | 'query'>;
   agents: Pick<AgentService, 'exists' | 'get' | 'hold'>;
   keys: Pick<KeyService, 'prove' | 'add'>;

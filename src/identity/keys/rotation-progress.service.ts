@@ -1,10 +1,11 @@
 // What changes of keys make of their rotations, inside the transaction of the change, whoever made it. It must never change a key itself.
+
 import type { AuditEntry, AuditService } from '../../audit/audit.service.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import type { Transaction } from '../../platform/database/transaction.ts';
 import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
 import type { KeyState } from './key.ts';
-import type { RotationStore } from './rotation.store.ts';
+import * as store from './rotation.store.ts';
 import { afterKeyChange, type KeyChange, type KeyRotation } from './rotation.ts';
 
 /** What is written down of a rotation; `ended` says how in its data. */
@@ -31,11 +32,9 @@ export type ChangedBy = 'hand' | 'workflow';
 
 /** Follows keys. */
 export function createRotationProgressService({
-  store,
   audit,
   commands,
 }: {
-  store: RotationStore;
   audit: Pick<AuditService, 'append'>;
   commands: Pick<WorkflowCommandService, 'add'>;
 }) {

@@ -12,9 +12,10 @@ import { ServiceError } from '../../platform/errors/service-error.ts';
 import type { AgentService } from '../agents/agent.service.ts';
 import type { TenantService } from '../tenants/tenant.service.ts';
 import type { KeyService } from './key.service.ts';
-import type { KeyStore } from './key.store.ts';
+import * as keyStore from './key.store.ts';
 import { type KeyState, stateAt } from './key.ts';
-import type { KeyCase, RotationStore } from './rotation.store.ts';
+import type { KeyCase } from './rotation.store.ts';
+import * as store from './rotation.store.ts';
 import { decideStep, isOpen, type RotationState, type RotationStep, sunsetAfterSwitch } from './rotation.ts';
 import { describeRotation } from './rotation-progress.service.ts';
 
@@ -38,8 +39,6 @@ export type DueStep = 'switch' | 'warn' | 'revoke';
 
 /** The steps of rotations and deprecations. */
 export function createRotationStepService({
-  store,
-  keyStore,
   database,
   tenants,
   agents,
@@ -47,8 +46,6 @@ export function createRotationStepService({
   audit,
   events,
 }: {
-  store: RotationStore;
-  keyStore: Pick<KeyStore, 'lock'>;
   database: Pick<Database, 'transaction' | 'query'>;
   tenants: Pick<TenantService, 'byId'>;
   agents: Pick<AgentService, 'hold'>;

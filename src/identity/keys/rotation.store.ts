@@ -1,13 +1,16 @@
 // All SQL of key rotations. Every statement is bound to one tenant or to a key's id, and every judgement of time is the database's.
+
+import { NOW } from '../../platform/database/model.ts';
 import { decodeCursor, type Page, type PageRequest, toPage } from '../../platform/database/page.ts';
-import { FIRST_USED } from '../../platform/database/statement-parts.ts';
-import type { Queryable, Unit } from '../../platform/database/transaction.ts';
+import { selectList } from '../../platform/database/table.ts';
+import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import {
   type ExpectedPage,
   type ExpectedWorkflow,
   pageValues,
 } from '../../platform/temporal/expected-workflows.ts';
 import type { KeyState } from './key.ts';
+import { KEY_ROTATION } from './rotation.model.ts';
 import type { KeyRotation, RotationFacts, RotationState, Transition } from './rotation.ts';
 
 export type RotationName = { readonly tenantId: string; readonly agentId: string; readonly id: string };
@@ -30,22 +33,43 @@ export type KeyCase = Omit<RotationFacts, 'key' | 'rotation'> & {
     | null;
 };
 
-const RECORD = `
-r.id, r.tenant_id AS "tenantId", r.agent_id AS "agentId", r.old_key_id AS "oldKeyId", r.new_key_id AS "newKeyId", r.state,
-r.end_reason AS "endReason", r.overlap_seconds AS "overlapSeconds", r.deadline_at AS "deadlineAt", r.switched_at AS "switchedAt",
-r.stalled_at AS "stalledAt", old.sunset_at AS "sunsetAt", r.created_at AS "createdAt", r.ended_at AS "endedAt"`;
+const RECORD = selectList(
+  KEY_ROTATION,
+  [
+    'id',
+    'tenantId',
+    'agentId',
+    'oldKeyId',
+    'newKeyId',
+    'state',
+    'endReason',
+    'overlapSeconds',
+    'deadlineAt',
+    'switchedAt',
+    'stalledAt',
+    'createdAt',
+    'endedAt',
+  ],
+  { of: 'r' },
+);
 
-const RECORDS = `SELECT ${RECORD} FROM key_rotations r JOIN agent_keys old ON old.id = r.old_key_id`;
+const RECORDS = `
+SELECT ${RECORD}, old.sunset_at AS "sunsetAt" FROM key_rotations r JOIN agent_keys old ON old.id = r.old_key_id`;
+
+const JUDGED = selectList(
+  KEY_ROTATION,
+  ['id', 'oldKeyId', 'newKeyId', 'state', 'overlapSeconds', 'deadlineAt', 'switchedAt', 'stalledAt'],
+  { of: 'r' },
+);
 
 const CASE = `
-SELECT now() AS now, key.agent_id, key.state, key.sunset_at, r.id, r.old_key_id, r.new_key_id, r.rotation_state, r.overlap_seconds,
-  r.deadline_at, r.switched_at, r.stalled_at, r.first_used_at
+SELECT now() AS now, key.agent_id AS "agentId", key.state AS "keyState", key.sunset_at AS "sunsetAt", ${JUDGED},
+  new_key.first_used_at AS "newKeyFirstUsedAt"
 FROM agent_keys key
 LEFT JOIN LATERAL (
-  SELECT rotation.*, rotation.state AS rotation_state, new_key.first_used_at
-  FROM key_rotations rotation JOIN agent_keys new_key ON new_key.id = rotation.new_key_id
-  WHERE rotation.old_key_id = key.id ORDER BY rotation.id DESC LIMIT 1
+  SELECT * FROM key_rotations rotation WHERE rotation.old_key_id = key.id ORDER BY rotation.id DESC LIMIT 1
 ) AS r ON true
+LEFT JOIN agent_keys new_key ON new_key.id = r.new_key_id
 WHERE key.id = $1 AND key.tenant_id = $2`;
 
 /** What a deleted agent leaves behind needs nobody. */
@@ -67,189 +91,151 @@ SELECT count(*)::int AS count FROM (
   SELECT k.id FROM agent_keys k JOIN agents a ON a.id = k.agent_id
   WHERE k.state = 'deprecated' AND k.sunset_at < now() - interval '5 minutes' AND a.deleted_at IS NULL) AS overdue`;
 
-/** The workflow of the old key hears of the new key's first use with the commit of that use. */
-const FIRST_USE_PART = `
-switched AS (
-  INSERT INTO workflow_commands (tenant_id, workflow, entity_id)
-  SELECT r.tenant_id, 'agentKeyRotation', r.old_key_id
-  FROM ${FIRST_USED} used JOIN key_rotations r ON r.new_key_id = used.id
-  WHERE r.ended_at IS NULL
-  RETURNING tenant_id, entity_id
-)`;
+type CaseRow = Pick<KeyCase, 'now' | 'agentId'> & {
+  readonly keyState: KeyState;
+  readonly sunsetAt: Date | null;
+} & (NonNullable<KeyCase['rotation']> | { readonly id: null });
 
-type CaseRow = {
-  now: Date;
-  agent_id: string;
-  state: KeyState;
-  sunset_at: Date | null;
-  old_key_id: string;
-  new_key_id: string;
-  rotation_state: RotationState;
-  overlap_seconds: number;
-  deadline_at: Date;
-  switched_at: Date | null;
-  stalled_at: Date | null;
-  first_used_at: Date | null;
-} & ({ id: string } | { id: null });
-
-/** SQL of `key_rotations`; every function is one round trip on the caller's connection. */
-export function createRotationStore() {
-  return {
-    /** The part of a redemption that tells rotations of their new keys' first use; it gives `switched` (tenant_id, entity_id). */
-    firstUsePart: { text: FIRST_USE_PART },
-
-    insert: async (unit: Unit, row: NewRotationRow): Promise<void> => {
-      await unit.query(
-        `INSERT INTO key_rotations (id, tenant_id, agent_id, old_key_id, new_key_id, state, overlap_seconds, deadline_at)
+export async function insert(unit: Transaction, row: NewRotationRow): Promise<void> {
+  await unit.query(
+    `INSERT INTO key_rotations (id, tenant_id, agent_id, old_key_id, new_key_id, state, overlap_seconds, deadline_at)
          VALUES ($1, $2, $3, $4, $5, $6, $7, now() + make_interval(secs => $8))`,
-        [
-          row.id,
-          row.tenantId,
-          row.agentId,
-          row.oldKeyId,
-          row.newKeyId,
-          row.state,
-          row.overlapSeconds,
-          row.deadlineSeconds,
-        ],
-      );
-    },
-
-    find: async (
-      queryable: Queryable,
-      { tenantId, agentId, id }: RotationName,
-    ): Promise<KeyRotation | null> => {
-      const { rows } = await queryable.query<KeyRotation>(
-        `${RECORDS} WHERE r.id = $1 AND r.agent_id = $2 AND r.tenant_id = $3`,
-        [id, agentId, tenantId],
-      );
-      return rows[0] ?? null;
-    },
-
-    /** Whether the rotation and its agent are there. One indexed read. */
-    exists: async (queryable: Queryable, { tenantId, agentId, id }: RotationName): Promise<boolean> => {
-      const { rowCount } = await queryable.query(
-        `SELECT 1 FROM key_rotations r JOIN agents agent ON agent.id = r.agent_id
-         WHERE r.id = $1 AND r.agent_id = $2 AND r.tenant_id = $3 AND agent.deleted_at IS NULL`,
-        [id, agentId, tenantId],
-      );
-      return rowCount > 0;
-    },
-
-    /** The newest first. @throws ServiceError `invalid_request` for a foreign cursor */
-    list: async (
-      queryable: Queryable,
-      { tenantId, agentId }: Omit<RotationName, 'id'>,
-      { limit, cursor, state }: PageRequest & { readonly state?: RotationState | undefined },
-    ): Promise<Page<KeyRotation>> => {
-      const { rows } = await queryable.query<KeyRotation>(
-        `${RECORDS} WHERE r.tenant_id = $1 AND r.agent_id = $2 AND ($3::uuid IS NULL OR r.id < $3) AND ($4::text IS NULL OR r.state = $4)
-         ORDER BY r.id DESC LIMIT $5`,
-        [tenantId, agentId, decodeCursor(cursor) ?? null, state ?? null, limit + 1],
-      );
-      return toPage(rows, limit);
-    },
-
-    /** The id of the agent's key with this fingerprint or alias; a usable one goes first, then the older one. */
-    findKeyByFingerprint: async (
-      queryable: Queryable,
-      { tenantId, agentId }: Omit<RotationName, 'id'>,
-      fingerprint: string,
-    ): Promise<string | undefined> => {
-      const { rows } = await queryable.query<{ id: string }>(
-        `SELECT id FROM agent_keys WHERE tenant_id = $1 AND agent_id = $2 AND (fingerprint = $3 OR $3 = ANY (aliases))
-         ORDER BY state = 'revoked' OR coalesce(sunset_at <= now(), false), id LIMIT 1`,
-        [tenantId, agentId, fingerprint],
-      );
-      return rows[0]?.id;
-    },
-
-    /** The open rotations that a key goes or comes in, locked until the transaction ends, in the order of their ids. */
-    lockOpen: async (
-      unit: Unit,
-      keyId: string,
-    ): Promise<Pick<KeyRotation, 'id' | 'oldKeyId' | 'newKeyId' | 'state'>[]> => {
-      const { rows } = await unit.query<Pick<KeyRotation, 'id' | 'oldKeyId' | 'newKeyId' | 'state'>>(
-        `SELECT id, old_key_id AS "oldKeyId", new_key_id AS "newKeyId", state FROM key_rotations
-         WHERE (old_key_id = $1 OR new_key_id = $1) AND ended_at IS NULL ORDER BY id FOR UPDATE`,
-        [keyId],
-      );
-      return rows;
-    },
-
-    /** Moves an open rotation on; an end gets its time and reason. */
-    move: async (
-      unit: Unit,
-      id: string,
-      to: Transition | { readonly state: 'canceled'; readonly endReason: 'canceled' },
-    ): Promise<void> => {
-      const endReason = 'endReason' in to ? to.endReason : null;
-      await unit.query(
-        `UPDATE key_rotations SET state = $2, end_reason = $3::text, ended_at = CASE WHEN $3::text IS NULL THEN NULL ELSE now() END
-         WHERE id = $1`,
-        [id, to.state, endReason],
-      );
-    },
-
-    /** Keys whose sunset, or the deadline of whose rotation, was more than 5 minutes ago, without a sign of it. */
-    countOverdue: async (queryable: Queryable): Promise<number> => {
-      const { rows } = await queryable.query<{ count: number }>(OVERDUE);
-      return rows[0]?.count ?? 0;
-    },
-
-    markSwitched: async (unit: Unit, id: string, switchedAt: Date): Promise<void> => {
-      await unit.query('UPDATE key_rotations SET switched_at = $2 WHERE id = $1', [id, switchedAt]);
-    },
-
-    markStalled: async (unit: Unit, id: string): Promise<void> => {
-      await unit.query('UPDATE key_rotations SET stalled_at = now() WHERE id = $1', [id]);
-    },
-
-    /** `ed25519 · 1a2b3c4d5e6f7081`, and the key's agent. */
-    describeKey: async (
-      queryable: Queryable,
-      { tenantId, keyId }: { tenantId: string; keyId: string },
-    ): Promise<{ summary: string; agentId: string } | undefined> => {
-      const { rows } = await queryable.query<{ summary: string; agentId: string }>(
-        `SELECT algorithm || ' · ' || left(fingerprint, 16) AS summary, agent_id AS "agentId"
-         FROM agent_keys WHERE id = $1 AND tenant_id = $2`,
-        [keyId, tenantId],
-      );
-      return rows[0];
-    },
-
-    /** Keys whose agentKeyRotation should be running: deprecated ones, and those that an open rotation is about. */
-    listExpectedWorkflows: async (queryable: Queryable, page: ExpectedPage): Promise<ExpectedWorkflow[]> =>
-      (await queryable.query<ExpectedWorkflow>(EXPECTED, pageValues(page))).rows,
-
-    /** A key with its latest rotation; null when the key is gone. */
-    readCase: async (
-      queryable: Queryable,
-      { tenantId, keyId }: { tenantId: string; keyId: string },
-    ): Promise<KeyCase | null> => {
-      const { rows } = await queryable.query<CaseRow>(CASE, [keyId, tenantId]);
-      return rows[0] === undefined ? null : toCase(rows[0]);
-    },
-  };
+    [
+      row.id,
+      row.tenantId,
+      row.agentId,
+      row.oldKeyId,
+      row.newKeyId,
+      row.state,
+      row.overlapSeconds,
+      row.deadlineSeconds,
+    ],
+  );
 }
 
-export type RotationStore = ReturnType<typeof createRotationStore>;
+export async function find(
+  queryable: Queryable,
+  { tenantId, agentId, id }: RotationName,
+): Promise<KeyRotation | null> {
+  const { rows } = await queryable.query<KeyRotation>(
+    `${RECORDS} WHERE r.id = $1 AND r.agent_id = $2 AND r.tenant_id = $3`,
+    [id, agentId, tenantId],
+  );
+  return rows[0] ?? null;
+}
 
-function toCase(row: CaseRow): KeyCase {
-  const { now, agent_id: agentId, state, sunset_at: sunsetAt } = row;
-  const rotation =
-    row.id === null
-      ? null
-      : {
-          id: row.id,
-          oldKeyId: row.old_key_id,
-          newKeyId: row.new_key_id,
-          state: row.rotation_state,
-          overlapSeconds: row.overlap_seconds,
-          deadlineAt: row.deadline_at,
-          switchedAt: row.switched_at,
-          stalledAt: row.stalled_at,
-          newKeyFirstUsedAt: row.first_used_at,
-        };
-  return { now, agentId, key: { state, sunsetAt }, rotation };
+/** Whether the rotation and its agent are there. One indexed read. */
+export async function exists(
+  queryable: Queryable,
+  { tenantId, agentId, id }: RotationName,
+): Promise<boolean> {
+  const { rowCount } = await queryable.query(
+    `SELECT 1 FROM key_rotations r JOIN agents agent ON agent.id = r.agent_id
+         WHERE r.id = $1 AND r.agent_id = $2 AND r.tenant_id = $3 AND agent.deleted_at IS NULL`,
+    [id, agentId, tenantId],
+  );
+  return rowCount > 0;
+}
+
+/** The newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+export async function list(
+  queryable: Queryable,
+  { tenantId, agentId }: Omit<RotationName, 'id'>,
+  { limit, cursor, state }: PageRequest & { readonly state?: RotationState | undefined },
+): Promise<Page<KeyRotation>> {
+  const { rows } = await queryable.query<KeyRotation>(
+    `${RECORDS} WHERE r.tenant_id = $1 AND r.agent_id = $2 AND ($3::uuid IS NULL OR r.id < $3) AND ($4::text IS NULL OR r.state = $4)
+         ORDER BY r.id DESC LIMIT $5`,
+    [tenantId, agentId, decodeCursor(cursor) ?? null, state ?? null, limit + 1],
+  );
+  return toPage(rows, limit);
+}
+
+/** The id of the agent's key with this fingerprint or alias; a usable one goes first, then the older one. */
+export async function findKeyByFingerprint(
+  queryable: Queryable,
+  { tenantId, agentId }: Omit<RotationName, 'id'>,
+  fingerprint: string,
+): Promise<string | undefined> {
+  const { rows } = await queryable.query<{ id: string }>(
+    `SELECT id FROM agent_keys WHERE tenant_id = $1 AND agent_id = $2 AND (fingerprint = $3 OR $3 = ANY (aliases))
+         ORDER BY state = 'revoked' OR coalesce(sunset_at <= now(), false), id LIMIT 1`,
+    [tenantId, agentId, fingerprint],
+  );
+  return rows[0]?.id;
+}
+
+/** The open rotations that a key goes or comes in, locked until the transaction ends, in the order of their ids. */
+export async function lockOpen(
+  unit: Transaction,
+  keyId: string,
+): Promise<Pick<KeyRotation, 'id' | 'oldKeyId' | 'newKeyId' | 'state'>[]> {
+  const { rows } = await unit.query<Pick<KeyRotation, 'id' | 'oldKeyId' | 'newKeyId' | 'state'>>(
+    `SELECT id, old_key_id AS "oldKeyId", new_key_id AS "newKeyId", state FROM key_rotations
+         WHERE (old_key_id = $1 OR new_key_id = $1) AND ended_at IS NULL ORDER BY id FOR UPDATE`,
+    [keyId],
+  );
+  return rows;
+}
+
+/** Moves an open rotation on; an end gets its time and reason. */
+export async function move(
+  unit: Transaction,
+  id: string,
+  to: Transition | { readonly state: 'canceled'; readonly endReason: 'canceled' },
+): Promise<void> {
+  const endReason = 'endReason' in to ? to.endReason : null;
+  await unit.query(
+    `UPDATE key_rotations SET state = $2, end_reason = $3::text, ended_at = CASE WHEN $3::text IS NULL THEN NULL ELSE now() END
+         WHERE id = $1`,
+    [id, to.state, endReason],
+  );
+}
+
+/** Keys whose sunset, or the deadline of whose rotation, was more than 5 minutes ago, without a sign of it. */
+export async function countOverdue(queryable: Queryable): Promise<number> {
+  const { rows } = await queryable.query<{ count: number }>(OVERDUE);
+  return rows[0]?.count ?? 0;
+}
+
+export async function markSwitched(transaction: Transaction, id: string, switchedAt: Date): Promise<void> {
+  await transaction.model(KEY_ROTATION).update({ id }, { switchedAt });
+}
+
+export async function markStalled(transaction: Transaction, id: string): Promise<void> {
+  await transaction.model(KEY_ROTATION).update({ id }, { stalledAt: NOW });
+}
+
+/** `ed25519 · 1a2b3c4d5e6f7081`, and the key's agent. */
+export async function describeKey(
+  queryable: Queryable,
+  { tenantId, keyId }: { tenantId: string; keyId: string },
+): Promise<{ summary: string; agentId: string } | undefined> {
+  const { rows } = await queryable.query<{ summary: string; agentId: string }>(
+    `SELECT algorithm || ' · ' || left(fingerprint, 16) AS summary, agent_id AS "agentId"
+         FROM agent_keys WHERE id = $1 AND tenant_id = $2`,
+    [keyId, tenantId],
+  );
+  return rows[0];
+}
+
+/** Keys whose agentKeyRotation should be running: deprecated ones, and those that an open rotation is about. */
+export async function listExpectedWorkflows(
+  queryable: Queryable,
+  page: ExpectedPage,
+): Promise<ExpectedWorkflow[]> {
+  return (await queryable.query<ExpectedWorkflow>(EXPECTED, pageValues(page))).rows;
+}
+
+/** A key with its latest rotation; null when the key is gone. */
+export async function readCase(
+  queryable: Queryable,
+  { tenantId, keyId }: { tenantId: string; keyId: string },
+): Promise<KeyCase | null> {
+  const { rows } = await queryable.query<CaseRow>(CASE, [keyId, tenantId]);
+  return rows[0] === undefined ? null : toCase(rows[0]);
+}
+
+function toCase({ now, agentId, keyState: state, sunsetAt, ...rotation }: CaseRow): KeyCase {
+  return { now, agentId, key: { state, sunsetAt }, rotation: rotation.id === null ? null : rotation };
 }

@@ -9,10 +9,8 @@ import {
   parseDeliveryWorkflowId,
 } from '../../platform/temporal/names.ts';
 import type { WorkflowInspector } from '../../platform/temporal/workflow-inspection.client.ts';
-import type {
-  DeliveryInspectionStore,
-  StartedDelivery,
-} from '../../webhooks/relay/delivery-inspection.store.ts';
+import type * as deliveryInspectionStore from '../../webhooks/relay/delivery-inspection.store.ts';
+import type { StartedDelivery } from '../../webhooks/relay/delivery-inspection.store.ts';
 import type { Check, Reporter } from './finding.ts';
 import { inGroups } from './in-groups.ts';
 import { comesTrue } from './mend-waiting.service.ts';
@@ -30,7 +28,7 @@ export function createDeliveryWorkflowCheck({
   pace = PACE,
 }: {
   database: Queryable;
-  store: Pick<DeliveryInspectionStore, 'listStarted' | 'listUnfinished'>;
+  store: Pick<typeof deliveryInspectionStore, 'listStarted' | 'listUnfinished'>;
   inspector: Pick<WorkflowInspector, 'listRunning' | 'isRunning' | 'signal' | 'terminate'>;
   restart: (delivery: Named) => Promise<boolean>;
   pace?: Pace | undefined;

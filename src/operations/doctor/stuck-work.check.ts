@@ -1,7 +1,8 @@
 // Looks for work in Postgres that nobody takes. What the sweep mends each minute is mended here by the same code.
 import type { Queryable } from '../../platform/database/transaction.ts';
 import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
-import type { DeliveryInspectionStore, StuckWork } from '../../webhooks/relay/delivery-inspection.store.ts';
+import type * as deliveryInspectionStore from '../../webhooks/relay/delivery-inspection.store.ts';
+import type { StuckWork } from '../../webhooks/relay/delivery-inspection.store.ts';
 import type { SweepService } from '../../webhooks/relay/sweep.service.ts';
 import type { Check } from './finding.ts';
 import { STUCK_AFTER } from './pace.ts';
@@ -24,7 +25,7 @@ export function createStuckWorkCheck({
 }: {
   database: Queryable;
   store: Pick<
-    DeliveryInspectionStore,
+    typeof deliveryInspectionStore,
     'findStuckCommands' | 'findDeadClaims' | 'findOfDeleted' | 'findParked'
   >;
   commands: Pick<WorkflowCommandService, 'findStuck'>;

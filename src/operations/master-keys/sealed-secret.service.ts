@@ -1,4 +1,5 @@
 // Holds what is sealed against the master keys that are there, and seals it anew with the first. A secret that was opened must never leave this file.
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type MasterKey,
@@ -8,7 +9,8 @@ import {
 } from '../../platform/crypto/secret-box.node.ts';
 import type { KeyInUse, SealedColumn } from '../../platform/database/sealed-column.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
-import type { SealedSecret, SealedSecretStore } from './sealed-secret.store.ts';
+import type { SealedSecret } from './sealed-secret.store.ts';
+import * as store from './sealed-secret.store.ts';
 
 /** What is left of a column after a run. `missing`: of these the master key is not among those given. */
 export type Remaining = KeyInUse & { readonly secrets: number; readonly missing: boolean };
@@ -33,12 +35,11 @@ const FIRST_ID = '00000000-0000-0000-0000-000000000000';
 /** @param options.columns all that hold sealed secrets; what can move from one to another stands before where it goes */
 export function createSealedSecretService({
   database,
-  store,
   columns,
   masterKeys,
 }: {
   database: Queryable;
-  store: SealedSecretStore;
+
   columns: readonly SealedColumn[];
   masterKeys: readonly MasterKey[];
 }) {

@@ -23,60 +23,56 @@ SELECT '${table}' AS "table", '${column}' AS "column", id FROM (
   ) SELECT id FROM ids WHERE id IS NOT NULL
 ) AS of_column`;
 
-/** SQL of the columns; every function is one round trip. */
-export function createSealedSecretStore() {
-  return {
-    /** The ids of master keys that secrets of these columns name. As fast with a million secrets as with one. */
-    listKeysInUse: async (queryable: Queryable, columns: readonly SealedColumn[]): Promise<KeyInUse[]> => {
-      const { rows } = await queryable.query<Omit<KeyInUse, 'keyId'> & { id: Buffer }>(
-        columns.map(keysOf).join('\nUNION ALL'),
-      );
-      return rows.map(({ id, ...place }) => ({ ...place, keyId: id.toString('utf8') }));
-    },
+/** The ids of master keys that secrets of these columns name. As fast with a million secrets as with one. */
+export async function listKeysInUse(
+  queryable: Queryable,
+  columns: readonly SealedColumn[],
+): Promise<KeyInUse[]> {
+  const { rows } = await queryable.query<Omit<KeyInUse, 'keyId'> & { id: Buffer }>(
+    columns.map(keysOf).join('\nUNION ALL'),
+  );
+  return rows.map(({ id, ...place }) => ({ ...place, keyId: id.toString('utf8') }));
+}
 
-    /** How many secrets of the column name one of these master keys. */
-    count: async (
-      queryable: Queryable,
-      { table, column }: SealedColumn,
-      keyIds: readonly string[],
-    ): Promise<number> => {
-      const { rows } = await queryable.query<{ count: number }>(
-        `SELECT count(*)::float8 AS count FROM ${table} WHERE ${column} IS NOT NULL AND sealing_key(${column}) = ANY ($1::bytea[])`,
-        [keyIds.map((id) => Buffer.from(id, 'utf8'))],
-      );
-      return rows[0]?.count ?? 0;
-    },
+/** How many secrets of the column name one of these master keys. */
+export async function count(
+  queryable: Queryable,
+  { table, column }: SealedColumn,
+  keyIds: readonly string[],
+): Promise<number> {
+  const { rows } = await queryable.query<{ count: number }>(
+    `SELECT count(*)::float8 AS count FROM ${table} WHERE ${column} IS NOT NULL AND sealing_key(${column}) = ANY ($1::bytea[])`,
+    [keyIds.map((id) => Buffer.from(id, 'utf8'))],
+  );
+  return rows[0]?.count ?? 0;
+}
 
-    /** A page of the secrets that name this master key, by ascending id of the row. */
-    list: async (
-      queryable: Queryable,
-      { table, column, name }: SealedColumn,
-      { keyId, after, limit }: { keyId: string; after: string; limit: number },
-    ): Promise<SealedSecret[]> => {
-      const { rows } = await queryable.query<SealedSecret>(
-        `SELECT id, tenant_id AS "tenantId", ${name} AS name, ${column} AS sealed FROM ${table}
+/** A page of the secrets that name this master key, by ascending id of the row. */
+export async function list(
+  queryable: Queryable,
+  { table, column, name }: SealedColumn,
+  { keyId, after, limit }: { keyId: string; after: string; limit: number },
+): Promise<SealedSecret[]> {
+  const { rows } = await queryable.query<SealedSecret>(
+    `SELECT id, tenant_id AS "tenantId", ${name} AS name, ${column} AS sealed FROM ${table}
          WHERE ${column} IS NOT NULL AND sealing_key(${column}) = $1 AND id > $2 ORDER BY sealing_key(${column}), id LIMIT $3`,
-        [Buffer.from(keyId, 'utf8'), after, limit],
-      );
-      return rows;
-    },
+    [Buffer.from(keyId, 'utf8'), after, limit],
+  );
+  return rows;
+}
 
-    /** Replaces secrets that are still what was read, and that nobody is changing: it waits for no lock. @returns how many */
-    replace: async (
-      queryable: Queryable,
-      { table, column }: SealedColumn,
-      secrets: readonly (Pick<SealedSecret, 'id' | 'sealed'> & { readonly anew: Buffer })[],
-    ): Promise<number> => {
-      const { rowCount } = await queryable.query(
-        `WITH free AS (
+/** Replaces secrets that are still what was read, and that nobody is changing: it waits for no lock. @returns how many */
+export async function replace(
+  queryable: Queryable,
+  { table, column }: SealedColumn,
+  secrets: readonly (Pick<SealedSecret, 'id' | 'sealed'> & { readonly anew: Buffer })[],
+): Promise<number> {
+  const { rowCount } = await queryable.query(
+    `WITH free AS (
            SELECT t.id, given.anew FROM unnest($1::uuid[], $2::bytea[], $3::bytea[]) AS given (id, sealed, anew)
            JOIN ${table} t ON t.id = given.id AND t.${column} = given.sealed FOR NO KEY UPDATE OF t SKIP LOCKED
          ) UPDATE ${table} t SET ${column} = free.anew FROM free WHERE t.id = free.id`,
-        [secrets.map(({ id }) => id), secrets.map(({ sealed }) => sealed), secrets.map(({ anew }) => anew)],
-      );
-      return rowCount;
-    },
-  };
+    [secrets.map(({ id }) => id), secrets.map(({ sealed }) => sealed), secrets.map(({ anew }) => anew)],
+  );
+  return rowCount;
 }
-
-export type SealedSecretStore = ReturnType<typeof createSealedSecretStore>;

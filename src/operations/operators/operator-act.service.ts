@@ -1,9 +1,10 @@
 // The record of what operators do across tenants. An act is recorded in its own transaction's commit, or it has not happened.
+
 import type { AuditService } from '../../audit/audit.service.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
-import type { OperatorActStore } from './operator-act.store.ts';
+import * as store from './operator-act.store.ts';
 import type { OperatorAct, OperatorDeed, OperatorIntent, RecordState } from './operator-act.ts';
 
 /** A tenant that an act concerns, and what its audit log says of it beyond the act. */
@@ -15,11 +16,10 @@ export type Concerned = {
 /** Acts of operators. */
 export function createOperatorActService({
   database,
-  store,
   audit,
 }: {
   database: Pick<Database, 'query' | 'transaction'>;
-  store: OperatorActStore;
+
   audit: Pick<AuditService, 'prepare' | 'appendPrepared'>;
 }) {
   async function record(

@@ -1,10 +1,18 @@
-// Random secrets that we hand out and store as hashes: client secrets, refresh tokens, one-time tokens.
+// Random secrets that we hand out: client secrets, refresh tokens and one-time tokens, stored as hashes, and signing secrets, stored sealed.
 // It must never be used for passwords: a plain hash protects only what is already random.
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 
 /** Makes a secret of `byteLength` random bytes (32, that is 256 bits, unless told) as base64url without padding. */
 export function newSecret(byteLength = 32): string {
   return randomBytes(byteLength).toString('base64url');
+}
+
+/**
+ * Makes a signing secret of 32 random bytes as Standard Webhooks writes them, in padded standard base64 behind a prefix. The specified suite's
+ * HMAC key is this text, whole.
+ */
+export function newSigningSecret(): string {
+  return `whsec_${randomBytes(32).toString('base64')}`;
 }
 
 /** The SHA-256 (32 bytes) of a secret's UTF-8 text: what is stored in its place. */

@@ -1,5 +1,6 @@
-// Hears the notifications of committed work, on a connection of its own. It is an accelerator only: whoever listens must also poll.
-import pg from 'pg';
+// Hears the notifications of committed work, on a separate connection. It is an accelerator only: its users must also poll.
+import type pg from 'pg';
+import { newClient } from './client.ts';
 import { OUTBOX_CHANNEL } from './notifier.client.ts';
 
 /** Milliseconds before a broken connection is opened again. */
@@ -9,7 +10,7 @@ const PAUSE_MS = 1_000;
  * @param options.url connection string of the database
  * @param options.channel another one than the relays'
  * @param options.onWork called for each notification, and once after each connect, for what was missed
- * @param options.onError told when the connection broke
+ * @param options.onError receives the error of a connection that broke
  * @returns `close`
  */
 export function createOutboxListener({
@@ -27,12 +28,12 @@ export function createOutboxListener({
   let timer: NodeJS.Timeout | undefined;
   let closed = false;
 
-  const again = (error: Error) => {
-    if (closed || timer !== undefined) return;
-    onError?.(error);
-    const broken = client;
+  const again = (lost: pg.Client, error: unknown) => {
+    // A late error of a client that was dropped says nothing about the present one.
+    if (closed || lost !== client) return;
+    onError?.(error instanceof Error ? error : new Error(String(error)));
     client = undefined;
-    broken?.end().catch(() => undefined);
+    lost.end().catch(() => undefined);
     timer = setTimeout(() => {
       timer = undefined;
       void open();
@@ -40,24 +41,26 @@ export function createOutboxListener({
   };
 
   const open = async (): Promise<void> => {
-    const opened = new pg.Client({
-      connectionString: url,
-      application_name: `countersign listener ${channel}`,
-      connectionTimeoutMillis: 2_000,
-      statement_timeout: 5_000,
-      query_timeout: 6_000,
-      keepAlive: true,
-    });
+    const opened = newClient(
+      {
+        connectionString: url,
+        application_name: `countersign listener ${channel}`,
+        connectionTimeoutMillis: 2_000,
+        statement_timeout: 5_000,
+        query_timeout: 6_000,
+        keepAlive: true,
+      },
+      (error) => again(opened, error),
+    );
     client = opened;
-    opened.on('error', again);
-    opened.on('end', () => again(new Error('the connection ended')));
+    opened.on('end', () => again(opened, new Error('the connection ended')));
     opened.on('notification', onWork);
     try {
       await opened.connect();
       await opened.query(`LISTEN ${channel}`);
       onWork();
     } catch (error) {
-      again(error instanceof Error ? error : new Error(String(error)));
+      again(opened, error);
     }
   };
 

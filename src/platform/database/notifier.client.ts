@@ -1,6 +1,7 @@
-// Tells the relays that there may be work: one coalesced NOTIFY on a connection of its own, never inside a working transaction.
+// Tells the relays that there may be work: one coalesced NOTIFY on a separate connection, never inside a working transaction.
 // It is an accelerator only: relays also poll, so a lost notification delays work and loses none.
-import pg from 'pg';
+import type pg from 'pg';
+import { newClient } from './client.ts';
 
 /** The channel that relays listen on. */
 export const OUTBOX_CHANNEL = 'countersign_outbox';
@@ -14,8 +15,8 @@ const PAUSE_MS = 1_000;
 /**
  * @param options.url connection string of the database
  * @param options.channel another one than the relays'
- * @param options.onError told when the connection broke; the next `poke` opens another
- * @returns `poke`, to be called after a commit (returns at once, never throws), and `close`
+ * @param options.onError receives the error of a connection that broke; a later `poke` opens another
+ * @returns `poke`, to be called after a commit (returns immediately, never throws), and `close`
  */
 export function createOutboxNotifier({
   url,
@@ -26,50 +27,58 @@ export function createOutboxNotifier({
   channel?: string | undefined;
   onError?: ((error: Error) => void) | undefined;
 }) {
-  let client: Promise<pg.Client> | undefined;
+  let client: pg.Client | undefined;
   let timer: NodeJS.Timeout | undefined;
   let sending: Promise<void> = Promise.resolve();
   let pausedUntil = 0;
   let lastPoke = Number.NEGATIVE_INFINITY;
   let closed = false;
 
-  const drop = (error: Error) => {
+  const drop = (lost: pg.Client, error: unknown) => {
+    // A late error of a client that was dropped says nothing about the present one.
+    if (lost !== client) return;
     client = undefined;
     pausedUntil = Date.now() + PAUSE_MS;
-    if (!closed) onError?.(error);
+    lost.end().catch(() => undefined);
+    if (!closed) onError?.(error instanceof Error ? error : new Error(String(error)));
   };
 
-  const connect = async (): Promise<pg.Client> => {
-    const opened = new pg.Client({
-      connectionString: url,
-      application_name: 'countersign notifier',
-      connectionTimeoutMillis: 2_000,
-      statement_timeout: 5_000,
-      query_timeout: 6_000,
-      keepAlive: true,
-    });
-    opened.on('error', drop);
-    await opened.connect();
-    // A notification has nothing to keep: it need not wait for the disk.
-    await opened.query('SET synchronous_commit = off');
-    return opened;
+  const make = (): pg.Client => {
+    const made = newClient(
+      {
+        connectionString: url,
+        application_name: 'countersign notifier',
+        connectionTimeoutMillis: 2_000,
+        statement_timeout: 5_000,
+        query_timeout: 6_000,
+        keepAlive: true,
+      },
+      (error) => drop(made, error),
+    );
+    return made;
   };
 
   const notify = async (): Promise<void> => {
     if (Date.now() < pausedUntil) return;
+    const isNew = client === undefined;
+    client ??= make();
+    const used = client;
     try {
-      client ??= connect();
-      const open = await client;
-      await open.query(`NOTIFY ${channel}`);
+      if (isNew) {
+        await used.connect();
+        // A notification has nothing to keep: it need not wait for the disk.
+        await used.query('SET synchronous_commit = off');
+      }
+      await used.query(`NOTIFY ${channel}`);
     } catch (error) {
-      drop(error instanceof Error ? error : new Error(String(error)));
+      drop(used, error);
     }
   };
 
   return {
     poke: (): void => {
       if (closed || timer !== undefined) return;
-      // The first one goes out at once; those that follow closely share the next.
+      // The first one goes out immediately; those that follow closely share the next.
       const wait = Math.max(0, lastPoke + COALESCE_MS - performance.now());
       timer = setTimeout(() => {
         timer = undefined;
@@ -81,8 +90,7 @@ export function createOutboxNotifier({
       closed = true;
       clearTimeout(timer);
       await sending;
-      const open = await client?.catch(() => undefined);
-      await open?.end().catch(() => undefined);
+      await client?.end().catch(() => undefined);
     },
   };
 }

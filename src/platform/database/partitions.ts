@@ -1,7 +1,6 @@
-// The day partitions of the big tables: the next days' are made ahead of time, old ones taken out and dropped. Each change waits for its
-// lock for a moment only, and by itself: whoever waits for the lock of such a table keeps everybody behind him waiting.
-import { setTimeout as sleep } from 'node:timers/promises';
-import { sqlState } from './errors.ts';
+// The day partitions of the big tables: the next days' are made ahead of time, old ones are taken out and dropped. Each change is a
+// statement by itself that waits a quarter of a second for its lock.
+import { isLockTimeout, repeatWhileLocked } from './locked-change.ts';
 import type { Queryable } from './transaction.ts';
 
 /** Deliveries first: a day is accounted for as long as they are there. */
@@ -12,11 +11,7 @@ type Partition = { readonly parent: (typeof PARTITIONED)[number]; readonly day: 
 /** Days whose partitions exist ahead of today. */
 const DAYS_AHEAD = 7;
 
-/** How often a lock is tried for, and the milliseconds between two tries. */
-const TRIES = 5;
-const PAUSE = 300;
-
-const LOCK_NOT_AVAILABLE = '55P03';
+const PATIENCE = { tries: 5, pause: 300 } as const;
 
 const MISSING = `
 SELECT parent, day::date::text AS day
@@ -25,7 +20,7 @@ FROM unnest($1::text[]) AS parent,
 WHERE to_regclass(parent || '_' || to_char(day, 'YYYYMMDD')) IS NULL
 ORDER BY day, parent`;
 
-// Also what was taken out and not dropped, because a process ended in between.
+// Also partitions that were taken out and not dropped, because a process ended in between.
 const OLD = `
 SELECT parent, to_date(right(c.relname, 8), 'YYYYMMDD')::text AS day, c.relispartition AS attached
 FROM unnest($1::text[]) WITH ORDINALITY AS p (parent, place)
@@ -34,68 +29,58 @@ WHERE right(c.relname, 8) < to_char((now() AT TIME ZONE 'UTC')::date - $2::int, 
 ORDER BY day, place`;
 
 /**
- * Makes the partitions from yesterday until a week ahead, where they are missing.
+ * Makes the missing partitions from yesterday until a week ahead.
  * @returns how many were made
- * @throws when the lock for one was not to be had: the next call tries again, and until then the default partition takes its rows
+ * @throws when one did not get its lock: the next call tries again, and until then the default partition takes its rows
  */
 export async function ensurePartitions(database: Queryable): Promise<number> {
   const { rows } = await database.query<Partition>(MISSING, [PARTITIONED, DAYS_AHEAD]);
   let made = 0;
   for (const { parent, day } of rows) {
-    const result = await patiently(() =>
-      database.query<{ made: boolean }>('SELECT ensure_day_partition($1, $2::date) AS made', [parent, day]),
+    const result = await repeatWhileLocked(
+      () =>
+        database.query<{ made: boolean }>('SELECT ensure_day_partition($1, $2::date) AS made', [parent, day]),
+      PATIENCE,
     );
     if (result.rows[0]?.made === true) made += 1;
   }
   return made;
 }
 
-/** `attached`: its rows are still the table's. */
+/** `attached`: its rows still belong to the table. */
 export type OldPartition = Partition & { readonly attached: boolean };
 
-/** Partitions of days before the last `days` and today, oldest first, of a day the deliveries' first. */
+/** Lists the partitions of days before the last `days` and today: oldest day first, deliveries first within a day. */
 export async function listOldPartitions(database: Queryable, days: number): Promise<OldPartition[]> {
   return (await database.query<OldPartition>(OLD, [PARTITIONED, days])).rows;
 }
 
 /**
  * Takes a partition out of its table and drops it.
- * @returns `unfinished` for one that holds deliveries which have not ended: it stays. `busy`: the lock was not to be had; try later
+ * @returns `unfinished` for one that holds deliveries which have not ended: it stays. `busy`: it did not get its lock; try later
  */
 export async function dropPartition(
   database: Queryable,
   { parent, day }: Partition,
 ): Promise<'dropped' | 'unfinished' | 'busy' | 'gone'> {
   try {
-    const { rows } = await patiently(() =>
-      database.query<{ state: 'detached' | 'unfinished' | 'gone' }>(
-        'SELECT detach_day_partition($1, $2::date) AS state',
-        [parent, day],
-      ),
+    const { rows } = await repeatWhileLocked(
+      () =>
+        database.query<{ state: 'detached' | 'unfinished' | 'gone' }>(
+          'SELECT detach_day_partition($1, $2::date) AS state',
+          [parent, day],
+        ),
+      PATIENCE,
     );
     const state = rows[0]?.state ?? 'gone';
     if (state !== 'detached') return state;
-    await patiently(() => database.query('SELECT drop_detached_day($1, $2::date)', [parent, day]));
+    await repeatWhileLocked(
+      () => database.query('SELECT drop_detached_day($1, $2::date)', [parent, day]),
+      PATIENCE,
+    );
     return 'dropped';
   } catch (error) {
     if (isLockTimeout(error)) return 'busy';
     throw error;
   }
-}
-
-/** Runs a change again while the lock that it needs is not to be had. */
-async function patiently<T>(change: () => Promise<T>): Promise<T> {
-  for (let tries = 1; ; tries += 1) {
-    try {
-      return await change();
-    } catch (error) {
-      if (tries >= TRIES || !isLockTimeout(error)) throw error;
-      await sleep(PAUSE * (0.5 + Math.random()));
-    }
-  }
-}
-
-function isLockTimeout(error: unknown): boolean {
-  const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
-  return sqlState(cause) === LOCK_NOT_AVAILABLE;
 }

@@ -36,10 +36,14 @@ export type Outcome =
   | { kind: 'gone'; statusCode: number; errorClass: 'gone'; error: string }
   | { kind: 'rejected'; statusCode: number; errorClass: 'rejected'; error: string };
 
+/** The end of an attempt that no answer ended. */
+type Unanswered = Extract<Outcome, { kind: 'retry' }>;
+
 /** Where an attempt was when it failed. */
 export type AttemptPhase = 'address' | 'dns' | 'connect' | 'tls' | 'response';
 
-const RETRYABLE_CLIENT_ERRORS = new Set([408, 425, 429]);
+/** Answers that blame the delivery itself: it would be refused again. */
+const REFUSING_STATUSES = new Set([400, 413, 415, 422]);
 const HOLDING_STATUSES = new Set([429, 503]);
 
 const RESPONSE_ERRORS: Readonly<Record<string, ErrorClass>> = {
@@ -54,8 +58,9 @@ const RESPONSE_ERRORS: Readonly<Record<string, ErrorClass>> = {
 };
 
 /**
- * What a receiver's answer means: 2xx delivered; 410 gone; 408, 425, 429, 3xx (never followed), 5xx and statuses that do
- * not exist are tried again; every other 4xx is final. A `Retry-After` on 429 or 503 holds the other deliveries as well.
+ * What a receiver's answer means: 2xx delivered; 410 gone; 400, 413, 415 and 422 are final; everything else, 3xx (never
+ * followed) and statuses that do not exist too, is tried again: a wrong secret, a clock that is off or a route that is not
+ * deployed yet must lose nothing. A `Retry-After` on 429 or 503 holds the other deliveries as well.
  *
  * @param statusCode a final status, not a 1xx
  * @param retryAfterMs the parsed `Retry-After`, undefined when there is none that is valid
@@ -64,9 +69,8 @@ export function classifyResponse(statusCode: number, retryAfterMs?: number | und
   const error = `http:${statusCode}`;
   if (statusCode >= 200 && statusCode <= 299) return { kind: 'delivered', statusCode };
   if (statusCode === 410) return { kind: 'gone', statusCode, errorClass: 'gone', error };
-  if (statusCode >= 400 && statusCode <= 499 && !RETRYABLE_CLIENT_ERRORS.has(statusCode)) {
+  if (REFUSING_STATUSES.has(statusCode))
     return { kind: 'rejected', statusCode, errorClass: 'rejected', error };
-  }
   return {
     kind: 'retry',
     statusCode,
@@ -83,7 +87,7 @@ export function classifyResponse(statusCode: number, retryAfterMs?: number | und
  * @param phase where the attempt was
  * @param code the system's, OpenSSL's or undici's error code, or the name of the rule that refused the address
  */
-export function classifyFailure(phase: AttemptPhase, code: string): Outcome {
+export function classifyFailure(phase: AttemptPhase, code: string): Unanswered {
   const errorClass = failureClass(phase, code);
   return {
     kind: 'retry',
@@ -95,7 +99,7 @@ export function classifyFailure(phase: AttemptPhase, code: string): Outcome {
 }
 
 /** What it means that an attempt's time was over before an answer began. */
-export function classifyTimeout(phase: AttemptPhase): Outcome {
+export function classifyTimeout(phase: AttemptPhase): Unanswered {
   return { kind: 'retry', statusCode: null, errorClass: 'timeout', error: `timeout:${phase}`, hold: false };
 }
 

@@ -1,4 +1,5 @@
 // The HTTP shell: every request passes these middlewares in this order. What a route does is not known here.
+
 import Koa from 'koa';
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
@@ -13,7 +14,6 @@ import { setDefaultHeaders } from './default-headers.ts';
 import { guardRequest } from './guard.ts';
 import { type Perform, respond, runHandler } from './handler.ts';
 import type { Health } from './health.ts';
-import { createIdempotencyStore } from './idempotency.store.ts';
 import { keepAnswers } from './idempotency.ts';
 import { createOpenApi } from './openapi.ts';
 import { answerProblems } from './problem-handler.ts';
@@ -92,16 +92,17 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
   const app = new Koa<RequestState>({ env: config.nodeEnv });
   for (const middleware of order) app.use(middleware);
   // Only what went wrong after an answer began, such as a client that hung up.
-  app.on('error', (error: unknown) => logger.debug({ err: error }, 'an answer was cut short'));
+  app.on('error', (error: unknown) =>
+    logger.debug({ event: 'http.answer_cut_short', err: error }, 'an answer was cut short'),
+  );
   return app;
 }
 
 function createPerform({ database, config }: AppDependencies): (route: Route) => Perform {
-  const answers = createIdempotencyStore();
   const checked = config.nodeEnv !== 'production';
   return (route) => {
     const contract = checked ? createContract(route, { errors: config.nodeEnv === 'test' }) : undefined;
     const perform = runHandler(route, contract);
-    return route.idempotent ? keepAnswers(route, perform, { database, answers }) : perform;
+    return route.idempotent ? keepAnswers(route, perform, { database }) : perform;
   };
 }

@@ -17,64 +17,58 @@ export type StoredAnswer = {
   readonly body: string | null;
 };
 
-export function createIdempotencyStore() {
-  return {
-    /** Takes the key's lock until the transaction ends; false when another request holds it. */
-    async lock(unit: Queryable, scope: KeyScope): Promise<boolean> {
-      const { rows } = await unit.query<{ locked: boolean }>(
-        'SELECT pg_try_advisory_xact_lock(hashtextextended($1, 0)) AS locked',
-        [JSON.stringify(['idempotency', ...valuesOf(scope)])],
-      );
-      return rows[0]?.locked === true;
-    },
+/** Takes the key's lock until the transaction ends; false when another request holds it. */
+export async function lock(unit: Queryable, scope: KeyScope): Promise<boolean> {
+  const { rows } = await unit.query<{ locked: boolean }>(
+    'SELECT pg_try_advisory_xact_lock(hashtextextended($1, 0)) AS locked',
+    [JSON.stringify(['idempotency', ...valuesOf(scope)])],
+  );
+  return rows[0]?.locked === true;
+}
 
-    /** The answer kept for this key in the last 24 hours. */
-    async find(unit: Queryable, scope: KeyScope): Promise<StoredAnswer | undefined> {
-      const { rows } = await unit.query<StoredAnswer>(
-        `SELECT request_digest AS digest, status, headers, body
+/** The answer kept for this key in the last 24 hours. */
+export async function find(unit: Queryable, scope: KeyScope): Promise<StoredAnswer | undefined> {
+  const { rows } = await unit.query<StoredAnswer>(
+    `SELECT request_digest AS digest, status, headers, body
            FROM idempotency_keys
           WHERE tenant_id = $1 AND principal = $2 AND route = $3 AND key = $4
             AND created_at > now() - interval '24 hours'`,
-        valuesOf(scope),
-      );
-      return rows[0];
-    },
+    valuesOf(scope),
+  );
+  return rows[0];
+}
 
-    /** Keeps an answer; one that is older than 24 hours gives way. */
-    async save(unit: Queryable, scope: KeyScope, answer: StoredAnswer): Promise<void> {
-      await unit.query(
-        `INSERT INTO idempotency_keys (tenant_id, principal, route, key, request_digest, status, headers, body)
+/** Keeps an answer; one that is older than 24 hours gives way. */
+export async function save(unit: Queryable, scope: KeyScope, answer: StoredAnswer): Promise<void> {
+  await unit.query(
+    `INSERT INTO idempotency_keys (tenant_id, principal, route, key, request_digest, status, headers, body)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
          ON CONFLICT (tenant_id, principal, route, key) DO UPDATE
             SET request_digest = excluded.request_digest, status = excluded.status, headers = excluded.headers,
                 body = excluded.body, created_at = now()`,
-        [
-          ...valuesOf(scope),
-          Buffer.from(answer.digest),
-          answer.status,
-          JSON.stringify(answer.headers),
-          // A JSON string, not the object: jsonb would reorder the members.
-          answer.body === null ? null : JSON.stringify(answer.body),
-        ],
-      );
-    },
+    [
+      ...valuesOf(scope),
+      Buffer.from(answer.digest),
+      answer.status,
+      JSON.stringify(answer.headers),
+      // A JSON string, not the object: jsonb would reorder the members.
+      answer.body === null ? null : JSON.stringify(answer.body),
+    ],
+  );
+}
 
-    /** Deletes answers that are no longer given. @returns how many, at most `limit` */
-    async purge(queryable: Queryable, limit: number): Promise<number> {
-      const { rowCount } = await queryable.query(
-        `DELETE FROM idempotency_keys k USING (
+/** Deletes answers that are no longer given. @returns how many, at most `limit` */
+export async function purge(queryable: Queryable, limit: number): Promise<number> {
+  const { rowCount } = await queryable.query(
+    `DELETE FROM idempotency_keys k USING (
            SELECT tenant_id, principal, route, key FROM idempotency_keys WHERE created_at < now() - interval '24 hours'
            ORDER BY created_at LIMIT $1 FOR UPDATE SKIP LOCKED
          ) AS old
          WHERE k.tenant_id = old.tenant_id AND k.principal = old.principal AND k.route = old.route AND k.key = old.key`,
-        [limit],
-      );
-      return rowCount;
-    },
-  };
+    [limit],
+  );
+  return rowCount;
 }
-
-export type IdempotencyStore = ReturnType<typeof createIdempotencyStore>;
 
 function valuesOf({ tenantId, principal, route, key }: KeyScope): string[] {
   return [tenantId, principal, route, key];

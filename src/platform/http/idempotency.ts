@@ -1,10 +1,12 @@
 // Makes a POST repeatable: the first answer of an `idempotency-key` is kept with the work, and repeated. No secret may be kept.
+
 import { createHash } from 'node:crypto';
 import type { RequestContext } from '../context.ts';
 import type { Database } from '../database/database.ts';
 import { invalidField, ServiceError } from '../errors/service-error.ts';
 import type { Perform } from './handler.ts';
-import type { IdempotencyStore, KeyScope, StoredAnswer } from './idempotency.store.ts';
+import type { KeyScope, StoredAnswer } from './idempotency.store.ts';
+import * as answers from './idempotency.store.ts';
 import { RATE_LIMIT_FIELDS } from './rate-limit-headers.ts';
 import type { Context } from './request-state.ts';
 import type { HandlerResult, Route } from './route.ts';
@@ -19,7 +21,7 @@ const KEY = /^[\x21-\x7e]{1,255}$/;
 export function keepAnswers(
   route: Route,
   perform: Perform,
-  { database, answers }: { database: Pick<Database, 'transaction'>; answers: IdempotencyStore },
+  { database }: { database: Pick<Database, 'transaction'> },
 ): Perform {
   return async (ctx, context) => {
     const key = ctx.req.headers['idempotency-key'];

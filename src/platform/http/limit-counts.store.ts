@@ -24,36 +24,29 @@ WITH clock AS MATERIALIZED (
 )
 SELECT key, points AS count, expire - ms AS milliseconds FROM added, clock`;
 
-/** SQL of shared counts. */
-export function createLimitCountStore() {
-  return {
-    /** Adds to the counts, beginning a window where none is open. One round trip. @returns the counts, in the order of `batch` */
-    add: async (queryable: Queryable, batch: readonly Admitted[]): Promise<SharedCount[]> => {
-      const { rows } = await queryable.query<SharedCount & { readonly key: string }>(ADD, [
-        batch.map(({ key }) => key),
-        batch.map(({ count }) => count),
-        batch.map(({ milliseconds }) => Math.round(milliseconds)),
-      ]);
-      const found = new Map(rows.map((row) => [row.key, row]));
-      return batch.map(({ key }) => {
-        const row = found.get(key);
-        if (row === undefined) throw new Error('counting returned nothing for a key');
-        return row;
-      });
-    },
+/** Adds to the counts, beginning a window where none is open. One round trip. @returns the counts, in the order of `batch` */
+export async function add(queryable: Queryable, batch: readonly Admitted[]): Promise<SharedCount[]> {
+  const { rows } = await queryable.query<SharedCount & { readonly key: string }>(ADD, [
+    batch.map(({ key }) => key),
+    batch.map(({ count }) => count),
+    batch.map(({ milliseconds }) => Math.round(milliseconds)),
+  ]);
+  const found = new Map(rows.map((row) => [row.key, row]));
+  return batch.map(({ key }) => {
+    const row = found.get(key);
+    if (row === undefined) throw new Error('counting returned nothing for a key');
+    return row;
+  });
+}
 
-    /** Deletes counts whose window ended an hour ago. @returns how many, at most `limit` */
-    purge: async (queryable: Queryable, limit: number): Promise<number> => {
-      const { rowCount } = await queryable.query(
-        `DELETE FROM rate_limits r USING (
+/** Deletes counts whose window ended an hour ago. @returns how many, at most `limit` */
+export async function purge(queryable: Queryable, limit: number): Promise<number> {
+  const { rowCount } = await queryable.query(
+    `DELETE FROM rate_limits r USING (
            SELECT key FROM rate_limits WHERE expire < (extract(epoch FROM now() - interval '1 hour') * 1000)::bigint
            ORDER BY expire LIMIT $1 FOR UPDATE SKIP LOCKED
          ) AS old WHERE r.key = old.key`,
-        [limit],
-      );
-      return rowCount;
-    },
-  };
+    [limit],
+  );
+  return rowCount;
 }
-
-export type LimitCountStore = ReturnType<typeof createLimitCountStore>;

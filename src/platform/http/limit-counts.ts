@@ -1,8 +1,11 @@
 // Counts of requests that all processes share. A request is never delayed for them: each process admits by what it knows, and tells
 // the others of a key each time it has admitted a twentieth of the limit. Without the database each process counts alone.
+
 import { createCoalescer } from '../database/coalescer.ts';
 import type { Database } from '../database/database.ts';
-import type { Admitted, LimitCountStore, SharedCount } from './limit-counts.store.ts';
+import { type Log, reasonOf } from '../logging.ts';
+import type { Admitted, SharedCount } from './limit-counts.store.ts';
+import * as limitCountsStore from './limit-counts.store.ts';
 
 /** The part of a limit that a process may admit before it tells the others. */
 const SHARE = 1 / 20;
@@ -26,18 +29,19 @@ export type Spending = {
 /**
  * Creates the counts of one process. With P processes at most P twentieths of a limit are admitted beyond it, and what arrives during
  * one round trip to the database.
- * @param onError told of the first of several failures to share counts; this process then counts alone
+ * @param log gets a line for the first of several failures to share counts; this process then counts alone
  * @param now a monotonic clock in milliseconds
  */
 export function createLimitCounts({
-  store,
+  store = limitCountsStore,
   database,
-  onError,
+  log,
   now = () => performance.now(),
 }: {
-  store: Pick<LimitCountStore, 'add'>;
+  /** Another one in tests of faults. */
+  store?: Pick<typeof limitCountsStore, 'add'> | undefined;
   database: Pick<Database, 'query'>;
-  onError: (error: unknown) => void;
+  log: Log<'warn'>;
   now?: (() => number) | undefined;
 }) {
   const settlements = createCoalescer<Admitted, SharedCount>({
@@ -82,7 +86,11 @@ export function createLimitCounts({
             entry.own += entry.sent;
             entry.sent = 0;
             pausedUntil = now() + PAUSE;
-            if (!isFailing) onError(error);
+            if (!isFailing)
+              log.warn(
+                { event: 'limits.requests_not_shared', reason: reasonOf(error) },
+                'requests are counted in this process only',
+              );
             isFailing = true;
           },
         );

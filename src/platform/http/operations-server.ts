@@ -39,6 +39,8 @@ export function createOperationsServer({
       })
       .catch(() => response.destroy());
   });
+  // A connection that could not be accepted must not end the process.
+  server.on('error', () => undefined);
   server.requestTimeout = 5_000;
   return server;
 }

@@ -94,9 +94,9 @@ export function createHttpServer(
 
 function listen(server: Server, target: ListenTarget): Promise<{ port: number }> {
   return new Promise((resolve, reject) => {
-    server.once('error', reject);
+    // Stays: a connection that could not be accepted is an error of the server, and must not end the process.
+    server.on('error', reject);
     server.once('listening', () => {
-      server.off('error', reject);
       const address = server.address();
       resolve({ port: typeof address === 'object' && address !== null ? address.port : 0 });
     });

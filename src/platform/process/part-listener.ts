@@ -53,10 +53,8 @@ function takeConnections(server: Server): void {
 
 function listenItself(server: Server, { host, port }: { host: string; port: number }): Promise<void> {
   return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen({ host, port }, () => {
-      server.off('error', reject);
-      resolve();
-    });
+    // Stays: a connection that could not be accepted is an error of the server, and must not end the process.
+    server.on('error', reject);
+    server.listen({ host, port }, () => resolve());
   });
 }

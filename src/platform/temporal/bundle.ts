@@ -1,7 +1,7 @@
 // Bundles the workflows for the sandbox, at build time and once for the tests. A prebuilt bundle keeps webpack out of a worker's start.
 import { writeFile } from 'node:fs/promises';
 import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
-import { INTERCEPTORS_PATH, WORKFLOWS_PATH } from './worker.ts';
+import { INTERCEPTOR_PATHS, WORKFLOWS_PATH } from './worker.ts';
 
 /**
  * @param workflowsPath absolute path of the workflows' entry file
@@ -10,7 +10,7 @@ import { INTERCEPTORS_PATH, WORKFLOWS_PATH } from './worker.ts';
 export async function bundleWorkflows(workflowsPath: string = WORKFLOWS_PATH): Promise<{ code: string }> {
   const { code } = await bundleWorkflowCode({
     workflowsPath,
-    workflowInterceptorModules: [INTERCEPTORS_PATH],
+    workflowInterceptorModules: INTERCEPTOR_PATHS,
     preloadModules: ['@temporalio/common', '@temporalio/workflow', workflowsPath],
     logger: new DefaultLogger('WARN'),
   });

@@ -38,7 +38,9 @@ const SOURCE = fileURLToPath(
 );
 
 /** What comes around every workflow, next to this file's own form. */
-export const INTERCEPTORS_PATH = SOURCE.replace(/index(\.[jt]s)$/, 'metrics.interceptors$1');
+export const INTERCEPTOR_PATHS = ['metrics', 'cancellation'].map((name) =>
+  SOURCE.replace(/index(\.[jt]s)$/, `${name}.interceptors$1`),
+);
 
 /** The entry file of the workflows, next to this file's own form (TypeScript, or built). */
 export const WORKFLOWS_PATH = SOURCE;
@@ -163,5 +165,5 @@ function workflowSource(
   if (workflows !== undefined) return { workflowBundle: workflows };
   return existsSync(BUNDLE)
     ? { workflowBundle: { codePath: BUNDLE } }
-    : { workflowsPath: SOURCE, interceptors: { workflowModules: [INTERCEPTORS_PATH] } };
+    : { workflowsPath: SOURCE, interceptors: { workflowModules: INTERCEPTOR_PATHS } };
 }

@@ -1,16 +1,11 @@
 // Reads the accounts of deliveries for their tenant. It must never count.
+
 import type { RequestContext } from '../../platform/context.ts';
 import type { Database } from '../../platform/database/database.ts';
-import type { AccountStore } from './account.store.ts';
+import * as store from './account.store.ts';
 import type { DeliveryAccount } from './account.ts';
 
-export function createAccountReadingService({
-  database,
-  store,
-}: {
-  database: Pick<Database, 'query'>;
-  store: Pick<AccountStore, 'list'>;
-}) {
+export function createAccountReadingService({ database }: { database: Pick<Database, 'query'> }) {
   return {
     /** The tenant's accounts, the newest day first. `since` is inclusive, `until` is not; days as `2026-11-21`. */
     list: (

@@ -1,7 +1,8 @@
 // Counts the accounts of deliveries, and says aloud which do not add up. It must never change a delivery.
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../../platform/database/database.ts';
-import type { AccountStore } from './account.store.ts';
+import * as accountStore from './account.store.ts';
 import { addNumbers, type TenantNumbers, type WrongAccount } from './account.ts';
 
 const MINUTE = 60_000;
@@ -16,11 +17,12 @@ type Pulse = { readonly beat: () => void; readonly signal: AbortSignal };
 /** @param options.onDifference told of each account that does not add up, at each count */
 export function createAccountService({
   database,
-  store,
+  store = accountStore,
   onDifference,
 }: {
   database: Pick<Database, 'query'>;
-  store: AccountStore;
+  /** Another one in tests of faults. */
+  store?: typeof accountStore | undefined;
   onDifference: (account: WrongAccount) => void;
 }) {
   /** Span after span, resting as long as each took; a statement stays far from its time-out however busy the day was. */

@@ -29,14 +29,14 @@ WITH accepted AS (
   SELECT g.tenant_id, g.n - coalesce(lost.n, 0) AS n, lost.n AS stranded,
     CASE
       WHEN g.status NOT IN ('pending', 'retrying') THEN g.status
-      WHEN l.deleted THEN 'canceled'
-      WHEN g.status = 'pending' AND (NOT endpoint_is_open(l) OR l.state = 'down') THEN 'held'
+      WHEN p.deleted THEN 'canceled'
+      WHEN g.status = 'pending' AND (NOT endpoint_is_open(p) OR p.state = 'down') THEN 'held'
       ELSE 'waiting'
     END AS state
   FROM grouped g
-  LEFT JOIN endpoints l ON l.subscription_id = g.subscription_id
+  LEFT JOIN endpoints p ON p.subscription_id = g.subscription_id
   LEFT JOIN lost ON lost.tenant_id = g.tenant_id AND lost.subscription_id = g.subscription_id AND lost.status = g.status
-    AND l.deleted IS NOT TRUE
+    AND p.deleted IS NOT TRUE
 ), summed AS (
   SELECT tenant_id,
     coalesce(sum(n) FILTER (WHERE state = 'delivered'), 0) AS delivered, coalesce(sum(n) FILTER (WHERE state = 'waiting'), 0) AS waiting,
@@ -101,66 +101,68 @@ SELECT coalesce(sum(abs(difference - stranded)), 0)::float8 AS lost, coalesce(su
   (SELECT extract(epoch FROM now() - max(counted_at))::float8 FROM delivery_account_days) AS "ageSeconds"
 FROM delivery_accounts WHERE difference <> 0 AND day >= (now() AT TIME ZONE 'UTC')::date - $1::int`;
 
-/** SQL of accounts; every function runs on the caller's connection. */
-export function createAccountStore() {
-  return {
-    /** Counts what was accepted in a span of time and what has become of it, of all tenants, in one snapshot. @param span ISO 8601 */
-    count: async (queryable: Queryable, span: { from: string; to: string }): Promise<TenantNumbers[]> =>
-      (await queryable.query<TenantNumbers>(COUNT, [span.from, span.to])).rows,
-
-    /** Keeps a day's accounts. @returns those that do not add up */
-    save: async (
-      queryable: Queryable,
-      { day, tookMs }: { day: string; tookMs: number },
-      numbers: readonly TenantNumbers[],
-    ): Promise<WrongAccount[]> => {
-      const { rows } = await queryable.query<WrongAccount>(SAVE, [
-        day,
-        numbers.map(({ tenantId }) => tenantId),
-        numbers.map(({ accepted }) => accepted),
-        numbers.map(({ delivered }) => delivered),
-        numbers.map(({ waiting }) => waiting),
-        numbers.map(({ held }) => held),
-        numbers.map(({ failed }) => failed),
-        numbers.map(({ canceled }) => canceled),
-        numbers.map(({ stranded }) => stranded),
-        Math.round(tookMs),
-      ]);
-      return rows;
-    },
-
-    /** Days that are to be counted now, the newest first: of the last `days` and today. */
-    due: async (queryable: Queryable, days: number): Promise<string[]> =>
-      (await queryable.query<{ day: string }>(DUE, [days])).rows.map(({ day }) => day),
-
-    /** A tenant's accounts, the newest first. `since` is inclusive, `until` is not; days as `2026-11-21`. */
-    list: async (
-      queryable: Queryable,
-      tenantId: string,
-      { since, until }: { since: string | undefined; until: string | undefined },
-    ): Promise<DeliveryAccount[]> =>
-      (await queryable.query<DeliveryAccount>(LIST, [tenantId, since ?? null, until ?? null])).rows,
-
-    standing: async (queryable: Queryable, days: number): Promise<Standing> =>
-      (await queryable.query<Standing>(STANDING, [days])).rows[0] ?? {
-        lost: 0,
-        stranded: 0,
-        tenants: 0,
-        ageSeconds: null,
-      },
-
-    /** Deletes accounts of more than `days` ago. @returns how many, at most `limit` */
-    purge: async (queryable: Queryable, days: number, limit: number): Promise<number> => {
-      const old = `day < (now() AT TIME ZONE 'UTC')::date - $1::int`;
-      await queryable.query(`DELETE FROM delivery_account_days WHERE ${old}`, [days]);
-      const { rowCount } = await queryable.query(
-        `DELETE FROM delivery_accounts WHERE (tenant_id, day) IN (
-           SELECT tenant_id, day FROM delivery_accounts WHERE ${old} ORDER BY day LIMIT $2)`,
-        [days, limit],
-      );
-      return rowCount;
-    },
-  };
+/** Counts what was accepted in a span of time and what has become of it, of all tenants, in one snapshot. @param span ISO 8601 */
+export async function count(
+  queryable: Queryable,
+  span: { from: string; to: string },
+): Promise<TenantNumbers[]> {
+  return (await queryable.query<TenantNumbers>(COUNT, [span.from, span.to])).rows;
 }
 
-export type AccountStore = ReturnType<typeof createAccountStore>;
+/** Keeps a day's accounts. @returns those that do not add up */
+export async function save(
+  queryable: Queryable,
+  { day, tookMs }: { day: string; tookMs: number },
+  numbers: readonly TenantNumbers[],
+): Promise<WrongAccount[]> {
+  const { rows } = await queryable.query<WrongAccount>(SAVE, [
+    day,
+    numbers.map(({ tenantId }) => tenantId),
+    numbers.map(({ accepted }) => accepted),
+    numbers.map(({ delivered }) => delivered),
+    numbers.map(({ waiting }) => waiting),
+    numbers.map(({ held }) => held),
+    numbers.map(({ failed }) => failed),
+    numbers.map(({ canceled }) => canceled),
+    numbers.map(({ stranded }) => stranded),
+    Math.round(tookMs),
+  ]);
+  return rows;
+}
+
+/** Days that are to be counted now, the newest first: of the last `days` and today. */
+export async function due(queryable: Queryable, days: number): Promise<string[]> {
+  return (await queryable.query<{ day: string }>(DUE, [days])).rows.map(({ day }) => day);
+}
+
+/** A tenant's accounts, the newest first. `since` is inclusive, `until` is not; days as `2026-11-21`. */
+export async function list(
+  queryable: Queryable,
+  tenantId: string,
+  { since, until }: { since: string | undefined; until: string | undefined },
+): Promise<DeliveryAccount[]> {
+  return (await queryable.query<DeliveryAccount>(LIST, [tenantId, since ?? null, until ?? null])).rows;
+}
+
+export async function standing(queryable: Queryable, days: number): Promise<Standing> {
+  return (
+    (await queryable.query<Standing>(STANDING, [days])).rows[0] ?? {
+      lost: 0,
+      stranded: 0,
+      tenants: 0,
+      ageSeconds: null,
+    }
+  );
+}
+
+/** Deletes accounts of more than `days` ago. @returns how many, at most `limit` */
+export async function purge(queryable: Queryable, days: number, limit: number): Promise<number> {
+  const old = `day < (now() AT TIME ZONE 'UTC')::date - $1::int`;
+  await queryable.query(`DELETE FROM delivery_account_days WHERE ${old}`, [days]);
+  const { rowCount } = await queryable.query(
+    `DELETE FROM delivery_accounts WHERE (tenant_id, day) IN (
+           SELECT tenant_id, day FROM delivery_accounts WHERE ${old} ORDER BY day LIMIT $2)`,
+    [days, limit],
+  );
+  return rowCount;
+}

@@ -1,19 +1,19 @@
 // Ends deliveries that have waited for as long as deliveries are kept. It must never end a younger one.
+
 import type { AuditService } from '../../audit/audit.service.ts';
 import { serviceContext } from '../../audit/audit.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
-import type { DeliveryExpiryStore } from './delivery-expiry.store.ts';
+import * as store from './delivery-expiry.store.ts';
 
 /** Source: Specification, "Delivery": deliveries are kept 30 days, whether they ended or wait. */
 export function createDeliveryExpiryService({
   database,
-  store,
   audit,
   onWork,
 }: {
-  database: Pick<Database, 'hot'>;
-  store: Pick<DeliveryExpiryStore, 'expire'>;
+  database: Pick<Database, 'transaction'>;
+
   audit: Pick<AuditService, 'append'>;
   /** There are workflows to be told. */
   onWork: () => void;
@@ -24,7 +24,7 @@ export function createDeliveryExpiryService({
      * @returns how many; fewer than `limit` when there are no more, or when somebody else holds the others just now
      */
     expire: async (days: number, limit: number): Promise<number> =>
-      database.hot(async (unit) => {
+      database.transaction({}, async (unit) => {
         const expired = await store.expire(unit, days, limit);
         for (const { tenantId, count } of expired) {
           const context = serviceContext({ id: tenantId }, newId());

@@ -33,45 +33,39 @@ const BEFORE = `uuid_of_time(((now() AT TIME ZONE 'UTC')::date - $1::int)::times
 /** Tables whose rows may have fallen where no partition takes them, with the column that tells their age. */
 const SPARE = { deliveries: 'id', attempts: 'delivery_id', events: 'id' } as const;
 
-/** SQL of the end of deliveries by age; every function runs on the caller's connection. */
-export function createDeliveryExpiryStore() {
-  return {
-    /**
-     * Cancels unfinished deliveries that are older than `days`, at most `limit`; workflows that wait for them are told.
-     * @returns how many of each tenant
-     */
-    expire: async (
-      unit: Queryable,
-      days: number,
-      limit: number,
-    ): Promise<{ readonly tenantId: string; readonly count: number }[]> =>
-      (await unit.query<{ tenantId: string; count: number }>(EXPIRE, [days, limit])).rows,
-
-    /** Deletes work that is left over of deliveries of days before the last `days`. @returns how many rows, at most `limit` */
-    purgeWork: async (queryable: Queryable, days: number, limit: number): Promise<number> => {
-      const { rowCount } = await queryable.query(
-        `DELETE FROM outbox WHERE id IN (
-           SELECT id FROM outbox WHERE delivery_id < ${BEFORE} AND claimed_by IS NULL LIMIT $2 FOR UPDATE SKIP LOCKED)`,
-        [days, limit],
-      );
-      return rowCount;
-    },
-
-    /** Deletes rows of days before the last `days` that no partition took. @returns how many, at most `limit` of each table */
-    purgeSpare: async (queryable: Queryable, days: number, limit: number): Promise<number> => {
-      let removed = 0;
-      for (const [table, column] of Object.entries(SPARE)) {
-        const ended = table === 'deliveries' ? `AND status NOT IN ('pending', 'retrying')` : '';
-        const { rowCount } = await queryable.query(
-          `DELETE FROM ${table}_default WHERE ctid IN (
-             SELECT ctid FROM ${table}_default WHERE ${column} < ${BEFORE} ${ended} LIMIT $2)`,
-          [days, limit],
-        );
-        removed += rowCount;
-      }
-      return removed;
-    },
-  };
+/**
+ * Cancels unfinished deliveries that are older than `days`, at most `limit`; workflows that wait for them are told.
+ * @returns how many of each tenant
+ */
+export async function expire(
+  unit: Queryable,
+  days: number,
+  limit: number,
+): Promise<{ readonly tenantId: string; readonly count: number }[]> {
+  return (await unit.query<{ tenantId: string; count: number }>(EXPIRE, [days, limit])).rows;
 }
 
-export type DeliveryExpiryStore = ReturnType<typeof createDeliveryExpiryStore>;
+/** Deletes work that is left over of deliveries of days before the last `days`. @returns how many rows, at most `limit` */
+export async function purgeWork(queryable: Queryable, days: number, limit: number): Promise<number> {
+  const { rowCount } = await queryable.query(
+    `DELETE FROM outbox WHERE id IN (
+           SELECT id FROM outbox WHERE delivery_id < ${BEFORE} AND claimed_by IS NULL LIMIT $2 FOR UPDATE SKIP LOCKED)`,
+    [days, limit],
+  );
+  return rowCount;
+}
+
+/** Deletes rows of days before the last `days` that no partition took. @returns how many, at most `limit` of each table */
+export async function purgeSpare(queryable: Queryable, days: number, limit: number): Promise<number> {
+  let removed = 0;
+  for (const [table, column] of Object.entries(SPARE)) {
+    const ended = table === 'deliveries' ? `AND status NOT IN ('pending', 'retrying')` : '';
+    const { rowCount } = await queryable.query(
+      `DELETE FROM ${table}_default WHERE ctid IN (
+             SELECT ctid FROM ${table}_default WHERE ${column} < ${BEFORE} ${ended} LIMIT $2)`,
+      [days, limit],
+    );
+    removed += rowCount;
+  }
+  return removed;
+}

@@ -6,20 +6,18 @@ import type { AttemptRecord, DeliveryFilters, DeliveryRecord, DeliveryStatus } f
 /** Whose deliveries: of a tenant, and of one subscription where `subscriptionId` is there. */
 export type DeliveryScope = { readonly tenantId: string; readonly subscriptionId?: string | undefined };
 
-type Row = DeliveryRecord & { readonly payload?: Buffer | null };
-
 // What a deleted subscription left is canceled since then, whether or not it has been tidied up yet. The next attempt's time is null while
 // nobody can say when the endpoint opens.
 const COLUMNS = `
 d.id, d.subscription_id AS "subscriptionId", d.event_id AS "eventId", d.event_type AS "eventType",
 d.shown_status AS status, d.attempt_count AS "attemptCount",
-CASE d.shown_status WHEN 'held' THEN endpoint_opens_at(l) WHEN 'pending' THEN d.next_attempt_at
-  WHEN 'retrying' THEN CASE WHEN endpoint_is_open(l) THEN d.next_attempt_at
-    WHEN endpoint_opens_at(l) IS NOT NULL THEN greatest(d.next_attempt_at, endpoint_opens_at(l)) END END AS "nextAttemptAt",
+CASE d.shown_status WHEN 'held' THEN endpoint_opens_at(p) WHEN 'pending' THEN d.next_attempt_at
+  WHEN 'retrying' THEN CASE WHEN endpoint_is_open(p) THEN d.next_attempt_at
+    WHEN endpoint_opens_at(p) IS NOT NULL THEN greatest(d.next_attempt_at, endpoint_opens_at(p)) END END AS "nextAttemptAt",
 d.last_status_code AS "lastStatusCode", d.last_error AS "lastError", d.created_at AS "createdAt",
-CASE d.shown_status WHEN 'canceled' THEN coalesce(d.completed_at, l.updated_at) ELSE d.completed_at END AS "completedAt", d.started_generation AS "startedGeneration"`;
+CASE d.shown_status WHEN 'canceled' THEN coalesce(d.completed_at, p.updated_at) ELSE d.completed_at END AS "completedAt", d.started_generation AS "startedGeneration"`;
 
-const FROM = 'FROM delivery_records d JOIN endpoints l ON l.subscription_id = d.subscription_id';
+const FROM = 'FROM delivery_records d JOIN endpoints p ON p.subscription_id = d.subscription_id';
 
 /** Stored statuses behind each shown one, as literal text: only so can the planner use the partial indexes. */
 const STORED: Readonly<Record<DeliveryStatus, string>> = {
@@ -28,7 +26,7 @@ const STORED: Readonly<Record<DeliveryStatus, string>> = {
   retrying: `d.status = 'retrying'`,
   delivered: `d.status = 'delivered'`,
   failed: `d.status = 'failed'`,
-  canceled: `(d.status = 'canceled' OR d.status IN ('pending', 'retrying') AND l.deleted)`,
+  canceled: `(d.status = 'canceled' OR d.status IN ('pending', 'retrying') AND p.deleted)`,
 };
 
 /** An id begins with the publisher's clock, `created_at` is the database's: their difference must never hide a row. */
@@ -54,8 +52,8 @@ FROM attempts WHERE delivery_id = $1 AND tenant_id = $2 ORDER BY n`;
 const RETRY = `
 WITH target AS (
   SELECT d.id, d.status IN ('delivered', 'failed', 'canceled') AS ended
-  FROM deliveries d JOIN endpoints l ON l.subscription_id = d.subscription_id
-  WHERE d.id = $1 AND d.tenant_id = $2 AND NOT l.deleted
+  FROM deliveries d JOIN endpoints p ON p.subscription_id = d.subscription_id
+  WHERE d.id = $1 AND d.tenant_id = $2 AND NOT p.deleted
     AND ($4::int IS NULL OR d.generation = $4 AND d.status IN ('pending', 'retrying'))
   FOR UPDATE OF d
 ), changed AS (
@@ -80,7 +78,7 @@ WITH target AS (
 SELECT ended FROM changed`;
 
 // Ends the deliveries that the target selects, takes their unclaimed work out of the outbox, and tells the workflows that were started.
-const cancel = (target: string) => `
+const cancelStatement = (target: string) => `
 WITH target AS (${target}), changed AS (
   UPDATE deliveries d SET status = 'canceled', completed_at = now(), next_attempt_at = NULL, waiting_epoch = NULL,
     needs_workflow = false
@@ -98,144 +96,151 @@ WITH target AS (${target}), changed AS (
 )
 SELECT count(*)::int AS canceled FROM changed`;
 
-const CANCEL_ONE = cancel(`
+const CANCEL_ONE = cancelStatement(`
   SELECT id FROM deliveries WHERE id = $1 AND tenant_id = $2 AND status IN ('pending', 'retrying') FOR UPDATE`);
 
 // Untried ones only, that wait for an inactive subscription: what was tried is not held but retrying, and what waits for a receiver's
 // Retry-After waits by its wish. In id order, as everybody who locks several.
-const CANCEL_UNTRIED = cancel(`
-  SELECT d.id FROM deliveries d JOIN endpoints l ON l.subscription_id = d.subscription_id
-  WHERE d.subscription_id = $1 AND d.status = 'pending' AND ($2 OR NOT l.active)
+const CANCEL_UNTRIED = cancelStatement(`
+  SELECT d.id FROM deliveries d JOIN endpoints p ON p.subscription_id = d.subscription_id
+  WHERE d.subscription_id = $1 AND d.status = 'pending' AND ($2 OR NOT p.active)
   ORDER BY d.id LIMIT $3 FOR UPDATE OF d`);
 
-const CANCEL_UNFINISHED = cancel(`
+const CANCEL_UNFINISHED = cancelStatement(`
   SELECT id FROM deliveries WHERE subscription_id = $1 AND status IN ('pending', 'retrying')
   ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED`);
 
-/** SQL of delivery records; every function runs on the caller's connection. */
-export function createDeliveryRecordStore() {
-  return {
-    /** A page of deliveries, the newest first. @throws ServiceError `invalid_request` for a foreign cursor */
-    list: async (
-      queryable: Queryable,
-      scope: DeliveryScope,
-      request: PageRequest & DeliveryFilters,
-    ): Promise<Page<DeliveryRecord>> => {
-      const { text, values } = listQuery(scope, request);
-      const { rows } = await queryable.query<DeliveryRecord>(text, values);
-      return toPage(rows, request.limit);
-    },
-
-    /** Whether the delivery is in the scope; one of a deleted subscription is not in that subscription's. One indexed read. */
-    exists: async (queryable: Queryable, scope: DeliveryScope, id: string): Promise<boolean> => {
-      const { rowCount } = await queryable.query(EXISTS, [id, scope.tenantId, scope.subscriptionId ?? null]);
-      return rowCount > 0;
-    },
-
-    /** @returns undefined when the delivery is not in the scope */
-    find: async (
-      queryable: Queryable,
-      scope: DeliveryScope,
-      id: string,
-    ): Promise<DeliveryRecord | undefined> => {
-      const { rows } = await queryable.query<DeliveryRecord>(
-        `SELECT ${COLUMNS} ${FROM}
-         WHERE d.id = $1 AND d.tenant_id = $2 AND ($3::uuid IS NULL OR d.subscription_id = $3)`,
-        [id, scope.tenantId, scope.subscriptionId ?? null],
-      );
-      return rows[0];
-    },
-
-    /** The exact bytes that each attempt of a delivery sends; undefined when the event is no longer kept. */
-    findPayload: async (queryable: Queryable, tenantId: string, id: string): Promise<Buffer | undefined> => {
-      const { rows } = await queryable.query<Required<Pick<Row, 'payload'>>>(
-        `SELECT e.body AS payload FROM deliveries d JOIN events e ON e.id = d.event_row
-         WHERE d.id = $1 AND d.tenant_id = $2`,
-        [id, tenantId],
-      );
-      return rows[0]?.payload ?? undefined;
-    },
-
-    /** The deliveries of an event, up to 1,000. @param eventRow id of its row */
-    listOfEvent: async (
-      queryable: Queryable,
-      tenantId: string,
-      eventRow: string,
-    ): Promise<Pick<DeliveryRecord, 'id' | 'subscriptionId' | 'status'>[]> => {
-      const begin = eventRow.slice(0, 'xxxxxxxx-xxxx-7'.length);
-      const { rows } = await queryable.query<Pick<DeliveryRecord, 'id' | 'subscriptionId' | 'status'>>(
-        OF_EVENT,
-        [eventRow, tenantId, `${begin}000-0000-000000000000`, `${begin}fff-ffff-ffffffffffff`],
-      );
-      return rows;
-    },
-
-    /** All attempts of a delivery, the first one first. */
-    listAttempts: async (queryable: Queryable, tenantId: string, id: string): Promise<AttemptRecord[]> => {
-      const { rows } = await queryable.query<AttemptRecord>(ATTEMPTS, [id, tenantId]);
-      return rows;
-    },
-
-    /** Whether the tenant has this subscription, and has not deleted it. */
-    hasSubscription: async (queryable: Queryable, tenantId: string, id: string): Promise<boolean> => {
-      const { rowCount } = await queryable.query(
-        'SELECT 1 FROM subscriptions WHERE tenant_id = $1 AND id = $2 AND deleted_at IS NULL',
-        [tenantId, id],
-      );
-      return rowCount > 0;
-    },
-
-    /**
-     * Makes a waiting delivery due now, or begins an ended one anew, and hands the work over. One statement.
-     * @param workId id of the outbox row
-     * @param unfinished only while this generation has not ended
-     * @returns what it was, or undefined when its subscription is deleted, or it is not as asked for
-     */
-    retry: async (
-      unit: Queryable,
-      tenantId: string,
-      id: string,
-      workId: string,
-      unfinished?: number | undefined,
-    ): Promise<'waiting' | 'ended' | undefined> => {
-      const values = [id, tenantId, workId, unfinished ?? null];
-      const { rows } = await unit.query<{ ended: boolean }>(RETRY, values);
-      return rows[0] === undefined ? undefined : rows[0].ended ? 'ended' : 'waiting';
-    },
-
-    /** Cancels a delivery that has not ended. One statement. @returns false when it has */
-    cancel: async (unit: Queryable, tenantId: string, id: string): Promise<boolean> => {
-      const { rows } = await unit.query<{ canceled: number }>(CANCEL_ONE, [id, tenantId]);
-      return (rows[0]?.canceled ?? 0) > 0;
-    },
-
-    /**
-     * Cancels untried deliveries of a subscription, the oldest first.
-     * @param options.onlyWhileInactive none when the subscription is active
-     * @returns how many, at most `options.limit`
-     */
-    cancelUntried: async (
-      unit: Queryable,
-      subscriptionId: string,
-      { onlyWhileInactive, limit }: { onlyWhileInactive: boolean; limit: number },
-    ): Promise<number> => {
-      const { rows } = await unit.query<{ canceled: number }>(CANCEL_UNTRIED, [
-        subscriptionId,
-        !onlyWhileInactive,
-        limit,
-      ]);
-      return rows[0]?.canceled ?? 0;
-    },
-
-    /** Cancels unfinished deliveries of a subscription, the oldest first. @returns how many, at most `limit` */
-    cancelUnfinished: async (unit: Queryable, subscriptionId: string, limit: number): Promise<number> => {
-      const { rows } = await unit.query<{ canceled: number }>(CANCEL_UNFINISHED, [subscriptionId, limit]);
-      return rows[0]?.canceled ?? 0;
-    },
-  };
+/** A page of deliveries, the newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+export async function list(
+  queryable: Queryable,
+  scope: DeliveryScope,
+  request: PageRequest & DeliveryFilters,
+): Promise<Page<DeliveryRecord>> {
+  const { text, values } = listQuery(scope, request);
+  const { rows } = await queryable.query<DeliveryRecord>(text, values);
+  return toPage(rows, request.limit);
 }
 
-export type DeliveryRecordStore = ReturnType<typeof createDeliveryRecordStore>;
+/** Whether the delivery is in the scope; one of a deleted subscription is not in that subscription's. One indexed read. */
+export async function exists(queryable: Queryable, scope: DeliveryScope, id: string): Promise<boolean> {
+  const { rowCount } = await queryable.query(EXISTS, [id, scope.tenantId, scope.subscriptionId ?? null]);
+  return rowCount > 0;
+}
+
+/** @returns undefined when the delivery is not in the scope */
+export async function find(
+  queryable: Queryable,
+  scope: DeliveryScope,
+  id: string,
+): Promise<DeliveryRecord | undefined> {
+  const { rows } = await queryable.query<DeliveryRecord>(
+    `SELECT ${COLUMNS} ${FROM}
+         WHERE d.id = $1 AND d.tenant_id = $2 AND ($3::uuid IS NULL OR d.subscription_id = $3)`,
+    [id, scope.tenantId, scope.subscriptionId ?? null],
+  );
+  return rows[0];
+}
+
+/** The exact bytes that each attempt of a delivery sends; undefined when the event is no longer kept. */
+export async function findPayload(
+  queryable: Queryable,
+  tenantId: string,
+  id: string,
+): Promise<Buffer | undefined> {
+  const { rows } = await queryable.query<{ payload: Buffer | null }>(
+    `SELECT e.body AS payload FROM deliveries d JOIN events e ON e.id = d.event_row
+         WHERE d.id = $1 AND d.tenant_id = $2`,
+    [id, tenantId],
+  );
+  return rows[0]?.payload ?? undefined;
+}
+
+/** The deliveries of an event, up to 1,000. @param eventRow id of its row */
+export async function listOfEvent(
+  queryable: Queryable,
+  tenantId: string,
+  eventRow: string,
+): Promise<Pick<DeliveryRecord, 'id' | 'subscriptionId' | 'status'>[]> {
+  const begin = eventRow.slice(0, 'xxxxxxxx-xxxx-7'.length);
+  const { rows } = await queryable.query<Pick<DeliveryRecord, 'id' | 'subscriptionId' | 'status'>>(OF_EVENT, [
+    eventRow,
+    tenantId,
+    `${begin}000-0000-000000000000`,
+    `${begin}fff-ffff-ffffffffffff`,
+  ]);
+  return rows;
+}
+
+/** All attempts of a delivery, the first one first. */
+export async function listAttempts(
+  queryable: Queryable,
+  tenantId: string,
+  id: string,
+): Promise<AttemptRecord[]> {
+  const { rows } = await queryable.query<AttemptRecord>(ATTEMPTS, [id, tenantId]);
+  return rows;
+}
+
+/** Whether the tenant has this subscription, and has not deleted it. */
+export async function hasSubscription(queryable: Queryable, tenantId: string, id: string): Promise<boolean> {
+  const { rowCount } = await queryable.query(
+    'SELECT 1 FROM subscriptions WHERE tenant_id = $1 AND id = $2 AND deleted_at IS NULL',
+    [tenantId, id],
+  );
+  return rowCount > 0;
+}
+
+/**
+ * Makes a waiting delivery due now, or begins an ended one anew, and hands the work over. One statement.
+ * @param workId id of the outbox row
+ * @param unfinished only while this generation has not ended
+ * @returns what it was, or undefined when its subscription is deleted, or it is not as asked for
+ */
+export async function retry(
+  unit: Queryable,
+  tenantId: string,
+  id: string,
+  workId: string,
+  unfinished?: number | undefined,
+): Promise<'waiting' | 'ended' | undefined> {
+  const values = [id, tenantId, workId, unfinished ?? null];
+  const { rows } = await unit.query<{ ended: boolean }>(RETRY, values);
+  return rows[0] === undefined ? undefined : rows[0].ended ? 'ended' : 'waiting';
+}
+
+/** Cancels a delivery that has not ended. One statement. @returns false when it has */
+export async function cancel(unit: Queryable, tenantId: string, id: string): Promise<boolean> {
+  const { rows } = await unit.query<{ canceled: number }>(CANCEL_ONE, [id, tenantId]);
+  return (rows[0]?.canceled ?? 0) > 0;
+}
+
+/**
+ * Cancels untried deliveries of a subscription, the oldest first.
+ * @param options.onlyWhileInactive none when the subscription is active
+ * @returns how many, at most `options.limit`
+ */
+export async function cancelUntried(
+  unit: Queryable,
+  subscriptionId: string,
+  { onlyWhileInactive, limit }: { onlyWhileInactive: boolean; limit: number },
+): Promise<number> {
+  const { rows } = await unit.query<{ canceled: number }>(CANCEL_UNTRIED, [
+    subscriptionId,
+    !onlyWhileInactive,
+    limit,
+  ]);
+  return rows[0]?.canceled ?? 0;
+}
+
+/** Cancels unfinished deliveries of a subscription, the oldest first. @returns how many, at most `limit` */
+export async function cancelUnfinished(
+  unit: Queryable,
+  subscriptionId: string,
+  limit: number,
+): Promise<number> {
+  const { rows } = await unit.query<{ canceled: number }>(CANCEL_UNFINISHED, [subscriptionId, limit]);
+  return rows[0]?.canceled ?? 0;
+}
 
 function listQuery(
   { tenantId, subscriptionId }: DeliveryScope,

@@ -6,11 +6,12 @@ import type { RequestContext } from '../../platform/context.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import type { Page, PageRequest } from '../../platform/database/page.ts';
-import type { Queryable, Transaction, Unit } from '../../platform/database/transaction.ts';
+import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import type { EndpointService } from '../endpoints/endpoint.service.ts';
 import type { DeliveryDetails, DeliveryFilters, DeliveryRecord } from './delivery.ts';
-import type { DeliveryRecordStore, DeliveryScope } from './delivery-record.store.ts';
+import type { DeliveryScope } from './delivery-record.store.ts';
+import * as store from './delivery-record.store.ts';
 
 /** Whoever acts: a request, or an operator. */
 type Actor = AuditContext & { readonly transaction?: Transaction | undefined };
@@ -42,13 +43,11 @@ const CHUNK = 5_000;
  * Each function takes an optional `subscriptionId`, which narrows the tenant's deliveries to one that is not deleted.
  */
 export function createDeliveryService({
-  store,
   database,
   endpoints,
   audit,
   notifier,
 }: {
-  store: DeliveryRecordStore;
   database: Pick<Database, 'transaction' | 'query'>;
   endpoints: Pick<EndpointService, 'endHold'>;
   audit: Pick<AuditService, 'append'>;
@@ -197,7 +196,7 @@ export function createDeliveryService({
      * @returns how many, and whether there may be more
      */
     cancelUntried: async (
-      unit: Unit,
+      unit: Transaction,
       subscriptionId: string,
       { onlyWhileInactive }: { onlyWhileInactive: boolean },
     ): Promise<{ canceled: number; more: boolean }> => {
@@ -210,7 +209,7 @@ export function createDeliveryService({
      * Cancels unfinished deliveries of a subscription whose endpoint this transaction has closed for good, the oldest first, and tells
      * their workflows. As many as a request may: the sweep cancels the others, which count as canceled already.
      */
-    cancelUnfinished: async (unit: Unit, subscriptionId: string): Promise<void> => {
+    cancelUnfinished: async (unit: Transaction, subscriptionId: string): Promise<void> => {
       const canceled = await store.cancelUnfinished(unit, subscriptionId, CHUNK);
       if (canceled > 0) unit.afterCommit(() => notifier.poke());
     },

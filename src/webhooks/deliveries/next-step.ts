@@ -12,7 +12,7 @@ export type NextStep =
   | { kind: 'retry'; delayMs: number; failedAttempts: number };
 
 /**
- * Decides what follows an attempt: 2xx ends the delivery, 410 and other final answers fail it, everything else waits by the
+ * Decides what follows an attempt: 2xx ends the delivery, 410 and the other final answers fail it, everything else waits by the
  * schedule, with `Retry-After` as a floor. A retry that somebody asked for while the attempt was under way comes at once,
  * even after the last attempt of the schedule.
  *

@@ -1,11 +1,13 @@
 // Replays of many deliveries as other rooms use them. It must never make an attempt: it leaves that to the relay and the workflows.
-import type { Queryable, Unit } from '../../platform/database/transaction.ts';
-import type { ReplayRange, ReplayStore } from './replay.store.ts';
+
+import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
+import type { ReplayRange } from './replay.store.ts';
+import * as store from './replay.store.ts';
 
 export { REPLAYABLE, type ReplayableStatus, type ReplayRange } from './replay.store.ts';
 
 /** @param notifier tells the relays of new work */
-export function createReplayService({ store, notifier }: { store: ReplayStore; notifier: { poke(): void } }) {
+export function createReplayService({ notifier }: { notifier: { poke(): void } }) {
   return {
     /** How many deliveries are in the range now. */
     count: (queryable: Queryable, range: ReplayRange): Promise<number> => store.count(queryable, range),
@@ -23,7 +25,7 @@ export function createReplayService({ store, notifier }: { store: ReplayStore; n
      * @param options.after id of the last one that is done
      */
     replay: async (
-      unit: Unit,
+      unit: Transaction,
       range: ReplayRange,
       options: { after: string; limit: number },
     ): Promise<{ replayed: number; last: string | null }> => {

@@ -26,7 +26,7 @@ d.tenant_id = $1 AND d.subscription_id = $2 AND d.status = '${status}' AND d.com
   AND d.id >= uuid_of_time(greatest($4::timestamptz - ${CLOCK_SKEW}, 'epoch')) AND d.id < uuid_of_time($5::timestamptz + ${CLOCK_SKEW})`;
 
 // In id order, as everybody who locks several deliveries; the outbox rows keep that order.
-const replay = (status: ReplayableStatus) => `
+const replayStatement = (status: ReplayableStatus) => `
 WITH target AS (
   SELECT d.id FROM deliveries d WHERE ${inRange(status)} AND d.id > $6 ORDER BY d.id LIMIT $7 FOR UPDATE
 ), changed AS (
@@ -55,52 +55,39 @@ const valuesOf = ({ tenantId, subscriptionId, since, until, endedBy }: ReplayRan
   until,
 ];
 
-/** SQL of replays in bulk; every function runs on the caller's connection. */
-export function createReplayStore() {
-  return {
-    /** How many deliveries are in the range now. */
-    count: async (queryable: Queryable, range: ReplayRange): Promise<number> => {
-      const { rows } = await queryable.query<{ matched: number }>(
-        `SELECT count(*)::int AS matched FROM deliveries d WHERE ${inRange(range.status)}`,
-        valuesOf(range),
-      );
-      return rows[0]?.matched ?? 0;
-    },
-
-    /**
-     * Begins the next deliveries of the range anew, the oldest first.
-     * @param options.after id of the last one that is done
-     * @returns how many, and the last of them; fewer than `limit`: there are no more
-     */
-    replay: async (
-      unit: Queryable,
-      range: ReplayRange,
-      { after, limit }: { after: string; limit: number },
-    ): Promise<{ replayed: number; last: string | null }> => {
-      const ids = Array.from({ length: limit }, newId);
-      const { rows } = await unit.query<{ replayed: number; last: string | null }>(replay(range.status), [
-        ...valuesOf(range),
-        after,
-        limit,
-        ids,
-      ]);
-      return rows[0] ?? { replayed: 0, last: null };
-    },
-
-    /** Replays of a subscription that no relay has taken yet, counted up to `atMost`. */
-    waiting: async (
-      queryable: Queryable,
-      { tenantId, subscriptionId }: Pick<ReplayRange, 'tenantId' | 'subscriptionId'>,
-      atMost: number,
-    ): Promise<number> => {
-      const { rows } = await queryable.query<{ waiting: number }>(WAITING, [
-        tenantId,
-        subscriptionId,
-        atMost,
-      ]);
-      return rows[0]?.waiting ?? 0;
-    },
-  };
+/** How many deliveries are in the range now. */
+export async function count(queryable: Queryable, range: ReplayRange): Promise<number> {
+  const { rows } = await queryable.query<{ matched: number }>(
+    `SELECT count(*)::int AS matched FROM deliveries d WHERE ${inRange(range.status)}`,
+    valuesOf(range),
+  );
+  return rows[0]?.matched ?? 0;
 }
 
-export type ReplayStore = ReturnType<typeof createReplayStore>;
+/**
+ * Begins the next deliveries of the range anew, the oldest first.
+ * @param options.after id of the last one that is done
+ * @returns how many, and the last of them; fewer than `limit`: there are no more
+ */
+export async function replay(
+  unit: Queryable,
+  range: ReplayRange,
+  { after, limit }: { after: string; limit: number },
+): Promise<{ replayed: number; last: string | null }> {
+  const ids = Array.from({ length: limit }, newId);
+  const { rows } = await unit.query<{ replayed: number; last: string | null }>(
+    replayStatement(range.status),
+    [...valuesOf(range), after, limit, ids],
+  );
+  return rows[0] ?? { replayed: 0, last: null };
+}
+
+/** Replays of a subscription that no relay has taken yet, counted up to `atMost`. */
+export async function waiting(
+  queryable: Queryable,
+  { tenantId, subscriptionId }: Pick<ReplayRange, 'tenantId' | 'subscriptionId'>,
+  atMost: number,
+): Promise<number> {
+  const { rows } = await queryable.query<{ waiting: number }>(WAITING, [tenantId, subscriptionId, atMost]);
+  return rows[0]?.waiting ?? 0;
+}

@@ -1,15 +1,17 @@
 // The watch over endpoints in trouble: warnings, deactivation, and what an operator does by hand. Postgres decides each step anew, so one
 // asked for twice, late or for nothing does no harm. An endpoint opens by itself: nothing here may ever be needed for that.
+
 import type { AuditService } from '../../audit/audit.service.ts';
 import { operatorContext, serviceContext } from '../../audit/audit.ts';
 import type { EventService } from '../../events/event.service.ts';
 import type { TenantService } from '../../identity/tenants/tenant.service.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
-import type { Queryable, Unit } from '../../platform/database/transaction.ts';
+import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
-import type { EndpointCase, EndpointName, RecoveryStore } from './endpoint-recovery.store.ts';
+import type { EndpointCase, EndpointName } from './endpoint-recovery.store.ts';
+import * as store from './endpoint-recovery.store.ts';
 import {
   type DueRecoveryStep,
   deactivatesAt,
@@ -54,7 +56,6 @@ const MOST_LOOKS = 5;
  * @param notifier wakes the relays when an endpoint has opened
  */
 export function createRecoveryService({
-  store,
   database,
   subscriptions,
   tenants,
@@ -63,7 +64,6 @@ export function createRecoveryService({
   commands,
   notifier,
 }: {
-  store: RecoveryStore;
   database: Pick<Database, 'query' | 'transaction'>;
   subscriptions: { deactivateFailing(name: EndpointName): Promise<unknown> };
   tenants: Pick<TenantService, 'byId'>;
@@ -98,7 +98,7 @@ export function createRecoveryService({
     });
   };
 
-  const warn = async (unit: Unit, name: EndpointName, found: EndpointCase): Promise<void> => {
+  const warn = async (unit: Transaction, name: EndpointName, found: EndpointCase): Promise<void> => {
     await store.noteWarned(unit, name, { warned: warningsEarned(found), warnedFor: found.failingSince });
     await announce(unit, name, 'failing', {
       host: found.host,
@@ -110,13 +110,17 @@ export function createRecoveryService({
     });
   };
 
-  const announceRecovery = async (unit: Unit, name: EndpointName, found: EndpointCase): Promise<void> => {
+  const announceRecovery = async (
+    unit: Transaction,
+    name: EndpointName,
+    found: EndpointCase,
+  ): Promise<void> => {
     await store.noteWarned(unit, name, { warned: 0, warnedFor: null });
     await announce(unit, name, 'recovered', { host: found.host, failing_since: iso(found.warnedFor) });
   };
 
   const announce = async (
-    unit: Unit,
+    unit: Transaction,
     { tenantId, subscriptionId }: EndpointName,
     what: 'failing' | 'recovered',
     facts: Record<string, string | number | null>,

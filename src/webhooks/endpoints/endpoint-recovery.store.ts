@@ -24,19 +24,19 @@ export type EndpointCase = EndpointFacts & {
 const MOST_WAITING = 10_000;
 
 const READ = `
-SELECT l.active, l.deleted, l.state, endpoint_is_open(l) AS open, l.hold_until AS "holdUntil", l.probe_at AS "probeAt", endpoint_permits(l) AS permits,
-  l.permits_at AS "permitsAt", l.failing_since AS "failingSince", l.warned, l.warned_for AS "warnedFor", l.last_error AS "lastError",
-  l.epoch, coalesce(l.tenant_held_until > now(), false) AS suspended,
-  greatest(CASE WHEN l.tenant_held_until <= now() THEN l.tenant_held_until END,
-    CASE WHEN l.host_held_until <= now() THEN l.host_held_until END) AS "restedUntil",
-  coalesce(l.host_held_until > now(), false) AS "hostHeld",
-  CASE WHEN l.host_held_until > now() AND isfinite(l.host_held_until) THEN l.host_held_until END AS "hostHeldUntil", l.failures_in_a_row AS failures, l.watched, s.host, s.disable_after_days AS "disableAfterDays", now()::timestamptz(3) AS now,
+SELECT p.active, p.deleted, p.state, endpoint_is_open(p) AS open, p.hold_until AS "holdUntil", p.probe_at AS "probeAt", endpoint_permits(p) AS permits,
+  p.permits_at AS "permitsAt", p.failing_since AS "failingSince", p.warned, p.warned_for AS "warnedFor", p.last_error AS "lastError",
+  p.epoch, coalesce(p.tenant_held_until > now(), false) AS suspended,
+  greatest(CASE WHEN p.tenant_held_until <= now() THEN p.tenant_held_until END,
+    CASE WHEN p.host_held_until <= now() THEN p.host_held_until END) AS "restedUntil",
+  coalesce(p.host_held_until > now(), false) AS "hostHeld",
+  CASE WHEN p.host_held_until > now() AND isfinite(p.host_held_until) THEN p.host_held_until END AS "hostHeldUntil", p.failures_in_a_row AS failures, p.watched, s.host, s.disable_after_days AS "disableAfterDays", now()::timestamptz(3) AS now,
   (SELECT count(*)::int FROM (
      SELECT 1 FROM deliveries d
-     WHERE d.subscription_id = l.subscription_id AND d.status IN ('pending', 'retrying') LIMIT ${MOST_WAITING}
+     WHERE d.subscription_id = p.subscription_id AND d.status IN ('pending', 'retrying') LIMIT ${MOST_WAITING}
    ) AS unfinished) AS waiting
-FROM endpoints l JOIN subscriptions s ON s.id = l.subscription_id
-WHERE l.subscription_id = $1 AND l.tenant_id = $2`;
+FROM endpoints p JOIN subscriptions s ON s.id = p.subscription_id
+WHERE p.subscription_id = $1 AND p.tenant_id = $2`;
 
 const EXPECTED = `
 SELECT tenant_id AS "tenantId", subscription_id AS "entityId" FROM endpoints
@@ -47,98 +47,105 @@ const MINE = 'subscription_id = $1 AND tenant_id = $2 AND active AND NOT deleted
 // What an operator holds for all tenants is not opened for one of them.
 const NOT_KEPT = 'coalesce(greatest(tenant_held_until, host_held_until) <= now(), true)';
 
-/** SQL of endpoints' recoveries; every function runs on the caller's connection. */
-export function createRecoveryStore() {
-  const change = async (queryable: Queryable, text: string, values: readonly unknown[]): Promise<boolean> =>
-    (await queryable.query(text, values)).rowCount > 0;
+const change = async (queryable: Queryable, text: string, values: readonly unknown[]): Promise<boolean> =>
+  (await queryable.query(text, values)).rowCount > 0;
 
-  return {
-    read: async (
-      queryable: Queryable,
-      { tenantId, subscriptionId }: EndpointName,
-    ): Promise<EndpointCase | undefined> =>
-      (await queryable.query<EndpointCase>(READ, [subscriptionId, tenantId])).rows[0],
-
-    /** Subscriptions whose endpointRecovery should be running: it was told of the trouble, and has not let go of the endpoint. */
-    listExpectedWorkflows: async (queryable: Queryable, page: ExpectedPage): Promise<ExpectedWorkflow[]> =>
-      (await queryable.query<ExpectedWorkflow>(EXPECTED, pageValues(page))).rows,
-
-    /** Keeps everybody from changing the endpoint until the transaction ends. */
-    lock: async (unit: Queryable, { tenantId, subscriptionId }: EndpointName): Promise<void> => {
-      await unit.query(
-        'SELECT 1 FROM endpoints WHERE subscription_id = $1 AND tenant_id = $2 FOR NO KEY UPDATE',
-        [subscriptionId, tenantId],
-      );
-    },
-
-    /** Notes whether somebody watches, unless the endpoint has changed since it was read. @returns whether it was noted */
-    watch: (
-      queryable: Queryable,
-      { tenantId, subscriptionId }: EndpointName,
-      seen: Pick<EndpointCase, 'epoch' | 'failures' | 'active' | 'state'>,
-      watched: boolean,
-    ): Promise<boolean> =>
-      change(
-        queryable,
-        `UPDATE endpoints SET watched = $3
-         WHERE subscription_id = $1 AND tenant_id = $2 AND epoch = $4 AND failures_in_a_row = $5 AND active = $6 AND state = $7`,
-        [subscriptionId, tenantId, watched, seen.epoch, seen.failures, seen.active, seen.state],
-      ),
-
-    /** Notes how many warnings the present outage has had; with null that there is none. */
-    noteWarned: async (
-      unit: Queryable,
-      { tenantId, subscriptionId }: EndpointName,
-      { warned, warnedFor }: { warned: number; warnedFor: Date | null },
-    ): Promise<void> => {
-      await unit.query(
-        'UPDATE endpoints SET warned = $3, warned_for = $4 WHERE subscription_id = $1 AND tenant_id = $2',
-        [subscriptionId, tenantId, warned, warnedFor],
-      );
-    },
-
-    /** Lets the probe through that was due at this epoch; an endpoint that has closed again since is left alone. */
-    probe: (
-      queryable: Queryable,
-      { tenantId, subscriptionId }: EndpointName,
-      epoch: number,
-    ): Promise<boolean> =>
-      change(
-        queryable,
-        `UPDATE endpoints SET probe_at = now(), updated_at = now()
-         WHERE ${MINE} AND state = 'down' AND epoch = $3 AND probe_at > now()`,
-        [subscriptionId, tenantId, epoch],
-      ),
-
-    /** Lets one attempt through a closed endpoint now. @returns false when it is open, inactive or gone */
-    probeNow: (unit: Queryable, { tenantId, subscriptionId }: EndpointName): Promise<boolean> =>
-      change(
-        unit,
-        `UPDATE endpoints SET hold_until = NULL, probe_at = CASE WHEN state = 'down' THEN now() END, epoch = epoch + 1, ${PACED}, updated_at = now()
-         WHERE ${MINE} AND ${NOT_KEPT} AND NOT endpoint_is_open(endpoints)`,
-        [subscriptionId, tenantId],
-      ),
-
-    /** Opens an endpoint for all that waits, paced; only a new row of failures closes it. @returns false when there is nothing to release */
-    release: (unit: Queryable, { tenantId, subscriptionId }: EndpointName): Promise<boolean> =>
-      change(
-        unit,
-        `UPDATE endpoints SET state = 'open', hold_until = NULL, probe_at = NULL, probe_step = 0, failures_in_a_row = 0, failing_deliveries = '{}',
-           epoch = epoch + 1, ${PACED}, updated_at = now()
-         WHERE ${MINE} AND ${NOT_KEPT} AND (state <> 'open' OR hold_until IS NOT NULL)`,
-        [subscriptionId, tenantId],
-      ),
-
-    /** Holds an endpoint for so many seconds from now, whatever it was held for before. @returns false when it is inactive or gone */
-    hold: (unit: Queryable, { tenantId, subscriptionId }: EndpointName, seconds: number): Promise<boolean> =>
-      change(
-        unit,
-        `UPDATE endpoints SET state = CASE state WHEN 'down' THEN 'down' ELSE 'held' END, hold_until = now() + $3 * interval '1 second',
-           epoch = epoch + 1, ${PACED}, updated_at = now()
-         WHERE ${MINE}`,
-        [subscriptionId, tenantId, seconds],
-      ),
-  };
+export async function read(
+  queryable: Queryable,
+  { tenantId, subscriptionId }: EndpointName,
+): Promise<EndpointCase | undefined> {
+  return (await queryable.query<EndpointCase>(READ, [subscriptionId, tenantId])).rows[0];
 }
 
-export type RecoveryStore = ReturnType<typeof createRecoveryStore>;
+/** Subscriptions whose endpointRecovery should be running: it was told of the trouble, and has not let go of the endpoint. */
+export async function listExpectedWorkflows(
+  queryable: Queryable,
+  page: ExpectedPage,
+): Promise<ExpectedWorkflow[]> {
+  return (await queryable.query<ExpectedWorkflow>(EXPECTED, pageValues(page))).rows;
+}
+
+/** Keeps everybody from changing the endpoint until the transaction ends. */
+export async function lock(unit: Queryable, { tenantId, subscriptionId }: EndpointName): Promise<void> {
+  await unit.query(
+    'SELECT 1 FROM endpoints WHERE subscription_id = $1 AND tenant_id = $2 FOR NO KEY UPDATE',
+    [subscriptionId, tenantId],
+  );
+}
+
+/** Notes whether somebody watches, unless the endpoint has changed since it was read. @returns whether it was noted */
+export function watch(
+  queryable: Queryable,
+  { tenantId, subscriptionId }: EndpointName,
+  seen: Pick<EndpointCase, 'epoch' | 'failures' | 'active' | 'state'>,
+  watched: boolean,
+): Promise<boolean> {
+  return change(
+    queryable,
+    `UPDATE endpoints SET watched = $3
+         WHERE subscription_id = $1 AND tenant_id = $2 AND epoch = $4 AND failures_in_a_row = $5 AND active = $6 AND state = $7`,
+    [subscriptionId, tenantId, watched, seen.epoch, seen.failures, seen.active, seen.state],
+  );
+}
+
+/** Notes how many warnings the present outage has had; with null that there is none. */
+export async function noteWarned(
+  unit: Queryable,
+  { tenantId, subscriptionId }: EndpointName,
+  { warned, warnedFor }: { warned: number; warnedFor: Date | null },
+): Promise<void> {
+  await unit.query(
+    'UPDATE endpoints SET warned = $3, warned_for = $4 WHERE subscription_id = $1 AND tenant_id = $2',
+    [subscriptionId, tenantId, warned, warnedFor],
+  );
+}
+
+/** Lets the probe through that was due at this epoch; an endpoint that has closed again since is left alone. */
+export function probe(
+  queryable: Queryable,
+  { tenantId, subscriptionId }: EndpointName,
+  epoch: number,
+): Promise<boolean> {
+  return change(
+    queryable,
+    `UPDATE endpoints SET probe_at = now(), updated_at = now()
+         WHERE ${MINE} AND state = 'down' AND epoch = $3 AND probe_at > now()`,
+    [subscriptionId, tenantId, epoch],
+  );
+}
+
+/** Lets one attempt through a closed endpoint now. @returns false when it is open, inactive or gone */
+export function probeNow(unit: Queryable, { tenantId, subscriptionId }: EndpointName): Promise<boolean> {
+  return change(
+    unit,
+    `UPDATE endpoints SET hold_until = NULL, probe_at = CASE WHEN state = 'down' THEN now() END, epoch = epoch + 1, ${PACED}, updated_at = now()
+         WHERE ${MINE} AND ${NOT_KEPT} AND NOT endpoint_is_open(endpoints)`,
+    [subscriptionId, tenantId],
+  );
+}
+
+/** Opens an endpoint for all that waits, paced; only a new row of failures closes it. @returns false when there is nothing to release */
+export function release(unit: Queryable, { tenantId, subscriptionId }: EndpointName): Promise<boolean> {
+  return change(
+    unit,
+    `UPDATE endpoints SET state = 'open', hold_until = NULL, probe_at = NULL, probe_step = 0, failures_in_a_row = 0, failing_deliveries = '{}',
+           epoch = epoch + 1, ${PACED}, updated_at = now()
+         WHERE ${MINE} AND ${NOT_KEPT} AND (state <> 'open' OR hold_until IS NOT NULL)`,
+    [subscriptionId, tenantId],
+  );
+}
+
+/** Holds an endpoint for so many seconds from now, whatever it was held for before. @returns false when it is inactive or gone */
+export function hold(
+  unit: Queryable,
+  { tenantId, subscriptionId }: EndpointName,
+  seconds: number,
+): Promise<boolean> {
+  return change(
+    unit,
+    `UPDATE endpoints SET state = CASE state WHEN 'down' THEN 'down' ELSE 'held' END, hold_until = now() + $3 * interval '1 second',
+           epoch = epoch + 1, ${PACED}, updated_at = now()
+         WHERE ${MINE}`,
+    [subscriptionId, tenantId, seconds],
+  );
+}

@@ -1,16 +1,16 @@
 // All SQL of endpoints. Whatever opens an endpoint takes its row FOR UPDATE and adds one to its epoch, so that no wake-up can be lost.
 import type { Queryable } from '../../platform/database/transaction.ts';
 
-/** An endpoint as it is shown: `state` is `held` only while the hold lasts; `hold_until`: when the next attempt may begin; `waiting` counts deliveries that have not ended. */
+/** An endpoint as it is shown: `state` is `held` only while the hold lasts; `holdUntil`: when the next attempt may begin; `waiting` counts deliveries that have not ended. */
 export type EndpointRow = {
-  readonly subscription_id: string;
+  readonly subscriptionId: string;
   readonly active: boolean;
   readonly deleted: boolean;
   readonly state: 'open' | 'held' | 'down';
-  readonly hold_until: Date | null;
+  readonly holdUntil: Date | null;
   /** Who has it held: `operator` the operator of this service, `endpoint` the endpoint or what was decided for it alone. */
-  readonly held_by: 'operator' | 'endpoint' | null;
-  readonly failing_since: Date | null;
+  readonly heldBy: 'operator' | 'endpoint' | null;
+  readonly failingSince: Date | null;
   readonly epoch: number;
   readonly waiting: number;
 };
@@ -45,114 +45,113 @@ RETURNING tenant_id AS "tenantId", watched OR $2 AND (state <> 'open' OR failure
 // Endpoints of one tenant, locked in order of their ids, as by everybody who locks several. Inactive ones too: they may be activated meanwhile.
 const OF_TENANT = `
 WITH mine AS (
-  SELECT l.subscription_id FROM subscriptions s JOIN endpoints l ON l.subscription_id = s.id
-  WHERE s.tenant_id = $1 AND s.deleted_at IS NULL ORDER BY l.subscription_id FOR UPDATE OF l
+  SELECT p.subscription_id FROM subscriptions s JOIN endpoints p ON p.subscription_id = s.id
+  WHERE s.tenant_id = $1 AND s.deleted_at IS NULL ORDER BY p.subscription_id FOR UPDATE OF p
 )`;
-const CHANGES = 'RETURNING l.subscription_id AS "subscriptionId", l.tenant_id AS "tenantId"';
+const CHANGES = 'RETURNING p.subscription_id AS "subscriptionId", p.tenant_id AS "tenantId"';
 
 const HOLD_TENANT = `${OF_TENANT}
-UPDATE endpoints l SET tenant_held_until = 'infinity', epoch = epoch + 1, ${PACED}, updated_at = now()
-FROM mine WHERE l.subscription_id = mine.subscription_id ${CHANGES}, l.watched AS tell`;
+UPDATE endpoints p SET tenant_held_until = 'infinity', epoch = epoch + 1, ${PACED}, updated_at = now()
+FROM mine WHERE p.subscription_id = mine.subscription_id ${CHANGES}, p.watched AS tell`;
 
 const RELEASE_TENANT = `${OF_TENANT}
-UPDATE endpoints l SET tenant_held_until = now(), epoch = epoch + 1, ${PACED}, updated_at = now()
-FROM mine WHERE l.subscription_id = mine.subscription_id ${CHANGES},
-  l.active AND (l.watched OR l.state <> 'open' OR l.failures_in_a_row > 0) AS tell`;
+UPDATE endpoints p SET tenant_held_until = now(), epoch = epoch + 1, ${PACED}, updated_at = now()
+FROM mine WHERE p.subscription_id = mine.subscription_id ${CHANGES},
+  p.active AND (p.watched OR p.state <> 'open' OR p.failures_in_a_row > 0) AS tell`;
 
 const READ = `
-SELECT l.subscription_id, l.active, l.deleted, l.failing_since, l.epoch,
-  CASE WHEN l.host_held_until > now() THEN 'held'
-    WHEN l.state = 'held' AND (l.hold_until IS NULL OR l.hold_until <= now()) THEN 'open' ELSE l.state END AS state,
-  CASE WHEN l.host_held_until > now() THEN 'operator' WHEN l.hold_until > now() THEN 'endpoint' END AS held_by,
-  CASE WHEN l.host_held_until = 'infinity' THEN NULL ELSE greatest(CASE WHEN l.host_held_until > now() THEN l.host_held_until END,
-    CASE WHEN l.hold_until > now() THEN l.hold_until END, CASE WHEN l.probe_at > now() THEN l.probe_at END) END AS hold_until,
+SELECT p.subscription_id AS "subscriptionId", p.active, p.deleted, p.failing_since AS "failingSince", p.epoch,
+  CASE WHEN p.host_held_until > now() THEN 'held'
+    WHEN p.state = 'held' AND (p.hold_until IS NULL OR p.hold_until <= now()) THEN 'open' ELSE p.state END AS state,
+  CASE WHEN p.host_held_until > now() THEN 'operator' WHEN p.hold_until > now() THEN 'endpoint' END AS "heldBy",
+  CASE WHEN p.host_held_until = 'infinity' THEN NULL ELSE greatest(CASE WHEN p.host_held_until > now() THEN p.host_held_until END,
+    CASE WHEN p.hold_until > now() THEN p.hold_until END, CASE WHEN p.probe_at > now() THEN p.probe_at END) END AS "holdUntil",
   (SELECT count(*)::int FROM (
      SELECT 1 FROM deliveries d
-     WHERE d.subscription_id = l.subscription_id AND d.status IN ('pending', 'retrying') LIMIT ${MOST_WAITING}
+     WHERE d.subscription_id = p.subscription_id AND d.status IN ('pending', 'retrying') LIMIT ${MOST_WAITING}
    ) AS unfinished) AS waiting
-FROM endpoints l WHERE l.subscription_id = ANY($1::uuid[])`;
+FROM endpoints p WHERE p.subscription_id = ANY($1::uuid[])`;
 
-/** SQL of endpoints; every function runs on the caller's connection. */
-export function createEndpointStore() {
-  return {
-    insert: async (
-      unit: Queryable,
-      endpoint: { subscriptionId: string; tenantId: string; active: boolean; rate: number | null },
-    ): Promise<void> => {
-      await unit.query(
-        `INSERT INTO endpoints (subscription_id, tenant_id, active, rate, tenant_held_until)
+export async function insert(
+  unit: Queryable,
+  endpoint: { subscriptionId: string; tenantId: string; active: boolean; rate: number | null },
+): Promise<void> {
+  await unit.query(
+    `INSERT INTO endpoints (subscription_id, tenant_id, active, rate, tenant_held_until)
          SELECT $1, $2, $3, $4, CASE WHEN tenant.suspended_at IS NOT NULL THEN 'infinity'::timestamptz END
          FROM (SELECT suspended_at FROM tenants WHERE id = $2 FOR SHARE) AS tenant
          ON CONFLICT (subscription_id) DO NOTHING`,
-        [endpoint.subscriptionId, endpoint.tenantId, endpoint.active, endpoint.rate],
-      );
-    },
-
-    /** What the endpoint had saved up is kept, up to one attempt. */
-    setRate: async (unit: Queryable, subscriptionId: string, rate: number | null): Promise<void> => {
-      await unit.query(
-        `UPDATE endpoints SET rate = $2, tokens = least(coalesce(endpoint_tokens(endpoints), 1), 1), tokens_at = now(), updated_at = now()
-         WHERE subscription_id = $1 AND NOT deleted AND rate IS DISTINCT FROM $2`,
-        [subscriptionId, rate],
-      );
-    },
-
-    /**
-     * @param failingForDays only an endpoint whose endpoint has failed for so long
-     * @returns undefined when the flag already was so
-     */
-    setActive: async (
-      unit: Queryable,
-      subscriptionId: string,
-      { active, failingForDays = null }: { active: boolean; failingForDays?: number | null | undefined },
-    ): Promise<EndpointTelling | undefined> =>
-      (await unit.query<EndpointTelling>(SET_ACTIVE, [subscriptionId, active, failingForDays])).rows[0],
-
-    markDeleted: async (unit: Queryable, subscriptionId: string): Promise<EndpointTelling | undefined> => {
-      const { rows } = await unit.query<EndpointTelling>(
-        `UPDATE endpoints SET deleted = true, active = false, updated_at = now() WHERE subscription_id = $1 ${TELLING}`,
-        [subscriptionId],
-      );
-      return rows[0];
-    },
-
-    /** Opens a held or failing endpoint at once, for one attempt first; leaves an open one as it is. */
-    open: async (unit: Queryable, subscriptionId: string): Promise<EndpointTelling | undefined> => {
-      const { rows } = await unit.query<EndpointTelling>(
-        `UPDATE endpoints SET state = 'open', hold_until = NULL, probe_at = NULL, epoch = epoch + 1, ${PACED}, updated_at = now()
-         WHERE subscription_id = $1 AND NOT deleted AND (state <> 'open' OR hold_until IS NOT NULL) ${TELLING}`,
-        [subscriptionId],
-      );
-      return rows[0];
-    },
-
-    /** Closes all endpoints of a tenant until `releaseTenant`, whatever else opens or closes them. */
-    holdTenant: async (unit: Queryable, tenantId: string): Promise<EndpointChange[]> =>
-      (await unit.query<EndpointChange>(HOLD_TENANT, [tenantId])).rows,
-
-    /** What waits in them goes out as from an endpoint that comes back. */
-    releaseTenant: async (unit: Queryable, tenantId: string): Promise<EndpointChange[]> =>
-      (await unit.query<EndpointChange>(RELEASE_TENANT, [tenantId])).rows,
-
-    /** Endpoints that somebody is changing are left out: the next figure will do. */
-    saveSpeeds: async (
-      queryable: Queryable,
-      speeds: readonly { endpoint: string; p90Ms: number }[],
-    ): Promise<void> => {
-      await queryable.query(
-        `UPDATE endpoints SET p90_ms = w.p90_ms
-         FROM (SELECT w.endpoint, w.p90_ms FROM unnest($1::uuid[], $2::int[]) AS w (endpoint, p90_ms)
-               JOIN endpoints l ON l.subscription_id = w.endpoint FOR UPDATE OF l SKIP LOCKED) AS w
-         WHERE endpoints.subscription_id = w.endpoint`,
-        [speeds.map(({ endpoint }) => endpoint), speeds.map(({ p90Ms }) => p90Ms)],
-      );
-    },
-
-    read: async (queryable: Queryable, subscriptionIds: readonly string[]): Promise<EndpointRow[]> => {
-      const { rows } = await queryable.query<EndpointRow>(READ, [subscriptionIds]);
-      return rows;
-    },
-  };
+    [endpoint.subscriptionId, endpoint.tenantId, endpoint.active, endpoint.rate],
+  );
 }
 
-export type EndpointStore = ReturnType<typeof createEndpointStore>;
+/** What the endpoint had saved up is kept, up to one attempt. */
+export async function setRate(unit: Queryable, subscriptionId: string, rate: number | null): Promise<void> {
+  await unit.query(
+    `UPDATE endpoints SET rate = $2, tokens = least(coalesce(endpoint_tokens(endpoints), 1), 1), tokens_at = now(), updated_at = now()
+         WHERE subscription_id = $1 AND NOT deleted AND rate IS DISTINCT FROM $2`,
+    [subscriptionId, rate],
+  );
+}
+
+/**
+ * @param failingForDays only an endpoint whose endpoint has failed for so long
+ * @returns undefined when the flag already was so
+ */
+export async function setActive(
+  unit: Queryable,
+  subscriptionId: string,
+  { active, failingForDays = null }: { active: boolean; failingForDays?: number | null | undefined },
+): Promise<EndpointTelling | undefined> {
+  return (await unit.query<EndpointTelling>(SET_ACTIVE, [subscriptionId, active, failingForDays])).rows[0];
+}
+
+export async function markDeleted(
+  unit: Queryable,
+  subscriptionId: string,
+): Promise<EndpointTelling | undefined> {
+  const { rows } = await unit.query<EndpointTelling>(
+    `UPDATE endpoints SET deleted = true, active = false, updated_at = now() WHERE subscription_id = $1 ${TELLING}`,
+    [subscriptionId],
+  );
+  return rows[0];
+}
+
+/** Opens a held or failing endpoint at once, for one attempt first; leaves an open one as it is. */
+export async function open(unit: Queryable, subscriptionId: string): Promise<EndpointTelling | undefined> {
+  const { rows } = await unit.query<EndpointTelling>(
+    `UPDATE endpoints SET state = 'open', hold_until = NULL, probe_at = NULL, epoch = epoch + 1, ${PACED}, updated_at = now()
+         WHERE subscription_id = $1 AND NOT deleted AND (state <> 'open' OR hold_until IS NOT NULL) ${TELLING}`,
+    [subscriptionId],
+  );
+  return rows[0];
+}
+
+/** Closes all endpoints of a tenant until `releaseTenant`, whatever else opens or closes them. */
+export async function holdTenant(unit: Queryable, tenantId: string): Promise<EndpointChange[]> {
+  return (await unit.query<EndpointChange>(HOLD_TENANT, [tenantId])).rows;
+}
+
+/** What waits in them goes out as from an endpoint that comes back. */
+export async function releaseTenant(unit: Queryable, tenantId: string): Promise<EndpointChange[]> {
+  return (await unit.query<EndpointChange>(RELEASE_TENANT, [tenantId])).rows;
+}
+
+/** Endpoints that somebody is changing are left out: the next figure will do. */
+export async function saveSpeeds(
+  queryable: Queryable,
+  speeds: readonly { endpoint: string; p90Ms: number }[],
+): Promise<void> {
+  await queryable.query(
+    `UPDATE endpoints SET p90_ms = w.p90_ms
+         FROM (SELECT w.endpoint, w.p90_ms FROM unnest($1::uuid[], $2::int[]) AS w (endpoint, p90_ms)
+               JOIN endpoints p ON p.subscription_id = w.endpoint FOR UPDATE OF p SKIP LOCKED) AS w
+         WHERE endpoints.subscription_id = w.endpoint`,
+    [speeds.map(({ endpoint }) => endpoint), speeds.map(({ p90Ms }) => p90Ms)],
+  );
+}
+
+export async function read(queryable: Queryable, subscriptionIds: readonly string[]): Promise<EndpointRow[]> {
+  const { rows } = await queryable.query<EndpointRow>(READ, [subscriptionIds]);
+  return rows;
+}

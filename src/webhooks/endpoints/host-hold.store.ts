@@ -40,30 +40,30 @@ SELECT pg_advisory_xact_lock_shared(name) FROM (
 ) AS names`;
 
 const OF_HOST = `
-FROM subscriptions s JOIN endpoints l ON l.subscription_id = s.id
+FROM subscriptions s JOIN endpoints p ON p.subscription_id = s.id
 WHERE host_name(s.host) = host_name($1) AND ($1 = host_name($1) OR s.host = $1) AND s.deleted_at IS NULL`;
 
 const MINE = `
-WITH mine AS (SELECT l.subscription_id, host_hold_end(s.host) AS ends ${OF_HOST} ORDER BY l.subscription_id FOR UPDATE OF l)`;
+WITH mine AS (SELECT p.subscription_id, host_hold_end(s.host) AS ends ${OF_HOST} ORDER BY p.subscription_id FOR UPDATE OF p)`;
 
 const CHANGES =
-  'RETURNING l.subscription_id AS "subscriptionId", l.tenant_id AS "tenantId", l.active AND NOT l.deleted AS tell';
+  'RETURNING p.subscription_id AS "subscriptionId", p.tenant_id AS "tenantId", p.active AND NOT p.deleted AS tell';
 
 // Inactive ones too: they may be activated meanwhile.
 const HOLD = `${MINE}
-UPDATE endpoints l SET host_held_until = mine.ends, epoch = epoch + 1, ${PACED}, updated_at = now()
-FROM mine WHERE l.subscription_id = mine.subscription_id ${CHANGES}`;
+UPDATE endpoints p SET host_held_until = mine.ends, epoch = epoch + 1, ${PACED}, updated_at = now()
+FROM mine WHERE p.subscription_id = mine.subscription_id ${CHANGES}`;
 
 // An endpoint that was down is probed at once: somebody says that it is back.
 const RELEASE = `${MINE}
-UPDATE endpoints l SET host_held_until = mine.ends, epoch = epoch + 1, ${PACED}, updated_at = now(),
-  probe_at = CASE WHEN l.probe_at > now() THEN now() ELSE l.probe_at END
-FROM mine WHERE l.subscription_id = mine.subscription_id ${CHANGES}`;
+UPDATE endpoints p SET host_held_until = mine.ends, epoch = epoch + 1, ${PACED}, updated_at = now(),
+  probe_at = CASE WHEN p.probe_at > now() THEN now() ELSE p.probe_at END
+FROM mine WHERE p.subscription_id = mine.subscription_id ${CHANGES}`;
 
 const FOLLOW = `
-UPDATE endpoints l SET host_held_until = host_hold_end($2), epoch = epoch + 1, ${PACED}, updated_at = now()
-WHERE l.subscription_id = $1 AND l.host_held_until IS DISTINCT FROM host_hold_end($2)
-RETURNING l.tenant_id AS "tenantId", l.active AND (l.watched OR l.host_held_until > now()) AS tell`;
+UPDATE endpoints p SET host_held_until = host_hold_end($2), epoch = epoch + 1, ${PACED}, updated_at = now()
+WHERE p.subscription_id = $1 AND p.host_held_until IS DISTINCT FROM host_hold_end($2)
+RETURNING p.tenant_id AS "tenantId", p.active AND (p.watched OR p.host_held_until > now()) AS tell`;
 
 const IN_FORCE = `
 SELECT host, CASE WHEN isfinite(until) THEN until END AS until, reason, operator, held_at AS "heldAt" FROM host_holds
@@ -78,12 +78,12 @@ FROM host_holds h CROSS JOIN LATERAL (
 WHERE h.until > now() ORDER BY h.held_at, h.host`;
 
 const FAILING = `
-SELECT s.host, split_part(l.last_error, ':', 1) AS class, count(*)::int AS endpoints, count(DISTINCT l.tenant_id)::int AS tenants,
-  (count(*) FILTER (WHERE NOT endpoint_is_open(l)))::int AS closed, min(l.failing_since) AS "failingSince",
-  mode() WITHIN GROUP (ORDER BY l.last_error) AS "lastError"
-FROM endpoints l JOIN subscriptions s ON s.id = l.subscription_id
-WHERE l.failures_in_a_row > 0 AND l.active AND NOT l.deleted AND l.last_error IS NOT NULL
-  AND ($1::text IS NULL OR split_part(l.last_error, ':', 1) = $1)
+SELECT s.host, split_part(p.last_error, ':', 1) AS class, count(*)::int AS endpoints, count(DISTINCT p.tenant_id)::int AS tenants,
+  (count(*) FILTER (WHERE NOT endpoint_is_open(p)))::int AS closed, min(p.failing_since) AS "failingSince",
+  mode() WITHIN GROUP (ORDER BY p.last_error) AS "lastError"
+FROM endpoints p JOIN subscriptions s ON s.id = p.subscription_id
+WHERE p.failures_in_a_row > 0 AND p.active AND NOT p.deleted AND p.last_error IS NOT NULL
+  AND ($1::text IS NULL OR split_part(p.last_error, ':', 1) = $1)
 GROUP BY 1, 2 ORDER BY endpoints DESC, s.host, class LIMIT $2`;
 
 // Those that wait for nothing but a time. They are due now; their endpoints let them through one after the other. One whose workflow is being
@@ -109,98 +109,104 @@ SELECT id FROM changed ORDER BY id`;
 
 // An endpoint that is open gets a pace too: what is due at once must not go out at once.
 const RETRY = `${MINE}
-UPDATE endpoints l SET state = 'open', hold_until = NULL, probe_at = NULL, probe_step = 0, epoch = epoch + 1, ${PACED}, updated_at = now()
-FROM mine WHERE l.subscription_id = mine.subscription_id AND l.active AND NOT l.deleted AND EXISTS (
-  SELECT 1 FROM deliveries d WHERE d.subscription_id = l.subscription_id AND d.status IN ('pending', 'retrying'))
+UPDATE endpoints p SET state = 'open', hold_until = NULL, probe_at = NULL, probe_step = 0, epoch = epoch + 1, ${PACED}, updated_at = now()
+FROM mine WHERE p.subscription_id = mine.subscription_id AND p.active AND NOT p.deleted AND EXISTS (
+  SELECT 1 FROM deliveries d WHERE d.subscription_id = p.subscription_id AND d.status IN ('pending', 'retrying'))
 ${CHANGES}`;
 
-/** SQL of hosts; every function runs on the caller's connection. */
-export function createHostHoldStore() {
-  const change = async (unit: Queryable, text: string, host: string): Promise<EndpointChange[]> =>
-    (await unit.query<EndpointChange>(text, [host])).rows;
+const change = async (unit: Queryable, text: string, host: string): Promise<EndpointChange[]> =>
+  (await unit.query<EndpointChange>(text, [host])).rows;
 
-  return {
-    /** Keeps others from changing the host's holds, and subscriptions from coming to it or leaving it, until the transaction ends. */
-    lock: async (unit: Queryable, host: string): Promise<void> => {
-      await unit.query(LOCK_NAME, [host]);
-    },
-
-    /** Notes a hold, in place of an earlier one. */
-    hold: async (
-      unit: Queryable,
-      host: string,
-      { length, reason, operator }: { length: HoldLength; reason: string; operator: string },
-    ): Promise<void> => {
-      await unit.query(
-        `INSERT INTO host_holds (host, until, reason, operator) VALUES ($1, coalesce($2::timestamptz, now() + $3::float8 * interval '1 second', 'infinity'), $4, $5)
-         ON CONFLICT (host) DO UPDATE SET until = excluded.until, reason = excluded.reason, operator = excluded.operator, held_at = now()`,
-        [
-          host,
-          length !== 'released' && 'until' in length ? length.until : null,
-          length !== 'released' && 'seconds' in length ? length.seconds : null,
-          reason,
-          operator,
-        ],
-      );
-    },
-
-    /** @returns false when the host is not held */
-    end: async (unit: Queryable, host: string): Promise<boolean> =>
-      (await unit.query('UPDATE host_holds SET until = now() WHERE host = $1 AND until > now()', [host]))
-        .rowCount > 0,
-
-    isHeld: async (queryable: Queryable, host: string): Promise<boolean> =>
-      (await queryable.query('SELECT 1 WHERE host_hold_end($1) > now()', [host])).rowCount > 0,
-
-    /** The hold that keeps a host for longest. @returns undefined when it is not held */
-    find: async (queryable: Queryable, host: string): Promise<HeldHost | undefined> =>
-      (await queryable.query<HeldHost>(IN_FORCE, [host])).rows[0],
-
-    /** Closes the host's endpoints as its holds say. */
-    holdEndpoints: (unit: Queryable, host: string): Promise<EndpointChange[]> => change(unit, HOLD, host),
-
-    /** Opens the host's endpoints as far as its holds allow; what waits goes out as from an endpoint that comes back. */
-    releaseEndpoints: (unit: Queryable, host: string): Promise<EndpointChange[]> =>
-      change(unit, RELEASE, host),
-
-    /** Ends what keeps the host's endpoints closed by themselves, and lets what waits out paced. */
-    retryEndpoints: (unit: Queryable, host: string): Promise<EndpointChange[]> => change(unit, RETRY, host),
-
-    /**
-     * Gives an endpoint the hold of the host that its subscription points to now. An act on the host that it leaves is over then, or does not
-     * see the subscription any more.
-     * @param hosts.before the host that it leaves @returns undefined where nothing changes
-     */
-    follow: async (
-      unit: Queryable,
-      subscriptionId: string,
-      { host, before = host }: { host: string; before?: string | undefined },
-    ): Promise<{ tenantId: string; tell: boolean } | undefined> => {
-      await unit.query(SHARE_NAMES, [[before, host]]);
-      const { rows } = await unit.query<{ tenantId: string; tell: boolean }>(FOLLOW, [subscriptionId, host]);
-      return rows[0];
-    },
-
-    /** Makes deliveries due that wait for a time. @returns their ids, at most `limit`, those behind `after` */
-    hasten: async (
-      unit: Queryable,
-      subscriptionIds: readonly string[],
-      { after, limit }: { after: string; limit: number },
-    ): Promise<string[]> => {
-      const { rows } = await unit.query<{ id: string }>(HASTEN, [subscriptionIds, after, limit]);
-      return rows.map(({ id }) => id);
-    },
-
-    /** The holds in force, the oldest first. */
-    list: async (queryable: Queryable): Promise<HostHold[]> => (await queryable.query<HostHold>(LIST)).rows,
-
-    /** Where endpoints fail, those with most first. @param errorClass what stands before the colon of a code: `tls` */
-    listFailing: async (
-      queryable: Queryable,
-      { errorClass, limit }: { errorClass: string | undefined; limit: number },
-    ): Promise<FailingHost[]> =>
-      (await queryable.query<FailingHost>(FAILING, [errorClass ?? null, limit])).rows,
-  };
+/** Keeps others from changing the host's holds, and subscriptions from coming to it or leaving it, until the transaction ends. */
+export async function lock(unit: Queryable, host: string): Promise<void> {
+  await unit.query(LOCK_NAME, [host]);
 }
 
-export type HostHoldStore = ReturnType<typeof createHostHoldStore>;
+/** Notes a hold, in place of an earlier one. */
+export async function hold(
+  unit: Queryable,
+  host: string,
+  { length, reason, operator }: { length: HoldLength; reason: string; operator: string },
+): Promise<void> {
+  await unit.query(
+    `INSERT INTO host_holds (host, until, reason, operator) VALUES ($1, coalesce($2::timestamptz, now() + $3::float8 * interval '1 second', 'infinity'), $4, $5)
+         ON CONFLICT (host) DO UPDATE SET until = excluded.until, reason = excluded.reason, operator = excluded.operator, held_at = now()`,
+    [
+      host,
+      length !== 'released' && 'until' in length ? length.until : null,
+      length !== 'released' && 'seconds' in length ? length.seconds : null,
+      reason,
+      operator,
+    ],
+  );
+}
+
+/** @returns false when the host is not held */
+export async function end(unit: Queryable, host: string): Promise<boolean> {
+  return (
+    (await unit.query('UPDATE host_holds SET until = now() WHERE host = $1 AND until > now()', [host]))
+      .rowCount > 0
+  );
+}
+
+export async function isHeld(queryable: Queryable, host: string): Promise<boolean> {
+  return (await queryable.query('SELECT 1 WHERE host_hold_end($1) > now()', [host])).rowCount > 0;
+}
+
+/** The hold that keeps a host for longest. @returns undefined when it is not held */
+export async function find(queryable: Queryable, host: string): Promise<HeldHost | undefined> {
+  return (await queryable.query<HeldHost>(IN_FORCE, [host])).rows[0];
+}
+
+/** Closes the host's endpoints as its holds say. */
+export function holdEndpoints(unit: Queryable, host: string): Promise<EndpointChange[]> {
+  return change(unit, HOLD, host);
+}
+
+/** Opens the host's endpoints as far as its holds allow; what waits goes out as from an endpoint that comes back. */
+export function releaseEndpoints(unit: Queryable, host: string): Promise<EndpointChange[]> {
+  return change(unit, RELEASE, host);
+}
+
+/** Ends what keeps the host's endpoints closed by themselves, and lets what waits out paced. */
+export function retryEndpoints(unit: Queryable, host: string): Promise<EndpointChange[]> {
+  return change(unit, RETRY, host);
+}
+
+/**
+ * Gives an endpoint the hold of the host that its subscription points to now. An act on the host that it leaves is over then, or does not
+ * see the subscription any more.
+ * @param hosts.before the host that it leaves @returns undefined where nothing changes
+ */
+export async function follow(
+  unit: Queryable,
+  subscriptionId: string,
+  { host, before = host }: { host: string; before?: string | undefined },
+): Promise<{ tenantId: string; tell: boolean } | undefined> {
+  await unit.query(SHARE_NAMES, [[before, host]]);
+  const { rows } = await unit.query<{ tenantId: string; tell: boolean }>(FOLLOW, [subscriptionId, host]);
+  return rows[0];
+}
+
+/** Makes deliveries due that wait for a time. @returns their ids, at most `limit`, those behind `after` */
+export async function hasten(
+  unit: Queryable,
+  subscriptionIds: readonly string[],
+  { after, limit }: { after: string; limit: number },
+): Promise<string[]> {
+  const { rows } = await unit.query<{ id: string }>(HASTEN, [subscriptionIds, after, limit]);
+  return rows.map(({ id }) => id);
+}
+
+/** The holds in force, the oldest first. */
+export async function list(queryable: Queryable): Promise<HostHold[]> {
+  return (await queryable.query<HostHold>(LIST)).rows;
+}
+
+/** Where endpoints fail, those with most first. @param errorClass what stands before the colon of a code: `tls` */
+export async function listFailing(
+  queryable: Queryable,
+  { errorClass, limit }: { errorClass: string | undefined; limit: number },
+): Promise<FailingHost[]> {
+  return (await queryable.query<FailingHost>(FAILING, [errorClass ?? null, limit])).rows;
+}

@@ -15,3 +15,9 @@ export const RECOVERY_SETTINGS: RecoverySettings = {
   deliveries: 3,
   probeDelaysMs: [30_000, 60_000, 120_000, 300_000, 600_000, 1_800_000, 3_600_000],
 };
+
+/**
+ * A refusal for good blames its delivery: it closes an endpoint only when it is the last of so many failures in a row, of as many different
+ * deliveries as any failure needs.
+ */
+export const REFUSALS = 30;

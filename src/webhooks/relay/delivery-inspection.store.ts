@@ -16,8 +16,8 @@ export type StuckWork = { readonly count: number; readonly oldest: Date | null }
 
 const NO_ID = '00000000-0000-0000-0000-000000000000';
 const STARTED = `
-SELECT d.id, d.tenant_id AS "tenantId", d.generation, d.next_attempt_at AS "nextAttemptAt", endpoint_is_open(l) AS "endpointIsOpen"
-FROM deliveries d JOIN endpoints l ON l.subscription_id = d.subscription_id
+SELECT d.id, d.tenant_id AS "tenantId", d.generation, d.next_attempt_at AS "nextAttemptAt", endpoint_is_open(p) AS "endpointIsOpen"
+FROM deliveries d JOIN endpoints p ON p.subscription_id = d.subscription_id
 WHERE d.status IN ('pending', 'retrying') AND d.started_generation IS NOT NULL AND d.started_generation = d.generation`;
 
 // The index of the overdue ones holds them all by their time.
@@ -39,68 +39,68 @@ const MOST = 100_000;
 
 const DELETED = `
 SELECT count(*)::int AS count, min(created_at) AS oldest FROM (
-  SELECT d.created_at FROM endpoints l JOIN deliveries d ON d.subscription_id = l.subscription_id
-  WHERE l.deleted AND d.status IN ('pending', 'retrying') LIMIT ${MOST}) AS counted`;
+  SELECT d.created_at FROM endpoints p JOIN deliveries d ON d.subscription_id = p.subscription_id
+  WHERE p.deleted AND d.status IN ('pending', 'retrying') LIMIT ${MOST}) AS counted`;
 
 const PARKED = `
 SELECT count(*)::int AS count, min(created_at) AS oldest FROM (
-  SELECT d.created_at FROM deliveries d JOIN endpoints l ON l.subscription_id = d.subscription_id
-  WHERE d.waiting_epoch IS NOT NULL AND d.status IN ('pending', 'retrying') AND endpoint_is_open(l)
+  SELECT d.created_at FROM deliveries d JOIN endpoints p ON p.subscription_id = d.subscription_id
+  WHERE d.waiting_epoch IS NOT NULL AND d.status IN ('pending', 'retrying') AND endpoint_is_open(p)
     AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.delivery_id = d.id AND o.kind = 'wake') LIMIT ${MOST}) AS counted`;
 
-/** SQL of an examination of deliveries. */
-export function createDeliveryInspectionStore() {
-  const readStuck = async (
-    queryable: Queryable,
-    text: string,
-    values: readonly unknown[] = [],
-  ): Promise<StuckWork> =>
-    (await queryable.query<StuckWork>(text, values)).rows[0] ?? { count: 0, oldest: null };
+const readStuck = async (
+  queryable: Queryable,
+  text: string,
+  values: readonly unknown[] = [],
+): Promise<StuckWork> =>
+  (await queryable.query<StuckWork>(text, values)).rows[0] ?? { count: 0, oldest: null };
 
-  return {
-    /** All unfinished deliveries with a workflow of their own, those with a time first. */
-    async *listStarted(queryable: Queryable, limit: number): AsyncGenerator<StartedDelivery[]> {
-      for (let after: StartedDelivery | undefined; ; ) {
-        const place = [after?.nextAttemptAt ?? '-infinity', after?.id ?? NO_ID, limit];
-        const { rows } = await queryable.query<StartedDelivery>(TIMED, place);
-        if (rows.length > 0) yield rows;
-        if (rows.length < limit) break;
-        after = rows.at(-1);
-      }
-      for (let after = NO_ID; ; ) {
-        const { rows } = await queryable.query<StartedDelivery>(UNTIMED, [after, limit]);
-        if (rows.length > 0) yield rows;
-        if (rows.length < limit) break;
-        after = rows.at(-1)?.id ?? after;
-      }
-    },
-
-    /** Which of these are unfinished in this generation, or were not handed over yet: their workflow may run. */
-    listUnfinished: async (
-      queryable: Queryable,
-      deliveries: readonly { id: string; generation: number }[],
-    ): Promise<{ id: string; generation: number }[]> => {
-      const { rows } = await queryable.query<{ id: string; generation: number }>(
-        `SELECT d.id, asked.generation FROM unnest($1::uuid[], $2::int[]) AS asked (id, generation)
-         JOIN deliveries d ON d.id = asked.id AND d.generation = asked.generation AND d.status IN ('pending', 'retrying')`,
-        [deliveries.map(({ id }) => id), deliveries.map(({ generation }) => generation)],
-      );
-      return rows;
-    },
-
-    /** Intents of people that no relay has handed over within `ageMs` milliseconds. */
-    findStuckCommands: (queryable: Queryable, ageMs: number): Promise<StuckWork> =>
-      readStuck(queryable, STUCK_COMMANDS, [ageMs]),
-
-    /** Work that a relay took and that died with it. */
-    findDeadClaims: (queryable: Queryable): Promise<StuckWork> => readStuck(queryable, DEAD_CLAIMS),
-
-    /** Unfinished deliveries of deleted subscriptions. */
-    findOfDeleted: (queryable: Queryable): Promise<StuckWork> => readStuck(queryable, DELETED),
-
-    /** Deliveries that wait for an endpoint which is open, with nothing that would wake them. */
-    findParked: (queryable: Queryable): Promise<StuckWork> => readStuck(queryable, PARKED),
-  };
+/** All unfinished deliveries with a workflow of their own, those with a time first. */
+export async function* listStarted(queryable: Queryable, limit: number): AsyncGenerator<StartedDelivery[]> {
+  for (let after: StartedDelivery | undefined; ; ) {
+    const place = [after?.nextAttemptAt ?? '-infinity', after?.id ?? NO_ID, limit];
+    const { rows } = await queryable.query<StartedDelivery>(TIMED, place);
+    if (rows.length > 0) yield rows;
+    if (rows.length < limit) break;
+    after = rows.at(-1);
+  }
+  for (let after = NO_ID; ; ) {
+    const { rows } = await queryable.query<StartedDelivery>(UNTIMED, [after, limit]);
+    if (rows.length > 0) yield rows;
+    if (rows.length < limit) break;
+    after = rows.at(-1)?.id ?? after;
+  }
 }
 
-export type DeliveryInspectionStore = ReturnType<typeof createDeliveryInspectionStore>;
+/** Which of these are unfinished in this generation, or were not handed over yet: their workflow may run. */
+export async function listUnfinished(
+  queryable: Queryable,
+  deliveries: readonly { id: string; generation: number }[],
+): Promise<{ id: string; generation: number }[]> {
+  const { rows } = await queryable.query<{ id: string; generation: number }>(
+    `SELECT d.id, asked.generation FROM unnest($1::uuid[], $2::int[]) AS asked (id, generation)
+         JOIN deliveries d ON d.id = asked.id AND d.generation = asked.generation AND d.status IN ('pending', 'retrying')`,
+    [deliveries.map(({ id }) => id), deliveries.map(({ generation }) => generation)],
+  );
+  return rows;
+}
+
+/** Intents of people that no relay has handed over within `ageMs` milliseconds. */
+export function findStuckCommands(queryable: Queryable, ageMs: number): Promise<StuckWork> {
+  return readStuck(queryable, STUCK_COMMANDS, [ageMs]);
+}
+
+/** Work that a relay took and that died with it. */
+export function findDeadClaims(queryable: Queryable): Promise<StuckWork> {
+  return readStuck(queryable, DEAD_CLAIMS);
+}
+
+/** Unfinished deliveries of deleted subscriptions. */
+export function findOfDeleted(queryable: Queryable): Promise<StuckWork> {
+  return readStuck(queryable, DELETED);
+}
+
+/** Deliveries that wait for an endpoint which is open, with nothing that would wake them. */
+export function findParked(queryable: Queryable): Promise<StuckWork> {
+  return readStuck(queryable, PARKED);
+}

@@ -1,4 +1,5 @@
 // All SQL of the sweep: what ought to have happened and has not. Every change is conditional, so that it may run at any moment.
+import { checkOut } from '../../platform/database/client.ts';
 import type { Database } from '../../platform/database/database.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 
@@ -8,11 +9,11 @@ const LOCK = 5_402_117;
 export type OverdueDelivery = {
   readonly id: string;
   readonly generation: number;
-  readonly next_attempt_at: Date;
+  readonly nextAttemptAt: Date;
 };
 
 const OVERDUE = `
-SELECT d.id, d.generation, d.next_attempt_at FROM deliveries d
+SELECT d.id, d.generation, d.next_attempt_at AS "nextAttemptAt" FROM deliveries d
 WHERE d.status IN ('pending', 'retrying') AND d.started_generation IS NOT NULL AND d.started_generation = d.generation
   AND d.next_attempt_at < now() - $1::float8 * interval '1 millisecond' AND (d.next_attempt_at, d.id) > ($2, $3::uuid)
 ORDER BY d.next_attempt_at, d.id LIMIT $4`;
@@ -21,8 +22,8 @@ ORDER BY d.next_attempt_at, d.id LIMIT $4`;
 // it has started, and that is when a workflow is told that nobody knew of.
 const CANCEL_DELETED = `
 WITH victims AS (
-  SELECT d.id FROM endpoints l JOIN deliveries d ON d.subscription_id = l.subscription_id
-  WHERE l.deleted AND d.status IN ('pending', 'retrying') LIMIT $1 FOR UPDATE OF d SKIP LOCKED
+  SELECT d.id FROM endpoints p JOIN deliveries d ON d.subscription_id = p.subscription_id
+  WHERE p.deleted AND d.status IN ('pending', 'retrying') LIMIT $1 FOR UPDATE OF d SKIP LOCKED
 ), canceled AS (
   UPDATE deliveries d SET status = 'canceled', completed_at = now(), next_attempt_at = NULL, waiting_epoch = NULL,
     needs_workflow = false
@@ -42,57 +43,48 @@ SELECT count(*)::int AS canceled FROM canceled`;
 const MEND_PARKED = `
 INSERT INTO outbox (id, tenant_id, endpoint, delivery_id, generation, kind, rank)
 SELECT gen_random_uuid(), d.tenant_id, d.subscription_id, d.id, d.generation, 'wake', CASE WHEN d.generation > 0 THEN 2 ELSE 1 END
-FROM deliveries d JOIN endpoints l ON l.subscription_id = d.subscription_id
-WHERE d.waiting_epoch IS NOT NULL AND d.status IN ('pending', 'retrying') AND endpoint_is_open(l)
+FROM deliveries d JOIN endpoints p ON p.subscription_id = d.subscription_id
+WHERE d.waiting_epoch IS NOT NULL AND d.status IN ('pending', 'retrying') AND endpoint_is_open(p)
   AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.delivery_id = d.id AND o.kind = 'wake')
 LIMIT $1`;
 
-/** SQL of the sweep. */
-export function createSweepStore() {
-  return {
-    /** Runs `work` unless another process is sweeping; undefined then. */
-    exclusively: async <T>(
-      database: Pick<Database, 'pool'>,
-      work: () => Promise<T>,
-    ): Promise<T | undefined> => {
-      const client = await database.pool.connect();
-      let broken = true;
-      try {
-        const { rows } = await client.query<{ locked: boolean }>(
-          'SELECT pg_try_advisory_lock($1) AS locked',
-          [LOCK],
-        );
-        const locked = rows[0]?.locked === true;
-        const result = locked ? await work() : undefined;
-        if (locked) await client.query('SELECT pg_advisory_unlock($1)', [LOCK]);
-        broken = false;
-        return result;
-      } finally {
-        // A closed connection gives the lock back by itself.
-        client.release(broken);
-      }
-    },
-
-    /** Started deliveries whose attempt is late by more than `lateMs`, oldest first, behind the given one. */
-    overdue: async (
-      queryable: Queryable,
-      { lateMs, after, limit }: { lateMs: number; after: OverdueDelivery | undefined; limit: number },
-    ): Promise<OverdueDelivery[]> => {
-      const place = [
-        after?.next_attempt_at ?? '-infinity',
-        after?.id ?? '00000000-0000-0000-0000-000000000000',
-      ];
-      return (await queryable.query<OverdueDelivery>(OVERDUE, [lateMs, ...place, limit])).rows;
-    },
-
-    /** Cancels what deleted subscriptions left unfinished. @returns how many, at most `limit` */
-    cancelDeleted: async (queryable: Queryable, limit: number): Promise<number> =>
-      (await queryable.query<{ canceled: number }>(CANCEL_DELETED, [limit])).rows[0]?.canceled ?? 0,
-
-    /** Gives deliveries that wait for an open endpoint the outbox row that they miss. @returns how many, at most `limit` */
-    mendParked: async (queryable: Queryable, limit: number): Promise<number> =>
-      (await queryable.query(MEND_PARKED, [limit])).rowCount,
-  };
+/** Runs `work` unless another process is sweeping; undefined then. */
+export async function exclusively<T>(
+  database: Pick<Database, 'pool'>,
+  work: () => Promise<T>,
+): Promise<T | undefined> {
+  const { client, giveBack } = await checkOut(database.pool);
+  let isSound = false;
+  try {
+    const { rows } = await client.query<{ locked: boolean }>('SELECT pg_try_advisory_lock($1) AS locked', [
+      LOCK,
+    ]);
+    const locked = rows[0]?.locked === true;
+    const result = locked ? await work() : undefined;
+    if (locked) await client.query('SELECT pg_advisory_unlock($1)', [LOCK]);
+    isSound = true;
+    return result;
+  } finally {
+    // A closed connection gives the lock back by itself.
+    giveBack(isSound);
+  }
 }
 
-export type SweepStore = ReturnType<typeof createSweepStore>;
+/** Started deliveries whose attempt is late by more than `lateMs`, oldest first, behind the given one. */
+export async function overdue(
+  queryable: Queryable,
+  { lateMs, after, limit }: { lateMs: number; after: OverdueDelivery | undefined; limit: number },
+): Promise<OverdueDelivery[]> {
+  const place = [after?.nextAttemptAt ?? '-infinity', after?.id ?? '00000000-0000-0000-0000-000000000000'];
+  return (await queryable.query<OverdueDelivery>(OVERDUE, [lateMs, ...place, limit])).rows;
+}
+
+/** Cancels what deleted subscriptions left unfinished. @returns how many, at most `limit` */
+export async function cancelDeleted(queryable: Queryable, limit: number): Promise<number> {
+  return (await queryable.query<{ canceled: number }>(CANCEL_DELETED, [limit])).rows[0]?.canceled ?? 0;
+}
+
+/** Gives deliveries that wait for an open endpoint the outbox row that they miss. @returns how many, at most `limit` */
+export async function mendParked(queryable: Queryable, limit: number): Promise<number> {
+  return (await queryable.query(MEND_PARKED, [limit])).rowCount;
+}

@@ -1,4 +1,5 @@
 // Recoveries as people ask for them: begun, looked at, canceled. What moves one on is in recovery-steps.service.ts.
+
 import type { AuditContext, AuditService } from '../../audit/audit.service.ts';
 import { serviceContext } from '../../audit/audit.ts';
 import type { RequestContext } from '../../platform/context.ts';
@@ -11,7 +12,8 @@ import type { WorkflowCommandService } from '../../platform/temporal/workflow-co
 import type { ReplayableStatus, ReplayRange, ReplayService } from '../deliveries/replay.service.ts';
 import type { EndpointService } from '../endpoints/endpoint.service.ts';
 import type { SubscriptionService } from '../subscriptions/subscription.service.ts';
-import type { BulkRecoveryStore, RecoveryName } from './bulk-replay.store.ts';
+import type { RecoveryName } from './bulk-replay.store.ts';
+import * as store from './bulk-replay.store.ts';
 import type { Recovery } from './bulk-replay.ts';
 
 /** Which deliveries to replay: created from `since` to before `until` (the present unless said), that have ended so. */
@@ -23,7 +25,6 @@ export type RecoveryRequest = {
 
 /** Source: Specification, "Webhook management" (replay of deliveries). */
 export function createBulkRecoveryService({
-  store,
   database,
   subscriptions,
   replays,
@@ -31,7 +32,6 @@ export function createBulkRecoveryService({
   audit,
   commands,
 }: {
-  store: BulkRecoveryStore;
   database: Pick<Database, 'transaction' | 'query'>;
   subscriptions: Pick<SubscriptionService, 'get' | 'exists'>;
   replays: Pick<ReplayService, 'count'>;

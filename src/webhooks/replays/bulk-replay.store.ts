@@ -37,114 +37,113 @@ const EXPECTED = `
 SELECT tenant_id AS "tenantId", id AS "entityId" FROM recoveries
 WHERE status = 'running' AND id > $1 ORDER BY id LIMIT $2`;
 
-/** SQL of `recoveries`; every function runs on the caller's connection. */
-export function createBulkRecoveryStore() {
-  const find = async (queryable: Queryable, name: RecoveryName, lock: string) => {
-    const values = [name.tenantId, name.id, name.subscriptionId ?? null];
-    return (await queryable.query<Recovery>(FIND + lock, values)).rows[0];
-  };
+const findOne = async (queryable: Queryable, name: RecoveryName, lock: string) => {
+  const values = [name.tenantId, name.id, name.subscriptionId ?? null];
+  return (await queryable.query<Recovery>(FIND + lock, values)).rows[0];
+};
 
-  return {
-    /** The present by the database's clock. */
-    now: async (queryable: Queryable): Promise<Date> => {
-      const { rows } = await queryable.query<{ now: Date }>('SELECT now()::timestamptz(3) AS now');
-      return rows[0]?.now ?? new Date();
-    },
-
-    /** @returns undefined while another one of the subscription runs */
-    insert: async (unit: Queryable, row: NewRecovery): Promise<Recovery | undefined> => {
-      const { id, tenantId, subscriptionId, deliveryStatus, since, until, matched, createdAt } = row;
-      const values = [id, tenantId, subscriptionId, deliveryStatus, since, until, matched, createdAt];
-      return (await unit.query<Recovery>(INSERT, values)).rows[0];
-    },
-
-    /** The id of the one that runs. */
-    findRunning: async (queryable: Queryable, subscriptionId: string): Promise<string | undefined> => {
-      const { rows } = await queryable.query<{ id: string }>(
-        `SELECT id FROM recoveries WHERE subscription_id = $1 AND status = 'running'`,
-        [subscriptionId],
-      );
-      return rows[0]?.id;
-    },
-
-    find: (queryable: Queryable, name: RecoveryName): Promise<Recovery | undefined> =>
-      find(queryable, name, ''),
-
-    /** Reads a recovery and keeps everybody else from moving it until the transaction ends. */
-    lock: (unit: Queryable, name: RecoveryName): Promise<Recovery | undefined> =>
-      find(unit, name, ' FOR UPDATE'),
-
-    /** What is told about a recovery. */
-    describe: async (
-      queryable: Queryable,
-      { tenantId, id }: RecoveryName,
-    ): Promise<{ subscriptionId: string; host: string; deliveryStatus: string } | undefined> => {
-      const { rows } = await queryable.query<{
-        subscriptionId: string;
-        host: string;
-        deliveryStatus: string;
-      }>(
-        `SELECT r.subscription_id AS "subscriptionId", s.host, r.delivery_status AS "deliveryStatus"
-         FROM recoveries r JOIN subscriptions s ON s.id = r.subscription_id WHERE r.tenant_id = $1 AND r.id = $2`,
-        [tenantId, id],
-      );
-      return rows[0];
-    },
-
-    /** A page of a subscription's recoveries, the newest first. @throws ServiceError `invalid_request` for a foreign cursor */
-    list: async (
-      queryable: Queryable,
-      { tenantId, subscriptionId }: { tenantId: string; subscriptionId: string },
-      { limit, cursor }: PageRequest,
-    ): Promise<Page<Recovery>> => {
-      const before = decodeCursor(cursor) ?? null;
-      const { rows } = await queryable.query<Recovery>(
-        `SELECT ${COLUMNS} FROM recoveries WHERE tenant_id = $1 AND subscription_id = $2 AND ($3::uuid IS NULL OR id < $3)
-         ORDER BY id DESC LIMIT $4`,
-        [tenantId, subscriptionId, before, limit + 1],
-      );
-      return toPage(rows, limit);
-    },
-
-    /** Notes what was replayed, in a row that is locked. */
-    advance: async (
-      unit: Queryable,
-      id: string,
-      { replayed, last }: { replayed: number; last: string | null },
-    ): Promise<void> => {
-      await unit.query(
-        'UPDATE recoveries SET replayed = replayed + $2, next_after = coalesce($3, next_after) WHERE id = $1',
-        [id, replayed, last],
-      );
-    },
-
-    /** Ends a recovery whose row is locked. */
-    end: async (
-      unit: Queryable,
-      id: string,
-      status: 'completed' | 'canceled',
-      reason: RecoveryEnd | null,
-    ): Promise<void> => {
-      await unit.query(
-        'UPDATE recoveries SET status = $2, end_reason = $3, completed_at = clock_timestamp() WHERE id = $1',
-        [id, status, reason],
-      );
-    },
-
-    /** Recoveries whose bulkRecovery should be running: those that have not ended. */
-    listExpectedWorkflows: async (queryable: Queryable, page: ExpectedPage): Promise<ExpectedWorkflow[]> =>
-      (await queryable.query<ExpectedWorkflow>(EXPECTED, pageValues(page))).rows,
-
-    /** Deletes recoveries that ended 30 days ago, as old as what they replayed. @returns how many, at most `limit` */
-    purge: async (queryable: Queryable, limit: number): Promise<number> => {
-      const { rowCount } = await queryable.query(
-        `DELETE FROM recoveries WHERE id IN (
-           SELECT id FROM recoveries WHERE completed_at < now() - interval '30 days' LIMIT $1 FOR UPDATE SKIP LOCKED)`,
-        [limit],
-      );
-      return rowCount;
-    },
-  };
+/** The present by the database's clock. */
+export async function now(queryable: Queryable): Promise<Date> {
+  const { rows } = await queryable.query<{ now: Date }>('SELECT now()::timestamptz(3) AS now');
+  return rows[0]?.now ?? new Date();
 }
 
-export type BulkRecoveryStore = ReturnType<typeof createBulkRecoveryStore>;
+/** @returns undefined while another one of the subscription runs */
+export async function insert(unit: Queryable, row: NewRecovery): Promise<Recovery | undefined> {
+  const { id, tenantId, subscriptionId, deliveryStatus, since, until, matched, createdAt } = row;
+  const values = [id, tenantId, subscriptionId, deliveryStatus, since, until, matched, createdAt];
+  return (await unit.query<Recovery>(INSERT, values)).rows[0];
+}
+
+/** The id of the one that runs. */
+export async function findRunning(queryable: Queryable, subscriptionId: string): Promise<string | undefined> {
+  const { rows } = await queryable.query<{ id: string }>(
+    `SELECT id FROM recoveries WHERE subscription_id = $1 AND status = 'running'`,
+    [subscriptionId],
+  );
+  return rows[0]?.id;
+}
+
+export function find(queryable: Queryable, name: RecoveryName): Promise<Recovery | undefined> {
+  return findOne(queryable, name, '');
+}
+
+/** Reads a recovery and keeps everybody else from moving it until the transaction ends. */
+export function lock(unit: Queryable, name: RecoveryName): Promise<Recovery | undefined> {
+  return findOne(unit, name, ' FOR UPDATE');
+}
+
+/** What is told about a recovery. */
+export async function describe(
+  queryable: Queryable,
+  { tenantId, id }: RecoveryName,
+): Promise<{ subscriptionId: string; host: string; deliveryStatus: string } | undefined> {
+  const { rows } = await queryable.query<{
+    subscriptionId: string;
+    host: string;
+    deliveryStatus: string;
+  }>(
+    `SELECT r.subscription_id AS "subscriptionId", s.host, r.delivery_status AS "deliveryStatus"
+         FROM recoveries r JOIN subscriptions s ON s.id = r.subscription_id WHERE r.tenant_id = $1 AND r.id = $2`,
+    [tenantId, id],
+  );
+  return rows[0];
+}
+
+/** A page of a subscription's recoveries, the newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+export async function list(
+  queryable: Queryable,
+  { tenantId, subscriptionId }: { tenantId: string; subscriptionId: string },
+  { limit, cursor }: PageRequest,
+): Promise<Page<Recovery>> {
+  const before = decodeCursor(cursor) ?? null;
+  const { rows } = await queryable.query<Recovery>(
+    `SELECT ${COLUMNS} FROM recoveries WHERE tenant_id = $1 AND subscription_id = $2 AND ($3::uuid IS NULL OR id < $3)
+         ORDER BY id DESC LIMIT $4`,
+    [tenantId, subscriptionId, before, limit + 1],
+  );
+  return toPage(rows, limit);
+}
+
+/** Notes what was replayed, in a row that is locked. */
+export async function advance(
+  unit: Queryable,
+  id: string,
+  { replayed, last }: { replayed: number; last: string | null },
+): Promise<void> {
+  await unit.query(
+    'UPDATE recoveries SET replayed = replayed + $2, next_after = coalesce($3, next_after) WHERE id = $1',
+    [id, replayed, last],
+  );
+}
+
+/** Ends a recovery whose row is locked. */
+export async function end(
+  unit: Queryable,
+  id: string,
+  status: 'completed' | 'canceled',
+  reason: RecoveryEnd | null,
+): Promise<void> {
+  await unit.query(
+    'UPDATE recoveries SET status = $2, end_reason = $3, completed_at = clock_timestamp() WHERE id = $1',
+    [id, status, reason],
+  );
+}
+
+/** Recoveries whose bulkRecovery should be running: those that have not ended. */
+export async function listExpectedWorkflows(
+  queryable: Queryable,
+  page: ExpectedPage,
+): Promise<ExpectedWorkflow[]> {
+  return (await queryable.query<ExpectedWorkflow>(EXPECTED, pageValues(page))).rows;
+}
+
+/** Deletes recoveries that ended 30 days ago, as old as what they replayed. @returns how many, at most `limit` */
+export async function purge(queryable: Queryable, limit: number): Promise<number> {
+  const { rowCount } = await queryable.query(
+    `DELETE FROM recoveries WHERE id IN (
+           SELECT id FROM recoveries WHERE completed_at < now() - interval '30 days' LIMIT $1 FOR UPDATE SKIP LOCKED)`,
+    [limit],
+  );
+  return rowCount;
+}

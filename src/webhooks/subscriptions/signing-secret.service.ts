@@ -1,17 +1,19 @@
 // Rotation of signing secrets. From the end of an overlap on each attempt is signed with the new secret alone, whether or not anybody
 // has written that down yet; no secret may come out of here but one that was just generated.
+
 import { timingSafeEqual } from 'node:crypto';
 import type { AuditContext, AuditService } from '../../audit/audit.service.ts';
 import { serviceContext } from '../../audit/audit.ts';
 import type { EventService } from '../../events/event.service.ts';
 import type { RequestContext } from '../../platform/context.ts';
-import { hashSecret, newSecret } from '../../platform/crypto/opaque-secret.node.ts';
+import { hashSecret, newSigningSecret } from '../../platform/crypto/opaque-secret.node.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
-import type { Queryable, Transaction, Unit } from '../../platform/database/transaction.ts';
+import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
 import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
-import type { SecretRow, SigningSecretStore } from './signing-secret.store.ts';
+import type { SecretRow } from './signing-secret.store.ts';
+import * as store from './signing-secret.store.ts';
 import { decideSecretStep, isOverlapping, OVERLAP, type SecretStep } from './signing-secret.ts';
 import { checkSecret } from './subscription.ts';
 import { unknownSubscription } from './subscription-reading.service.ts';
@@ -31,14 +33,12 @@ type Verb = 'secret_rotation_started' | 'secret_rotated';
 
 /** Source: Specification, "Webhook subscription" (secret), "Signature". */
 export function createSigningSecretService({
-  store,
   database,
   sealing,
   audit,
   events,
   commands,
 }: {
-  store: SigningSecretStore;
   database: Pick<Database, 'transaction' | 'query'>;
   sealing: Pick<SubscriptionSealing, 'sealSecret' | 'openSecret'>;
   audit: Pick<AuditService, 'append'>;
@@ -46,7 +46,7 @@ export function createSigningSecretService({
   commands: Pick<WorkflowCommandService, 'add'>;
 }) {
   async function record(
-    unit: Unit,
+    unit: Transaction,
     context: AuditContext,
     verb: Verb,
     subscriptionId: string,
@@ -64,7 +64,7 @@ export function createSigningSecretService({
 
   /** Writes down that the secret of an overlap which is over has taken over. @returns the row as it is then */
   async function finish(
-    unit: Unit,
+    unit: Transaction,
     context: AuditContext,
     subscriptionId: string,
     row: SecretRow,
@@ -128,7 +128,7 @@ export function createSigningSecretService({
       { overlapSeconds = OVERLAP.usual, secret }: { overlapSeconds?: number; secret?: string | undefined },
     ): Promise<{ secret: string | undefined; overlapEndsAt: Date }> => {
       if (secret !== undefined) checkSecret(secret);
-      const generated = secret === undefined ? `whsec_${newSecret()}` : undefined;
+      const generated = secret === undefined ? newSigningSecret() : undefined;
       const name = { tenantId: context.tenant.id, subscriptionId };
       return database.transaction(context, async (transaction) => {
         const found = await store.lock(transaction, name);

@@ -41,50 +41,53 @@ const EXPECTED = `
 SELECT tenant_id AS "tenantId", id AS "entityId" FROM subscriptions
 WHERE secret_overlap_ends_at IS NOT NULL AND deleted_at IS NULL AND id > $1 ORDER BY id LIMIT $2`;
 
-/** SQL of signing secrets; every function runs on the caller's connection. */
-export function createSigningSecretStore() {
-  const read = async (queryable: Queryable, name: Name, lock: string): Promise<SecretRow | undefined> =>
-    (await queryable.query<SecretRow>(READ + lock, [name.tenantId, name.subscriptionId])).rows[0];
+const read = async (queryable: Queryable, name: Name, lock: string): Promise<SecretRow | undefined> =>
+  (await queryable.query<SecretRow>(READ + lock, [name.tenantId, name.subscriptionId])).rows[0];
 
-  const end = async (queryable: Queryable, text: string, values: readonly unknown[]): Promise<Date> => {
-    const { rows } = await queryable.query<{ overlapEndsAt: Date }>(text, values);
-    if (rows[0] === undefined) throw new Error('the subscription vanished although it was locked');
-    return rows[0].overlapEndsAt;
-  };
+const end = async (queryable: Queryable, text: string, values: readonly unknown[]): Promise<Date> => {
+  const { rows } = await queryable.query<{ overlapEndsAt: Date }>(text, values);
+  if (rows[0] === undefined) throw new Error('the subscription vanished although it was locked');
+  return rows[0].overlapEndsAt;
+};
 
-  return {
-    /** @returns undefined for a subscription that is deleted or somebody else's */
-    find: (queryable: Queryable, name: Name): Promise<SecretRow | undefined> => read(queryable, name, ''),
-
-    /** Overlaps that ended more than 5 minutes ago and are not tidied up. */
-    countOverdue: async (queryable: Queryable): Promise<number> => {
-      const { rows } = await queryable.query<{ count: number }>(
-        `SELECT count(*)::int AS count FROM subscriptions
-         WHERE next_secret_sealed IS NOT NULL AND deleted_at IS NULL AND secret_overlap_ends_at < now() - interval '5 minutes'`,
-      );
-      return rows[0]?.count ?? 0;
-    },
-
-    /** Reads the secrets and keeps everybody else from changing them until the transaction ends. */
-    lock: (unit: Queryable, name: Name): Promise<SecretRow | undefined> =>
-      read(unit, name, ' FOR NO KEY UPDATE'),
-
-    /** Puts a next secret beside the present one, in a row that is locked. @returns when it takes over */
-    begin: (unit: Queryable, id: string, next: Buffer, overlapSeconds: number): Promise<Date> =>
-      end(unit, BEGIN, [id, next, overlapSeconds]),
-
-    /** Makes a secret the only one at once, in a row that is locked. @returns the present */
-    replace: (unit: Queryable, id: string, secret: Buffer): Promise<Date> => end(unit, REPLACE, [id, secret]),
-
-    /** Subscriptions whose webhookSecretRotation should be running: those in an overlap, or whose new secret has not taken over. */
-    listExpectedWorkflows: async (queryable: Queryable, page: ExpectedPage): Promise<ExpectedWorkflow[]> =>
-      (await queryable.query<ExpectedWorkflow>(EXPECTED, pageValues(page))).rows,
-
-    /** The next secret of a locked row becomes the present one. */
-    takeOver: async (unit: Queryable, id: string): Promise<void> => {
-      await unit.query(TAKE_OVER, [id]);
-    },
-  };
+/** @returns undefined for a subscription that is deleted or somebody else's */
+export function find(queryable: Queryable, name: Name): Promise<SecretRow | undefined> {
+  return read(queryable, name, '');
 }
 
-export type SigningSecretStore = ReturnType<typeof createSigningSecretStore>;
+/** Overlaps that ended more than 5 minutes ago and are not tidied up. */
+export async function countOverdue(queryable: Queryable): Promise<number> {
+  const { rows } = await queryable.query<{ count: number }>(
+    `SELECT count(*)::int AS count FROM subscriptions
+         WHERE next_secret_sealed IS NOT NULL AND deleted_at IS NULL AND secret_overlap_ends_at < now() - interval '5 minutes'`,
+  );
+  return rows[0]?.count ?? 0;
+}
+
+/** Reads the secrets and keeps everybody else from changing them until the transaction ends. */
+export function lock(unit: Queryable, name: Name): Promise<SecretRow | undefined> {
+  return read(unit, name, ' FOR NO KEY UPDATE');
+}
+
+/** Puts a next secret beside the present one, in a row that is locked. @returns when it takes over */
+export function begin(unit: Queryable, id: string, next: Buffer, overlapSeconds: number): Promise<Date> {
+  return end(unit, BEGIN, [id, next, overlapSeconds]);
+}
+
+/** Makes a secret the only one at once, in a row that is locked. @returns the present */
+export function replace(unit: Queryable, id: string, secret: Buffer): Promise<Date> {
+  return end(unit, REPLACE, [id, secret]);
+}
+
+/** Subscriptions whose webhookSecretRotation should be running: those in an overlap, or whose new secret has not taken over. */
+export async function listExpectedWorkflows(
+  queryable: Queryable,
+  page: ExpectedPage,
+): Promise<ExpectedWorkflow[]> {
+  return (await queryable.query<ExpectedWorkflow>(EXPECTED, pageValues(page))).rows;
+}
+
+/** The next secret of a locked row becomes the present one. */
+export async function takeOver(unit: Queryable, id: string): Promise<void> {
+  await unit.query(TAKE_OVER, [id]);
+}

@@ -6,7 +6,8 @@ import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished, vi } from 'vitest';
 import { findFreePort } from '../../../src/app/local/ports.ts';
-import { createTestDatabase } from '../../setup/database.ts';
+import { makeUnreleased } from '../../platform/database/unreleased-database.ts';
+import { createEmptyDatabase, createTestDatabase } from '../../setup/database.ts';
 import { createStallingProxy } from '../../setup/stalling-proxy.ts';
 import { buildStack, removeBuild } from '../local/stack.ts';
 import { temporaryFolder } from '../local/temporary-folder.ts';
@@ -125,6 +126,24 @@ describe('a role that cannot start says so in one line', () => {
     expect(output.stderr.trim().split('\n')).toHaveLength(1);
   });
 
+  it.each(['migrate', 'api', 'worker', 'start'])(
+    '%s: a database from before the first release',
+    async (role) => {
+      const old = await createEmptyDatabase();
+      onTestFinished(old.drop);
+      await makeUnreleased(old.url);
+      const { exited, output } = run([role], { DATABASE_URL: old.url, PORT: String(await findFreePort()) });
+      expect([await exited, output.stderr]).toEqual([
+        2,
+        expect.stringMatching(
+          /^countersign: DATABASE_URL: a version from before the first release .*DATA_DIR away\n$/,
+        ),
+      ]);
+      const { rows } = await old.database.query('SELECT slug FROM tenants');
+      expect(rows).toEqual([{ slug: 'kept' }]);
+    },
+  );
+
   it.each([
     ['api', 'PORT'],
     ['worker', 'METRICS_PORT'],
@@ -222,6 +241,26 @@ describe('a worker whose Temporal stops answering', () => {
     await expect
       .poll(async () => (await test.database.query('SELECT 1 FROM relays')).rowCount, { timeout: 6_000 })
       .toBe(0);
+  });
+});
+
+describe('a role in which an error is not caught', () => {
+  it.each([
+    ['api', 'uncaughtException', "throw new Error('of a test')"],
+    ['api', 'unhandledRejection', "void Promise.reject(new Error('of a test'))"],
+    ['worker', 'uncaughtException', "throw new Error('of a test')"],
+  ])('%s, %s: ends with one line that says why', async (role, origin, fault) => {
+    const program = `process.on("SIGUSR2",()=>{${fault}})`;
+    const { child, exited, output } = run([role], {
+      PORT: String(await findFreePort()),
+      LOG_FORMAT: 'json',
+      NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(program)}`,
+    });
+    await expect.poll(() => output.stdout, { timeout: 20_000 }).toMatch(/the (API|worker) is ready/);
+    child.kill('SIGUSR2');
+    expect([await exited, output.stderr]).toEqual([1, '']);
+    const last = output.stdout.trim().split('\n').at(-1) ?? '';
+    expect(JSON.parse(last)).toMatchObject({ level: 'fatal', role, reason: 'of a test', origin });
   });
 });
 

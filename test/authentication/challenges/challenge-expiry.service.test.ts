@@ -1,8 +1,10 @@
 // The sweep of overdue challenges over a real database: what it marks, what it counts, and that nothing waits for it.
+
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createChallengeStore } from '../../../src/authentication/challenges/challenge.store.ts';
+import * as challengeStore from '../../../src/authentication/challenges/challenge.store.ts';
 import { createExpiryService } from '../../../src/authentication/challenges/challenge-expiry.service.ts';
-import { createExpiryStore } from '../../../src/authentication/challenges/challenge-expiry.store.ts';
+import * as store from '../../../src/authentication/challenges/challenge-expiry.store.ts';
+import * as challengeExpiryStore from '../../../src/authentication/challenges/challenge-expiry.store.ts';
 import type { RequestContext } from '../../../src/platform/context.ts';
 import type { Database } from '../../../src/platform/database/database.ts';
 import {
@@ -41,7 +43,7 @@ afterAll(async () => {
 const pulse = { beat: () => undefined, signal: new AbortController().signal };
 const service = (
   settings: { chunk?: number; budget?: number; tenants?: number } = { chunk: 10, budget: 60_000 },
-) => createExpiryService({ store: createExpiryStore(), database, audit: rooms.audit, settings });
+) => createExpiryService({ database, audit: rooms.audit, settings });
 const bucket = (minute: number) => ({
   name: `2026-11-21T18:${minute}Z`,
   endsAt: `2026-11-21T18:${minute + 1}:00.000Z`,
@@ -147,7 +149,6 @@ describe('the audit log', () => {
     await ended(4, 30);
     await service().sweep(pulse);
     const failing = createExpiryService({
-      store: createExpiryStore(),
       database,
       audit: { ...rooms.audit, appendPrepared: () => Promise.reject(new Error('not now')) },
     });
@@ -164,7 +165,6 @@ describe('the audit log', () => {
     let parts = 0;
     const crashing = (part: number) =>
       createExpiryService({
-        store: createExpiryStore(),
         database,
         settings: { tenants: 2 },
         audit: {
@@ -204,9 +204,12 @@ describe('the audit log', () => {
     const tenants = await Promise.all(Array.from({ length: 5 }, () => createTestTenant(rooms)));
     for (const tenant of tenants) await ended(2, 30, tenant);
     await service().sweep(pulse);
-    const store = createExpiryStore();
+
     const take = (minute: number) =>
-      database.hot(async (unit) => (await store.takeCounts(unit, bucket(minute).endsAt, 2))?.length);
+      database.transaction(
+        {},
+        async (unit) => (await store.takeCounts(unit, bucket(minute).endsAt, 2))?.length,
+      );
     expect([await take(15), await take(16), await take(15), await take(16), await take(16)]).toEqual([
       2,
       2,
@@ -252,7 +255,7 @@ describe('an agent', () => {
     for (const id of [late.id, used.id]) await end(id, 23 * 3_600);
     expect(await service().sweep(pulse)).toEqual({ expired: 1, more: false });
     expect(await codes()).toEqual(['challenge_expired', 'challenge_used']);
-    expect(await createChallengeStore().purge(database, 100)).toBe(0);
+    expect(await challengeStore.purge(database, 100)).toBe(0);
   });
 
   it('cannot use a challenge that is counted as expired, also with a clock that went back', async () => {
@@ -286,7 +289,7 @@ describe('an agent', () => {
     );
     await database.query(`UPDATE challenges SET expires_at = now() + interval '50 milliseconds'`);
     const outcomes = Promise.all(answers.map((input) => codeOf(rooms.challenges.verify(context, input))));
-    const store = createExpiryStore();
+
     const until = Date.now() + 20_000;
     while ((await standing())?.open !== 0 && Date.now() < until) await service().sweep(pulse);
     const served = (await outcomes).filter((code) => code === 'accepted').length;
@@ -298,7 +301,7 @@ describe('an agent', () => {
 describe('the purge', () => {
   it('keeps what nobody has counted, and removes it once that is done', async () => {
     await ended(2, 25 * 3_600);
-    const purge = () => createChallengeStore().purge(database, 100);
+    const purge = () => challengeStore.purge(database, 100);
     expect(await purge()).toBe(0);
     await service().sweep(pulse);
     expect(await purge()).toBe(2);
@@ -323,7 +326,7 @@ describe('the sweep', () => {
       text = asked;
       return { rows: [], rowCount: 0 };
     };
-    await createExpiryStore().markNext({ query, afterCommit: () => undefined }, 10);
+    await challengeExpiryStore.markNext({ query }, 10);
     const { rows } = await database.query<{ 'QUERY PLAN': string }>(`EXPLAIN ${text.replace('$1', '10')}`);
     const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
     expect(plan.match(/ on challenges\b/g)).toHaveLength(1);

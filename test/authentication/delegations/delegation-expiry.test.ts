@@ -5,8 +5,6 @@ import { decideDelegationStep, statusOf } from '../../../src/authentication/dele
 import type { RequestContext } from '../../../src/platform/context.ts';
 import type { Database } from '../../../src/platform/database/database.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
-import { takeSteps } from '../../../src/platform/database/migration-steps.ts';
-import { delegationExpiry } from '../../../src/platform/database/migrations/0024-delegation-expiry.ts';
 import { createTestAgent, createTestTenant, readAudit } from '../../identity/agents/agent-rooms.ts';
 import { createTestDatabase } from '../../setup/database.ts';
 import { createDelegationRooms, type DelegationRooms } from './delegation-rooms.ts';
@@ -139,26 +137,5 @@ describe('its end', () => {
     });
     expect(await rooms.delegationExpiry.describe(name)).toBeUndefined();
     await expect(rooms.delegationExpiry.revokeByOperator(name)).rejects.toMatchObject({ code: 'not_found' });
-  });
-
-  it('of delegations that are older than their workflows is seen to by the migration', async () => {
-    const [active, overdue, revoked, orphan] = [
-      await create(),
-      await create(),
-      await create(),
-      await create(),
-    ];
-    await endNow(overdue.name.id);
-    await rooms.delegations.revoke(context, revoked.name.id);
-    await rooms.agents.remove(context, orphan.agentId);
-    await database.query('DELETE FROM workflow_commands');
-    await database.query('ALTER TABLE delegations DROP COLUMN expired_at');
-    await takeSteps(database.sequelize, 'once-more', delegationExpiry);
-    expect(await commands(active.name.id)).toEqual(['delegationExpiry']);
-    for (const { name } of [overdue, revoked, orphan]) expect(await commands(name.id)).toEqual([]);
-    expect(await rooms.delegationExpiry.look(overdue.name)).toMatchObject({
-      status: 'expired',
-      step: { kind: 'end' },
-    });
   });
 });

@@ -2,7 +2,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createDpopService } from '../../../src/authentication/dpop/dpop.service.ts';
-import { createDpopStore } from '../../../src/authentication/dpop/dpop.store.ts';
 import { createProofVerifier } from '../../../src/authentication/dpop/dpop-proof.service.ts';
 import { createDatabase, type Database } from '../../../src/platform/database/database.ts';
 import { ServiceError } from '../../../src/platform/errors/service-error.ts';
@@ -35,12 +34,11 @@ let prover: Awaited<ReturnType<typeof createProver>>;
 
 const createProcess = (own: Pick<Database, 'query'>) =>
   createDpopService({
-    store: createDpopStore(),
     database: own,
     verifier: createProofVerifier(),
     masterKeys,
     now: () => clock,
-    onError: (error) => errors.push(error),
+    log: { error: ({ err }) => errors.push(err) },
   });
 let here: ReturnType<typeof createProcess>;
 let elsewhere: ReturnType<typeof createProcess>;

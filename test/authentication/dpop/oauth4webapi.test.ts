@@ -3,7 +3,6 @@ import { randomBytes } from 'node:crypto';
 import * as oauth from 'oauth4webapi';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createDpopService } from '../../../src/authentication/dpop/dpop.service.ts';
-import { createDpopStore } from '../../../src/authentication/dpop/dpop.store.ts';
 import { createProofVerifier } from '../../../src/authentication/dpop/dpop-proof.service.ts';
 import { ServiceError } from '../../../src/platform/errors/service-error.ts';
 import { createTestDatabase } from '../../setup/database.ts';
@@ -27,11 +26,10 @@ let dpop: ReturnType<typeof createDpopService>;
 beforeAll(async () => {
   test = await createTestDatabase();
   dpop = createDpopService({
-    store: createDpopStore(),
     database: test.database,
     verifier: createProofVerifier(),
     masterKeys: [{ key: randomBytes(32) }],
-    onError: () => undefined,
+    log: { error: () => undefined },
   });
 });
 afterAll(() => test?.drop());

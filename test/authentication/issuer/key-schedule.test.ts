@@ -17,6 +17,7 @@ import {
   signingKeyOf,
   stateOf,
 } from '../../../src/authentication/issuer/key-schedule.ts';
+import { loadConfig } from '../../../src/platform/config.ts';
 
 const DAY = 86_400;
 const LIFETIME = 90 * DAY;
@@ -202,4 +203,14 @@ it('each key retires exactly when the next begins, whatever the activations are'
       }
     }),
   );
+});
+
+it('no setting lets a token live longer than its key is published', () => {
+  const load = (seconds: number) =>
+    loadConfig(
+      { DATABASE_URL: 'postgres://localhost/x', ACCESS_TOKEN_LIFETIME: String(seconds) },
+      { role: 'migrate' },
+    );
+  expect(load(PUBLISHED_AFTER_SECONDS - 600).accessTokenLifetime).toBe(86_400);
+  expect(() => load(PUBLISHED_AFTER_SECONDS - 599)).toThrow('ACCESS_TOKEN_LIFETIME');
 });

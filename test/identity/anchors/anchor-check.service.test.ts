@@ -4,9 +4,6 @@ import type { AnchorCheckService } from '../../../src/identity/anchors/anchor-ch
 import type { RequestContext } from '../../../src/platform/context.ts';
 import type { Database } from '../../../src/platform/database/database.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
-import { takeSteps } from '../../../src/platform/database/migration-steps.ts';
-import { anchors as firstAnchors } from '../../../src/platform/database/migrations/0010-anchors.ts';
-import { anchorChecks } from '../../../src/platform/database/migrations/0018-anchor-checks.ts';
 import { createTestDatabase } from '../../setup/database.ts';
 import { createTestTenant, readAudit, readEvents } from '../agents/agent-rooms.ts';
 import { createAnchorRooms } from './anchor-rooms.ts';
@@ -164,53 +161,5 @@ describe('a request for a look', () => {
     expect(nextCheckAt.getTime() - (lastCheckedAt?.getTime() ?? 0)).toBe(5_000);
     const again = await rooms.anchors.requestCheck(context, one.agentId, one.id);
     expect(again.nextCheckAt).toEqual(nextCheckAt);
-  });
-});
-
-describe('the migration', () => {
-  it('has every living anchor of before looked after', async () => {
-    const { database: old, drop: forget } = await createTestDatabase();
-    try {
-      await old.query('DROP VIEW anchor_records');
-      await old.query('DROP TABLE anchors');
-      await old.sequelize.query(firstAnchors);
-      const tenantId = newId();
-      await old.query(
-        `INSERT INTO tenants (id, slug, name, base_url, issuer_url) VALUES ($1, 'old', 'Old', 'http://old', 'http://old')`,
-        [tenantId],
-      );
-      const [agentId, deletedId] = [newId(), newId()];
-      for (const id of [agentId, deletedId])
-        await old.query(
-          `INSERT INTO agents (id, tenant_id, name, scopes) VALUES ($1, $2, 'Robot', '{openid}')`,
-          [id, tenantId],
-        );
-      await old.query('UPDATE agents SET deleted_at = now() WHERE id = $1', [deletedId]);
-      const ids: Record<string, string> = {};
-      for (const [value, status, owner] of [
-        ['a', 'pending', agentId],
-        ['b', 'verified', agentId],
-        ['c', 'failed', agentId],
-        ['d', 'revoked', agentId],
-        ['e', 'pending', deletedId],
-      ] as const) {
-        ids[value] = newId();
-        await old.query(
-          `INSERT INTO anchors (id, tenant_id, agent_id, type, value, status, proof, expires_at, verified_at, revoked_at)
-           VALUES ($1, $2, $3, 'domain_dns', $4, $5, 'x', now(), CASE WHEN $5 = 'verified' THEN now() END, CASE WHEN $5 = 'revoked' THEN now() END)`,
-          [ids[value], tenantId, owner, value, status],
-        );
-      }
-      await takeSteps(old.sequelize, 'once-more', anchorChecks);
-      const { rows } = await old.query<{ entity_id: string }>(
-        `SELECT entity_id FROM workflow_commands WHERE workflow = 'anchorVerification' AND tenant_id = $1 ORDER BY entity_id`,
-        [tenantId],
-      );
-      expect(rows.map(({ entity_id }) => entity_id)).toEqual([ids.a, ids.b]);
-      const { rowCount } = await old.query('SELECT 1 FROM anchors WHERE next_check_at <= now()');
-      expect(rowCount).toBe(5);
-    } finally {
-      await forget();
-    }
   });
 });

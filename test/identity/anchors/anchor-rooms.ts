@@ -1,36 +1,15 @@
-// Anchors wired for real over one database, with the looks for their proofs, and domains on loopback.
+// Anchors wired for real over one database, with the checks of their proofs, and domains on loopback.
 
-import { createEventService } from '../../../src/events/event.service.ts';
-import { createEventStore } from '../../../src/events/event.store.ts';
-import { createAnchorCheckService } from '../../../src/identity/anchors/anchor-check.service.ts';
-import { createAnchorCheckStore } from '../../../src/identity/anchors/anchor-check.store.ts';
-import { createAnchorProgressService } from '../../../src/identity/anchors/anchor-progress.service.ts';
-import { createAnchorTurnStore } from '../../../src/identity/anchors/anchor-turn.store.ts';
 import type { ProofLooker } from '../../../src/identity/anchors/proof.client.ts';
+import { wireAnchorChecks } from '../../../src/identity/anchors/wire.ts';
 import type { Database } from '../../../src/platform/database/database.ts';
-import { createWorkflowCommandService } from '../../../src/platform/temporal/workflow-command.service.ts';
-import { createWorkflowCommandStore } from '../../../src/platform/temporal/workflow-command.store.ts';
 import { createRooms } from '../agents/agent-rooms.ts';
 import { startProofPlaces } from './proof-places.ts';
 
 export async function createAnchorRooms(database: Database) {
   const rooms = createRooms(database);
   const places = await startProofPlaces();
-  const { audit, tenants, agents } = rooms;
-  /** Looks with another looker than the one for the domains on loopback. */
-  const checksWith = (looker: ProofLooker) =>
-    createAnchorCheckService({
-      store: createAnchorCheckStore(),
-      turns: createAnchorTurnStore(),
-      database,
-      tenants,
-      agents,
-      progress: createAnchorProgressService({
-        audit,
-        events: createEventService({ store: createEventStore(), notifier: { poke: () => undefined } }),
-        commands: createWorkflowCommandService({ store: createWorkflowCommandStore() }),
-      }),
-      looker,
-    });
+  /** Checks with another looker than the one for the domains on loopback. */
+  const checksWith = (looker: ProofLooker) => wireAnchorChecks(rooms.platform, rooms, looker).anchorChecks;
   return { ...rooms, places, checksWith, checks: checksWith(places.looker) };
 }

@@ -1,4 +1,5 @@
 // Deliveries and their workflows held against each other, on a real Temporal: what is gone is found and started again, what has no row ends.
+
 import { randomUUID } from 'node:crypto';
 import { Connection } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
@@ -13,7 +14,7 @@ import {
 } from '../../../src/platform/temporal/names.ts';
 import { ensureNamespace } from '../../../src/platform/temporal/namespace.ts';
 import { createWorkflowInspector } from '../../../src/platform/temporal/workflow-inspection.client.ts';
-import { createDeliveryInspectionStore } from '../../../src/webhooks/relay/delivery-inspection.store.ts';
+import * as deliveryInspectionStore from '../../../src/webhooks/relay/delivery-inspection.store.ts';
 import { createEngine, type DeliveryEngine, eventually } from '../../workflows/delivery-engine.ts';
 
 const HOUR = 3_600_000;
@@ -34,7 +35,7 @@ afterAll(() => engine.close());
 function createDoctor() {
   const check = createDeliveryWorkflowCheck({
     database: engine.database,
-    store: createDeliveryInspectionStore(),
+    store: deliveryInspectionStore,
     inspector: createWorkflowInspector({ client: engine.client }),
     restart: ({ id, generation }) =>
       engine.relayStore.restart(engine.database, { deliveryId: id, generation, outboxId: newId() }),

@@ -1,4 +1,5 @@
 // Entities and their workflows held against each other, on a real Temporal.
+
 import { randomUUID } from 'node:crypto';
 import { Connection } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
@@ -8,14 +9,13 @@ import type { Finding, Outcome } from '../../../src/operations/doctor/finding.ts
 import { entityWorkflowId } from '../../../src/platform/temporal/names.ts';
 import { ensureNamespace } from '../../../src/platform/temporal/namespace.ts';
 import { createWorkflowCommandService } from '../../../src/platform/temporal/workflow-command.service.ts';
-import { createWorkflowCommandStore } from '../../../src/platform/temporal/workflow-command.store.ts';
 import { createWorkflowInspector } from '../../../src/platform/temporal/workflow-inspection.client.ts';
-import { createSigningSecretStore } from '../../../src/webhooks/subscriptions/signing-secret.store.ts';
+import * as signingSecretStore from '../../../src/webhooks/subscriptions/signing-secret.store.ts';
 import type { SecretRotationState } from '../../../workflows/webhook-secret-rotation.ts';
 import { createEngine, type DeliveryEngine, eventually } from '../../workflows/delivery-engine.ts';
 
 const WORKFLOW = 'webhookSecretRotation';
-const commands = createWorkflowCommandService({ store: createWorkflowCommandStore() });
+const commands = createWorkflowCommandService();
 let engine: DeliveryEngine;
 let stopRunner: () => Promise<void>;
 
@@ -36,7 +36,7 @@ async function examine(fix: boolean, seen = 20_000) {
   const findings: (Finding & { outcome: Outcome })[] = [];
   const check = createEntityWorkflowCheck({
     workflow: WORKFLOW,
-    listExpected: createSigningSecretStore().listExpectedWorkflows,
+    listExpected: signingSecretStore.listExpectedWorkflows,
     database: engine.database,
     inspector: createWorkflowInspector({ client: engine.client }),
     commands,

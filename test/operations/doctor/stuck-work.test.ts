@@ -1,4 +1,5 @@
 // Work in Postgres that nobody takes, on a real database without any worker.
+
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createAccountsCheck } from '../../../src/operations/doctor/accounts.check.ts';
@@ -7,8 +8,7 @@ import { createDoctorService } from '../../../src/operations/doctor/doctor.servi
 import type { Finding, Outcome } from '../../../src/operations/doctor/finding.ts';
 import { createStuckWorkCheck } from '../../../src/operations/doctor/stuck-work.check.ts';
 import { createWorkflowCommandService } from '../../../src/platform/temporal/workflow-command.service.ts';
-import { createWorkflowCommandStore } from '../../../src/platform/temporal/workflow-command.store.ts';
-import { createDeliveryInspectionStore } from '../../../src/webhooks/relay/delivery-inspection.store.ts';
+import * as deliveryInspectionStore from '../../../src/webhooks/relay/delivery-inspection.store.ts';
 import { createEngine, type DeliveryEngine } from '../../workflows/delivery-engine.ts';
 
 let engine: DeliveryEngine;
@@ -21,8 +21,8 @@ async function examine(fix = false) {
   const findings: (Finding & { outcome: Outcome })[] = [];
   const check = createStuckWorkCheck({
     database: engine.database,
-    store: createDeliveryInspectionStore(),
-    commands: createWorkflowCommandService({ store: createWorkflowCommandStore() }),
+    store: deliveryInspectionStore,
+    commands: createWorkflowCommandService(),
     sweep: engine.sweep(3_600_000),
   });
   const [report] = await createDoctorService({ checks: [check], reasonOf: String }).examine(

@@ -1,10 +1,11 @@
 // Idempotency keys, with real transactions in Postgres.
+
 import { EventEmitter, once } from 'node:events';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { createDatabase } from '../../../src/platform/database/database.ts';
 import { ServiceError } from '../../../src/platform/errors/service-error.ts';
-import { createIdempotencyStore } from '../../../src/platform/http/idempotency.store.ts';
+import * as idempotencyStore from '../../../src/platform/http/idempotency.store.ts';
 import { defineRoute } from '../../../src/platform/http/route.ts';
 import { createTestDatabase } from '../../setup/database.ts';
 import { startTestServer, type TestServer, tenantNamed, tokenFor } from './test-server.ts';
@@ -182,7 +183,7 @@ describe('an idempotency key', () => {
     const tenantId = tenantNamed('demo').id;
     const scope = { tenantId, principal: 'application:demo-app', route: 'createThing', key: 'k1' };
     const failing = other.transaction({}, async (transaction) => {
-      await createIdempotencyStore().lock(transaction, scope);
+      await idempotencyStore.lock(transaction, scope);
       signals.emit('held');
       await isEnded;
       throw new Error('the first one failed');

@@ -1,7 +1,6 @@
 // Counts of requests that processes share: how far they agree, what they cost, and what holds without the database.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createDatabase } from '../../../src/platform/database/database.ts';
-import { createLimitCountStore } from '../../../src/platform/http/limit-counts.store.ts';
 import { createLimitCounts } from '../../../src/platform/http/limit-counts.ts';
 import { createTestDatabase } from '../../setup/database.ts';
 
@@ -18,14 +17,13 @@ afterAll(() => test?.drop());
 function createProcess(database: Pick<typeof test.database, 'query'> = test.database) {
   const seen = { errors: [] as unknown[], queries: 0 };
   const counts = createLimitCounts({
-    store: createLimitCountStore(),
     database: {
       query: (text, values) => {
         seen.queries += 1;
         return database.query(text, values);
       },
     },
-    onError: (error) => seen.errors.push(error),
+    log: { warn: (line) => seen.errors.push(line) },
     now: () => time,
   });
   return { counts, seen };

@@ -7,7 +7,9 @@ export async function loadAllRoutes(): Promise<Route[]> {
     .filter((file) => file.endsWith('.routes.ts'))
     .sort();
   const modules = await Promise.all(
-    files.map((file) => import(/* @vite-ignore */ `../../src/${file}`) as Promise<Record<string, unknown>>),
+    files.map(
+      (file) => import(/* @vite-ignore */ `../../../src/${file}`) as Promise<Record<string, unknown>>,
+    ),
   );
   return modules.flatMap((module) =>
     Object.entries(module).flatMap(([name, create]) =>

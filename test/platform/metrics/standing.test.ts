@@ -1,17 +1,18 @@
 // What a worker's metrics say of the database: the numbers of rows that are really there.
+
 import { randomUUID } from 'node:crypto';
 import { Registry } from 'prom-client';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createCheckpointStore } from '../../../src/audit/checkpoint.store.ts';
-import { createKeyScheduleStore } from '../../../src/authentication/issuer/key-schedule.store.ts';
-import { createAnchorCheckStore } from '../../../src/identity/anchors/anchor-check.store.ts';
-import { createRotationStore } from '../../../src/identity/keys/rotation.store.ts';
+import * as checkpointStore from '../../../src/audit/checkpoint.store.ts';
+import * as schedule from '../../../src/authentication/issuer/key-schedule.store.ts';
+import * as anchors from '../../../src/identity/anchors/anchor-check.store.ts';
+import * as rotations from '../../../src/identity/keys/rotation.store.ts';
 import type { Database } from '../../../src/platform/database/database.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
-import { createWorkflowCommandStore } from '../../../src/platform/temporal/workflow-command.store.ts';
+import * as store from '../../../src/platform/temporal/workflow-command.store.ts';
 import { registerBacklogMetrics } from '../../../src/webhooks/relay/backlog.metrics.ts';
 import { createBacklogStore } from '../../../src/webhooks/relay/backlog.store.ts';
-import { createSigningSecretStore } from '../../../src/webhooks/subscriptions/signing-secret.store.ts';
+import * as secrets from '../../../src/webhooks/subscriptions/signing-secret.store.ts';
 import { createTenantContext } from '../../events/fixture.ts';
 import { createTestDatabase } from '../../setup/database.ts';
 
@@ -133,7 +134,7 @@ describe('the backlog', () => {
     registerBacklogMetrics({ registry, read: { ...read, lag: () => store.readLag(database) } });
     const told = async () =>
       (await registry.getSingleMetric('countersign_relay_lag_seconds')?.get())?.values.map(
-        ({ labels }) => labels.endpoints,
+        ({ labels }) => labels.lanes,
       );
     expect(await told()).toEqual(['other', 'command']);
     await database.query('DELETE FROM outbox WHERE id = (SELECT id FROM outbox LIMIT 1)');
@@ -164,7 +165,6 @@ describe('the backlog', () => {
 
 describe('what else waits', () => {
   it('is told by the workflow that is to hear of it', async () => {
-    const store = createWorkflowCommandStore();
     const entity = (workflow: 'agentKeyRotation' | 'endpointRecovery') => ({
       tenantId,
       workflow,
@@ -184,7 +184,6 @@ describe('what else waits', () => {
   });
 
   it('is overdue five minutes after its time, and not before', async () => {
-    const secrets = createSigningSecretStore();
     const ended = (minutes: number) =>
       `next_secret_sealed = '\\x01', secret_overlap_ends_at = now() - interval '${minutes} minutes'`;
     await createEndpoint('active = true', ended(4));
@@ -194,7 +193,6 @@ describe('what else waits', () => {
   });
 
   it('is a tenant whose issuer key has no successor, or that has keys whose time is over', async () => {
-    const schedule = createKeyScheduleStore();
     const overdue = () => schedule.countOverdue(database);
     const insert = (activate: string, { retire = 'NULL', remove = 'NULL', sealed = 'NULL' } = {}) =>
       database.query(
@@ -221,8 +219,6 @@ describe('what else waits', () => {
   });
 
   it('is a rotation without its warning or its end, and an anchor that nobody looks at', async () => {
-    const rotations = createRotationStore();
-    const anchors = createAnchorCheckStore();
     const [agent, oldKey, newKey] = [newId(), newId(), newId()];
     await database.query(`INSERT INTO agents (id, tenant_id, name, scopes) VALUES ($1, $2, 'a', '{}')`, [
       agent,
@@ -279,7 +275,7 @@ describe('what else waits', () => {
   });
 
   it('is as old as the first row of the audit log behind the last seal', async () => {
-    const store = createCheckpointStore();
+    const store = checkpointStore;
     await database.query('ALTER TABLE audit_log DISABLE TRIGGER ALL');
     await database.query('DELETE FROM audit_log');
     expect(await store.unsealedSeconds(database)).toBe(0);

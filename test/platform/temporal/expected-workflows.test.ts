@@ -1,17 +1,18 @@
 // Which entities each room says should have a workflow now, page by page.
+
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createDelegationExpiryStore } from '../../../src/authentication/delegations/delegation-expiry.store.ts';
-import { createKeyScheduleStore } from '../../../src/authentication/issuer/key-schedule.store.ts';
-import { createAnchorCheckStore } from '../../../src/identity/anchors/anchor-check.store.ts';
-import { createRotationStore } from '../../../src/identity/keys/rotation.store.ts';
+import * as delegationExpiryStore from '../../../src/authentication/delegations/delegation-expiry.store.ts';
+import * as keyScheduleStore from '../../../src/authentication/issuer/key-schedule.store.ts';
+import * as anchorCheckStore from '../../../src/identity/anchors/anchor-check.store.ts';
+import * as rotationStore from '../../../src/identity/keys/rotation.store.ts';
 import type { RequestContext } from '../../../src/platform/context.ts';
 import type { Database } from '../../../src/platform/database/database.ts';
 import type { Queryable } from '../../../src/platform/database/transaction.ts';
 import type { ExpectedPage, ExpectedWorkflow } from '../../../src/platform/temporal/expected-workflows.ts';
-import { createRecoveryStore } from '../../../src/webhooks/endpoints/endpoint-recovery.store.ts';
-import { createBulkRecoveryStore } from '../../../src/webhooks/replays/bulk-replay.store.ts';
-import { createSigningSecretStore } from '../../../src/webhooks/subscriptions/signing-secret.store.ts';
+import * as endpointRecoveryStore from '../../../src/webhooks/endpoints/endpoint-recovery.store.ts';
+import * as bulkReplayStore from '../../../src/webhooks/replays/bulk-replay.store.ts';
+import * as signingSecretStore from '../../../src/webhooks/subscriptions/signing-secret.store.ts';
 import { createDelegationRooms } from '../../authentication/delegations/delegation-rooms.ts';
 import { insertSubscription } from '../../events/fixture.ts';
 import {
@@ -68,7 +69,7 @@ it('agentKeyRotation: keys that are deprecated or that an open rotation is about
   await database.query('UPDATE agent_keys SET sunset_at = now() WHERE id = $1', [ended.key.id]);
   await agents.remove(context, ended.agent.id);
   const expected = [waiting?.oldKey.id, switched?.oldKey.id, deprecated.key.id];
-  expect(await listAll(createRotationStore().listExpectedWorkflows)).toEqual(expected.sort());
+  expect(await listAll(rotationStore.listExpectedWorkflows)).toEqual(expected.sort());
 });
 
 it('anchorVerification: anchors that are pending or verified', async () => {
@@ -92,11 +93,11 @@ it('anchorVerification: anchors that are pending or verified', async () => {
   await anchors.revoke(context, kept.id, revoked ?? '');
   // What is overdue is still to be told as failed.
   const expected = [pending, verified, overdue];
-  expect(await listAll(createAnchorCheckStore().listExpectedWorkflows)).toEqual(expected.sort());
+  expect(await listAll(anchorCheckStore.listExpectedWorkflows)).toEqual(expected.sort());
 });
 
 it('issuerKeyRotation: every tenant', async () => {
-  expect(await listAll(createKeyScheduleStore().listExpectedWorkflows)).toEqual([context.tenant.id]);
+  expect(await listAll(keyScheduleStore.listExpectedWorkflows)).toEqual([context.tenant.id]);
 });
 
 describe('for subscriptions', () => {
@@ -111,14 +112,14 @@ describe('for subscriptions', () => {
     for (const [n, id] of ids.slice(0, 3).entries())
       await database.query(`${inOverlap} WHERE id = $1`, [id, n - 1]);
     await database.query('UPDATE subscriptions SET deleted_at = now() WHERE id = $1', [ids[2]]);
-    expect(await listAll(createSigningSecretStore().listExpectedWorkflows)).toEqual([first(), second()]);
+    expect(await listAll(signingSecretStore.listExpectedWorkflows)).toEqual([first(), second()]);
   });
 
   it('endpointRecovery: those that are watched', async () => {
     await database.query('UPDATE endpoints SET watched = true WHERE subscription_id = ANY ($1)', [
       [first(), second()],
     ]);
-    expect(await listAll(createRecoveryStore().listExpectedWorkflows)).toEqual([first(), second()]);
+    expect(await listAll(endpointRecoveryStore.listExpectedWorkflows)).toEqual([first(), second()]);
   });
 
   it('bulkRecovery: those that have not ended', async () => {
@@ -132,7 +133,7 @@ describe('for subscriptions', () => {
       );
       if (status === 'running') made.push(id);
     }
-    expect(await listAll(createBulkRecoveryStore().listExpectedWorkflows)).toEqual(made.sort());
+    expect(await listAll(bulkReplayStore.listExpectedWorkflows)).toEqual(made.sort());
   });
 });
 
@@ -160,6 +161,6 @@ it('delegationExpiry: delegations whose end has neither come nor been written do
   await delegated.delegationExpiry.expire({ tenantId: context.tenant.id, id: expired.id });
   await delegated.delegations.revoke(context, revoked.id);
   await rooms.agents.remove(context, orphan.agentId);
-  expect(await listAll(createDelegationExpiryStore().listExpectedWorkflows)).toEqual([active.id, overdue.id]);
+  expect(await listAll(delegationExpiryStore.listExpectedWorkflows)).toEqual([active.id, overdue.id]);
   await delegated.verifier.close();
 });

@@ -1,11 +1,11 @@
 // The outbox of entity workflows: who takes what.
+
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { EntityWorkflow } from '../../../src/platform/temporal/names.ts';
-import { createWorkflowCommandStore } from '../../../src/platform/temporal/workflow-command.store.ts';
+import * as store from '../../../src/platform/temporal/workflow-command.store.ts';
 import { createTestDatabase } from '../../setup/database.ts';
 
-const store = createWorkflowCommandStore();
 let test: Awaited<ReturnType<typeof createTestDatabase>>;
 beforeAll(async () => {
   test = await createTestDatabase();

@@ -1,6 +1,7 @@
 // GET /api/v1/delivery-accounts: whose accounts, of which days.
+
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createAccountStore } from '../../../src/webhooks/accounts/account.store.ts';
+import * as store from '../../../src/webhooks/accounts/account.store.ts';
 import { createWebhookRooms, type WebhookRooms } from '../webhook-rooms.ts';
 
 let rooms: WebhookRooms;
@@ -8,7 +9,7 @@ const numbers = { accepted: 9, delivered: 1, waiting: 1, held: 1, failed: 2, can
 
 beforeAll(async () => {
   rooms = await createWebhookRooms();
-  const store = createAccountStore();
+
   for (const [n, day] of ['2026-03-01', '2026-03-02', '2026-03-03'].entries())
     await store.save(rooms.database, { day, tookMs: 1 }, [
       { tenantId: rooms.demo.tenant.id, ...numbers, accepted: numbers.accepted + n },

@@ -1,14 +1,15 @@
 // Daily accounts: that they add up while all is well, and that nothing can be lost unseen.
+
 import { randomUUID } from 'node:crypto';
 import { Registry } from 'prom-client';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createEventStore } from '../../../src/events/event.store.ts';
+import * as eventStore from '../../../src/events/event.store.ts';
 import { prepareEvent } from '../../../src/events/event.ts';
 import type { RequestContext } from '../../../src/platform/context.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
 import { registerAccountMetrics } from '../../../src/webhooks/accounts/account.metrics.ts';
 import { createAccountService } from '../../../src/webhooks/accounts/account.service.ts';
-import { createAccountStore } from '../../../src/webhooks/accounts/account.store.ts';
+import * as store from '../../../src/webhooks/accounts/account.store.ts';
 import type { WrongAccount } from '../../../src/webhooks/accounts/account.ts';
 import { createAccountReadingService } from '../../../src/webhooks/accounts/account-reading.service.ts';
 import { createTenantContext, insertSubscription } from '../../events/fixture.ts';
@@ -17,7 +18,7 @@ import { accept, dayOf, moveToDay, pulse } from './fixture.ts';
 
 let test: Awaited<ReturnType<typeof createTestDatabase>>;
 let context: RequestContext;
-const store = createAccountStore();
+
 const told: WrongAccount[] = [];
 /** Tenants of the tests before. */
 const left = new Set<string>();
@@ -41,7 +42,7 @@ async function count(daysAgo = 0) {
   };
   const service = createAccountService({ database, store, onDifference });
   await service.countDay(await dayOf(database, daysAgo), pulse);
-  const [account] = await createAccountReadingService({ database, store }).list(context, {
+  const [account] = await createAccountReadingService({ database }).list(context, {
     since: await dayOf(database, daysAgo),
     until: undefined,
   });
@@ -84,10 +85,10 @@ describe('an account', () => {
       { type: 'org.created', data: {} },
       { id: newId(), tenantId: context.tenant.id, now: new Date() },
     );
-    const eventStore = createEventStore();
-    await database.hot((unit) => eventStore.emit(unit, [record]));
+
+    await database.transaction({}, (unit) => eventStore.emit(unit, [record]));
     await insertSubscription(database, context, { filters: ['*'] });
-    await database.hot((unit) => eventStore.emit(unit, [record]));
+    await database.transaction({}, (unit) => eventStore.emit(unit, [record]));
     expect(await count()).toMatchObject({ accepted: 1, waiting: 1, difference: 0 });
   });
 

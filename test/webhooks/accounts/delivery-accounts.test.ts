@@ -1,11 +1,10 @@
 // The accounts of deliveries while the whole engine is at work: at no moment is a delivery without anything that would move it.
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createAccountStore } from '../../../src/webhooks/accounts/account.store.ts';
+import * as store from '../../../src/webhooks/accounts/account.store.ts';
 import type { TenantNumbers } from '../../../src/webhooks/accounts/account.ts';
 import { createEngine, type DeliveryEngine, eventually } from '../../workflows/delivery-engine.ts';
-
-const store = createAccountStore();
 
 /** The tenant's numbers of all time. */
 async function count({ database, context }: DeliveryEngine): Promise<TenantNumbers | undefined> {

@@ -1,11 +1,10 @@
 // Deliveries of the past: accepted as ever, then moved to another day, whose partitions are made for them.
 import { randomUUID } from 'node:crypto';
 import { createEventService } from '../../../src/events/event.service.ts';
-import { createEventStore } from '../../../src/events/event.store.ts';
 import type { RequestContext } from '../../../src/platform/context.ts';
 import type { Database } from '../../../src/platform/database/database.ts';
 
-const events = createEventService({ store: createEventStore(), notifier: { poke: () => undefined } });
+const events = createEventService({ notifier: { poke: () => undefined } });
 
 /** How a pulse looks to which nobody listens. */
 export const pulse = { beat: () => undefined, signal: new AbortController().signal };
@@ -22,7 +21,7 @@ export async function dayOf(database: Database, daysAgo: number): Promise<string
 /** Publishes events to whoever subscribes to them. @returns the ids of all deliveries */
 export async function accept(database: Database, context: RequestContext, count: number): Promise<string[]> {
   const before = await listIds(database, context);
-  await database.hot((unit) =>
+  await database.transaction({}, (unit) =>
     events.emit(
       unit,
       context,

@@ -157,13 +157,15 @@ describe('an answer', () => {
     expect(result.outcome).toMatchObject({ kind: 'retry', errorClass: 'redirect', statusCode: 302 });
   });
 
-  it('of 410 is gone, of 404 rejected, of 500 retried', async () => {
+  it('of 410 is gone, of 422 rejected, of 404 and 500 retried', async () => {
     expect((await deliver({ status: 410 })).result.outcome.kind).toBe('gone');
-    expect((await deliver({ status: 404 })).result.outcome.kind).toBe('rejected');
-    expect((await deliver({ status: 500 })).result.outcome).toMatchObject({
-      kind: 'retry',
-      error: 'http:500',
-    });
+    expect((await deliver({ status: 422 })).result.outcome.kind).toBe('rejected');
+    for (const status of [404, 500]) {
+      expect((await deliver({ status })).result.outcome).toMatchObject({
+        kind: 'retry',
+        error: `http:${status}`,
+      });
+    }
   });
 
   it.each([

@@ -1,7 +1,8 @@
 // What lists of deliveries read: never more of a tenant's deliveries than they show, whatever they are asked for.
+
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createDeliveryRecordStore } from '../../../src/webhooks/deliveries/delivery-record.store.ts';
+import * as store from '../../../src/webhooks/deliveries/delivery-record.store.ts';
 import { createTestDatabase } from '../../setup/database.ts';
 
 type Plan = { 'Rows Removed by Filter'?: number; Plans?: Plan[] };
@@ -13,7 +14,6 @@ const removedBy = (plan: Plan): number =>
 describe('a list of deliveries', () => {
   let database: Awaited<ReturnType<typeof createTestDatabase>>;
   const tenantId = randomUUID();
-  const store = createDeliveryRecordStore();
 
   beforeAll(async () => {
     database = await createTestDatabase();

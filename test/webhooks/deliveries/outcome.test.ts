@@ -15,7 +15,10 @@ describe('classifyResponse', () => {
     });
   });
 
-  it.each([408, 425, 429, 500, 502, 503, 504, 511, 599, 600, 999])('%i is tried again', (statusCode) => {
+  it.each([
+    ...[401, 402, 403, 404, 405, 406, 407, 408, 409, 411, 412, 414, 421, 425, 426, 429, 451, 499],
+    ...[500, 502, 503, 504, 511, 599, 600, 999],
+  ])('%i is tried again', (statusCode) => {
     expect(classifyResponse(statusCode)).toEqual({
       kind: 'retry',
       statusCode,
@@ -25,7 +28,7 @@ describe('classifyResponse', () => {
     });
   });
 
-  it.each([400, 401, 403, 404, 405, 409, 411, 413, 415, 422, 451, 499])('%i is final', (statusCode) => {
+  it.each([400, 413, 415, 422])('%i is final', (statusCode) => {
     expect(classifyResponse(statusCode, 1000)).toMatchObject({
       kind: 'rejected',
       error: `http:${statusCode}`,
@@ -42,7 +45,7 @@ describe('classifyResponse', () => {
   });
 
   it('carries Retry-After on every retryable answer, and holds the others on 429 and 503 only', () => {
-    const held = [301, 408, 425, 429, 500, 502, 503, 504].filter((statusCode) => {
+    const held = [301, 401, 403, 404, 408, 425, 429, 500, 502, 503, 504].filter((statusCode) => {
       const outcome = classifyResponse(statusCode, 7000);
       expect(outcome).toMatchObject({ kind: 'retry', retryAfterMs: 7000 });
       return outcome.kind === 'retry' && outcome.hold;

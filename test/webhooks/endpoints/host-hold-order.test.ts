@@ -2,9 +2,8 @@
 // points to, and to no other.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Transaction, Unit } from '../../../src/platform/database/transaction.ts';
+import type { Transaction } from '../../../src/platform/database/transaction.ts';
 import { createHostHoldService } from '../../../src/webhooks/endpoints/host-hold.service.ts';
-import { createHostHoldStore } from '../../../src/webhooks/endpoints/host-hold.store.ts';
 import { createWebhookRooms, type WebhookRooms } from '../webhook-rooms.ts';
 
 let rooms: WebhookRooms;
@@ -13,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => rooms?.close());
 
-const hosts = createHostHoldService({ store: createHostHoldStore() });
+const hosts = createHostHoldService({});
 const INTENT = { length: 'released', reason: 'test', operator: 'jo' } as const;
 let names = 0;
 
@@ -71,7 +70,7 @@ async function enter() {
 
 type Place = Awaited<ReturnType<typeof enter>>;
 
-const hold = (unit: Unit, host: string) => hosts.hold(unit, host, INTENT);
+const hold = (unit: Transaction, host: string) => hosts.hold(unit, host, INTENT);
 const leave = (transaction: Transaction, { id, there }: Place) =>
   rooms.subscriptions.update({ ...rooms.demo, transaction }, id, { url: `https://${there}/` });
 const alone = (work: (transaction: Transaction) => Promise<unknown>) => rooms.database.transaction({}, work);

@@ -2,6 +2,7 @@
 // paced. The schedule of probes is short here; in production it is hours long.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { REFUSALS } from '../../../src/webhooks/endpoints/recovery-settings.ts';
 import { createEngine, type DeliveryEngine, eventually } from '../../workflows/delivery-engine.ts';
 
 const RECOVERY = { failures: 4, deliveries: 3, probeDelaysMs: [300, 200, 200] } as const;
@@ -83,6 +84,26 @@ describe.each(['all', 'retries'] as const)('an endpoint that is down, with DELIV
     const [delivery = ''] = await engine.publish(id);
     expect(await engine.ended(delivery)).toMatchObject({ status: 'failed', attempt_count: 7 });
     expect(await endpoint(id)).toMatchObject({ state: 'open', failures_in_a_row: 7 });
+  });
+
+  it('is down after many refusals for good in a row, of several deliveries, and not after fewer', async () => {
+    const { id, path } = await engine.subscribe({ delaysMs: [] });
+    let status = 422;
+    watch(path, () => ({ status }));
+    await engine.startProcess();
+    const few = await engine.publish(id, REFUSALS - 1);
+    for (const delivery of few) expect((await engine.ended(delivery)).status).toBe('failed');
+    expect(await endpoint(id)).toMatchObject({ state: 'open', failures_in_a_row: REFUSALS - 1 });
+    const told = 'SELECT 1 FROM workflow_commands WHERE entity_id = $1';
+    expect((await engine.database.query(told, [id])).rowCount).toBe(0);
+    await engine.publish(id, 1);
+    await becomes(id, 'down');
+    expect((await endpoint(id)).failing_since).not.toBeNull();
+    expect((await engine.database.query(told, [id])).rowCount).toBe(1);
+    status = 204;
+    const [later = ''] = await engine.publish(id, 1);
+    expect((await engine.ended(later)).status).toBe('delivered');
+    expect(await endpoint(id)).toMatchObject({ state: 'open', failures_in_a_row: 0, failing_since: null });
   });
 
   it('lets what waits out slowly at first, and faster with each success', async () => {

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { WorkflowNotFoundError } from '@temporalio/common';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { AttemptStore } from '../../../src/webhooks/deliveries/attempt.store.ts';
+import type { AttemptStore } from '../../workflows/delivery-engine.ts';
 import { createEngine, type DeliveryEngine, eventually } from '../../workflows/delivery-engine.ts';
 
 /** Calls of one function of the store can be stopped on their way. */
@@ -140,7 +140,7 @@ describe.each(['all', 'retries'] as const)(
       [
         'by the sweep, when it was too much for one request',
         async (on: DeliveryEngine, id: string) => {
-          await on.database.hot((unit) => on.endpoints.remove(unit, id));
+          await on.database.transaction({}, (unit) => on.endpoints.remove(unit, id));
           expect((await on.sweep(3_600_000).run())?.canceled).toBe(2);
         },
       ],

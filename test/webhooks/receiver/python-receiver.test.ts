@@ -128,7 +128,7 @@ withPython('a receiver in another language', () => {
     const refusal = (status: number, error: string) => `${status} {"error":"${error}"}`;
     const SIGNATURE = refusal(401, 'invalid_signature');
     const HEADERS = refusal(400, 'malformed_headers');
-    const SUITE = refusal(400, 'unsupported_suite');
+    const SUITE = refusal(401, 'unsupported_suite');
     const TYPE = refusal(415, 'unsupported_media_type');
 
     it.each<[what: string, tampered: () => RawRequest, answer: string]>([
@@ -233,9 +233,9 @@ withPython('a receiver in another language', () => {
 
     it.each([
       ['nearly as old as the window', -280, 'delivered', 'processed'],
-      ['older than the window', -305, 'rejected', 'stale_timestamp'],
+      ['older than the window', -305, 'retry', 'stale_timestamp'],
       ['from a clock that is a little ahead', 50, 'delivered', 'processed'],
-      ['from the future', 120, 'rejected', 'future_timestamp'],
+      ['from the future', 120, 'retry', 'future_timestamp'],
     ])('%s is judged by its age: %i s', async (_what, seconds, kind, said) => {
       const sender = createDeliverySender({
         agent: local.agent,
@@ -266,7 +266,7 @@ withPython('a receiver in another language', () => {
       for (const port of [python.port, ours.port]) {
         const attempt = attemptTo(`http://127.0.0.1:${port}/`, { secrets: { current: 'another secret' } });
         expect((await local.sender.send(attempt)).outcome).toMatchObject({
-          kind: 'rejected',
+          kind: 'retry',
           statusCode: 401,
         });
       }

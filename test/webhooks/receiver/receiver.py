@@ -44,7 +44,7 @@ def verify(headers, body, secrets, now):
     """
     suite = only(headers, "X-Service-Signature-Suite")
     if suite != SUITE:
-        raise Refused(400, "unsupported_suite")
+        raise Refused(401, "unsupported_suite")
     values = [only(headers, name) for name in SIGNED_HEADERS]
     timestamp, max_age, delivery, event = values
     if not all(values) or not all(re.fullmatch("[0-9]{1,15}", value) for value in (timestamp, max_age)):
@@ -60,9 +60,9 @@ def verify(headers, body, secrets, now):
         raise Refused(401, "invalid_signature")
     window = min(int(max_age), OWN_CEILING)
     if now - int(timestamp) > window:
-        raise Refused(400, "stale_timestamp")
+        raise Refused(401, "stale_timestamp")
     if int(timestamp) - now > FUTURE_TOLERANCE:
-        raise Refused(400, "future_timestamp")
+        raise Refused(401, "future_timestamp")
     return delivery, event, int(timestamp) + window
 
 

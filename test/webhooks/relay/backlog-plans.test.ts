@@ -36,7 +36,7 @@ beforeAll(async () => {
     "INSERT INTO endpoints (subscription_id, tenant_id) VALUES (repeat('f', 32)::uuid, repeat('f', 32)::uuid)",
   );
   await rows(10_000, 3_600, "subscription_id = repeat('f', 32)::uuid");
-  await filler.query('VACUUM ANALYZE lanes, outbox');
+  await filler.query('VACUUM ANALYZE endpoints, outbox');
   await filler.end();
 }, 120_000);
 

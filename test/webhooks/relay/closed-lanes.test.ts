@@ -1,9 +1,10 @@
 // Thousands of closed endpoints with work in them: they cost looks, and never time in which nothing happens.
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { createAttemptMonitor } from '../../../src/webhooks/deliveries/attempt-monitor.service.ts';
 import { createRelayService, RELAY_SETTINGS } from '../../../src/webhooks/relay/relay.service.ts';
-import { createRelayStore } from '../../../src/webhooks/relay/relay.store.ts';
+import * as store from '../../../src/webhooks/relay/relay.store.ts';
 import { eventually } from '../../workflows/delivery-engine.ts';
 import { createWebhookRooms, type WebhookRooms } from '../webhook-rooms.ts';
 
@@ -36,7 +37,6 @@ let stop: (() => Promise<void>) | undefined;
 afterEach(() => stop?.());
 
 async function startRelay() {
-  const store = createRelayStore();
   const started: string[] = [];
   const failures: unknown[] = [];
   let looks = 0;

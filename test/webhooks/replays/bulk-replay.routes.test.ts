@@ -1,10 +1,9 @@
 // Recoveries over HTTP and step by step against a real database: which deliveries begin anew, each of them once, and how it ends.
+
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createAuditService } from '../../../src/audit/audit.service.ts';
-import { createAuditStore } from '../../../src/audit/audit.store.ts';
 import { createReplayService } from '../../../src/webhooks/deliveries/replay.service.ts';
-import { createReplayStore } from '../../../src/webhooks/deliveries/replay.store.ts';
-import { createBulkRecoveryStore } from '../../../src/webhooks/replays/bulk-replay.store.ts';
+import * as store from '../../../src/webhooks/replays/bulk-replay.store.ts';
 import { createBulkRecoveryStepService } from '../../../src/webhooks/replays/bulk-replay-steps.service.ts';
 import { createWebhookRooms, type WebhookRooms } from '../webhook-rooms.ts';
 
@@ -193,13 +192,13 @@ describe('what is replayed', () => {
   it('is nothing at all when a step cannot be finished', async () => {
     const { id } = await given(4);
     const recovery = await begin(id);
-    const store = createBulkRecoveryStore();
+
     const failing = createBulkRecoveryStepService({
       store: { ...store, advance: () => Promise.reject(new Error('the process dies')) },
       database: rooms.database,
-      replays: createReplayService({ store: createReplayStore(), notifier: rooms.notifier }),
+      replays: createReplayService({ notifier: rooms.notifier }),
       endpoints: rooms.endpoints,
-      audit: createAuditService({ store: createAuditStore() }),
+      audit: createAuditService(),
     });
     await expect(failing.advance({ tenantId: rooms.demo.tenant.id, id: recovery })).rejects.toThrow('dies');
     expect([await generationsOf(id), await outboxOf(id)]).toEqual([[0, 0, 0, 0], []]);

@@ -48,7 +48,7 @@ describe('POST /api/v1/webhooks/{id}/secret/rotate', () => {
     const headers = { 'idempotency-key': newId() };
     const { status, body } = await rotate(id, {}, headers);
     expect(status).toBe(200);
-    expect(body.secret).toMatch(/^whsec_[A-Za-z0-9_-]{43}$/);
+    expect(body.secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
     const stored = await secretsOf(id);
     expect(stored).toMatchObject({ now: OWN, next: body.secret });
     expect(body.overlap_ends_at).toBe(stored.ends?.toISOString());

@@ -1,0 +1,30 @@
+// Repeats a change that could not get its lock. A statement that waits for a lock makes all later ones wait behind it, so the change must
+// set `lock_timeout` and give up soon.
+import { setTimeout } from 'node:timers/promises';
+import { sqlState } from './errors.ts';
+
+const LOCK_NOT_AVAILABLE = '55P03';
+
+/**
+ * Runs a change until it gets its lock.
+ * @param options.pause milliseconds between two tries, on average
+ * @throws what the last try threw; any other error immediately
+ */
+export async function repeatWhileLocked<T>(
+  change: () => Promise<T>,
+  { tries, pause }: { readonly tries: number; readonly pause: number },
+): Promise<T> {
+  for (let n = 1; ; n += 1)
+    try {
+      return await change();
+    } catch (error) {
+      if (n >= tries || !isLockTimeout(error)) throw error;
+      await setTimeout(pause * (0.5 + Math.random()));
+    }
+}
+
+/** Whether a statement, or what a translated error is about, gave up waiting for a lock. */
+export function isLockTimeout(error: unknown): boolean {
+  const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
+  return sqlState(cause) === LOCK_NOT_AVAILABLE;
+}

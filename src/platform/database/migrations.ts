@@ -1,0 +1,28 @@
+// The schema as a list: the baseline makes it whole, later migrations only add to it. A released entry is never edited or removed.
+import type { MigrationStep } from './migration-steps.ts';
+import { platform } from './migrations/0001-platform.ts';
+import { identity } from './migrations/0002-identity.ts';
+import { authentication } from './migrations/0003-authentication.ts';
+import { audit } from './migrations/0004-audit.ts';
+import { events } from './migrations/0005-events.ts';
+import { webhooks } from './migrations/0006-webhooks.ts';
+import { deliveries } from './migrations/0007-deliveries.ts';
+import { partitions } from './migrations/0008-partitions.ts';
+
+/** `name` is the file's, and what the database remembers. */
+export type Migration = { readonly name: string; readonly steps: readonly MigrationStep[] };
+
+/** The first release's schema, a file for each topic. */
+export const BASELINE: readonly Migration[] = [
+  { name: '0001-platform', steps: [platform] },
+  { name: '0002-identity', steps: [identity] },
+  { name: '0003-authentication', steps: [authentication] },
+  { name: '0004-audit', steps: [audit] },
+  { name: '0005-events', steps: [events] },
+  { name: '0006-webhooks', steps: [webhooks] },
+  { name: '0007-deliveries', steps: [deliveries] },
+  { name: '0008-partitions', steps: [partitions] },
+];
+
+/** All migrations, in the order in which they run. */
+export const MIGRATIONS: readonly Migration[] = [...BASELINE];

@@ -1,0 +1,14 @@
+// The end of a process by an error that nothing caught: one line of the log, and exit code 1.
+import type { Logger } from 'pino';
+
+/**
+ * Ends this process after an uncaught exception, or a rejection that nothing handled: what it left behind is in no known state.
+ * @param logger the role's
+ */
+export function exitWhenUncaught(logger: Pick<Logger, 'fatal'>): void {
+  process.on('uncaughtException', (error: unknown, origin) => {
+    const reason = error instanceof Error ? error.message : String(error);
+    logger.fatal({ reason, origin, err: error }, 'the process ends: an error was not caught');
+    process.exit(1);
+  });
+}

@@ -1,0 +1,110 @@
+// A connection that is lost between two statements fails the work that holds it, and never the process: an `error` event that nobody
+// listens to would be an unhandled error of the test run.
+import { readdirSync, readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { newClient } from '../../../src/platform/database/client.ts';
+import type { Database } from '../../../src/platform/database/database.ts';
+import { migrate } from '../../../src/platform/database/migrate.ts';
+import * as sweepStore from '../../../src/webhooks/relay/sweep.store.ts';
+import { createTestDatabase } from '../../setup/database.ts';
+
+let url: string;
+let database: Database;
+let drop: () => Promise<void>;
+let admin: pg.Client;
+
+beforeAll(async () => {
+  ({ url, database, drop } = await createTestDatabase());
+  admin = new pg.Client({ connectionString: url });
+  await admin.connect();
+});
+afterAll(async () => {
+  await admin?.end();
+  await drop?.();
+});
+
+/** Ends these backends, and returns when their clients could have read it. */
+async function terminate(pids: readonly number[]): Promise<void> {
+  expect(pids).toHaveLength(1);
+  await admin.query('SELECT pg_terminate_backend(pid) FROM unnest($1::int[]) pid', [pids]);
+  await vi.waitFor(async () => {
+    const { rowCount } = await admin.query('SELECT 1 FROM pg_stat_activity WHERE pid = ANY($1)', [pids]);
+    expect(rowCount).toBe(0);
+  }, 10_000);
+  await sleep(100);
+}
+/** The backends that hold this advisory lock of the test's database. */
+async function holders(lock: number): Promise<number[]> {
+  const { rows } = await admin.query<{ pid: number }>(
+    `SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND objid = $1 AND granted
+     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
+    [lock],
+  );
+  return rows.map(({ pid }) => pid);
+}
+
+describe('a connection that is lost between two statements', () => {
+  it('fails a hot transaction as a dependency that is down', async () => {
+    const lost = database.transaction({}, async (unit) => {
+      const { rows } = await unit.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+      await terminate(rows.map(({ pid }) => pid));
+      await unit.query('SELECT 1');
+    });
+    await expect(lost).rejects.toMatchObject({ code: 'temporarily_unavailable' });
+    expect((await database.transaction({}, (unit) => unit.query('SELECT 1 AS one'))).rows).toEqual([
+      { one: 1 },
+    ]);
+    expect(database.pool.totalCount).toBe(database.pool.idleCount);
+  });
+
+  it('never serves again, though the work asked nothing more of it', async () => {
+    const { rows } = await database.transaction({}, (unit) =>
+      unit.query<{ pid: number }>('SELECT pg_backend_pid() AS pid'),
+    );
+    await expect(
+      database.transaction({}, async (unit) => {
+        expect((await unit.query('SELECT pg_backend_pid() AS pid')).rows).toEqual(rows);
+        await terminate(rows.map(({ pid }) => pid));
+      }),
+    ).rejects.toMatchObject({ code: 'temporarily_unavailable' });
+    expect((await database.query('SELECT pg_backend_pid() AS pid')).rows).not.toEqual(rows);
+  });
+
+  it('fails a sweep, and the next one has its lock', async () => {
+    const { exclusively } = sweepStore;
+    const lost = exclusively(database, async () => terminate(await holders(5_402_117)));
+    await expect(lost).rejects.toThrow();
+    expect(await exclusively(database, async () => 'swept')).toBe('swept');
+  });
+
+  it('leaves a migration that is under way to its end', async () => {
+    await admin.query('BEGIN');
+    await admin.query('LOCK TABLE schema_migrations');
+    const migrating = migrate(url);
+    await vi.waitFor(async () => expect(await holders(7_263_511)).toHaveLength(1), 10_000);
+    await terminate(await holders(7_263_511));
+    await admin.query('COMMIT');
+    expect(await migrating).toEqual([]);
+  });
+
+  it('is an error that the maker of a client receives', async () => {
+    const errors: Error[] = [];
+    const client = newClient({ connectionString: url }, (error) => errors.push(error));
+    await client.connect();
+    const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+    await terminate(rows.map(({ pid }) => pid));
+    await vi.waitFor(() => expect(errors).not.toEqual([]), 10_000);
+    await client.end();
+  });
+
+  it('can be lost in no other place: all clients come from one file', () => {
+    const files = readdirSync('src', { recursive: true, encoding: 'utf8' }).filter(
+      (file) =>
+        file.endsWith('.ts') &&
+        /\bnew pg\.Client\(|[pP]ool\.connect\(/.test(readFileSync(`src/${file}`, 'utf8')),
+    );
+    expect(files).toEqual(['database/client.ts']);
+  });
+});

@@ -1,0 +1,65 @@
+// The notifier beside a network that stalls: it keeps one connection, whatever became of the earlier ones.
+import pg from 'pg';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { createOutboxNotifier } from '../../../src/platform/database/notifier.client.ts';
+import { createTestDatabase } from '../../setup/database.ts';
+import { createStallingProxy } from '../../setup/stalling-proxy.ts';
+
+const CHANNEL = 'countersign_stalled';
+
+let test: Awaited<ReturnType<typeof createTestDatabase>>;
+let proxy: Awaited<ReturnType<typeof createStallingProxy>>;
+let listener: pg.Client;
+/** The backends that notified. */
+const notifiers = new Set<number>();
+
+beforeAll(async () => {
+  test = await createTestDatabase();
+  proxy = await createStallingProxy(test.url);
+  listener = new pg.Client({ connectionString: test.url });
+  await listener.connect();
+  await listener.query(`LISTEN ${CHANNEL}`);
+  listener.on('notification', ({ processId }) => notifiers.add(processId));
+});
+afterAll(async () => {
+  await listener?.end();
+  await proxy?.close();
+  await test?.drop();
+});
+
+const connections = async () => {
+  const { rowCount } = await test.database.query(
+    `SELECT 1 FROM pg_stat_activity WHERE application_name = 'countersign notifier' AND datname = current_database()`,
+  );
+  return rowCount;
+};
+
+it('leaves no connection behind when one had no answer, and notifies on the next', {
+  timeout: 60_000,
+}, async () => {
+  const errors: string[] = [];
+  const notifier = createOutboxNotifier({
+    url: proxy.url,
+    channel: CHANNEL,
+    onError: (error) => errors.push(error.message),
+  });
+  const pokeUntil = (count: number) =>
+    vi.waitFor(
+      () => {
+        notifier.poke();
+        expect(notifiers.size).toBe(count);
+      },
+      { timeout: 20_000 },
+    );
+  await pokeUntil(1);
+  expect(await connections()).toBe(1);
+  proxy.stall();
+  notifier.poke();
+  await vi.waitFor(() => expect(errors).toEqual(['Query read timeout']), { timeout: 20_000 });
+  proxy.resume();
+  await pokeUntil(2);
+  await vi.waitFor(async () => expect(await connections()).toBe(1), { timeout: 10_000 });
+  expect(errors).toEqual(['Query read timeout']);
+  await notifier.close();
+  await vi.waitFor(async () => expect(await connections()).toBe(0), { timeout: 10_000 });
+});
