@@ -1,4 +1,4 @@
-// The activities of agentKeyRotation. Thin: each is one use case, which Postgres decides anew, so that repeating one does no harm.
+// The activities of agentKeyRotation: each calls one use case.
 import type { RotationService } from '../src/identity/keys/rotation.service.ts';
 import type {
   DepartingKey,
@@ -7,7 +7,7 @@ import type {
 } from '../src/identity/keys/rotation-steps.service.ts';
 import { refuseForGood } from './operator-refusal.ts';
 
-/** @returns one function an activity of agentKeyRotation, each safe to repeat */
+/** @returns the activities of agentKeyRotation, each safe to repeat */
 export function createAgentKeyRotationActivities({
   rotationSteps,
   rotations,
@@ -22,13 +22,13 @@ export function createAgentKeyRotationActivities({
     /** The agent has switched: gives the old key its sunset. */
     deprecateOldKey: (key: DepartingKey): Promise<KeyStanding> => rotationSteps.perform(key, 'switch'),
 
-    /** The deadline has passed without a switch: emits the event that says so. */
+    /** The deadline has passed without a switch: emits an event. */
     warnOfStalledRotation: (key: DepartingKey): Promise<KeyStanding> => rotationSteps.perform(key, 'warn'),
 
     /** The sunset has come: revokes the old key. */
     revokeOldKey: (key: DepartingKey): Promise<KeyStanding> => rotationSteps.perform(key, 'revoke'),
 
-    /** An operator cancels the rotation. A refusal is final, not to be tried again. */
+    /** An operator cancels the rotation. A refusal is final: it is not tried again. */
     cancelKeyRotation: async (key: DepartingKey, reason: string | null): Promise<KeyStanding> => {
       await refuseForGood(() => rotations.cancelByOperator(key, reason ?? undefined));
       return rotationSteps.look(key);

@@ -1,4 +1,4 @@
-// The activities of anchorVerification. Thin: each is one use case, which Postgres decides anew, so that repeating one does no harm.
+// The activities of anchorVerification: each calls one use case.
 import type {
   AnchorCheckService,
   AnchorStanding,
@@ -6,7 +6,7 @@ import type {
 } from '../src/identity/anchors/anchor-check.service.ts';
 import { refuseForGood } from './operator-refusal.ts';
 
-/** @returns one function an activity of anchorVerification, each safe to repeat */
+/** @returns the activities of anchorVerification, each safe to repeat */
 export function createAnchorVerificationActivities({
   anchorChecks,
 }: {
@@ -16,13 +16,13 @@ export function createAnchorVerificationActivities({
     /** Reads how the anchor stands. */
     readAnchor: (anchor: CheckedAnchor): Promise<AnchorStanding> => anchorChecks.look(anchor),
 
-    /** Looks for the proof at its place if that is due, and writes down what it has found. */
+    /** Checks for the proof at its place if that is due, and records the outcome. */
     lookForProof: (anchor: CheckedAnchor): Promise<AnchorStanding> => anchorChecks.check(anchor),
 
-    /** The time of a pending anchor is over: writes down that it has failed. */
+    /** The time of a pending anchor is over: records that it has failed. */
     failAnchor: (anchor: CheckedAnchor): Promise<AnchorStanding> => anchorChecks.fail(anchor),
 
-    /** An operator asks for a look now. A refusal is final, not to be tried again. */
+    /** An operator asks for a check now. A refusal is final: it is not tried again. */
     requestLook: (anchor: CheckedAnchor, reason: string | null): Promise<void> =>
       refuseForGood(() => anchorChecks.requestByOperator(anchor, reason ?? undefined)),
   };

@@ -1,4 +1,4 @@
-// The activities of bulkRecovery. Thin: each is one use case, which Postgres decides anew, so that repeating one does no harm.
+// The activities of bulkRecovery: each calls one use case.
 import type { BulkRecoveryService } from '../src/webhooks/replays/bulk-replay.service.ts';
 import type { RecoveryName } from '../src/webhooks/replays/bulk-replay.store.ts';
 import type {
@@ -7,7 +7,7 @@ import type {
 } from '../src/webhooks/replays/bulk-replay-steps.service.ts';
 import { refuseForGood } from './operator-refusal.ts';
 
-/** @returns one function an activity of bulkRecovery, each safe to repeat */
+/** @returns the activities of bulkRecovery, each safe to repeat */
 export function createBulkRecoveryActivities({
   bulkRecoverySteps,
   bulkRecoveries,
@@ -16,10 +16,10 @@ export function createBulkRecoveryActivities({
   bulkRecoveries: Pick<BulkRecoveryService, 'cancelByOperator'>;
 }) {
   return {
-    /** Replays the next deliveries, or says what there is to wait for. */
+    /** Replays the next deliveries, or names the reason to wait. */
     replayDeliveries: (name: RecoveryName): Promise<RecoveryStanding> => bulkRecoverySteps.advance(name),
 
-    /** An operator cancels the recovery. A refusal is final, not to be tried again. */
+    /** An operator cancels the recovery. A refusal is final: it is not tried again. */
     cancelRecovery: async (name: RecoveryName, reason: string | null): Promise<void> => {
       await refuseForGood(() => bulkRecoveries.cancelByOperator(name, reason ?? undefined));
     },

@@ -1,4 +1,4 @@
-// The activities of challengeExpiry. Thin: each is one use case, which Postgres decides anew, so that repeating one counts nothing twice.
+// The activities of challengeExpiry: each calls one use case with a heartbeat. A repetition counts no challenge twice.
 import { Context } from '@temporalio/activity';
 import type { ExpiryService, Pulse } from '../src/authentication/challenges/challenge-expiry.service.ts';
 import type {

@@ -1,4 +1,4 @@
-// The activities of delegationExpiry. Thin: each is one use case, which Postgres decides anew, so that repeating one does no harm.
+// The activities of delegationExpiry: each calls one use case.
 import type {
   DelegationExpiryService,
   DelegationName,
@@ -6,7 +6,7 @@ import type {
 } from '../src/authentication/delegations/delegation-expiry.service.ts';
 import { refuseForGood } from './operator-refusal.ts';
 
-/** @returns one function an activity of delegationExpiry, each safe to repeat */
+/** @returns the activities of delegationExpiry, each safe to repeat */
 export function createDelegationExpiryActivities({
   delegationExpiry,
 }: {
@@ -16,10 +16,10 @@ export function createDelegationExpiryActivities({
     /** Reads how a delegation stands. */
     readDelegation: (name: DelegationName): Promise<DelegationStanding> => delegationExpiry.look(name),
 
-    /** The end has come: writes it down. */
+    /** The time of the delegation is over: records that it has expired. */
     expireDelegation: (name: DelegationName): Promise<DelegationStanding> => delegationExpiry.expire(name),
 
-    /** An operator revokes the delegation. A refusal is final, not to be tried again. */
+    /** An operator revokes the delegation. A refusal is final: it is not tried again. */
     revokeDelegation: (name: DelegationName, reason: string | null): Promise<DelegationStanding> =>
       refuseForGood(() => delegationExpiry.revokeByOperator(name, reason ?? undefined)),
   };

@@ -1,4 +1,4 @@
-// The activities of endpointRecovery. Thin: each is one use case, which Postgres decides anew, so that repeating one does no harm.
+// The activities of endpointRecovery: each calls one use case.
 import type {
   EndpointName,
   EndpointStanding,
@@ -7,7 +7,7 @@ import type {
 } from '../src/webhooks/endpoints/endpoint-recovery.service.ts';
 import { refuseForGood } from './operator-refusal.ts';
 
-/** @returns one function an activity of endpointRecovery, each safe to repeat */
+/** @returns the activities of endpointRecovery, each safe to repeat */
 export function createEndpointRecoveryActivities({
   recovery,
 }: {
@@ -17,22 +17,22 @@ export function createEndpointRecoveryActivities({
     /** Reads how the endpoint stands. */
     readEndpoint: (name: EndpointName): Promise<EndpointStanding> => recovery.read(name),
 
-    /** The time has come for the probe that was due at this epoch of the endpoint. */
+    /** Lets the probe pass that was due at this epoch of the endpoint. */
     probeEndpoint: (name: EndpointName, epoch: number): Promise<EndpointStanding> =>
       recovery.probe(name, epoch),
 
-    /** The endpoint has failed for so long that people are told. */
+    /** The endpoint has failed for long: emits a warning. */
     warnOfFailingEndpoint: (name: EndpointName): Promise<EndpointStanding> => recovery.perform(name, 'warn'),
 
-    /** The endpoint works again, and people had been warned. */
+    /** The endpoint works again after a warning: emits an event. */
     announceRecovery: (name: EndpointName): Promise<EndpointStanding> =>
       recovery.perform(name, 'announceRecovery'),
 
-    /** The endpoint has failed for as many days as its subscription allows. */
+    /** The endpoint has failed for as many days as its subscription allows: deactivates it. */
     deactivateEndpoint: (name: EndpointName): Promise<EndpointStanding> =>
       recovery.perform(name, 'deactivate'),
 
-    /** An operator acts. A refusal is final, not to be tried again. */
+    /** An operator acts. A refusal is final: it is not tried again. */
     operateEndpoint: (name: EndpointName, step: OperatorStep): Promise<EndpointStanding> =>
       refuseForGood(() => recovery.operate(name, step)),
   };

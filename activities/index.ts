@@ -1,4 +1,4 @@
-// All activities of the worker, by the names that workflows call them.
+// All activities of the worker, by their names in the workflows.
 import { createAgentKeyRotationActivities } from './agent-key-rotation.ts';
 import { createAnchorVerificationActivities } from './anchor-verification.ts';
 import { createBulkRecoveryActivities } from './bulk-recovery.ts';

@@ -1,4 +1,4 @@
-// The activities of issuerKeyRotation. Thin: each is one use case, which Postgres decides anew, so that repeating one does no harm.
+// The activities of issuerKeyRotation: each calls one use case.
 import type {
   IssuerName,
   IssuerRotationService,
@@ -6,7 +6,7 @@ import type {
 } from '../src/authentication/issuer/issuer-rotation.service.ts';
 import { refuseForGood } from './operator-refusal.ts';
 
-/** @returns one function an activity of issuerKeyRotation, each safe to repeat */
+/** @returns the activities of issuerKeyRotation, each safe to repeat */
 export function createIssuerKeyRotationActivities({
   issuerRotation,
 }: {
@@ -16,21 +16,21 @@ export function createIssuerKeyRotationActivities({
     /** Reads how the tenant's issuer keys stand. */
     readIssuerKeys: (name: IssuerName): Promise<IssuerStanding> => issuerRotation.look(name),
 
-    /** There is no next key: publishes one. */
+    /** No next key is published: publishes one. */
     publishNextIssuerKey: (name: IssuerName): Promise<IssuerStanding> =>
       issuerRotation.perform(name, 'publish'),
 
     /** Another key signs: destroys the private half of the one before. */
     retireIssuerKey: (name: IssuerName): Promise<IssuerStanding> => issuerRotation.perform(name, 'retire'),
 
-    /** Nothing that it signed lives any more: deletes an old key. */
+    /** All tokens that an old key signed have expired: deletes the key. */
     removeIssuerKey: (name: IssuerName): Promise<IssuerStanding> => issuerRotation.perform(name, 'remove'),
 
-    /** An operator rotates the keys now. A refusal is final, not to be tried again. */
+    /** An operator rotates the keys now. A refusal is final: it is not tried again. */
     rotateIssuerKeys: (name: IssuerName, reason: string | null): Promise<IssuerStanding> =>
       refuseForGood(() => issuerRotation.rotateByOperator(name, reason ?? undefined)),
 
-    /** An operator revokes a key. A refusal is final, not to be tried again. */
+    /** An operator revokes a key. A refusal is final: it is not tried again. */
     revokeIssuerKey: (name: IssuerName, kid: string, reason: string): Promise<IssuerStanding> =>
       refuseForGood(() => issuerRotation.revokeByOperator(name, kid, reason)),
   };

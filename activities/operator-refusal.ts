@@ -1,10 +1,10 @@
-// How an operator's step is refused. Must never make a refusal of what our own parts have failed at: that is tried again.
+// How an operator's step is refused. A failure of our own parts is no refusal: the step is tried again.
 import { ApplicationFailure } from '@temporalio/activity';
 import { ServiceError } from '../src/platform/errors/service-error.ts';
 
 /**
- * Runs what an operator asks for by an update.
- * @throws ApplicationFailure that is not tried again, with the code of the ServiceError, for a refusal; anything else as it came
+ * Runs the step that an operator asks for by an update.
+ * @throws ApplicationFailure that is not tried again, with the code of the ServiceError, for a refusal; every other error unchanged
  */
 export async function refuseForGood<Result>(step: () => Promise<Result>): Promise<Result> {
   try {

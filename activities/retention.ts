@@ -1,5 +1,4 @@
-// The activities of retention. Thin: they give the service a heartbeat and the signal to stop. Repeating one does no harm: what is gone is
-// gone, and what is counted is counted again.
+// The activities of retention: each calls one use case with a heartbeat. A repetition finds no removed row again, and counts a day anew.
 import { Context } from '@temporalio/activity';
 import type { Pulse, RetentionService } from '../src/operations/retention/retention.service.ts';
 import type { StepResult } from '../src/operations/retention/retention.ts';
@@ -16,19 +15,19 @@ export function createRetentionActivities({
     /** Makes the next days' partitions. */
     makePartitions: (): Promise<StepResult> => retention.makePartitions(),
 
-    /** Ends deliveries that are too old to wait any longer. */
+    /** Ends deliveries that have waited too long. */
     expireDeliveries: (): Promise<StepResult> => retention.expireDeliveries(pulse()),
 
-    /** Counts what became of the deliveries of the days that are due. */
+    /** Counts the outcomes of the deliveries of the days that are due. */
     countAccounts: (): Promise<StepResult> => retention.countAccounts(pulse()),
 
     /** Drops the partitions of days that are too old. */
     dropPartitions: (): Promise<StepResult> => retention.dropPartitions(pulse()),
 
-    /** What else is purged, in order. */
+    /** The names of the other purges, in order. */
     listPurges: async (): Promise<string[]> => retention.purgeNames(),
 
-    /** Purges one of them. */
+    /** Runs the purge of this name. */
     purge: (name: string): Promise<StepResult> => retention.purge(name, pulse()),
   };
 }

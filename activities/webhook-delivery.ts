@@ -1,4 +1,4 @@
-// The activities of webhookDelivery. Thin: they give the services what Temporal knows, a heartbeat and the signal to stop.
+// The activities of webhookDelivery: each calls one use case, an attempt with a heartbeat and the signal to stop.
 import { Context } from '@temporalio/activity';
 import type { AttemptService } from '../src/webhooks/deliveries/attempt.service.ts';
 import type {
@@ -15,10 +15,10 @@ import type {
 } from '../src/webhooks/deliveries/delivery.service.ts';
 import { refuseForGood } from './operator-refusal.ts';
 
-/** Milliseconds; the heartbeat time-out is three of them. */
+/** Milliseconds; the heartbeat time-out is three times as long. */
 const HEARTBEAT = 2_000;
 
-/** @returns one function an activity of webhookDelivery; a POST is repeated only where a process died in it */
+/** @returns the activities of webhookDelivery; a POST is repeated only when a process died during it */
 export function createWebhookDeliveryActivities({
   attempts,
   records,
@@ -29,7 +29,7 @@ export function createWebhookDeliveryActivities({
   deliveries: Pick<DeliveryService, 'operate'>;
 }) {
   return {
-    /** Makes and records an attempt, or says why there is none to make. */
+    /** Makes and records an attempt, or gives the reason why none is due. */
     sendDelivery: async (request: AttemptRequest): Promise<SendResult> => {
       const { info, heartbeat, cancellationSignal } = Context.current();
       const timer = info.isLocal ? undefined : setInterval(heartbeat, HEARTBEAT);
@@ -40,7 +40,7 @@ export function createWebhookDeliveryActivities({
       }
     },
 
-    /** Records an attempt that was made while the database was away. */
+    /** Records an attempt that was made while the database did not answer. */
     recordAttempt: (report: AttemptReport): Promise<RecordResult> =>
       records.record(report, { workflow: true }),
 

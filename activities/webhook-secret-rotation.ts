@@ -1,11 +1,11 @@
-// The activities of webhookSecretRotation. Thin: each is one use case, which Postgres decides anew, so that repeating one does no harm.
+// The activities of webhookSecretRotation: each calls one use case.
 import type {
   SecretName,
   SecretStanding,
   SigningSecretService,
 } from '../src/webhooks/subscriptions/signing-secret.service.ts';
 
-/** @returns one function an activity of webhookSecretRotation, each safe to repeat */
+/** @returns the activities of webhookSecretRotation, each safe to repeat */
 export function createWebhookSecretRotationActivities({
   signingSecrets,
 }: {
@@ -15,7 +15,7 @@ export function createWebhookSecretRotationActivities({
     /** Reads how the secrets of a subscription stand. */
     readSecretRotation: (name: SecretName): Promise<SecretStanding> => signingSecrets.read(name),
 
-    /** The overlap is over: writes down that the new secret has taken over. */
+    /** The overlap is over: records that the new secret has taken over. */
     finishSecretRotation: (name: SecretName): Promise<SecretStanding> => signingSecrets.finish(name),
   };
 }

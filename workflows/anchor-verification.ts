@@ -1,20 +1,12 @@
-// An anchor from its creation to its end. It owns the waiting only: whether a look is due, and what it means, is decided in Postgres.
-import {
-  allHandlersFinished,
-  condition,
-  continueAsNew,
-  defineQuery,
-  defineUpdate,
-  proxyActivities,
-  setHandler,
-  upsertSearchAttributes,
-} from '@temporalio/workflow';
+// anchorVerification: an anchor from its creation to its end.
+import { defineUpdate, proxyActivities } from '@temporalio/workflow';
 import type { AnchorVerificationActivities } from '../activities/anchor-verification.ts';
 import type { AnchorStanding } from '../src/identity/anchors/anchor-check.service.ts';
-import { type EntityInput, SEARCH_ATTRIBUTES } from '../src/platform/temporal/names.ts';
-import { changed, checkReason, ENTITY_ACTIVITIES, isHistoryLong, showDetails } from './entity.ts';
+import type { EntityInput } from '../src/platform/temporal/names.ts';
+import { ENTITY_ACTIVITIES, entityWorkflow } from './entity.ts';
+import { checkReason } from './operator.ts';
 
-/** How it stands; `until` is when the workflow goes on by itself. */
+/** How the anchor stands. `until`: when the workflow reads it by itself. */
 export type AnchorVerificationState = Omit<AnchorStanding, 'step'> & {
   readonly doing: 'reading' | 'looking' | 'failing' | 'waiting' | 'ended';
   readonly until: string | null;
@@ -23,13 +15,12 @@ export type AnchorVerificationState = Omit<AnchorStanding, 'step'> & {
 /** `gone`: the agent was deleted. */
 export type AnchorVerificationResult = Pick<AnchorStanding, 'status' | 'lastOutcome'>;
 
-/** An operator has the proof looked for now, and is told how the anchor stands then; the reason goes into the audit log. */
+/** An operator has the proof checked now, and reads how the anchor stands then; the reason goes into the audit log. */
 const lookNow = defineUpdate<AnchorVerificationState, [reason?: string]>('lookNow');
-const state = defineQuery<AnchorVerificationState>('state');
 
 const activities = proxyActivities<AnchorVerificationActivities>(ENTITY_ACTIVITIES);
 
-const LOOK = 'for the proof at its place';
+const CHECK = 'for the proof at its place';
 
 const UNREAD: Omit<AnchorStanding, 'step'> = {
   status: 'pending',
@@ -41,91 +32,54 @@ const UNREAD: Omit<AnchorStanding, 'step'> = {
 };
 
 /**
- * Looks after an anchor: looks for its proof until it is there or its time is over, and once a day from then on. Source: Specification,
- * "Anchor and delegation".
+ * Checks for the proof of an anchor until it is there or its time is over, and once a day from then on. Source: Specification, "Anchor
+ * and delegation".
  * @param input.id of the anchor
  * @returns how the anchor ended
  */
-export async function anchorVerification(input: EntityInput): Promise<AnchorVerificationResult> {
+export function anchorVerification(input: EntityInput): Promise<AnchorVerificationResult> {
   const name = { tenantId: input.tenantId, id: input.id };
-  // A look waits for a stranger's server: it goes where it keeps no workflow's own steps waiting.
+  // A check waits for a stranger's server: on this queue it delays no other activity of workflows.
   const { lookForProof } = proxyActivities<AnchorVerificationActivities>({
     ...ENTITY_ACTIVITIES,
     ...(input.slowQueue === undefined ? {} : { taskQueue: input.slowQueue }),
   });
-  let standing: AnchorStanding | undefined;
-  let told = false;
-  let doing: AnchorVerificationState['doing'] = 'reading';
-  let until: string | null = null;
-  let shown: { state?: string; outcome?: string | null } = {};
-
-  const present = (): AnchorVerificationState => {
-    const { step: _step, ...facts } = standing ?? { step: undefined, ...UNREAD };
-    return { ...facts, doing, until };
-  };
-  setHandler(changed, () => {
-    told = true;
-  });
-  setHandler(state, present);
-  setHandler(
-    lookNow,
-    async (reason?: string) => {
-      await activities.requestLook.executeWithOptions({ summary: 'by an operator' }, [name, reason ?? null]);
-      standing = await lookForProof.executeWithOptions({ summary: LOOK }, [name]);
-      told = true;
-      return present();
-    },
+  return entityWorkflow<typeof name, AnchorStanding, AnchorVerificationState, AnchorVerificationResult>(
+    input,
     {
-      validator: (reason?: string) => {
-        checkReason(reason);
-        if (standing?.step.kind === 'end') throw new Error('The anchor has ended.');
+      name,
+      read: () => activities.readAnchor.executeWithOptions({ summary: 'how the anchor stands' }, [name]),
+      steps: {
+        look: { doing: 'looking', activity: lookForProof, summary: CHECK, once: true },
+        fail: { doing: 'failing', activity: activities.failAnchor, summary: 'its time is over' },
       },
+      wait: ({ delayMs }, now) => ({ doing: 'waiting', delayMs, summary: summaryOf(now) }),
+      state: (standing, progress) => {
+        const { step: _, ...facts } = standing ?? { step: undefined, ...UNREAD };
+        return { ...facts, ...progress };
+      },
+      details: detailsOf,
+      attributes: ({ status, missingSince, lastOutcome }) => ({
+        entityState: status === 'verified' && missingSince !== null ? 'missing' : status,
+        lastOutcome,
+      }),
+      updates: (on) =>
+        on(lookNow, {
+          perform: async (reason?: string) => {
+            await activities.requestLook.executeWithOptions({ summary: 'by an operator' }, [
+              name,
+              reason ?? null,
+            ]);
+            return lookForProof.executeWithOptions({ summary: CHECK }, [name]);
+          },
+          refuse: (standing, reason?: string) => {
+            checkReason(reason);
+            if (standing?.step.kind === 'end') throw new Error('The anchor has ended.');
+          },
+        }),
+      result: ({ status, lastOutcome }) => ({ status, lastOutcome }),
     },
   );
-
-  const show = (now: AnchorStanding): void => {
-    showDetails(input, detailsOf(now));
-    if (!input.indexed) return;
-    const label = now.missingSince === null || now.status !== 'verified' ? now.status : 'missing';
-    if (shown.state === label && shown.outcome === now.lastOutcome) return;
-    shown = { state: label, outcome: now.lastOutcome };
-    upsertSearchAttributes([
-      { key: SEARCH_ATTRIBUTES.entityState, value: label },
-      ...(now.lastOutcome === null ? [] : [{ key: SEARCH_ATTRIBUTES.lastOutcome, value: now.lastOutcome }]),
-    ]);
-  };
-
-  for (;;) {
-    doing = 'reading';
-    // From here on only what is signaled later counts: the reading sees everything that was there before.
-    told = false;
-    let now = await activities.readAnchor.executeWithOptions({ summary: 'how the anchor stands' }, [name]);
-    if (now.step.kind === 'look') {
-      doing = 'looking';
-      now = await lookForProof.executeWithOptions({ summary: LOOK }, [name]);
-    }
-    if (now.step.kind === 'fail') {
-      doing = 'failing';
-      now = await activities.failAnchor.executeWithOptions({ summary: 'its time is over' }, [name]);
-    }
-    standing = now;
-    show(now);
-    if (now.step.kind === 'wait') {
-      const { delayMs } = now.step;
-      doing = 'waiting';
-      until = new Date(Date.now() + delayMs).toISOString();
-      await condition(() => told, Math.max(1, delayMs), { summary: summaryOf(now) });
-      until = null;
-    } else if (now.step.kind === 'end') {
-      doing = 'ended';
-      await condition(allHandlersFinished);
-      if (!told) return { status: now.status, lastOutcome: now.lastOutcome };
-    }
-    if (isHistoryLong()) {
-      await condition(allHandlersFinished);
-      return continueAsNew<typeof anchorVerification>(input);
-    }
-  }
 }
 
 function summaryOf({ status, missingSince }: AnchorStanding): string {

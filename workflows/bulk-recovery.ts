@@ -1,20 +1,12 @@
-// A replay of many deliveries, chunk by chunk. It owns the pace only: what is replayed next, and whether it was already, stands in Postgres.
-import {
-  allHandlersFinished,
-  condition,
-  continueAsNew,
-  defineQuery,
-  defineUpdate,
-  proxyActivities,
-  setHandler,
-  upsertSearchAttributes,
-} from '@temporalio/workflow';
+// bulkRecovery: a replay of many deliveries, chunk by chunk, at a pace. Postgres holds the place up to which it has come.
+import { defineUpdate, patched, proxyActivities } from '@temporalio/workflow';
 import type { BulkRecoveryActivities } from '../activities/bulk-recovery.ts';
-import { type EntityInput, SEARCH_ATTRIBUTES } from '../src/platform/temporal/names.ts';
+import type { EntityInput } from '../src/platform/temporal/names.ts';
 import type { RecoveryStanding } from '../src/webhooks/replays/bulk-replay-steps.service.ts';
-import { changed, checkReason, ENTITY_ACTIVITIES, isHistoryLong, showDetails } from './entity.ts';
+import { ENTITY_ACTIVITIES, entityWorkflow } from './entity.ts';
+import { checkReason } from './operator.ts';
 
-/** How far it is; `until` is when the workflow goes on by itself. */
+/** How far the recovery is. `until`: when the workflow goes on by itself. */
 export type BulkRecoveryState = Pick<RecoveryStanding, 'status' | 'matched' | 'replayed' | 'remaining'> & {
   readonly doing:
     | 'replaying'
@@ -28,10 +20,9 @@ export type BulkRecoveryState = Pick<RecoveryStanding, 'status' | 'matched' | 'r
 export type BulkRecoveryResult = Pick<RecoveryStanding, 'status' | 'matched' | 'replayed'>;
 
 /** An operator cancels the recovery; the reason goes into the audit log. */
-const cancel = defineUpdate<void, [reason?: string]>('cancel');
-const state = defineQuery<BulkRecoveryState>('state');
+const cancel = defineUpdate<undefined, [reason?: string]>('cancel');
 
-/** Milliseconds: between two chunks, and while there is something to wait for, which grows. */
+/** Milliseconds: between two chunks, and for the relay or the subscription, which grows. */
 const PAUSE = 200;
 const LEAST_WAIT = 1_000;
 const LONGEST_WAIT = 60_000;
@@ -55,72 +46,49 @@ const WAITS = {
  * @param input.id of the recovery
  * @returns how it ended, and how many were replayed
  */
-export async function bulkRecovery(input: EntityInput): Promise<BulkRecoveryResult> {
+export function bulkRecovery(input: EntityInput): Promise<BulkRecoveryResult> {
   const name = { tenantId: input.tenantId, id: input.id };
-  let standing: RecoveryStanding | undefined;
-  let told = false;
   let waits = 0;
-  let doing: BulkRecoveryState['doing'] = 'replaying';
-  let until: string | null = null;
-  let shown = '';
-
-  setHandler(changed, () => {
-    told = true;
-  });
-  setHandler(state, () => ({
-    status: standing?.status ?? 'running',
-    matched: standing?.matched ?? 0,
-    replayed: standing?.replayed ?? 0,
-    remaining: standing?.remaining ?? 0,
-    doing,
-    until,
-  }));
-  setHandler(
-    cancel,
-    async (reason?: string) => {
-      await activities.cancelRecovery.executeWithOptions({ summary: 'by an operator' }, [
-        name,
-        reason ?? null,
-      ]);
-      told = true;
+  return entityWorkflow<typeof name, RecoveryStanding, BulkRecoveryState, BulkRecoveryResult>(input, {
+    name,
+    read: (standing) => {
+      const summary = `after ${standing?.replayed ?? 0} deliveries`;
+      return activities.replayDeliveries.executeWithOptions({ summary }, [name]);
     },
-    { validator: checkReason },
-  );
-
-  const show = ({ status, matched, replayed, step }: RecoveryStanding): void => {
-    const waiting = step === 'end' || step === 'chunk' ? '' : ` Waits ${WAITS[step].summary}.`;
-    showDetails(input, `${replayed} of ${matched} deliveries replayed; ${status}.${waiting}`);
-    const label = step === 'wait_for_subscription' ? 'paused' : status;
-    if (!input.indexed || shown === label) return;
-    shown = label;
-    upsertSearchAttributes([{ key: SEARCH_ATTRIBUTES.entityState, value: label }]);
-  };
-
-  const wait = async (step: keyof typeof WAITS): Promise<void> => {
-    waits = step === 'chunk' ? 0 : waits + 1;
-    const delayMs = step === 'chunk' ? PAUSE : Math.min(LONGEST_WAIT, LEAST_WAIT * 2 ** (waits - 1));
-    doing = WAITS[step].doing;
-    until = new Date(Date.now() + delayMs).toISOString();
-    await condition(() => told, delayMs, { summary: WAITS[step].summary });
-    until = null;
-  };
-
-  for (;;) {
-    doing = 'replaying';
-    told = false;
-    const summary = `after ${standing?.replayed ?? 0} deliveries`;
-    standing = await activities.replayDeliveries.executeWithOptions({ summary }, [name]);
-    show(standing);
-    if (standing.step !== 'end') await wait(standing.step);
-    else {
-      doing = 'ended';
-      await condition(allHandlersFinished);
-      const { status, matched, replayed } = standing;
-      return { status, matched, replayed };
-    }
-    if (isHistoryLong()) {
-      await condition(allHandlersFinished);
-      return continueAsNew<typeof bulkRecovery>(input);
-    }
-  }
+    steps: {},
+    wait: (step) => {
+      waits = step === 'chunk' ? 0 : waits + 1;
+      const delayMs = step === 'chunk' ? PAUSE : Math.min(LONGEST_WAIT, LEAST_WAIT * 2 ** (waits - 1));
+      return { ...WAITS[step], delayMs };
+    },
+    state: (standing, { doing, until }) => ({
+      status: standing?.status ?? 'running',
+      matched: standing?.matched ?? 0,
+      replayed: standing?.replayed ?? 0,
+      remaining: standing?.remaining ?? 0,
+      doing: doing === 'reading' ? 'replaying' : doing,
+      until,
+    }),
+    details: ({ status, matched, replayed, step }) => {
+      const waiting = step === 'end' || step === 'chunk' ? '' : ` Waits ${WAITS[step].summary}.`;
+      return `${replayed} of ${matched} deliveries replayed; ${status}.${waiting}`;
+    },
+    attributes: ({ status, step }) => ({
+      entityState: step === 'wait_for_subscription' ? 'paused' : status,
+    }),
+    updates: (on) =>
+      on(cancel, {
+        perform: async (reason?: string) => {
+          await activities.cancelRecovery.executeWithOptions({ summary: 'by an operator' }, [
+            name,
+            reason ?? null,
+          ]);
+          return undefined;
+        },
+        refuse: (_, reason?: string) => checkReason(reason),
+      }),
+    result: ({ status, matched, replayed }) => ({ status, matched, replayed }),
+    // Earlier versions ended without another reading.
+    readsAgainAtEnd: () => patched('bulk-recovery.reads-again-at-end'),
+  });
 }

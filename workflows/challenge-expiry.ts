@@ -1,5 +1,5 @@
-// The end of one bucket of time: what nobody used is marked, and counted. It owns the waiting only: a challenge is refused on time whether
-// or not this ever runs, and what a bucket leaves the next one does.
+// challengeExpiry: the end of one bucket of time, when unused challenges are marked and counted. Without it a challenge is still refused on
+// time, and the next bucket marks the challenges that this one has left.
 import {
   allHandlersFinished,
   condition,
@@ -7,7 +7,6 @@ import {
   defineQuery,
   defineUpdate,
   proxyActivities,
-  setCurrentDetails,
   setHandler,
   upsertSearchAttributes,
 } from '@temporalio/workflow';
@@ -18,9 +17,10 @@ import type {
   SettleResult,
 } from '../src/authentication/challenges/challenge-expiry.ts';
 import { SEARCH_ATTRIBUTES } from '../src/platform/temporal/names.ts';
-import { checkReason, ENTITY_ACTIVITIES, isHistoryLong } from './entity.ts';
+import { ENTITY_ACTIVITIES, isHistoryLong } from './entity.ts';
+import { checkReason, setDetails } from './operator.ts';
 
-/** `expired`: challenges that this bucket's sweep has marked so far; `until`: when it begins by itself. */
+/** `expired`: challenges that this sweep has marked so far; `until`: when the sweep begins by itself. */
 export type ChallengeExpiryState = {
   readonly bucket: string;
   readonly doing: 'waiting' | 'sweeping' | 'auditing' | 'ended';
@@ -28,14 +28,14 @@ export type ChallengeExpiryState = {
   readonly expired: number;
 };
 
-/** `expired`: as above; `audited`: challenges in the bucket's lines of the audit log, of so many `tenants`. */
+/** `audited`: challenges in the lines of the audit log, of so many `tenants`. */
 export type ChallengeExpiryResult = {
   readonly expired: number;
   readonly audited: number;
   readonly tenants: number;
 };
 
-/** An operator does not want to wait for the bucket's end; the reason goes into the audit log. */
+/** An operator begins the sweep before the end of the bucket; the reason goes into the audit log. */
 const sweepNow = defineUpdate<ChallengeExpiryState, [reason?: string]>('sweepNow');
 const state = defineQuery<ChallengeExpiryState>('state');
 
@@ -46,8 +46,8 @@ const activities = proxyActivities<ChallengeExpiryActivities>({
 });
 
 /**
- * Waits until the bucket is over, then marks every challenge that is overdue, and has them counted in the audit log. Source:
- * Specification, "Challenge".
+ * Waits until the bucket is over, then marks every overdue challenge, and has them counted in the audit log. Source: Specification,
+ * "Challenge".
  */
 export async function challengeExpiry(input: ExpiryInput): Promise<ChallengeExpiryResult> {
   const { name, endsAt, indexed } = input;
@@ -77,13 +77,13 @@ export async function challengeExpiry(input: ExpiryInput): Promise<ChallengeExpi
   );
 
   const show = (now: ChallengeExpiryState['doing'], details: string): void => {
-    setCurrentDetails(details);
+    setDetails(details);
     if (doing === now) return;
     doing = now;
     if (indexed) upsertSearchAttributes([{ key: SEARCH_ATTRIBUTES.entityState, value: now }]);
   };
 
-  setCurrentDetails(`Waits until ${endsAt}, and then marks the challenges that nobody used in time.`);
+  setDetails(`Waits until ${endsAt}, and then marks the challenges that nobody used in time.`);
   const delayMs = Date.parse(endsAt) - Date.now();
   if (asked === undefined && delayMs > 0)
     await condition(() => asked !== undefined, delayMs, { summary: 'until the bucket is over' });

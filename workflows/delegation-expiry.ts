@@ -1,21 +1,12 @@
-// A delegation from its creation to its end. It owns the waiting only: exchanges and tokens are bound by the delegation's own time, so a
-// workflow that is late changes nothing.
-import {
-  allHandlersFinished,
-  condition,
-  continueAsNew,
-  defineQuery,
-  defineUpdate,
-  proxyActivities,
-  setHandler,
-  upsertSearchAttributes,
-} from '@temporalio/workflow';
+// delegationExpiry: a delegation from its creation to its end. Exchanges and tokens keep to the delegation's time without it.
+import { defineUpdate, proxyActivities } from '@temporalio/workflow';
 import type { DelegationExpiryActivities } from '../activities/delegation-expiry.ts';
 import type { DelegationStanding } from '../src/authentication/delegations/delegation-expiry.service.ts';
-import { type EntityInput, SEARCH_ATTRIBUTES } from '../src/platform/temporal/names.ts';
-import { changed, checkReason, ENTITY_ACTIVITIES, isHistoryLong, showDetails } from './entity.ts';
+import type { EntityInput } from '../src/platform/temporal/names.ts';
+import { ENTITY_ACTIVITIES, entityWorkflow } from './entity.ts';
+import { checkReason } from './operator.ts';
 
-/** How it stands; `until` is when the workflow looks again by itself. */
+/** How the delegation stands. `until`: when the workflow reads it by itself. */
 export type DelegationExpiryState = Pick<DelegationStanding, 'status' | 'expiresAt'> & {
   readonly doing: 'reading' | 'waiting' | 'expiring' | 'ended';
   readonly until: string | null;
@@ -25,89 +16,50 @@ export type DelegationExpiryResult = Pick<DelegationStanding, 'status'>;
 
 /** An operator revokes the delegation; the reason is kept with it, and goes into the audit log and the event. */
 const revoke = defineUpdate<DelegationExpiryState, [reason?: string]>('revoke');
-const state = defineQuery<DelegationExpiryState>('state');
 
 const activities = proxyActivities<DelegationExpiryActivities>(ENTITY_ACTIVITIES);
 
 /**
- * Sees a delegation to its end: waits until it expires, and has that written down; ends when it is revoked, or its agent deleted. Source:
- * Specification, "Anchor and delegation".
+ * Waits until a delegation expires, and has that written down; ends when it is revoked, or its agent deleted. Source: Specification,
+ * "Anchor and delegation".
  * @param input.id of the delegation
  * @returns how it ended
  */
-export async function delegationExpiry(input: EntityInput): Promise<DelegationExpiryResult> {
+export function delegationExpiry(input: EntityInput): Promise<DelegationExpiryResult> {
   const name = { tenantId: input.tenantId, id: input.id };
-  let standing: DelegationStanding | undefined;
-  let told = false;
-  let doing: DelegationExpiryState['doing'] = 'reading';
-  let until: string | null = null;
-  let shown = '';
-
-  const present = (): DelegationExpiryState => ({
-    status: standing?.status ?? 'active',
-    expiresAt: standing?.expiresAt ?? null,
-    doing,
-    until,
-  });
-  setHandler(changed, () => {
-    told = true;
-  });
-  setHandler(state, present);
-  setHandler(
-    revoke,
-    async (reason?: string) => {
-      standing = await activities.revokeDelegation.executeWithOptions({ summary: 'by an operator' }, [
-        name,
-        reason ?? null,
-      ]);
-      told = true;
-      return present();
-    },
+  return entityWorkflow<typeof name, DelegationStanding, DelegationExpiryState, DelegationExpiryResult>(
+    input,
     {
-      validator: (reason?: string) => {
-        checkReason(reason);
-        if (standing !== undefined && standing.status !== 'active')
-          throw new Error('Only an active delegation can be revoked here.');
+      name,
+      read: () =>
+        activities.readDelegation.executeWithOptions({ summary: 'how the delegation stands' }, [name]),
+      steps: {
+        expire: { doing: 'expiring', activity: activities.expireDelegation, summary: 'its time is over' },
       },
+      wait: ({ delayMs }) => ({ doing: 'waiting', delayMs, summary: 'until it expires, at most a day' }),
+      state: (standing, progress) => ({
+        status: standing?.status ?? 'active',
+        expiresAt: standing?.expiresAt ?? null,
+        ...progress,
+      }),
+      details: detailsOf,
+      attributes: ({ status }) => ({ entityState: status }),
+      updates: (on) =>
+        on(revoke, {
+          perform: (reason?: string) =>
+            activities.revokeDelegation.executeWithOptions({ summary: 'by an operator' }, [
+              name,
+              reason ?? null,
+            ]),
+          refuse: (standing, reason?: string) => {
+            checkReason(reason);
+            if (standing !== undefined && standing.status !== 'active')
+              throw new Error('Only an active delegation can be revoked here.');
+          },
+        }),
+      result: ({ status }) => ({ status }),
     },
   );
-
-  const show = (now: DelegationStanding): void => {
-    showDetails(input, detailsOf(now));
-    if (!input.indexed || shown === now.status) return;
-    shown = now.status;
-    upsertSearchAttributes([{ key: SEARCH_ATTRIBUTES.entityState, value: now.status }]);
-  };
-
-  for (;;) {
-    doing = 'reading';
-    // From here on only what is signaled later counts: the reading sees everything that was there before.
-    told = false;
-    let now = await activities.readDelegation.executeWithOptions({ summary: 'how the delegation stands' }, [
-      name,
-    ]);
-    if (now.step.kind === 'expire') {
-      doing = 'expiring';
-      now = await activities.expireDelegation.executeWithOptions({ summary: 'its time is over' }, [name]);
-    }
-    standing = now;
-    show(now);
-    if (now.step.kind === 'wait') {
-      const { delayMs } = now.step;
-      doing = 'waiting';
-      until = new Date(Date.now() + delayMs).toISOString();
-      await condition(() => told, delayMs, { summary: 'until it expires, at most a day' });
-      until = null;
-    } else if (now.step.kind === 'end') {
-      doing = 'ended';
-      await condition(allHandlersFinished);
-      if (!told) return { status: now.status };
-    }
-    if (isHistoryLong()) {
-      await condition(allHandlersFinished);
-      return continueAsNew<typeof delegationExpiry>(input);
-    }
-  }
 }
 
 function detailsOf({ status, expiresAt }: DelegationStanding): string {

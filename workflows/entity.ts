@@ -1,10 +1,23 @@
-// What the workflows of entities have in common: how they are told, how long a history may get, how their activities are tried. It must
-// hold nothing that adds to a history.
-import { CancellationScope, defineSignal, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
-import { ENTITY_CHANGED, type EntityInput } from '../src/platform/temporal/names.ts';
+// The workflow of one entity, which all entity workflows share: read how the entity stands, do the step that is due, wait, read again. It
+// owns waiting only: each activity is one use case that Postgres decides anew, so a signal that comes twice or late does no harm.
+import type { UpdateDefinition } from '@temporalio/common';
+import {
+  type ActivityFunctionWithOptions,
+  allHandlersFinished,
+  condition,
+  continueAsNew,
+  defineQuery,
+  defineSignal,
+  setHandler,
+  upsertSearchAttributes,
+  workflowInfo,
+} from '@temporalio/workflow';
+import { ENTITY_CHANGED, type EntityInput, SEARCH_ATTRIBUTES } from '../src/platform/temporal/names.ts';
+import { showDetails } from './operator.ts';
 
-/** Something about the entity has changed: look again. */
-export const changed = defineSignal(ENTITY_CHANGED);
+/** The entity has changed: read it again. */
+const changed = defineSignal(ENTITY_CHANGED);
+const state = defineQuery<unknown>('state');
 
 /** Each activity is one use case in Postgres, which is tried until it succeeds. */
 export const ENTITY_ACTIVITIES = {
@@ -12,9 +25,169 @@ export const ENTITY_ACTIVITIES = {
   retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '30s' },
 } as const;
 
-/** Events; a longer history is begun anew, before it has 1,000: what is under way when it is looked at adds some still. */
+/** Events; a longer history is begun anew, before it has 1,000: activities and updates under way add some still. */
 const LONGEST_HISTORY = 900;
-const LONGEST_REASON = 500;
+
+/** `wait`, `end`, or the kind of a step that is due. A plain word other than `end` is a wait. */
+type Step = string | { readonly kind: string };
+type WaitOf<S> = Extract<S, { readonly kind: 'wait' }> | Exclude<Extract<S, string>, 'end'>;
+type DueOf<S> = S extends { readonly kind: infer Kind extends string }
+  ? Exclude<Kind, 'wait' | 'end'>
+  : never;
+type DoingOf<State> = NonNullable<State> extends { readonly doing: infer Doing } ? Doing : never;
+
+/** Search attributes; those that are null stay as they are. */
+type Attributes = { readonly entityState: string } & Readonly<
+  Partial<Record<'subscriptionId' | 'endpointHost' | 'lastOutcome', string | null>>
+>;
+
+/** A step that is due. `summary` is for operators; `once`: if it is due again right after itself, the entity is read first. */
+type Work<Name, Standing, Doing> = {
+  readonly doing: Doing;
+  readonly summary: string;
+  readonly activity: ActivityFunctionWithOptions<(name: Name) => Promise<Standing>>;
+  readonly once?: boolean;
+};
+
+/** The loop's part of a state. `until`: when the workflow reads the entity by itself. */
+type Progress<State> = {
+  readonly doing: DoingOf<State> | 'reading' | 'ended';
+  readonly until: string | null;
+};
+
+/**
+ * Lets operators update the workflow. The answer is the state afterwards, or nothing where `perform` does not say how the entity stands.
+ * `refuse` throws an Error, which keeps the update out of the history.
+ */
+type OnUpdate<Standing, State> = <Args extends unknown[]>(
+  update: UpdateDefinition<State | undefined, Args>,
+  handler: {
+    readonly perform: (...args: Args) => Promise<Standing | undefined>;
+    readonly refuse: (standing: Standing | undefined, ...args: Args) => void;
+  },
+) => void;
+
+/** The life of an entity: its activities, and what operators read and do. `standing` is undefined until the first reading has ended. */
+type EntityLife<Name, Standing extends { readonly step: Step }, State, Result> = {
+  /** The input of `steps`. */
+  readonly name: Name;
+  readonly read: (standing: Standing | undefined) => Promise<Standing>;
+  readonly steps: Readonly<Record<DueOf<Standing['step']>, Work<Name, Standing, DoingOf<State>>>>;
+  readonly wait: (
+    step: WaitOf<Standing['step']>,
+    now: Standing,
+  ) => { readonly doing: DoingOf<State>; readonly delayMs: number; readonly summary: string };
+  /** Instead of `read` after a wait. */
+  readonly readAfterWait?: (now: Standing, signaled: boolean) => Promise<Standing>;
+  /** The answer to the query `state`. */
+  readonly state: (standing: Standing | undefined, progress: Progress<State>) => State;
+  readonly details: (now: Standing) => string;
+  readonly attributes: (now: Standing) => Attributes;
+  readonly updates?: (on: OnUpdate<Standing, State>) => void;
+  readonly result: (now: Standing) => Result;
+  /** When a long history is begun anew; never to be changed, as histories hold it. */
+  readonly beginsAnew?: 'before waiting' | 'after waiting';
+  /** Whether the entity is read again when a signal came during the last reading. */
+  readonly readsAgainAtEnd?: () => boolean;
+};
+
+/** The state of one run of the loop. */
+type Run<Standing, State> = { standing: Standing | undefined; signaled: boolean } & {
+  -readonly [Member in keyof Progress<State>]: Progress<State>[Member];
+};
+
+/** Runs the workflow of one entity until its end. The order of its commands is held by test/replay. */
+export async function entityWorkflow<Name, Standing extends { readonly step: Step }, State, Result>(
+  input: EntityInput,
+  life: EntityLife<Name, Standing, State, Result>,
+): Promise<Result> {
+  const { beginsAnew = 'after waiting', readsAgainAtEnd = () => true } = life;
+  const run: Run<Standing, State> = { standing: undefined, signaled: false, doing: 'reading', until: null };
+  const steps: Readonly<Record<string, Work<Name, Standing, DoingOf<State>>>> = life.steps;
+  const workOf = (now: Standing) => steps[kindOf(now)];
+  const index = createIndex(input);
+  answerMessages(life, run);
+
+  let read = () => life.read(run.standing);
+  for (;;) {
+    run.doing = 'reading';
+    // Only a signal that comes from here on counts: the reading sees all changes before.
+    run.signaled = false;
+    let now = await read();
+    run.standing = now;
+    read = () => life.read(run.standing);
+    for (let work = workOf(now); work !== undefined; ) {
+      run.doing = work.doing;
+      showDetails(input, `Under way: ${work.summary}.`);
+      now = await work.activity.executeWithOptions({ summary: work.summary }, [life.name]);
+      run.standing = now;
+      work = work.once && workOf(now) === work ? undefined : workOf(now);
+    }
+    showDetails(input, life.details(now));
+    index(life.attributes(now));
+    if (beginsAnew === 'before waiting' && isHistoryLong()) return beginAnew(input);
+    if (kindOf(now) === 'end') {
+      run.doing = 'ended';
+      await condition(allHandlersFinished);
+      if (!run.signaled || !readsAgainAtEnd()) return life.result(now);
+    } else if (workOf(now) === undefined) {
+      const { doing, delayMs, summary } = life.wait(now.step as WaitOf<Standing['step']>, now);
+      run.doing = doing;
+      run.until = new Date(Date.now() + delayMs).toISOString();
+      // The SDK takes a timer of length 0 for none, and marks that in the history.
+      const signaled = await condition(() => run.signaled, Math.max(1, delayMs), { summary });
+      run.until = null;
+      const { readAfterWait } = life;
+      if (readAfterWait !== undefined) read = () => readAfterWait(now, signaled);
+    }
+    if (beginsAnew === 'after waiting' && isHistoryLong()) return beginAnew(input);
+  }
+}
+
+/** Answers the signal, the query and the updates of operators. */
+function answerMessages<Name, Standing extends { readonly step: Step }, State, Result>(
+  life: EntityLife<Name, Standing, State, Result>,
+  run: Run<Standing, State>,
+): void {
+  const present = (): State => life.state(run.standing, { doing: run.doing, until: run.until });
+  setHandler(changed, () => {
+    run.signaled = true;
+  });
+  setHandler(state, present);
+  life.updates?.((update, { perform, refuse }) =>
+    setHandler(
+      update,
+      async (...args) => {
+        const now = await perform(...args);
+        run.standing = now ?? run.standing;
+        run.signaled = true;
+        return now && present();
+      },
+      { validator: (...args: Parameters<typeof perform>) => refuse(run.standing, ...args) },
+    ),
+  );
+}
+
+/** @returns a function that sets the search attributes whenever they have changed */
+function createIndex({ indexed }: EntityInput): (values: Attributes) => void {
+  const { entityState, subscriptionId, endpointHost, lastOutcome } = SEARCH_ATTRIBUTES;
+  const keys = { entityState, subscriptionId, endpointHost, lastOutcome };
+  let latest = '';
+  return (values) => {
+    const attributes = Object.entries(keys).flatMap(([name, key]) => {
+      const value = values[name as keyof Attributes];
+      return value === undefined || value === null ? [] : [{ key, value }];
+    });
+    const text = JSON.stringify(attributes);
+    if (!indexed || latest === text) return;
+    latest = text;
+    upsertSearchAttributes(attributes);
+  };
+}
+
+function kindOf({ step }: { readonly step: Step }): string {
+  return typeof step === 'string' ? step : step.kind;
+}
 
 /** Whether the workflow should be continued as new before it goes on. */
 export function isHistoryLong(): boolean {
@@ -22,22 +195,7 @@ export function isHistoryLong(): boolean {
   return historyLength >= LONGEST_HISTORY || continueAsNewSuggested;
 }
 
-/** Shows an operator how it stands. A history that was begun anew has no static summary any more: there that stands before the text. */
-export function showDetails({ summary }: EntityInput, text: string): void {
-  const isFirst = workflowInfo().continuedFromExecutionRunId === undefined;
-  setCurrentDetails(isFirst || summary === undefined ? text : `${summary}: ${text}`);
-}
-
-/** Calls back when Temporal is asked to cancel this workflow, which changes nothing else (`cancellation.interceptors.ts`). */
-export function onCancelRequest(callback: () => unknown): void {
-  CancellationScope.current().cancelRequested.catch(callback);
-}
-
-/** Checks the reason that an operator gives with an update. @throws Error, which refuses the update */
-export function checkReason(reason?: unknown): void {
-  if (reason === undefined) return;
-  if (typeof reason !== 'string' || reason.length > LONGEST_REASON || /\p{C}/u.test(reason))
-    throw new Error(
-      `The reason must be a text of at most ${LONGEST_REASON} characters, without control characters.`,
-    );
+async function beginAnew(input: EntityInput): Promise<never> {
+  await condition(allHandlersFinished);
+  return continueAsNew<(input: EntityInput) => Promise<unknown>>(input);
 }

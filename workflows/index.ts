@@ -1,4 +1,4 @@
-// Every export is a workflow type, and its name is the wire name for ever.
+// All workflow types: the name of an export is the name in Temporal, for ever.
 export { agentKeyRotation } from './agent-key-rotation.ts';
 export { anchorVerification } from './anchor-verification.ts';
 export { bulkRecovery } from './bulk-recovery.ts';

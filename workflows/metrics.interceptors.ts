@@ -1,5 +1,5 @@
-// Tells the worker's metrics what every workflow does. It must add nothing to a history, and come between no workflow and what it waits for:
-// promises are passed on as they are.
+// Counts the beginnings and ends of workflows, and how late their timers are, in the worker's metrics. Promises pass through unchanged, so
+// no history and no order of commands depends on this file.
 import {
   ContinueAsNew,
   isCancellation,
@@ -10,7 +10,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 
-/** What a worker hears. `outcome` is a word of the workflow's own; `lagMs`: how late a timer's work began. */
+/** The calls that a worker receives. `outcome`: one word of the result; `lagMs`: how late the work of a timer began. */
 export interface WorkflowMetricSinks extends Sinks {
   workflowMetrics: {
     started(): void;
@@ -21,7 +21,7 @@ export interface WorkflowMetricSinks extends Sinks {
 
 const { workflowMetrics } = proxySinks<WorkflowMetricSinks>();
 
-/** Where results say how it ended, the most telling first. */
+/** The members of results that hold an outcome, the most precise first. */
 const OUTCOME_FIELDS = ['status', 'state', 'rotation', 'key', 'secrets'] as const;
 const WORD = /^[a-z_]{1,40}$/;
 
@@ -29,13 +29,13 @@ export const interceptors = (): WorkflowInterceptors => ({
   inbound: [
     {
       execute: (input, next) => {
-        tell(() => {
+        count(() => {
           if (workflowInfo().continuedFromExecutionRunId === undefined) workflowMetrics.started();
         });
         const run = next(input);
         run.then(
-          (result) => tell(() => workflowMetrics.ended(outcomeOf(result))),
-          (error: unknown) => tell(() => workflowMetrics.ended(failureOf(error))),
+          (result) => count(() => workflowMetrics.ended(outcomeOf(result))),
+          (error: unknown) => count(() => workflowMetrics.ended(failureOf(error))),
         );
         return run;
       },
@@ -47,7 +47,7 @@ export const interceptors = (): WorkflowInterceptors => ({
         const due = Date.now() + input.durationMs;
         const timer = next(input);
         timer.then(
-          () => tell(() => workflowMetrics.timerFired(Math.max(0, Date.now() - due))),
+          () => count(() => workflowMetrics.timerFired(Math.max(0, Date.now() - due))),
           () => undefined,
         );
         return timer;
@@ -56,8 +56,8 @@ export const interceptors = (): WorkflowInterceptors => ({
   ],
 });
 
-/** What is replayed was told when it happened. */
-function tell(call: () => void): void {
+/** Calls the metrics, but not in a replay: they counted the event when it happened. */
+function count(call: () => void): void {
   if (!workflowInfo().unsafe.isReplaying) call();
 }
 
@@ -67,7 +67,7 @@ function outcomeOf(result: unknown): string {
   return typeof word === 'string' && WORD.test(word) ? word : 'completed';
 }
 
-/** An error that is none of Temporal's does not end a workflow: its task is tried again. */
+/** The word for an error. One that is not Temporal's does not end a workflow: its task is tried again. */
 function failureOf(error: unknown): string {
   if (error instanceof ContinueAsNew) return 'continued_as_new';
   if (isCancellation(error)) return 'canceled';

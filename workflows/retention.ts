@@ -1,5 +1,5 @@
-// One run of retention. It owns the order only: each step decides by the database's clock what is too old, so a run that is missed,
-// repeated or ended early changes nothing but when.
+// retention: one run of its steps, in order. Each step decides by the database's clock which rows are too old, so the next run makes up
+// for one that was missed or ended early.
 import {
   ApplicationFailure,
   ContinueAsNew,
@@ -18,19 +18,19 @@ import {
 } from '../src/operations/retention/retention.ts';
 import { isHistoryLong } from './entity.ts';
 
-/** What the run does, and what it has done. */
+/** The step under way, and the outcomes so far. */
 export type RetentionState = {
   readonly doing: string;
   readonly report: RetentionReport;
   readonly failed: readonly string[];
 };
 
-/** What the runs before this one did, when a history was begun anew: calls of the step that was under way, and what came of all. */
+/** The progress of a run whose history was begun anew, with the calls of the step that was under way. */
 type Progress = RetentionState & { readonly calls: number };
 
 const state = defineQuery<RetentionState>('state');
 
-/** Calls of one step in one run: each takes about a minute, and the next run goes on. */
+/** Calls of one step in one run: each takes about a minute. The next run goes on. */
 const MOST_CALLS = 30;
 
 const activities = proxyActivities<RetentionActivities>({
@@ -41,9 +41,9 @@ const activities = proxyActivities<RetentionActivities>({
 });
 
 /**
- * Makes the partitions of the next days, ends deliveries that are too old, accounts for each day's, and removes what is older than it is
- * kept. Source: Specification, "Delivery" and "Retention".
- * @param before only where a history is begun anew
+ * Makes the partitions of the next days, ends deliveries that are too old, accounts for each day's, and removes rows past their
+ * retention. Source: Specification, "Delivery" and "Retention".
+ * @param before only in a history that was begun anew
  * @returns rows or partitions by step
  * @throws when a step failed; the others were done
  */

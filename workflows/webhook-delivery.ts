@@ -1,5 +1,5 @@
-// One delivery, from its first attempt to its end. It owns waiting and repeating only: every send reads in Postgres whether there is
-// anything to do, so a signal that comes twice, late or for nothing does no harm.
+// webhookDelivery: one delivery, from its first attempt to its end. Every send reads in Postgres whether an attempt is due, so a signal
+// that comes twice or late does no harm.
 import {
   allHandlersFinished,
   condition,
@@ -25,21 +25,21 @@ import type {
   DeliveryState,
 } from '../src/webhooks/deliveries/delivery-input.ts';
 import { isSlow } from '../src/webhooks/endpoints/endpoint-speed.ts';
-import { checkReason, onCancelRequest } from './entity.ts';
+import { checkReason, onCancelRequest } from './operator.ts';
 
-/** A person wants the next attempt now. */
+/** A person asks for the next attempt now. */
 const retryNow = defineSignal(DELIVERY_SIGNALS.retryNow);
-/** The delivery was canceled; the row says so already. */
+/** The delivery was canceled: its row is already marked. */
 const cancel = defineSignal(DELIVERY_SIGNALS.cancel);
 /** The endpoint is open; carries its epoch. */
 const wake = defineSignal<[number]>(DELIVERY_SIGNALS.wake);
 const state = defineQuery<DeliveryState>('state');
-/** An operator retries now, or cancels; the reason goes into the audit log. What follows is seen in the state, and in the row. */
+/** An operator retries now, or cancels; the reason goes into the audit log. The state and the row show the outcome. */
 const OPERATOR_STEPS = {
   retry: defineUpdate<void, [reason?: string]>('retry'),
   cancel: defineUpdate<void, [reason?: string]>('cancel'),
 } as const;
-/** The same for a batch, which can send signals only. */
+/** The same for a batch, which can only send signals. */
 const OPERATOR_SIGNALS = {
   retry: defineSignal<[reason?: string]>('operatorRetry'),
   cancel: defineSignal<[reason?: string]>('operatorCancel'),
@@ -47,7 +47,7 @@ const OPERATOR_SIGNALS = {
 
 type Update = (typeof OPERATOR_STEPS)[DeliveryStep];
 
-/** What the audit log says of the button of Temporal's UI, and of `temporal workflow cancel`, which give no reason. */
+/** The reason in the audit log for the button of Temporal's UI, and for `temporal workflow cancel`, which give none. */
 const CANCELED_IN_TEMPORAL = 'canceled in Temporal';
 
 /** A history longer than this many events is begun anew. */
@@ -55,7 +55,7 @@ const LONGEST_HISTORY = 1_000;
 
 const local = proxyLocalActivities<WebhookDeliveryActivities>({
   startToCloseTimeout: '30s',
-  // One try: our own part failing must not hold the workflow task; the normal activity tries for ever.
+  // One try: a failure of our own parts must not hold the workflow task. The normal activity tries for ever.
   retry: { maximumAttempts: 1 },
 });
 
@@ -64,7 +64,7 @@ const remote = proxyActivities<WebhookDeliveryActivities>({ startToCloseTimeout:
 
 /**
  * Delivers one event to one subscription. Source: Specification, "Delivery" (at least once, Retry-After, retries).
- * @returns how it ended: a receiver's refusal is a result, not a failure of the workflow
+ * @returns how the delivery ended: a refusal by the receiver is a result, not a failure of the workflow
  */
 export async function webhookDelivery(input: DeliveryInput): Promise<DeliveryResult> {
   const { deliveryId, generation, trace } = input;
@@ -77,7 +77,7 @@ export async function webhookDelivery(input: DeliveryInput): Promise<DeliveryRes
   let canceling = false;
   let doing: DeliveryState['doing'] = 'sending';
   let until: string | null = null;
-  // What was tried before carries its attributes from its start, or from the history before this one.
+  // A delivery that was tried before has its attributes from its start, or from the history before this one.
   const shown = {
     status: last === undefined ? '' : 'retrying',
     outcome: last?.outcome ?? '',
@@ -102,7 +102,7 @@ export async function webhookDelivery(input: DeliveryInput): Promise<DeliveryRes
     ]);
     nudge();
   };
-  /** Of a batch, or a cancellation, nobody waits for an answer: what is refused leaves the delivery as it is. */
+  /** For a batch or a cancellation, whose caller reads no answer: a refusal leaves the delivery as it is. */
   const tryTo = async (step: DeliveryStep, reason?: string): Promise<void> => {
     try {
       checkReason(reason);
@@ -181,7 +181,7 @@ export async function webhookDelivery(input: DeliveryInput): Promise<DeliveryRes
 
   for (;;) {
     if (waiting !== undefined) await wait(waiting);
-    // From here on only what is signaled later counts: the send reads everything that was said before.
+    // Only a signal that comes from here on counts: the send reads all changes before.
     nudged = false;
     woken = -1;
     let settled = await send();
@@ -227,7 +227,7 @@ function sendOptions(
   const { first, retry, replay } = ATTEMPT_PRIORITY;
   return {
     taskQueue: slow ? slowQueue : attemptsQueue,
-    // The send's own deadline is 15 s, and it reads and writes the database before and after.
+    // The deadline of the send is 15 s; the database is read before and written after it.
     startToCloseTimeout: '60s',
     heartbeatTimeout: '6s',
     retry: forEver,

@@ -1,4 +1,4 @@
-// What happens to a key that goes: each history that it makes must be replayed by today's workflow.
+// The courses of a key rotation that are recorded as histories of agentKeyRotation.
 import { createTestAgent } from '../identity/agents/agent-rooms.ts';
 import { eventually } from '../workflows/delivery-engine.ts';
 import { createKeyRotationEngine, type KeyRotationEngine } from '../workflows/key-rotation-engine.ts';

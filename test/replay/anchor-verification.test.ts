@@ -1,4 +1,4 @@
-// What happens to an anchor: each history that it makes must be replayed by today's workflow.
+// The courses of an anchor that are recorded as histories of anchorVerification.
 import { type AnchorEngine, createAnchorEngine } from '../workflows/anchor-engine.ts';
 import { describeHistories } from './describe-histories.ts';
 

@@ -1,4 +1,4 @@
-// What happens to a replay of many: each history that it makes must be replayed by today's workflow.
+// The courses of a bulk replay that are recorded as histories of bulkRecovery.
 import { createEngine, type DeliveryEngine, eventually } from '../workflows/delivery-engine.ts';
 import { describeHistories } from './describe-histories.ts';
 

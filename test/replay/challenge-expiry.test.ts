@@ -1,4 +1,4 @@
-// What the end of a bucket meets: each history that it makes must be replayed by today's workflow.
+// The courses of a bucket that are recorded as histories of challengeExpiry.
 import {
   type ChallengeExpiryEngine,
   createChallengeExpiryEngine,

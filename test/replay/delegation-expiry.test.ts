@@ -1,4 +1,4 @@
-// What ends a delegation: each history that it makes must be replayed by today's workflow.
+// The courses of a delegation that are recorded as histories of delegationExpiry.
 import { createDelegationEngine, type DelegationEngine } from '../workflows/delegation-engine.ts';
 import { describeHistories } from './describe-histories.ts';
 

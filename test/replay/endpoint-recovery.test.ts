@@ -1,4 +1,4 @@
-// What happens to an endpoint in trouble: each history that it makes must be replayed by today's workflow.
+// The courses of an endpoint in trouble that are recorded as histories of endpointRecovery.
 import { eventually } from '../workflows/delivery-engine.ts';
 import { createEndpointEngine, type EndpointEngine } from '../workflows/endpoint-engine.ts';
 import { describeHistories } from './describe-histories.ts';

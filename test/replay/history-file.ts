@@ -1,5 +1,5 @@
 // Histories as readable files. By the generated classes' own conversion: the SDK's needs one single copy of protobufjs in the tree.
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { temporal } from '@temporalio/proto';
 
 const { History } = temporal.api.history.v1;
@@ -22,8 +22,4 @@ export function writeHistory(file: URL, history: History): void {
 /** @param text a history as `writeHistory` writes it */
 export function parseHistory(text: string): History {
   return History.fromObject(JSON.parse(text));
-}
-
-export function readHistory(file: URL): History {
-  return parseHistory(readFileSync(file, 'utf8'));
 }

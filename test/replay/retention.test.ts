@@ -1,4 +1,4 @@
-// What a run of retention meets: each history that it makes must be replayed by today's workflow.
+// The courses of a run of retention that are recorded as histories.
 import type { RetentionService } from '../../src/operations/retention/retention.service.ts';
 import { ensureSchedules } from '../../src/platform/temporal/schedules.ts';
 import { createEngine } from '../workflows/delivery-engine.ts';

@@ -1,4 +1,4 @@
-// What happens to a delivery: each history that it makes must be replayed by today's workflow.
+// The courses of a delivery that are recorded as histories of webhookDelivery.
 import { createEngine, type DeliveryEngine, eventually } from '../workflows/delivery-engine.ts';
 import { describeHistories } from './describe-histories.ts';
 

@@ -1,4 +1,4 @@
-// What happens to two secrets: each history that they make must be replayed by today's workflow.
+// The courses of two signing secrets that are recorded as histories of webhookSecretRotation.
 import { createEngine, type DeliveryEngine, eventually } from '../workflows/delivery-engine.ts';
 import { describeHistories } from './describe-histories.ts';
 

@@ -1,5 +1,5 @@
-// The looks of a week and of months in a minute: when the workflow is about to wait, the database's clock, which decides, jumps by as much
-// as that, and the workflow is told to look.
+// The daily checks of a week and of months in a minute: when the workflow is about to wait, the database's clock, which decides all steps,
+// advances by as much, and the workflow receives a signal.
 import { afterEach, describe, expect, it } from 'vitest';
 import type { AnchorStanding, CheckedAnchor } from '../../src/identity/anchors/anchor-check.service.ts';
 import { readEvents } from '../identity/agents/agent-rooms.ts';
@@ -14,7 +14,7 @@ afterEach(async () => {
   await engine?.close();
 });
 
-/** @param onWait told before each wait how many days have passed */
+/** @param onWait receives the days that have passed, before each wait */
 async function startVirtualEngine(onWait: (days: number) => void = () => undefined): Promise<AnchorEngine> {
   const place: { engine?: AnchorEngine; begun?: number } = {};
   const jump = async (standing: AnchorStanding, { id }: CheckedAnchor): Promise<AnchorStanding> => {

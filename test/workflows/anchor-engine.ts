@@ -1,32 +1,22 @@
-// Anchors wired for real: Postgres, Temporal, the runner of commands, a worker, and domains on loopback.
-import { randomUUID } from 'node:crypto';
-import { NativeConnection } from '@temporalio/worker';
-import { inject } from 'vitest';
+// Anchors on the engine of entities, with domains on loopback.
 import {
   type AnchorVerificationActivities,
   createAnchorVerificationActivities,
 } from '../../activities/anchor-verification.ts';
 import type { AnchorStatus, AnchorType } from '../../src/identity/anchors/anchor.ts';
-import { createTemporalClient } from '../../src/platform/temporal/client.ts';
-import { createEntityStarter } from '../../src/platform/temporal/entity.client.ts';
-import { entityWorkflowId } from '../../src/platform/temporal/names.ts';
-import { createDeliveryWorker } from '../../src/platform/temporal/worker.ts';
-import { createWorkflowCommandRunner } from '../../src/platform/temporal/workflow-command.client.ts';
 import type { AnchorVerificationState } from '../../workflows/anchor-verification.ts';
 import { createTestTenant } from '../identity/agents/agent-rooms.ts';
 import { createAnchorRooms } from '../identity/anchors/anchor-rooms.ts';
-import { createTestDatabase } from '../setup/database.ts';
-import { workflowBundle } from '../setup/workflow-bundle.ts';
-import { eventually, installRuntimeOnce } from './delivery-engine.ts';
-import { installVirtualClock } from './virtual-clock.ts';
+import { eventually } from './delivery-engine.ts';
+import { createEntityEngine } from './entity-engine.ts';
 
 export type AnchorEngine = Awaited<ReturnType<typeof createAnchorEngine>>;
 
 let number = 0;
 
 /**
- * @param options.virtual the database gets a clock of its own
- * @param options.wrap what the worker gets instead of the activities
+ * @param options.virtual gives the database a clock that a test can advance
+ * @param options.wrap changes the worker's activities
  */
 export async function createAnchorEngine({
   virtual = false,
@@ -35,40 +25,29 @@ export async function createAnchorEngine({
   virtual?: boolean;
   wrap?: (activities: AnchorVerificationActivities) => AnchorVerificationActivities;
 } = {}) {
-  installRuntimeOnce();
-  const { database, url, drop } = await createTestDatabase();
-  if (virtual) await installVirtualClock(url);
-  const rooms = await createAnchorRooms(database);
+  const engine = await createEntityEngine({
+    workflow: 'anchorVerification',
+    virtual,
+    wire: createAnchorRooms,
+    activities: ({ checks }) => wrap(createAnchorVerificationActivities({ anchorChecks: checks })),
+    describe:
+      ({ checks }, { slow }) =>
+      async (name) => {
+        const shown = await checks.describe(name);
+        return shown && { ...shown, slowQueue: slow };
+      },
+  });
+  const { services: rooms, database } = engine;
   const context = await createTestTenant(rooms);
-  const connection = await NativeConnection.connect({ address: inject('temporalAddress') });
-  const namespace = inject('temporalNamespace');
-  const client = createTemporalClient(connection, { namespace });
-  const queue = `test-${randomUUID()}`;
-  const slowQueue = `${queue}-slow`;
-  const bundle = await workflowBundle();
-  const failures: unknown[] = [];
-  const stops = new Set<() => Promise<void>>();
-  const starter = createEntityStarter({ client, taskQueue: queue });
-  const stoppable = (stop: () => Promise<void>) => {
-    stops.add(stop);
-    return async () => {
-      stops.delete(stop);
-      await stop();
-    };
-  };
-  const workflow = (id: string) => client.workflow.getHandle(entityWorkflowId('anchorVerification', id));
 
   return {
+    ...engine,
     rooms,
     places: rooms.places,
     checks: rooms.checks,
-    database,
     context,
-    client,
-    failures,
-    workflow,
 
-    /** A pending anchor of an agent of its own. */
+    /** A pending anchor of a new agent. */
     begin: async (type: AnchorType = 'domain_https') => {
       const agent = await rooms.agents.create(context, { name: 'Robot', scopes: ['openid'] });
       const value = `a${++number}.anchors.test`;
@@ -89,51 +68,15 @@ export async function createAnchorEngine({
       };
     },
 
-    /** @returns how to stop it */
-    startRunner: () => {
-      const runner = createWorkflowCommandRunner({
-        database,
-        starter,
-        describe: {
-          anchorVerification: async (name) => {
-            const shown = await rooms.checks.describe(name);
-            return shown && { ...shown, slowQueue };
-          },
-        },
-        onFailure: (error) => failures.push(error),
-        poll: 50,
-      });
-      return stoppable(runner.start().stop);
-    },
+    stateOf: (id: string) => engine.stateOf<AnchorVerificationState>(id),
 
-    /** @returns how to stop it */
-    startWorker: async () => {
-      const worker = await createDeliveryWorker({
-        connection,
-        namespace,
-        taskQueues: { main: queue, attempts: `${queue}-attempts`, slow: slowQueue },
-        activities: wrap(createAnchorVerificationActivities({ anchorChecks: rooms.checks })),
-        workflows: bundle,
-      });
-      const running = worker.run();
-      return stoppable(async () => {
-        worker.shutdown();
-        await running;
-      });
-    },
-
-    stateOf: (id: string) => workflow(id).query<AnchorVerificationState>('state'),
-
-    /** Waits until the workflow waits, and says this of the anchor. */
+    /** Waits until the workflow waits, and shows these facts of the anchor. */
     shows: (id: string, facts: Partial<AnchorVerificationState>) =>
-      eventually(
-        async () => {
-          const state = await workflow(id)
-            .query<AnchorVerificationState>('state')
-            .catch(() => undefined);
-          if (state?.doing !== 'waiting') return false;
-          return Object.entries(facts).every(([name, value]) => Reflect.get(state, name) === value) && state;
-        },
+      engine.stands<AnchorVerificationState>(
+        id,
+        (state) =>
+          state.doing === 'waiting' &&
+          Object.entries(facts).every(([name, value]) => Reflect.get(state, name) === value),
         `the workflow to show ${JSON.stringify(facts)}`,
       ),
 
@@ -141,7 +84,7 @@ export async function createAnchorEngine({
     reaches: (one: { read(): Promise<{ status: AnchorStatus }> }, status: AnchorStatus, timeout?: number) =>
       eventually(async () => (await one.read()).status === status, `the status ${status}`, timeout),
 
-    /** Waits until it was looked for again, or has ended. */
+    /** Waits until the proof was checked again, or the anchor has ended. */
     looked: (
       one: { read(): Promise<{ status: AnchorStatus; lastCheckedAt: Date | null }> },
       before: Date | null,
@@ -149,20 +92,11 @@ export async function createAnchorEngine({
       eventually(async () => {
         const { status, lastCheckedAt } = await one.read();
         return status === 'revoked' || lastCheckedAt?.getTime() !== before?.getTime();
-      }, 'another look'),
-    runOf: async (id: string) => (await workflow(id).describe()).runId,
+      }, 'another check'),
 
-    /** Waits until no command is left. */
-    toldAll: () =>
-      eventually(async () => {
-        const { rows } = await database.query('SELECT 1 FROM workflow_commands');
-        return rows.length === 0;
-      }, 'all commands to be handed over'),
     close: async () => {
-      for (const stop of stops) await stop().catch(() => undefined);
-      await connection.close();
+      await engine.close();
       await rooms.places.close();
-      await drop();
     },
   };
 }

@@ -1,4 +1,4 @@
-// The sweep of challenges wired for real, in a namespace of its own: its workflows are named by the time, which all share.
+// The sweep of challenges wired for real, in a new namespace: its workflows are named by the time, which all tests share.
 import { randomUUID } from 'node:crypto';
 import { NativeConnection } from '@temporalio/worker';
 import { inject } from 'vitest';
@@ -10,32 +10,23 @@ import {
 } from '../../src/authentication/challenges/challenge-expiry.service.ts';
 import { createTemporalClient } from '../../src/platform/temporal/client.ts';
 import { CHALLENGE_EXPIRY_WORKFLOW, challengeExpiryWorkflowId } from '../../src/platform/temporal/names.ts';
-import { ensureNamespace } from '../../src/platform/temporal/namespace.ts';
-import { createDeliveryWorker } from '../../src/platform/temporal/worker.ts';
 import type { challengeExpiry } from '../../workflows/challenge-expiry.ts';
 import { insertEnded } from '../authentication/challenges/ended-challenges.ts';
 import { createRooms, createTestTenant } from '../identity/agents/agent-rooms.ts';
 import { createTestDatabase } from '../setup/database.ts';
-import { workflowBundle } from '../setup/workflow-bundle.ts';
-import { installRuntimeOnce } from './delivery-engine.ts';
+import { connectTestWorkers } from './test-workers.ts';
 
 export type ChallengeExpiryEngine = Awaited<ReturnType<typeof createChallengeExpiryEngine>>;
 
 /** @param options.challengeLifetime seconds */
 export async function createChallengeExpiryEngine(options: { challengeLifetime?: number } = {}) {
-  installRuntimeOnce();
   const { database, drop } = await createTestDatabase();
   const rooms = createRooms(database, options);
   const context = await createTestTenant(rooms);
-  const address = inject('temporalAddress');
-  const connection = await NativeConnection.connect({ address });
-  const namespace = `challenge-expiry-${randomUUID()}`;
-  await ensureNamespace(connection, { namespace });
-  const client = createTemporalClient(connection, { namespace });
-  const queue = `test-${randomUUID()}`;
+  const workers = await connectTestWorkers({ namespace: { own: 'challenge-expiry' } });
+  const { connection, namespace, client } = workers;
   const failures: unknown[] = [];
-  const workers = new Set<() => Promise<void>>();
-  const connections = [connection];
+  const connections: NativeConnection[] = [];
   const serviceWith = (settings?: { chunk: number; budget: number }) =>
     createExpiryService({ database, audit: rooms.audit, settings });
 
@@ -43,7 +34,7 @@ export async function createChallengeExpiryEngine(options: { challengeLifetime?:
     createExpiryKeeper({
       client: createTemporalClient(own, { namespace }),
       expiry: serviceWith(),
-      taskQueue: queue,
+      taskQueue: workers.taskQueues.main,
       bucketLength,
       onFailure: (error) => failures.push(error),
     });
@@ -53,41 +44,23 @@ export async function createChallengeExpiryEngine(options: { challengeLifetime?:
     database,
     context,
     client,
-    queue,
     failures,
     serviceWith,
 
     /** @returns how to stop it */
-    startWorker: async (challengeExpiry: Pick<ExpiryService, 'sweep' | 'settle'> = serviceWith()) => {
-      const worker = await createDeliveryWorker({
-        connection,
-        namespace,
-        taskQueues: { main: queue, attempts: `${queue}-attempts`, slow: `${queue}-slow` },
-        activities: createChallengeExpiryActivities({ challengeExpiry }),
-        workflows: await workflowBundle(),
-      });
-      const running = worker.run();
-      const stop = async () => {
-        workers.delete(stop);
-        worker.shutdown();
-        await running;
-      };
-      workers.add(stop);
-      return stop;
-    },
+    startWorker: (challengeExpiry: Pick<ExpiryService, 'sweep' | 'settle'> = serviceWith()) =>
+      workers.startWorker(createChallengeExpiryActivities({ challengeExpiry })),
 
-    stopWorkers: async () => {
-      for (const stop of [...workers]) await stop();
-    },
+    stopWorkers: workers.stopAll,
 
-    /** A keeper as another process has one: with a connection and a memory of its own. */
+    /** A keeper as another process has one: with another connection and an empty memory. */
     createKeeper: async (bucketLength?: number) => {
-      const own = await NativeConnection.connect({ address });
+      const own = await NativeConnection.connect({ address: inject('temporalAddress') });
       connections.push(own);
       return keeperOn(own, bucketLength);
     },
 
-    /** Starts the workflow of a bucket of its own, which ends in so many milliseconds. */
+    /** Starts the workflow of a new bucket, which ends in so many milliseconds. */
     begin: async (endsIn: number) => {
       const name = `test-${randomUUID()}`;
       await keeperOn(connection).begin({ name, endsAt: new Date(Date.now() + endsIn).toISOString() });
@@ -127,7 +100,7 @@ export async function createChallengeExpiryEngine(options: { challengeLifetime?:
     },
 
     close: async () => {
-      for (const stop of [...workers]) await stop().catch(() => undefined);
+      await workers.close();
       await rooms.verifier.close();
       for (const one of connections) await one.close();
       await drop();

@@ -1,29 +1,20 @@
-// Delegations wired for real: Postgres, Temporal, the runner of commands and a worker.
-import { randomUUID } from 'node:crypto';
-import { NativeConnection } from '@temporalio/worker';
-import { inject } from 'vitest';
+// Delegations on the engine of entities, with the runner of commands and a worker started.
 import {
   createDelegationExpiryActivities,
   type DelegationExpiryActivities,
 } from '../../activities/delegation-expiry.ts';
-import { createTemporalClient } from '../../src/platform/temporal/client.ts';
-import { createEntityStarter } from '../../src/platform/temporal/entity.client.ts';
-import { entityWorkflowId } from '../../src/platform/temporal/names.ts';
-import { createDeliveryWorker } from '../../src/platform/temporal/worker.ts';
-import { createWorkflowCommandRunner } from '../../src/platform/temporal/workflow-command.client.ts';
-import type { DelegationExpiryState, delegationExpiry } from '../../workflows/delegation-expiry.ts';
+import type { DelegationExpiryResult, DelegationExpiryState } from '../../workflows/delegation-expiry.ts';
 import { createDelegationRooms } from '../authentication/delegations/delegation-rooms.ts';
 import { createTestAgent, createTestTenant, readAudit, readEvents } from '../identity/agents/agent-rooms.ts';
-import { createTestDatabase } from '../setup/database.ts';
-import { workflowBundle } from '../setup/workflow-bundle.ts';
-import { eventually, installRuntimeOnce } from './delivery-engine.ts';
-import { installVirtualClock, readClock } from './virtual-clock.ts';
+import { eventually } from './delivery-engine.ts';
+import { createEntityEngine } from './entity-engine.ts';
+import { readClock } from './virtual-clock.ts';
 
 export type DelegationEngine = Awaited<ReturnType<typeof createDelegationEngine>>;
 
 /**
- * @param options.virtual the database gets a clock of its own
- * @param options.wrap what the worker gets instead of the activities
+ * @param options.virtual gives the database a clock that a test can advance
+ * @param options.wrap changes the worker's activities
  */
 export async function createDelegationEngine({
   virtual = false,
@@ -32,44 +23,25 @@ export async function createDelegationEngine({
   virtual?: boolean;
   wrap?: (activities: DelegationExpiryActivities) => DelegationExpiryActivities;
 } = {}) {
-  installRuntimeOnce();
-  const { database, url, drop } = await createTestDatabase();
-  if (virtual) await installVirtualClock(url);
-  const rooms = createDelegationRooms(database);
-  const context = await createTestTenant(rooms);
-  const connection = await NativeConnection.connect({ address: inject('temporalAddress') });
-  const namespace = inject('temporalNamespace');
-  const client = createTemporalClient(connection, { namespace });
-  const queue = `test-${randomUUID()}`;
-  const failures: unknown[] = [];
-  const runner = createWorkflowCommandRunner({
-    database,
-    starter: createEntityStarter({ client, taskQueue: queue }),
-    describe: { delegationExpiry: rooms.delegationExpiry.describe },
-    onFailure: (error) => failures.push(error),
-    poll: 50,
-  }).start();
-  const worker = await createDeliveryWorker({
-    connection,
-    namespace,
-    taskQueues: { main: queue, attempts: `${queue}-attempts`, slow: `${queue}-slow` },
-    activities: wrap(createDelegationExpiryActivities({ delegationExpiry: rooms.delegationExpiry })),
-    workflows: await workflowBundle(),
+  const engine = await createEntityEngine({
+    workflow: 'delegationExpiry',
+    virtual,
+    wire: createDelegationRooms,
+    activities: (rooms) => wrap(createDelegationExpiryActivities(rooms)),
+    describe: (rooms) => rooms.delegationExpiry.describe,
   });
-  const running = worker.run();
-  const workflow = (id: string) =>
-    client.workflow.getHandle<typeof delegationExpiry>(entityWorkflowId('delegationExpiry', id));
+  const { database, workflow, services: rooms } = engine;
+  const context = await createTestTenant(rooms);
+  engine.startRunner();
+  await engine.startWorker();
   let users = 0;
 
   return {
+    ...engine,
     rooms,
-    database,
     context,
-    client,
-    failures,
-    workflow,
 
-    /** A delegation to an agent of its own, which ends in so many seconds. */
+    /** A delegation to a new agent, which ends in so many seconds. */
     begin: async (seconds: number) => {
       const { agent } = await createTestAgent(rooms, context);
       const subject = { issuer: 'https://idp.example', sub: `user-${++users}` };
@@ -78,19 +50,14 @@ export async function createDelegationEngine({
       return { ...(await rooms.delegations.create(context, request)), agentId: agent.id };
     },
 
-    /** The state as the workflow tells it, once it waits. */
+    /** The state of the workflow, once it waits. */
     waits: (id: string) =>
-      eventually(async () => {
-        const state = await workflow(id)
-          .query<DelegationExpiryState>('state')
-          .catch(() => undefined);
-        return state?.doing === 'waiting' && state;
-      }, 'the workflow to wait'),
+      engine.stands<DelegationExpiryState>(id, ({ doing }) => doing === 'waiting', 'the workflow to wait'),
 
     /** The result of the workflow, once it has been started and has ended. */
     endOf: (id: string) =>
       eventually(
-        () =>
+        (): Promise<DelegationExpiryResult | undefined> =>
           workflow(id)
             .result()
             .catch(() => undefined),
@@ -106,13 +73,10 @@ export async function createDelegationEngine({
     /** Events about it. */
     events: async (id: string) =>
       (await readEvents(database, context.tenant.id)).filter(({ data }) => data.delegation_id === id),
+
     close: async () => {
-      await runner.stop();
-      worker.shutdown();
-      await running;
       await rooms.verifier.close();
-      await connection.close();
-      await drop();
+      await engine.close();
     },
   };
 }

@@ -5,7 +5,7 @@ import type { KeyStanding } from '../../src/identity/keys/rotation-steps.service
 import type { Database } from '../../src/platform/database/database.ts';
 import { eventually } from './delivery-engine.ts';
 import { createKeyRotationEngine, type KeyRotationEngine } from './key-rotation-engine.ts';
-import { advanceClock, installVirtualClock, readClock } from './virtual-clock.ts';
+import { advanceClock, readClock } from './virtual-clock.ts';
 
 export const DAY = 24 * 3_600_000;
 
@@ -26,7 +26,7 @@ export async function createMonthsEngine() {
     return { ...found, step: { ...step, delayMs: 1 } };
   };
   const engine: KeyRotationEngine = await createKeyRotationEngine({
-    prepare: installVirtualClock,
+    virtual: true,
     wrap: (activities) => ({
       readKeyRotation: (key) => jump(activities.readKeyRotation(key)),
       deprecateOldKey: (key) => jump(activities.deprecateOldKey(key)),
@@ -46,8 +46,8 @@ export async function createMonthsEngine() {
     now,
 
     /**
-     * Lets so many days pass, as the workflow of this key waits; once it has ended all at once.
-     * @param options.daily whether it looks each day, as it does, or only when something is due: as if no worker had been there meanwhile
+     * Lets so many days pass, as the workflow of this key waits; all days in one step once it has ended.
+     * @param options.daily whether the workflow reads the key each day, or only when a step is due: as if no worker had been there meanwhile
      */
     pass: async (keyId: string, days: number, { daily = false } = {}): Promise<void> => {
       await engine.toldAll();

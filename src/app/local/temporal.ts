@@ -36,6 +36,8 @@ export type TemporalOptions = {
   namespace: string;
   /** True for tests: nothing survives the process. */
   inMemory?: boolean | undefined;
+  /** More of the server's dynamic configuration, each `key=value`. */
+  dynamicConfig?: readonly string[] | undefined;
   /** Ends it when this process vanishes. */
   keeper?: Keeper | undefined;
   /** Gives up waiting. */
@@ -91,11 +93,12 @@ export async function startTemporal(options: TemporalOptions): Promise<RunningTe
 }
 
 function argumentsOf(options: TemporalOptions): string[] {
-  const { dataDir, port, uiPort, namespace, inMemory = false } = options;
+  const { dataDir, port, uiPort, namespace, inMemory = false, dynamicConfig = [] } = options;
   const dynamic = [
     'system.forceSearchAttributesCacheRefreshOnRead=false',
     'matching.useNewMatcher=true',
     'matching.enableFairness=true',
+    ...dynamicConfig,
   ];
   return [
     ...['server', 'start-dev', '--ip', '127.0.0.1', '--port', String(port), '--namespace', namespace],

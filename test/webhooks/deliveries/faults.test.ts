@@ -3,9 +3,9 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { ServiceError } from '../../src/platform/errors/service-error.ts';
-import type { AttemptStore } from './delivery-engine.ts';
-import { createEngine, type DeliveryEngine, eventually } from './delivery-engine.ts';
+import { ServiceError } from '../../../src/platform/errors/service-error.ts';
+import type { AttemptStore } from '../../workflows/delivery-engine.ts';
+import { createEngine, type DeliveryEngine, eventually } from '../../workflows/delivery-engine.ts';
 
 describe('faults', () => {
   let engine: DeliveryEngine;

@@ -1,8 +1,8 @@
 // Each POST is an attempt with its own number, also when two of them are under way at once; and each is recorded once.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { AttemptReport } from '../../src/webhooks/deliveries/attempt.ts';
-import { createEngine, type DeliveryEngine, eventually } from './delivery-engine.ts';
+import type { AttemptReport } from '../../../src/webhooks/deliveries/attempt.ts';
+import { createEngine, type DeliveryEngine, eventually } from '../../workflows/delivery-engine.ts';
 
 const FAILED = {
   kind: 'retry',

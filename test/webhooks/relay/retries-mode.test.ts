@@ -1,9 +1,9 @@
 // First attempts by the relay itself: what may go wrong between the attempt, its record and the workflow that goes on.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { ServiceError } from '../../src/platform/errors/service-error.ts';
-import { createFirstAttemptService } from '../../src/webhooks/relay/first-attempt.service.ts';
-import type { Work } from '../../src/webhooks/relay/relay.store.ts';
-import { createEngine, type DeliveryEngine, eventually } from './delivery-engine.ts';
+import { ServiceError } from '../../../src/platform/errors/service-error.ts';
+import { createFirstAttemptService } from '../../../src/webhooks/relay/first-attempt.service.ts';
+import type { Work } from '../../../src/webhooks/relay/relay.store.ts';
+import { createEngine, type DeliveryEngine, eventually } from '../../workflows/delivery-engine.ts';
 
 describe('with DELIVERY_WORKFLOWS=retries', () => {
   let engine: DeliveryEngine;

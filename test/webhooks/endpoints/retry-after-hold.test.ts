@@ -2,7 +2,7 @@
 // subscription comes a millisecond too early.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createEngine, type DeliveryEngine, eventually } from './delivery-engine.ts';
+import { createEngine, type DeliveryEngine, eventually } from '../../workflows/delivery-engine.ts';
 
 const SECOND = 1_000;
 const DAY = 24 * 3_600 * SECOND;

@@ -1,12 +1,12 @@
 // A host that an operator holds: no attempt to it begins after the commit, whatever a tenant does; nothing is lost when it ends.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { HoldLength } from '../../src/webhooks/endpoints/host-hold.ts';
-import { createTenantContext } from '../events/fixture.ts';
-import { createOperatorRooms, type OperatorRooms } from '../operations/operators/operator-rooms.ts';
-import { eventually } from './delivery-engine.ts';
-import { createEndpointEngine, type EndpointEngine } from './endpoint-engine.ts';
-import { startScriptedReceiver } from './scripted-receiver.ts';
+import type { HoldLength } from '../../../src/webhooks/endpoints/host-hold.ts';
+import { createTenantContext } from '../../events/fixture.ts';
+import { createOperatorRooms, type OperatorRooms } from '../../operations/operators/operator-rooms.ts';
+import { eventually } from '../../workflows/delivery-engine.ts';
+import { createEndpointEngine, type EndpointEngine } from '../../workflows/endpoint-engine.ts';
+import { startScriptedReceiver } from '../../workflows/scripted-receiver.ts';
 
 const INTENT = { operator: 'jo', reason: 'asked by the receiver' };
 

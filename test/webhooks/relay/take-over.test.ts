@@ -1,7 +1,7 @@
 // A relay that stalls while another takes its claims over: what it settles late must not undo what happened meanwhile.
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createEngine, type DeliveryEngine, eventually } from './delivery-engine.ts';
+import { createEngine, type DeliveryEngine, eventually } from '../../workflows/delivery-engine.ts';
 
 describe('a relay that comes back late', () => {
   let engine: DeliveryEngine;

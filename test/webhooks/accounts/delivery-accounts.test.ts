@@ -2,9 +2,9 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import * as store from '../../src/webhooks/accounts/account.store.ts';
-import type { TenantNumbers } from '../../src/webhooks/accounts/account.ts';
-import { createEngine, type DeliveryEngine, eventually } from './delivery-engine.ts';
+import * as store from '../../../src/webhooks/accounts/account.store.ts';
+import type { TenantNumbers } from '../../../src/webhooks/accounts/account.ts';
+import { createEngine, type DeliveryEngine, eventually } from '../../workflows/delivery-engine.ts';
 
 /** The tenant's numbers of all time. */
 async function count({ database, context }: DeliveryEngine): Promise<TenantNumbers | undefined> {

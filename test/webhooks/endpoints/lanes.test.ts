@@ -2,8 +2,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { WorkflowNotFoundError } from '@temporalio/common';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { AttemptStore } from './delivery-engine.ts';
-import { createEngine, type DeliveryEngine, eventually } from './delivery-engine.ts';
+import type { AttemptStore } from '../../workflows/delivery-engine.ts';
+import { createEngine, type DeliveryEngine, eventually } from '../../workflows/delivery-engine.ts';
 
 /** Calls of one function of the store can be stopped on their way. */
 function createGate() {

@@ -2,15 +2,15 @@
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createDeliveryRoutes } from '../../src/webhooks/deliveries/delivery.routes.ts';
-import { startTestServer, type TestServer, tokenFor } from '../platform/http/test-server.ts';
+import { createDeliveryRoutes } from '../../../src/webhooks/deliveries/delivery.routes.ts';
+import { startTestServer, type TestServer, tokenFor } from '../../platform/http/test-server.ts';
+import { createEngine, type DeliveryEngine, eventually } from '../../workflows/delivery-engine.ts';
 import {
   AUTHORITY_FILE,
   type LocalReceiver,
   startRawReceiver,
   startSecureReceiver,
-} from '../webhooks/receiver/local-receiver.ts';
-import { createEngine, type DeliveryEngine, eventually } from './delivery-engine.ts';
+} from '../receiver/local-receiver.ts';
 
 const HOUR = 3_600_000;
 /** How long a part of an exchange is made to take, and how much less a timer may have waited. */

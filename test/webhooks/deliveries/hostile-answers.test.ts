@@ -2,17 +2,17 @@
 // other endpoints, not the sockets, not the memory.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createDeliveryRoutes } from '../../src/webhooks/deliveries/delivery.routes.ts';
-import { watchClientSockets } from '../platform/egress/client-sockets.ts';
-import { startTestServer, type TestServer, tokenFor } from '../platform/http/test-server.ts';
+import { createDeliveryRoutes } from '../../../src/webhooks/deliveries/delivery.routes.ts';
+import { watchClientSockets } from '../../platform/egress/client-sockets.ts';
+import { startTestServer, type TestServer, tokenFor } from '../../platform/http/test-server.ts';
+import { createEngine, type DeliveryEngine, eventually } from '../../workflows/delivery-engine.ts';
 import {
   AUTHORITY_FILE,
   type LocalReceiver,
   startRawReceiver,
   startReceiver,
   startSecureReceiver,
-} from '../webhooks/receiver/local-receiver.ts';
-import { createEngine, type DeliveryEngine, eventually } from './delivery-engine.ts';
+} from '../receiver/local-receiver.ts';
 import { type HostileAnswer, hostileAnswers, type Recorded } from './hostile-answers.ts';
 
 const HOUR = 3_600_000;

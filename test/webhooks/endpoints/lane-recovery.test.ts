@@ -2,8 +2,8 @@
 // paced. The schedule of probes is short here; in production it is hours long.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { REFUSALS } from '../../src/webhooks/endpoints/recovery-settings.ts';
-import { createEngine, type DeliveryEngine, eventually } from './delivery-engine.ts';
+import { REFUSALS } from '../../../src/webhooks/endpoints/recovery-settings.ts';
+import { createEngine, type DeliveryEngine, eventually } from '../../workflows/delivery-engine.ts';
 
 const RECOVERY = { failures: 4, deliveries: 3, probeDelaysMs: [300, 200, 200] } as const;
 

@@ -2,7 +2,7 @@
 // so what is compared are least times and most counts.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createEngine, type DeliveryEngine, eventually } from './delivery-engine.ts';
+import { createEngine, type DeliveryEngine, eventually } from '../../workflows/delivery-engine.ts';
 
 describe.each(['all', 'retries'] as const)('with DELIVERY_WORKFLOWS=%s', (mode) => {
   let engine: DeliveryEngine;

@@ -2,8 +2,8 @@
 // first.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { eventually } from './delivery-engine.ts';
-import { createEndpointEngine, type EndpointEngine } from './endpoint-engine.ts';
+import { eventually } from '../../workflows/delivery-engine.ts';
+import { createEndpointEngine, type EndpointEngine } from '../../workflows/endpoint-engine.ts';
 
 const CROWD = 10_000;
 /** How many are waited for where the others are only more of the same. */

@@ -2,10 +2,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ServiceError } from '../../src/platform/errors/service-error.ts';
-import type { HoldLength } from '../../src/webhooks/endpoints/host-hold.ts';
-import { eventually } from './delivery-engine.ts';
-import { createEndpointEngine, type EndpointEngine } from './endpoint-engine.ts';
+import { ServiceError } from '../../../src/platform/errors/service-error.ts';
+import type { HoldLength } from '../../../src/webhooks/endpoints/host-hold.ts';
+import { eventually } from '../../workflows/delivery-engine.ts';
+import { createEndpointEngine, type EndpointEngine } from '../../workflows/endpoint-engine.ts';
 
 const RECOVERY = { failures: 3, deliveries: 2, probeDelaysMs: [150, 250] } as const;
 
