@@ -156,8 +156,19 @@ describe('the sealer', () => {
     const sealing = createSealing(test.database);
     const context = await createTenantContext(test.database);
     await sealing.write(context, 4);
-    const broken = createSealing(test.database);
-    broken.checkpoints.advanceHead = () => Promise.reject(new Error('power cut'));
+    const broken = createSealing({
+      ...test.database,
+      hot: (work) =>
+        test.database.hot((unit) =>
+          work({
+            ...unit,
+            query: (text, values) =>
+              text.startsWith('UPDATE audit_head')
+                ? Promise.reject(new Error('power cut'))
+                : unit.query(text, values),
+          }),
+        ),
+    });
     await expect(broken.sealAll()).rejects.toThrow('power cut');
     expect(await checkpoints()).toEqual([]);
     await sealing.write(context, 1);
