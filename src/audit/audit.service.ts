@@ -1,4 +1,4 @@
-// Writes the audit log inside the transaction of the change that it records. It must never open a transaction of its own.
+// Writes the audit log inside the transaction of the change that it records.
 
 import { newId } from '../platform/database/ids.ts';
 import type { Queryable } from '../platform/database/transaction.ts';
@@ -20,7 +20,7 @@ export function createAuditService() {
     prepare,
 
     /**
-     * Appends entries: one round trip whatever their number, none for an empty list. They are there when the caller's
+     * Appends entries: one round trip for any number, none for an empty list. They are there when the caller's
      * transaction commits, and only then.
      * @param unit the caller's transaction (or a pool, for a record that stands alone)
      * @param context as for `prepare`

@@ -1,4 +1,5 @@
-// Records failed authentications with a known key, or with a refresh token that came of one: an audit entry each, an event at most once a minute. Its records commit although the answer is an error.
+// Records failed authentications with a known key, or with a refresh token that was issued to its holder: an audit entry each, an event
+// at most once a minute. These records are committed although the answer is an error.
 
 import type { AuditEntry, AuditService } from '../../audit/audit.service.ts';
 import type { BruteForceService, Episode } from '../../audit/brute-force.service.ts';
@@ -20,7 +21,7 @@ const METHODS = {
 } as const;
 const LOGIN_FAILURE = 'auth.login.failure';
 
-/** Seconds in which failures of one key for one reason are told once. */
+/** Seconds in which the failures of one key for one reason make one event. */
 const WINDOW = 60;
 
 /** The agent and key that a failure is of. */
@@ -35,14 +36,14 @@ export type FailureLimiter = {
 };
 
 /**
- * A correct signature may meet these too: a lost race or a late answer is nobody's guess. They are always answered as what they
- * are, and counted apart from guesses; the limit only decides whether another one is still written.
+ * Codes that a correct signature can get too: a lost race or a late answer is no guess. They are always answered with their code
+ * and are counted apart from guesses; the limit decides only whether a further one is recorded.
  */
 const NOBODYS_GUESS: ReadonlySet<ErrorCode> = new Set(['challenge_used', 'challenge_expired']);
 
 /**
  * Failed authentications. Source: Specification, "Event types" (`auth.login.failure`, `security.*`).
- * @param limiter per key and address, so that a stranger's failures are the stranger's own
+ * @param limiter per key and address, so that failures from one address do not block another
  * @param bruteForce counts wrong signatures by key: from many addresses they are one attack
  */
 export function createAuthenticationFailureService({

@@ -1,5 +1,5 @@
-// Keeps the workflows of the current and the next bucket started: each worker process has one. It must never be needed by a request, and
-// starts none for buckets that are over, as the next one does their work.
+// Starts the workflows of the current and the next bucket, in each worker process. No request needs it. It starts none for buckets that
+// are over: the next bucket does their work.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
 import { abandonOn } from '../../platform/temporal/abandon.ts';
@@ -13,7 +13,7 @@ import {
 import type { ExpiryService } from './challenge-expiry.service.ts';
 import { BUCKET_LENGTH, type Bucket, bucketsAt, type ExpiryInput } from './challenge-expiry.ts';
 
-/** Milliseconds that one call to Temporal may take, and after a look that failed. */
+/** Milliseconds that one call to Temporal may take, and the pause after a failure. */
 const PATIENCE = { call: 10_000, failed: 5_000 } as const;
 
 /**
@@ -45,7 +45,7 @@ export function createExpiryKeeper({
           workflowId: challengeExpiryWorkflowId(name),
           taskQueue,
           args: [input],
-          // One that is over, or was ended by hand, is not begun again.
+          // A workflow that has ended, or that an operator has ended, is not started again.
           workflowIdReusePolicy: 'REJECT_DUPLICATE',
           staticSummary: `challenges that expired by ${endsAt.slice(11, 19)} UTC`,
           ...(indexed
@@ -61,7 +61,7 @@ export function createExpiryKeeper({
   };
 
   /**
-   * Starts what is missing. Safe to call from any number of processes at once.
+   * Starts the workflows that are missing. Any number of processes may call it concurrently.
    * @returns names of the buckets whose workflows this call started
    * @throws when the database or Temporal does not answer
    */

@@ -1,5 +1,5 @@
-// Marks challenges that nobody used in time, and tells the audit log how many. Nothing waits for it: whether a challenge has expired is
-// decided by its own time wherever it is used.
+// Marks challenges that were not used in time, and writes their number to the audit log. No request depends on it: wherever a challenge
+// is used, its own time decides whether it has expired.
 
 import type { AuditService } from '../../audit/audit.service.ts';
 import { type AuditActor, serviceContext } from '../../audit/audit.ts';
@@ -8,13 +8,13 @@ import { newId } from '../../platform/database/ids.ts';
 import * as store from './challenge-expiry.store.ts';
 import type { Bucket, OperatorRequest, SettleResult, SweepResult } from './challenge-expiry.ts';
 
-/** How a sweep tells that it lives, and is told to stop. */
+/** How a sweep reports its progress, and how it is stopped. */
 export type Pulse = { readonly beat: () => void; readonly signal: AbortSignal };
 
-/** `chunk`: challenges of one transaction; `tenants`: those told to the audit log in one; `budget`: milliseconds that a sweep may take. */
+/** `chunk`: challenges of one transaction; `tenants`: audit entries of one transaction; `budget`: milliseconds that a sweep may take. */
 const SETTINGS = { chunk: 5_000, tenants: 5_000, budget: 10_000 } as const;
 
-/** Seconds: somebody should have swept by then, also where one bucket was missed. */
+/** Seconds: a sweep should have come by then, also when one bucket was missed. */
 const LATE = 300;
 
 /** Source: Specification, "Challenge": a challenge that was not answered in time expires. */
@@ -35,7 +35,7 @@ export function createExpiryService({
       return store.markNext(unit, chunk);
     });
 
-  /** Moves the counts of the next tenants into their lines, all or none. @returns undefined when nothing is left for this bucket */
+  /** Moves the counts of the next tenants into audit entries, all or none. @returns undefined when nothing is left for this bucket */
   const settleChunk = ({ name, endsAt }: Bucket, asked: OperatorRequest | undefined) =>
     database.hot(async (unit) => {
       await store.lock(unit);
@@ -61,8 +61,8 @@ export function createExpiryService({
 
   return {
     /**
-     * Marks every challenge that is overdue, whichever bucket should have: chunk by chunk, each with its count in one transaction. A call
-     * that is repeated goes on where the last chunk ended.
+     * Marks every overdue challenge, of this bucket and of buckets that were missed: chunk by chunk, each with its count in one
+     * transaction. A repeated call goes on where the last chunk ended.
      */
     sweep: async ({ beat, signal }: Pulse): Promise<SweepResult> => {
       const began = performance.now();
@@ -76,9 +76,9 @@ export function createExpiryService({
     },
 
     /**
-     * Writes a bucket's lines of the audit log, one a tenant: the challenges that were marked and are in no earlier line. Some tenants a
-     * transaction; a call that is repeated goes on behind the last one. A bucket gets its lines once; what is found when it has them is left
-     * to the next bucket.
+     * Writes a bucket's audit entries, one for each tenant: the challenges that were marked and are in no earlier entry. Each transaction
+     * takes some tenants; a repeated call goes on after the last one. A bucket gets its entries once; challenges that are marked later are
+     * left to the next bucket.
      * @param asked by the operator who did not want to wait for the bucket's end
      * @returns what this call has written
      */

@@ -133,7 +133,7 @@ const WAITING = redeemStatement('');
 
 /**
  * Consumes each challenge that is unused and not expired, whose key and agent may authenticate and whose scopes and resource are still
- * the agent's, and writes what belongs to it; a key's first use also verifies the key, and tells the rotation that waits for it.
+ * the agent's, and writes what belongs to it; a key's first use also verifies the key, and wakes the workflow of the rotation that waits for it.
  * @param options.waits whether to wait for locked rows; challenges with such rows are left alone otherwise
  */
 export async function redeem(

@@ -1,4 +1,4 @@
-// What a successful verification leaves behind: audit entries and events. It must never be given a token or a signature.
+// What a successful verification leaves behind: audit entries and events. They never hold a token or a signature.
 import type { AuditEntry } from '../../audit/audit.ts';
 import type { EmittedEvent } from '../../events/event.ts';
 import { AGENT_CLIENT_ID } from '../../identity/agents/agent.ts';

@@ -1,5 +1,5 @@
-// The ends of delegations, written down. Postgres decides each step anew, so a step asked for twice, late or for nothing does no harm; and
-// nothing waits for it: an exchange and the tokens issued on a delegation are bound by its own time.
+// Writes down that delegations have expired. Postgres decides each step anew, so a step may come twice, late or without need. No request
+// depends on it: an exchange and the tokens issued on a delegation are bound by the delegation's own time.
 
 import type { AuditService } from '../../audit/audit.service.ts';
 import { operatorContext, serviceContext } from '../../audit/audit.ts';
@@ -50,7 +50,7 @@ export function createDelegationExpiryService({
     /** How a delegation stands, and what is due for it. One round trip; changes nothing. */
     look,
 
-    /** What an operator is shown of a delegation: what it allows and until when, and whose it is; never for whom. */
+    /** What an operator sees of a delegation: what it allows, until when, and its agent; never the user. */
     describe: async (name: DelegationName): Promise<{ summary: string; agentId: string } | undefined> => {
       const found = await store.read(database, name);
       if (found === undefined) return undefined;

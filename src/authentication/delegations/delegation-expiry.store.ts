@@ -40,7 +40,7 @@ export async function markExpired(unit: Unit, id: string): Promise<void> {
   await unit.query('UPDATE delegations SET expired_at = now() WHERE id = $1', [id]);
 }
 
-/** Asks the workflows of an agent's delegations to look at them: it is deleted in this transaction. */
+/** Asks the workflows of an agent's delegations to read them again: this transaction deletes the agent. */
 export async function tellOfAgent(unit: Unit, agentId: string): Promise<void> {
   await unit.query(
     `INSERT INTO workflow_commands (tenant_id, workflow, entity_id)

@@ -1,4 +1,4 @@
-// Delegations of users to agents. Whether one has expired is seen at the moment of reading; that it is written down afterwards changes nothing.
+// Delegations of users to agents. Whether a delegation has expired is decided when it is read; marking it afterwards changes nothing.
 
 import type { AuditService } from '../../audit/audit.service.ts';
 import type { EventService } from '../../events/event.service.ts';
@@ -118,7 +118,7 @@ export function createDelegationService({
     /**
      * Records that a user lets an agent act for him.
      * @throws ServiceError `invalid_request` naming the field: an issuer that is neither an https URL nor the tenant's own, an
-     *   agent of nobody, a scope beyond the agent's, an end that is past or more than a year away
+     *   agent that does not exist, a scope beyond the agent's, an end that is past or more than a year away
      */
     create: (context: RequestContext, input: NewDelegation): Promise<Delegation> =>
       database.transaction(context, async (transaction) => {
@@ -170,7 +170,7 @@ export function createDelegationService({
         return read(joined, id);
       }),
 
-    /** The same for an active one only, by its workflow, which is not told again. @throws ServiceError `not_found`, `conflict` */
+    /** The same for an active one only, by its workflow, which gets no further signal. @throws ServiceError `not_found`, `conflict` */
     revokeActive: (context: RequestContext, id: string, reason?: string | undefined): Promise<Delegation> =>
       withLock(context, id, async (joined, found) => {
         if (found.status !== 'active')

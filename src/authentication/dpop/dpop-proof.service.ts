@@ -34,7 +34,7 @@ export function createProofVerifier() {
   const keys = createBoundedCache<KeyObject>({ limit: KEYS_KEPT });
   return {
     /**
-     * Synchronous, 0.1 to 0.2 ms; a key that is seen for the first time costs the check of its point besides.
+     * Synchronous, 0.1 to 0.2 ms; a new key also costs the check of its point.
      * @throws ServiceError `invalid_dpop_proof` for a bad signature or an impossible key (RFC 9449 §4.3, check 6)
      */
     verify({ algorithm, key, signed, signature }: DpopProof): void {

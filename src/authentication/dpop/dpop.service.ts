@@ -1,4 +1,4 @@
-// Proof of possession (RFC 9449). A proof is worth one request, whatever the number of processes, and no failure here lets one through.
+// Proof of possession (RFC 9449). A proof is worth one request, also among several processes, and a failure here refuses the request.
 
 import { createHash } from 'node:crypto';
 import type { RequestContext, Tenant } from '../../platform/context.ts';
@@ -33,7 +33,7 @@ export type VerifiedProof = { readonly jkt: string; readonly nonce: string };
 
 /**
  * Verifies DPoP proofs.
- * @param now milliseconds since 1970 @param onError told when used proofs could not be purged; nobody else is
+ * @param now milliseconds since 1970 @param onError receives the error of a purge that failed
  */
 export function createDpopService({
   database,

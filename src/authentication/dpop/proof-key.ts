@@ -1,4 +1,4 @@
-// Reads the public key inside a DPoP proof and names it by its thumbprint. It must never accept a key with private members.
+// Reads the public key inside a DPoP proof and names it by its thumbprint. A key with private members is refused.
 import { sha256 } from '@noble/hashes/sha2.js';
 import { decodeBase64, encodeBase64Url } from '../../platform/crypto/base64.ts';
 import { invalidProof } from './invalid-proof.ts';

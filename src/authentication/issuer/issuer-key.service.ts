@@ -1,4 +1,4 @@
-// Changes of a tenant's issuer keys: made, rotated, revoked. Each is decided in Postgres under the lock of the tenant, and needs no workflow.
+// Makes, rotates and revokes a tenant's issuer keys. Each change is decided in Postgres under the lock of the tenant, without a workflow.
 
 import type { AuditService } from '../../audit/audit.service.ts';
 import type { AuditContext, AuditEntry } from '../../audit/audit.ts';
@@ -35,13 +35,13 @@ export { ISSUER_KEY_STATES, type IssuerKeyState } from './key-schedule.ts';
 
 type TenantId = Pick<Tenant, 'id'>;
 
-/** Whose transaction it is; audit rows and events of the change are in it. */
+/** The caller's transaction; audit entries and events of the change are in it. */
 type Changing = AuditContext & { readonly tenant: TenantId };
 
 /** Why a key is published. */
 type Cause = 'schedule' | 'rotation' | 'algorithm' | 'revocation';
 
-/** `workflow`: asked for by the tenant's own workflow, which needs not be told. */
+/** `workflow`: asked for by the tenant's own workflow, which needs no signal. */
 export type AskedBy = 'request' | 'workflow';
 
 /**
@@ -76,13 +76,13 @@ export function createIssuerKeyService({
     return schedule;
   }
 
-  /** Reads the schedule so that nobody else changes it until the transaction ends. */
+  /** Reads the schedule and locks it until the transaction ends. */
   async function lock(unit: Unit, tenant: TenantId): Promise<Schedule> {
     await store.lock(unit, tenant.id);
     return read(unit, tenant);
   }
 
-  /** Writes down the times that follow from a change, and lets this process see it. */
+  /** Writes the times that follow from a change, and makes this process read the keys again. */
   async function settle(unit: Unit, tenant: TenantId): Promise<Schedule> {
     const schedule = await read(unit, tenant);
     const times = arrange(schedule);
@@ -147,7 +147,7 @@ export function createIssuerKeyService({
   }
 
   return {
-    /** Makes a tenant's first key, which signs at once, in the transaction that creates the tenant; its workflow starts with that. */
+    /** Makes a tenant's first key, which signs immediately, in the transaction that creates the tenant and starts the keys' workflow. */
     createFirstKey: async (unit: Unit, context: Changing, algorithm: SigningAlgorithm): Promise<void> => {
       const { now } = await read(unit, context.tenant);
       await publish(unit, context, { now, algorithm, activateAt: now }, 'schedule');
@@ -156,7 +156,7 @@ export function createIssuerKeyService({
 
     /**
      * Makes the tenant sign with another algorithm: a new key is published now and signs after `PUBLISHED_AHEAD_SECONDS`,
-     * so that no verifier meets a key that it could not have seen. Asking for the present algorithm changes nothing.
+     * so that every verifier can know a key before the key signs. Asking for the present algorithm changes nothing.
      */
     changeAlgorithm: async (unit: Unit, context: Changing, algorithm: SigningAlgorithm): Promise<void> => {
       const { tenant } = context;
@@ -183,8 +183,8 @@ export function createIssuerKeyService({
       planActivation(schedule, lifetime),
 
     /**
-     * Lets the next key sign as soon as every verifier can know it: at once when it has been published for ten minutes. Asked for again
-     * within ten minutes of a rotation it changes nothing.
+     * Lets the next key sign as soon as every verifier can know it: immediately when it has been published for ten minutes. A second call
+     * within ten minutes of a rotation changes nothing.
      * @returns the schedule afterwards
      */
     rotate: (
@@ -231,7 +231,7 @@ export function createIssuerKeyService({
     exists: async ({ tenant }: RequestContext, kid: string): Promise<boolean> =>
       (await read(database, tenant)).keys.some((key) => key.kid === kid),
 
-    /** Reads the schedule in a transaction, so that nobody else changes it until that ends. */
+    /** Reads the schedule and locks it until the caller's transaction ends. */
     lock,
 
     /** Publishes the next key. To be called with the schedule as it was locked. */

@@ -1,5 +1,5 @@
-// The token endpoint's token exchange: an agent gets a token in which it acts for somebody else. It must never issue one that outlives, or
-// may more than, anything that it came of.
+// The token endpoint's token exchange: an agent gets a token in which it acts for a user. The token never outlives, and never allows more
+// than, anything that it is derived from.
 
 import type { AuditService } from '../../audit/audit.service.ts';
 import type { EventService, JsonObject } from '../../events/event.service.ts';
@@ -80,7 +80,7 @@ export function createTokenExchangeService({
   accessTokenLifetime: number;
   now?: (() => number) | undefined;
 }) {
-  /** What the token may do, by all that it comes of. To be called once the delegation is locked: it counts from now. */
+  /** What the token may do, by all that it is derived from. To be called once the delegation is locked: it counts from now. */
   function decide(
     { tenant }: RequestContext,
     { client, request, actor, subject, key }: Asked,
@@ -174,7 +174,7 @@ export function createTokenExchangeService({
     await events.emit(unit, context, [{ type: 'auth.token.issued', data: { ...data, ...facts } }]);
   }
 
-  /** Issues the token, recorded with it; nothing that it comes of can end meanwhile unseen. */
+  /** Issues the token and records it in one transaction, which sees the end of everything that the token is derived from. */
   const exchange = (context: RequestContext, asked: Asked, issue: AccessTokenIssuer) =>
     database.hot(async (unit) => {
       const { actor, subject, request } = asked;

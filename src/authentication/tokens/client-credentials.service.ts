@@ -1,4 +1,4 @@
-// The token endpoint's client credentials grant. It must never be told a secret: the client is authenticated before.
+// The token endpoint's client credentials grant. It sees no secret: the client is authenticated before.
 import type { RequestContext } from '../../platform/context.ts';
 import type { ErrorCode } from '../../platform/errors/catalogue.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
@@ -28,7 +28,7 @@ export function createClientCredentialsService({
   tokens: Pick<TokenService, 'issueAccessToken'>;
   records: Pick<ClientRecordService, 'success' | 'failure'>;
 }) {
-  /** What is refused to a client that has authenticated is on record; to be asked for a nonce is no failure. */
+  /** A refusal to an authenticated client is recorded; a request for a nonce is no failure. */
   async function recorded<T>(
     context: RequestContext,
     client: AuthenticatedClient,
@@ -48,7 +48,7 @@ export function createClientCredentialsService({
   return {
     /**
      * Answers a token request. Round trips: 1 to read the client and 1 to write audit entries and events, both shared by
-     * requests at the same time; a failure costs the reading and the counter, and its record is written in the background.
+     * concurrent requests; a failure costs the reading and the counter, and its record is written in the background.
      * @throws ServiceError `invalid_request`, `invalid_client`, `unauthorized_client`, `policy_denied`, `invalid_scope`,
      *   `invalid_target`, `rate_limited` instead of `invalid_client` after too many failures, `invalid_dpop_proof`, `use_dpop_nonce`
      */

@@ -1,4 +1,4 @@
-// What a token request of a client leaves behind: audit entries and events. It must never be given a token or a secret.
+// What a token request of a client leaves behind: audit entries and events. They never hold a token or a secret.
 import type { AuditService } from '../../audit/audit.service.ts';
 import type { Episode } from '../../audit/brute-force.service.ts';
 import { createFailureReporter } from '../../audit/failure-report.service.ts';
@@ -40,7 +40,7 @@ export function createClientRecordService({
   database: Pick<Database, 'query'>;
   audit: Pick<AuditService, 'prepare'>;
   events: Pick<EventService, 'prepare' | 'writeBatch'>;
-  /** Told when the record of a failure could not be written. */
+  /** Receives the error when the record of a failure could not be written. */
   onError: (error: unknown) => void;
 }) {
   const records = createCoalescer<PreparedRecords, void>({
@@ -81,7 +81,7 @@ export function createClientRecordService({
   }
 
   return {
-    /** Records an issued token; it is committed when this resolves. Requests at the same time share one statement. */
+    /** Records an issued token; it is committed when this resolves. Concurrent requests share one statement. */
     success: async (
       context: RequestContext,
       { sub, audience, scopes, clientId, agent, jkt }: AccessTokenGrant,
@@ -123,7 +123,7 @@ export function createClientRecordService({
     },
 
     /**
-     * Records a failure of an existing client, in the background: an audit entry each, an event at once and then once a minute with a count.
+     * Records a failure of an existing client, in the background: an audit entry each, an event immediately and then once a minute with a count.
      * @param method what was asked for @param more.proof how it authenticated, or tried to
      * @param more.isAuthenticated whether its credentials were right @param more.isOnlyCounted beyond the limit of failures nothing is written
      */
@@ -140,7 +140,7 @@ export function createClientRecordService({
       if (!isTold && !isOnlyCounted) records.add({ audit: auditFailure(failure), events: [] }).catch(onError);
     },
 
-    /** Tells that secrets of a client are being guessed; written in the background. */
+    /** Records that secrets of a client are being guessed; written in the background. */
     bruteForce: (context: RequestContext, clientId: string, episode: Episode): void =>
       void reporter.report(`${clientId}:episode`, {
         context,
@@ -156,7 +156,7 @@ export function createClientRecordService({
       await records.drain();
     },
 
-    /** Writes what waits and what was counted; called once, when the process stops. */
+    /** Writes the records that are queued or counted; called once, when the process stops. */
     close: async (): Promise<void> => {
       await reporter.close();
       await records.drain();

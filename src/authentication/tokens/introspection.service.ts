@@ -1,4 +1,5 @@
-// Introspection (RFC 7662) and revocation (RFC 7009) for the applications of a tenant. A stranger's token must look like one that never was.
+// Introspection (RFC 7662) and revocation (RFC 7009) for the applications of a tenant. Another tenant's token gets the answer of an
+// unknown one.
 
 import type { AuditEntry, AuditService } from '../../audit/audit.service.ts';
 import type { EventService, JsonObject } from '../../events/event.service.ts';
@@ -81,7 +82,7 @@ export function createIntrospectionService({
       await record(unit, context, client, { target, tokenId: jti }, facts);
     });
 
-  /** Ends the family, and the access tokens that came of it (RFC 7009 §2.1). */
+  /** Ends the family, and the access tokens that were issued with it (RFC 7009 §2.1). */
   const revokeRefreshToken = (context: RequestContext, client: Client, token: StoredRefreshToken) =>
     database.hot(async (unit) => {
       const ended = await refreshTokens.endFamily(unit, token.familyId, 'revoked');

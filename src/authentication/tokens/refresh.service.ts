@@ -1,4 +1,4 @@
-// The token endpoint's refresh grant. A token is worth one use; a second one ends all that came of the same authentication, and that is
+// The token endpoint's refresh grant. A token is worth one use; a second use ends all tokens of the same authentication, which is
 // committed although the answer is a failure.
 
 import { createHash } from 'node:crypto';
@@ -27,7 +27,7 @@ import {
 import type { IssuedAccessToken, TokenService } from './token.service.ts';
 import { type GrantRequest, type TokenAnswer, tokenTypeOf } from './token-answer.ts';
 
-/** How often a use is judged anew when somebody else used the token meanwhile. */
+/** How often a use is judged anew when a concurrent request has used the token. */
 const TRIES = 3;
 
 /** What one use would hand out; it counts only once it is committed. */
@@ -61,7 +61,7 @@ export function createRefreshService({
     return token;
   }
 
-  /** What is refused to the holder of a known token is on record, and that commits although the answer is a failure. */
+  /** A refusal to the holder of a known token is recorded, and committed although the answer is a failure. */
   async function recorded<T>(
     context: RequestContext,
     token: StoredRefreshToken,
@@ -121,7 +121,7 @@ export function createRefreshService({
     ]);
   }
 
-  /** Spends the token. @returns the text of its successor; undefined when somebody else did, or something about it has changed */
+  /** Spends the token. @returns the text of its successor; undefined when a concurrent request did, or the token has changed */
   function rotate(
     context: RequestContext,
     token: StoredRefreshToken,
@@ -144,7 +144,7 @@ export function createRefreshService({
     });
   }
 
-  /** Hands the successor out once more. @returns its text; undefined when it was used or ended meanwhile */
+  /** Hands the successor out once more. @returns its text; undefined when it has been used or ended */
   async function repeat(
     context: RequestContext,
     token: StoredRefreshToken,
@@ -161,7 +161,7 @@ export function createRefreshService({
     });
   }
 
-  /** Ends the family of a token that was used a second time; of several such uses at the same time one tells of it. */
+  /** Ends the family of a token that was used a second time; of several such concurrent uses one is recorded. */
   async function endFamily(context: RequestContext, token: StoredRefreshToken): Promise<void> {
     await database.hot(async (unit) => {
       const ended = await store.endFamily(unit, token.familyId, 'reuse');

@@ -1,4 +1,4 @@
-// The issuers that a tenant trusts to name its users. A key set may hold public keys only, and its address must be one that may be asked.
+// The issuers that a tenant trusts to name its users. A key set holds public keys only, and its address must be admitted for requests.
 import { createPublicKey } from 'node:crypto';
 import type { AuditService } from '../../audit/audit.service.ts';
 import type { RequestContext } from '../../platform/context.ts';

@@ -48,7 +48,7 @@ export function createTrustedIssuerStore({ sequelize }: { sequelize: Sequelize }
       return row?.get({ plain: true });
     },
 
-    /** The one whose tokens say `iss`. */
+    /** The issuer of tokens with this `iss`. */
     findByIssuer: async (tenantId: string, issuer: string): Promise<TrustedIssuer | undefined> => {
       const row = await model.findOne({ where: { tenantId, issuer } }).catch(translate);
       return row?.get({ plain: true });
