@@ -125,7 +125,7 @@ async function subscribe(url, tenantId, count) {
        INSERT INTO subscriptions (id, tenant_id, url, host, event_types, filters, sink, secret_sealed)
        SELECT gen_random_uuid(), $1, 'https://example.com/', 'example.com', '{*}', '{*}', 'audit', '\\x00' FROM generate_series(1, $2)
        RETURNING id
-     ) INSERT INTO lanes (subscription_id, tenant_id) SELECT id, $1 FROM made`,
+     ) INSERT INTO endpoints (subscription_id, tenant_id) SELECT id, $1 FROM made`,
     [tenantId, count],
   );
   await client.end();

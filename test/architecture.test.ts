@@ -72,7 +72,8 @@ function isTypesOnly(names = ''): boolean {
 
 /** `store` for agent.store.ts; `` for a bare file name. */
 const roleOf = (file: string) => /\.([a-z-]+)\.ts$/.exec(file)?.[1] ?? '';
-const isWiring = (file: string) => file.endsWith('/wire.ts') || file.startsWith('src/app/wiring/');
+const isWire = (file: string) => file.endsWith('/wire.ts');
+const isWiring = (file: string) => isWire(file) || file.startsWith('src/app/wiring/');
 const isPure = (file: string) =>
   PURE_FILES.test(file) || (PURE_ROOMS.test(file) && roleOf(file) === '' && !isWiring(file));
 const roomOf = (file: string) => dirname(file);
@@ -115,13 +116,27 @@ const RULES: readonly {
   },
   {
     rule: 'a store is imported by the services, the stores and the wiring of its own room',
-    refuses: ['src/identity/agents/agent.service.ts', 'src/identity/keys/key.store.ts'],
+    refuses: ['src/app/wiring/api.ts', 'src/identity/agents/agent.store.ts'],
     matches: ({ from, to, typeOnly }) =>
       roleOf(to) === 'store' &&
       !typeOnly &&
       roomOf(from) !== roomOf(to) &&
-      !(from.startsWith('src/webhooks/') && to.startsWith('src/webhooks/') && roleOf(from) === 'store') &&
-      !from.startsWith('src/app/wiring/'),
+      !(from.startsWith('src/webhooks/') && to.startsWith('src/webhooks/') && roleOf(from) === 'store'),
+  },
+  {
+    rule: 'a root of the wiring makes no service of a room: it calls wire.ts',
+    refuses: ['src/app/wiring/api.ts', 'src/identity/agents/agent.service.ts'],
+    matches: ({ from, to, typeOnly }) =>
+      from.startsWith('src/app/wiring/') &&
+      !typeOnly &&
+      inRepository(to) &&
+      !to.startsWith('src/platform/') &&
+      ['store', 'service', 'metrics', 'client', 'model'].includes(roleOf(to)),
+  },
+  {
+    rule: 'only the wiring and the tests import a wire.ts',
+    refuses: ['src/identity/agents/agent.service.ts', 'src/identity/agents/wire.ts'],
+    matches: ({ from, to, typeOnly }) => isWire(to) && !typeOnly && !isWiring(from),
   },
   {
     rule: 'routes talk to services, never to stores, models or the database',

@@ -65,21 +65,21 @@ export function createProgram({ env, print, tell = () => undefined, fail }: Runt
     .command('openapi')
     .description('print the OpenAPI document of the HTTP interface')
     .action(async () => {
-      const { composeOpenApi } = await import('./wiring/compose-routes.ts');
+      const { composeOpenApi } = await import('./wiring/api.ts');
       print(JSON.stringify(composeOpenApi(env), null, 2));
     });
 
   const open = async () => {
-    const { composeManagement } = await import('./wiring/compose.ts');
-    return openServices(env, composeManagement);
+    const { wireManagement } = await import('./wiring/commands.ts');
+    return openServices(env, wireManagement);
   };
   registerTenantCommands(program, { open, print });
   registerApplicationCommands(program, { open, print });
   registerAuditCommands(program, { open, print, fail });
   registerDoctorCommand(program, {
     open: async () => {
-      const { composeDoctor } = await import('./wiring/compose-doctor.ts');
-      return openUnchecked(env, composeDoctor);
+      const { wireExamination } = await import('./wiring/commands.ts');
+      return openUnchecked(env, wireExamination);
     },
     print,
     tell,
@@ -87,8 +87,8 @@ export function createProgram({ env, print, tell = () => undefined, fail }: Runt
   });
   registerMasterKeyCommands(program, {
     open: async () => {
-      const { composeManagement } = await import('./wiring/compose.ts');
-      return openUnchecked(env, composeManagement);
+      const { wireManagement } = await import('./wiring/commands.ts');
+      return openUnchecked(env, wireManagement);
     },
     print,
     tell,
@@ -97,8 +97,8 @@ export function createProgram({ env, print, tell = () => undefined, fail }: Runt
   registerWorkerVersionCommands(program, {
     print,
     open: async () => {
-      const { composeWorkerVersions } = await import('./wiring/compose-worker-versions.ts');
-      return composeWorkerVersions(
+      const { wireWorkerVersions } = await import('./wiring/commands.ts');
+      return wireWorkerVersions(
         loadConfig({ ...(await findRunningStack(env)), ...env }, { role: 'migrate' }),
       );
     },
@@ -133,12 +133,12 @@ async function openUnchecked<Services>(
 }
 
 /**
- * Tells the operator what failed, in one line where it was expected.
+ * Tells the operator what failed: in one line where it was expected, in one for each wrong setting.
  * @returns the exit code: 2 for a wrong setting, 1 for everything else
  */
 export function reportFailure(error: unknown, print: (line: string) => void): number {
   if (error instanceof ConfigError) {
-    print(`countersign: ${error.message}`);
+    for (const line of error.message.split('\n')) print(`countersign: ${line}`);
     return 2;
   }
   if (error instanceof ServiceError || error instanceof LocalStackError)

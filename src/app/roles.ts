@@ -1,13 +1,13 @@
-// What each role of the service does from its start to its end. Wiring is in compose.ts; a role only opens, serves and closes in order.
+// What each role of the service does from its start to its end. Wiring is in wiring/; a role only opens, serves and closes in order.
 
 import { fileURLToPath } from 'node:url';
-import { authorize } from '../authentication/tokens/bearer.routes.ts';
 import { type Config, databaseMissing, loadConfig, type Role } from '../platform/config.ts';
 import { migrate, pendingMigrations, refuseUnreleasedDatabase } from '../platform/database/migrate.ts';
 import { createApp } from '../platform/http/app.ts';
 import { createHealth } from '../platform/http/health.ts';
 import { createHttpServer } from '../platform/http/server.ts';
 import { createLogger, reasonOf } from '../platform/logging.ts';
+import { openPlatform } from '../platform/platform.ts';
 import { type Listener, listen } from '../platform/process/part-listener.ts';
 import { announceFailure, announceReady, onStop } from '../platform/process/part-protocol.ts';
 import { exitWhenUncaught } from '../platform/process/uncaught.ts';
@@ -20,10 +20,9 @@ import { LocalStackError } from './local/local-stack-error.ts';
 import { withMasterKey } from './local/master-key.ts';
 import { explainListen } from './local/ports.ts';
 import { runLocalStack } from './local/start.ts';
+import { measureProcess, serveOperations } from './operations-port.ts';
 import { createStartChecks, leave, refuseForeignMasterKey, refuseMovedTenants } from './start-checks.ts';
-import { composeCore } from './wiring/compose.ts';
-import { composeProcessMetrics, serveOperations } from './wiring/compose-metrics.ts';
-import { composeRoutes } from './wiring/compose-routes.ts';
+import { wireApi } from './wiring/api.ts';
 import { runWorker } from './worker.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -73,19 +72,19 @@ export async function runRole(name: keyof typeof ROLES, env: Environment, output
 async function runApi(config: Config): Promise<void> {
   const logger = createLogger(config).child({ role: 'api' });
   const tracing = await openTracing(config, { role: 'api', logger });
-  const core = composeCore(config, { logger, name: 'api', tracing });
-  const { database, tenants, revocations } = core;
+  const platform = openPlatform(config, { logger, name: 'api', tracing });
+  const { database, registry } = platform;
+  const api = wireApi(platform);
   const checks = createStartChecks({
     check: async () => {
       await refuseUnreleasedDatabase(database);
-      await refuseForeignMasterKey(core);
-      await refuseMovedTenants(core);
+      await refuseForeignMasterKey(api);
+      await refuseMovedTenants(api);
     },
     onRefused: (error) => leave(error, logger),
   });
   // Without its database the API starts all the same, is not ready, and answers 503 until it is back.
   await checks.begin();
-  const { routes, tokens, dpop, rateLimits, measure, close } = composeRoutes(config, core, logger);
   const temporal = createLazyConnection(config.temporal);
   const health = createHealth({
     ping: () => database.query('SELECT 1'),
@@ -93,20 +92,9 @@ async function runApi(config: Config): Promise<void> {
     passedStartChecks: checks.passed,
     probeTemporal: () => probeTemporal(temporal, config.temporal),
   });
-  const app = createApp({
-    routes,
-    tenants,
-    authorize: (route) => authorize(route, tokens.authenticate, dpop),
-    database,
-    health,
-    rateLimits,
-    measure,
-    config,
-    logger,
-    tracing,
-  });
+  const app = createApp({ ...api, database, health, config, logger, tracing });
   const readiness = async () => ({ ...(await health.ready()) });
-  composeProcessMetrics(core, { role: 'api', readiness });
+  measureProcess(platform, { role: 'api', readiness });
   const http = createHttpServer(app, config);
   let listener: Listener | undefined;
   let operations: { close(): void } | undefined;
@@ -114,19 +102,23 @@ async function runApi(config: Config): Promise<void> {
     health.beginDrain();
     await Promise.all([http.drain(DRAIN), listener?.drain(DRAIN)]);
     operations?.close();
-    await Promise.allSettled([close(), temporal.close(), tracing.close()]);
-    await core.close();
+    await Promise.allSettled([api.close(), temporal.close(), tracing.close()]);
+    await platform.close();
   });
   operations = await serveOperations(config, {
     part: 'the API',
     readiness,
-    metrics: () => core.registry.metrics(),
+    metrics: () => registry.metrics(),
     // Several apis of one machine need a port each only where somebody wants to ask them.
     onMissing: config.metricsPortGiven
       ? undefined
-      : (error) => logger.warn({ reason: reasonOf(error) }, 'nobody can ask this process for its metrics'),
+      : (error) =>
+          logger.warn(
+            { event: 'metrics.port_taken', reason: reasonOf(error) },
+            'nobody can ask this process for its metrics',
+          ),
   });
-  revocations.start();
+  api.revocations.start();
   listener = await listen(http.server, config).catch((error: unknown) => {
     throw explainListen(error, { ...config, variable: 'PORT', part: 'the API' });
   });
@@ -134,16 +126,18 @@ async function runApi(config: Config): Promise<void> {
   const retry = setInterval(async () => {
     if (await checks.passed()) clearInterval(retry);
   }, CHECK_PAUSE).unref();
-  logger.info({ port: listener.port }, 'the API is ready');
+  logger.info({ event: 'api.ready', port: listener.port }, 'the API is ready');
   announceReady();
 }
 
 async function runMigrate(config: Config, _env: Environment, { json, print }: Output): Promise<void> {
   const logger = createLogger(json ? { ...config, logLevel: 'silent' } : config).child({ role: 'migrate' });
   if (config.databaseUrl === undefined) throw databaseMissing();
-  const applied = await migrate(config.databaseUrl, (name) => logger.info({ migration: name }, 'applying'));
+  const applied = await migrate(config.databaseUrl, (name) =>
+    logger.info({ event: 'migrate.applying', migration: name }, 'applying'),
+  );
   logger.info(
-    { applied },
+    { event: 'migrate.applied', applied },
     applied.length === 0 ? 'the database was up to date' : 'the database is up to date',
   );
   const connection = createLazyConnection(config.temporal);
@@ -160,7 +154,10 @@ async function runMigrate(config: Config, _env: Environment, { json, print }: Ou
         { cause: error },
       );
     });
-    logger.info({ namespace: config.temporal.namespace, attributes }, 'the Temporal namespace is ready');
+    logger.info(
+      { event: 'migrate.namespace_ready', namespace: config.temporal.namespace, attributes },
+      'the Temporal namespace is ready',
+    );
     if (json) print(JSON.stringify({ applied, attributes }));
   } finally {
     await connection.close();

@@ -3,10 +3,12 @@ import type { Logger } from 'pino';
 import { ConfigError } from '../platform/config.ts';
 import { sqlState } from '../platform/database/errors.ts';
 import { ServiceError } from '../platform/errors/service-error.ts';
-import type { Core } from './wiring/compose.ts';
+import type { wireApi } from './wiring/api.ts';
 
 /** SQLSTATE: no such table, column or function. The migration is still to come. */
 const NOT_MIGRATED = ['42P01', '42703', '42883'];
+
+type Api = ReturnType<typeof wireApi>;
 
 /**
  * Tries a check until the database was there for it.
@@ -52,17 +54,17 @@ export function createStartChecks({
 /** Ends a process that had begun to serve: what it found cannot be right until an operator changes a setting. */
 export function leave(error: unknown, logger: Pick<Logger, 'fatal' | 'error'>): void {
   if (error instanceof ConfigError) {
-    logger.fatal(error.message);
+    logger.fatal({ event: 'start_check.refused' }, error.message);
     process.exit(2);
   }
-  logger.error({ err: error }, 'a start check failed; it is tried again');
+  logger.error({ event: 'start_check.failed', err: error }, 'a start check failed; it is tried again');
 }
 
 /** A key that opens nothing would seal new secrets beside old ones that nobody can read, and one that was left out too early is missed when it is needed. @throws ConfigError naming MASTER_KEY */
 export async function refuseForeignMasterKey({
   issuer,
   sealedSecrets,
-}: Pick<Core, 'issuer' | 'sealedSecrets'>): Promise<void> {
+}: Pick<Api, 'issuer' | 'sealedSecrets'>): Promise<void> {
   const reason = await issuer.findSealingFault();
   if (reason !== undefined)
     throw new ConfigError(
@@ -79,7 +81,7 @@ export async function refuseForeignMasterKey({
 }
 
 /** A tenant's tokens carry its address: serving it elsewhere would make tokens that nobody can validate. @throws ConfigError naming PUBLIC_URL */
-export async function refuseMovedTenants({ tenants }: Pick<Core, 'tenants'>): Promise<void> {
+export async function refuseMovedTenants({ tenants }: Pick<Api, 'tenants'>): Promise<void> {
   const [moved, ...others] = await tenants.checkTenantAddresses();
   if (moved === undefined) return;
   const more = others.length === 0 ? '' : ` (and ${others.length} more)`;

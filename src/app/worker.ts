@@ -1,8 +1,8 @@
 // The worker role: workflows, attempts, the relay and the sweep of one process, from start to ordered stop.
-import { createActivities } from '../../activities/index.ts';
 import type { Config } from '../platform/config.ts';
 import { refuseUnreleasedDatabase } from '../platform/database/migrate.ts';
 import { createLogger, reasonOf } from '../platform/logging.ts';
+import { openPlatform } from '../platform/platform.ts';
 import { announceReady, onStop } from '../platform/process/part-protocol.ts';
 import { connectNatively, createTemporalClient, probeTemporal } from '../platform/temporal/client.ts';
 import { createMergedMetrics, installWithMetrics } from '../platform/temporal/core-metrics.ts';
@@ -17,23 +17,21 @@ import {
 import { createWorkflowMetrics } from '../platform/temporal/workflow.metrics.ts';
 import { openTracing } from '../platform/tracing/open-tracing.ts';
 import { findFreePort } from './local/ports.ts';
+import { measureProcess, serveOperations } from './operations-port.ts';
 import { createStartChecks, leave, refuseForeignMasterKey } from './start-checks.ts';
-import { composeCore } from './wiring/compose.ts';
-import { composeDelivery } from './wiring/compose-delivery.ts';
-import { composeProcessMetrics, composeStandingMetrics, serveOperations } from './wiring/compose-metrics.ts';
-import { composeRetention } from './wiring/compose-retention.ts';
-import { composeWorkflows } from './wiring/compose-workflows.ts';
+import { measureStanding, wireWorkerLoops, wireWorkerRooms } from './wiring/worker.ts';
 
 /** Runs until it is told to stop, then lets attempts under way finish. */
 export async function runWorker(config: Config): Promise<void> {
   const logger = createLogger(config).child({ role: 'worker' });
   const tracing = await openTracing(config, { role: 'worker', logger });
-  const core = composeCore(config, { logger, name: 'worker', tracing });
-  const { database } = core;
+  const platform = openPlatform(config, { logger, name: 'worker', tracing });
+  const { database, registry } = platform;
+  const rooms = wireWorkerRooms(platform);
   const checks = createStartChecks({
     check: async () => {
       await refuseUnreleasedDatabase(database);
-      await refuseForeignMasterKey(core);
+      await refuseForeignMasterKey(rooms);
     },
     onRefused: (error) => leave(error, logger),
   });
@@ -44,13 +42,13 @@ export async function runWorker(config: Config): Promise<void> {
   onStop(async () => {
     ending.abort();
     for (const step of steps) await step();
-    await core.close();
+    await platform.close();
   });
 
   const log = ({ level, message, meta }: LogEntry) => {
     // One of the two workers serves attempts only, on purpose.
     if (message.startsWith('No workflows registered')) return;
-    logger[level === 'ERROR' ? 'error' : 'warn']({ temporal: meta }, message);
+    logger[level === 'ERROR' ? 'error' : 'warn']({ event: 'temporal.sdk', temporal: meta }, message);
   };
   const address = await installWithMetrics({
     install: (metrics) => installTemporalRuntime(log, 'WARN', metrics),
@@ -58,7 +56,7 @@ export async function runWorker(config: Config): Promise<void> {
   });
   const connection = await connectNatively(config.temporal, {
     signal: ending.signal,
-    onFailure: () => logger.warn('Temporal does not answer; trying again'),
+    onFailure: () => logger.warn({ event: 'temporal.unreachable' }, 'Temporal does not answer; trying again'),
   }).catch((error: unknown) => {
     if (!ending.signal.aborted) throw error;
   });
@@ -66,47 +64,15 @@ export async function runWorker(config: Config): Promise<void> {
   const { namespace } = config.temporal;
   const client = createTemporalClient(connection, { namespace });
 
-  const { attempts, records, relay, sweep, sealer, starter, close } = composeDelivery(config, core, {
-    client,
-    logger,
-  });
-  const {
-    rotations,
-    rotationSteps,
-    anchorChecks,
-    recovery,
-    issuerRotation,
-    delegationExpiry,
-    challengeExpiry,
-    expiryKeeper,
-    entities,
-    commands,
-    ...workflows
-  } = composeWorkflows(config, core, { client, logger });
-  const { retention, readStanding } = composeRetention(core, { logger });
+  const loops = wireWorkerLoops(platform, rooms, client);
   const worker = await createDeliveryWorker({
     connection,
     namespace,
     taskQueues: TASK_QUEUES,
     version: workerVersionOf(config),
-    sinks: createWorkflowMetrics({ registry: core.registry, types: WORKFLOW_TYPES }),
+    sinks: createWorkflowMetrics({ registry, types: WORKFLOW_TYPES }),
     tracing,
-    activities: createActivities({
-      attempts,
-      records,
-      deliveries: core.deliveries,
-      rotations,
-      rotationSteps,
-      anchorChecks,
-      recovery,
-      delegationExpiry,
-      challengeExpiry,
-      bulkRecoveries: core.bulkRecoveries,
-      bulkRecoverySteps: core.bulkRecoverySteps,
-      retention,
-      signingSecrets: core.signingSecrets,
-      issuerRotation,
-    }),
+    activities: rooms.activities,
   });
 
   const readiness = async () => {
@@ -120,27 +86,27 @@ export async function runWorker(config: Config): Promise<void> {
       database: ping.status === 'fulfilled' ? 'ok' : 'unavailable',
       temporal: connected ? 'ok' : 'unavailable',
       // Without them workflows run all the same, and cannot be searched for.
-      search_attributes: starter.isIndexed() && entities.isIndexed() ? 'ok' : 'degraded',
+      search_attributes: loops.starter.isIndexed() && loops.entities.isIndexed() ? 'ok' : 'degraded',
     };
   };
-  composeProcessMetrics(core, { role: 'worker', readiness });
-  composeStandingMetrics(core, { readStanding });
-  const metrics = createMergedMetrics({ registry: core.registry, address });
+  measureProcess(platform, { role: 'worker', readiness });
+  measureStanding(platform, rooms);
+  const metrics = createMergedMetrics({ registry, address });
   const operations = await serveOperations(config, { part: 'the worker', readiness, metrics });
 
   const running = worker.run();
   if (config.workerBuildId !== undefined)
     warnUnlessCurrent(createWorkerVersions({ connection, namespace }), config.workerBuildId, logger);
-  const relaying = await relay.start();
-  const sweeping = sweep.start();
-  const sealing = sealer.start();
-  const telling = commands.start();
-  const expiring = expiryKeeper.start();
+  const relaying = await loops.relay.start();
+  const sweeping = loops.sweep.start();
+  const sealing = loops.sealer.start();
+  const telling = loops.runner.start();
+  const expiring = loops.expiryKeeper.start();
   const scheduling = keepSchedules({
     client,
     onFailure: (error) =>
       logger.warn(
-        { reason: reasonOf(error) },
+        { event: 'retention.schedule_failed', reason: reasonOf(error) },
         'the schedule of retention is not sure to be there; trying again',
       ),
   });
@@ -150,10 +116,10 @@ export async function runWorker(config: Config): Promise<void> {
       Promise.all([relaying, scheduling, expiring, sweeping, sealing, telling].map((loop) => loop.stop())),
     () => worker.shutdown(),
     () => running,
-    () => Promise.allSettled([close(), workflows.close(), connection.close(), tracing.close()]),
+    () => Promise.allSettled([rooms.close(), connection.close(), tracing.close()]),
     () => operations.close(),
   );
-  logger.info('the worker is ready');
+  logger.info({ event: 'worker.ready' }, 'the worker is ready');
   announceReady();
   // A worker that fails ends the process: whoever supervises it starts another.
   await running;

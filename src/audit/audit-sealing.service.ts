@@ -1,10 +1,9 @@
-// Seals the audit log: takes rows whose transactions have all ended, and appends a signed checkpoint to each tenant's chain. One process
+// Seals the audit log: reads rows whose transactions have all ended, and appends a signed checkpoint to each tenant's chain. One process
 // at a time seals; it must never seal a row twice, nor leave one out.
-
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { MasterKey } from '../platform/crypto/secret-box.node.ts';
 import type { Database } from '../platform/database/database.ts';
-import type { Unit } from '../platform/database/transaction.ts';
+import type { Transaction } from '../platform/database/transaction.ts';
+import { createLoop, type RunningLoop } from '../platform/process/loop.ts';
 import { type AuditRow, encodeAuditRow } from './audit-row.ts';
 import * as store from './checkpoint.store.ts';
 import { HEADLESS, type StoredCheckpoint } from './checkpoint.store.ts';
@@ -40,7 +39,7 @@ type Share = {
 };
 
 /**
- * @param onFailure told when the database did not answer; the sealer goes on
+ * @param onFailure receives the errors of the database; the sealer goes on
  * @param options.interval milliseconds between two runs
  * @param options.sealRows, options.pageRows greatest number of rows of a seal, and of one reading
  */
@@ -52,7 +51,7 @@ export function createAuditSealer({
   sealRows = SEAL_ROWS,
   pageRows = PAGE_ROWS,
 }: {
-  database: Pick<Database, 'query' | 'hot'>;
+  database: Pick<Database, 'query' | 'transaction'>;
 
   masterKeys: readonly MasterKey[];
   onFailure?: ((error: unknown) => void) | undefined;
@@ -63,7 +62,7 @@ export function createAuditSealer({
   const signer = createCheckpointSigner({ masterKeys });
 
   /** Reads the next rows, by tenant. Memory holds one page, and the ids and hashes of one seal. */
-  async function collect(unit: Unit, after: Position) {
+  async function collect(unit: Transaction, after: Position) {
     const shares = new Map<string, Share>();
     let last = after;
     let count = 0;
@@ -80,9 +79,9 @@ export function createAuditSealer({
     return { shares, last: count < sealRows ? endOf(last.xid) : last, count };
   }
 
-  /** Makes one seal. @returns undefined when another process is at it */
+  /** Makes one seal. @returns undefined when another process is sealing */
   const sealOnce = (): Promise<SealReport | undefined> =>
-    database.hot(async (unit) => {
+    database.transaction({}, async (unit) => {
       const turn = await store.tryLock(unit);
       if (turn === null) return undefined;
       const head = await store.readHead(unit);
@@ -103,7 +102,7 @@ export function createAuditSealer({
 
   /** Appends to each tenant's chain. @returns what the seal says of each checkpoint */
   async function writeCheckpoints(
-    unit: Unit,
+    unit: Transaction,
     shares: ReadonlyMap<string, Share>,
     seal: Pick<Checkpoint, 'seal' | 'sealedAt'>,
   ): Promise<Seal['checkpoints']> {
@@ -161,23 +160,7 @@ export function createAuditSealer({
     runOnce: (): Promise<SealReport | undefined> => run(),
 
     /** Seals each second until it is stopped; `stop` waits for the seal that is being made. */
-    start: (): { stop(): Promise<void> } => {
-      const ending = new AbortController();
-      const { signal } = ending;
-      const loop = async (): Promise<void> => {
-        while (!signal.aborted) {
-          await run(signal).catch(onFailure);
-          await sleep(interval, undefined, { signal }).catch(() => undefined);
-        }
-      };
-      const running = loop();
-      return {
-        stop: async () => {
-          ending.abort();
-          await running;
-        },
-      };
-    },
+    start: (): RunningLoop => createLoop({ run, next: interval, onFailure }).start(),
   };
 }
 

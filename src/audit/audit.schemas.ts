@@ -1,8 +1,10 @@
 // The shapes of the audit log and its checkpoints in requests and answers.
 import { z } from 'zod';
 import { encodeBase64Url } from '../platform/crypto/base64.ts';
+import { pageSchema } from '../platform/http/answers.ts';
 import { moment, pageParameters } from '../platform/http/field-schemas.ts';
-import { ACTOR_KINDS, type AuditFilters, type AuditLogRecord } from './audit.ts';
+import { present } from '../platform/http/present.ts';
+import { ACTOR_KINDS, type AuditLogRecord } from './audit.ts';
 import type { CheckpointPage, SignedCheckpoint } from './audit-reading.service.ts';
 import { checkpointStatement } from './checkpoint.ts';
 
@@ -48,9 +50,7 @@ export const auditLogSchema = z
   })
   .meta({ id: 'AuditLog' });
 
-export const auditLogListSchema = z
-  .object({ data: z.array(auditLogSchema), next_cursor: z.string().nullable() })
-  .meta({ id: 'AuditLogList' });
+export const auditLogListSchema = pageSchema(auditLogSchema, 'AuditLogList');
 
 export const checkpointListQuery = z.object({
   ...pageParameters,
@@ -100,70 +100,30 @@ export const checkpointListSchema = z
   })
   .meta({ id: 'AuditCheckpointList' });
 
-/** The service's filters from a list's query. */
-export function toRequest(
-  query: z.output<typeof auditLogListQuery>,
-): AuditFilters & { limit: number; cursor: string | undefined } {
-  return {
-    limit: query.limit,
-    cursor: query.cursor,
-    action: query.action,
-    outcome: query.outcome,
-    actorKind: query.actor_kind,
-    actorId: query.actor_id,
-    targetType: query.target_type,
-    targetId: query.target_id,
-    keyId: query.key_id,
-    tokenId: query.token_id,
-    requestId: query.request_id,
-    address: query.address,
-    since: query.since,
-    until: query.until,
-  };
-}
-
 /** A row of the log as its tenant sees it. */
-export function presentAuditLog(record: AuditLogRecord): z.input<typeof auditLogSchema> {
+export function presentAuditLog(record: AuditLogRecord) {
   const { targetType: type, targetId: id } = record;
-  return {
-    id: record.id,
-    occurred_at: record.occurredAt.toISOString(),
-    action: record.action,
-    outcome: record.outcome,
-    reason: record.reason,
+  return present(auditLogSchema, record, {
     actor: { kind: record.actorKind, id: record.actorId },
     target: type === null || id === null ? null : { type, id },
-    key_id: record.keyId,
-    token_id: record.tokenId,
-    address: record.address,
-    request_id: record.requestId,
-    data: { ...record.data },
-  };
+  });
 }
 
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex');
 
-function presentCheckpoint(checkpoint: SignedCheckpoint): z.input<typeof checkpointSchema> {
-  return {
+function presentCheckpoint(checkpoint: SignedCheckpoint) {
+  return present(checkpointSchema, checkpoint, {
     number: checkpoint.n,
-    count: checkpoint.count,
-    total: checkpoint.total,
     root: hex(checkpoint.root),
     previous: hex(checkpoint.previous),
     first_id: checkpoint.first.id,
     last_id: checkpoint.last.id,
-    sealed_at: checkpoint.sealedAt,
-    key_id: checkpoint.keyId,
     statement: checkpointStatement(checkpoint),
     signature: encodeBase64Url(checkpoint.signature),
-  };
+  });
 }
 
 /** A page of checkpoints with the keys that verify them. */
-export function presentCheckpoints(found: CheckpointPage): z.input<typeof checkpointListSchema> {
-  return {
-    data: found.data.map(presentCheckpoint),
-    next_cursor: found.nextCursor,
-    keys: found.keys.map((key) => ({ ...key })),
-  };
+export function presentCheckpoints(found: CheckpointPage) {
+  return present(checkpointListSchema, found, { data: found.data.map(presentCheckpoint) });
 }

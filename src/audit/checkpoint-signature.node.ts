@@ -1,6 +1,7 @@
 // Signs checkpoints, seals and heads with Ed25519 keys that are derived from the master keys. A private key is never stored, and a
 // checkpoint's key is never an issuer's.
 import { createPrivateKey, createPublicKey, hash, hkdfSync, type KeyObject, sign, verify } from 'node:crypto';
+import { thumbprintOf } from '../platform/crypto/jwk.ts';
 import type { MasterKey } from '../platform/crypto/secret-box.node.ts';
 import type { Digest } from './merkle.ts';
 
@@ -29,8 +30,8 @@ export type AuditJwk = {
 /** @param publicKey 32 bytes */
 export function toAuditJwk(publicKey: Uint8Array): AuditJwk {
   const x = Buffer.from(publicKey).toString('base64url');
-  const kid = hash('sha256', JSON.stringify({ crv: 'Ed25519', kty: 'OKP', x }), 'base64url');
-  return { kty: 'OKP', crv: 'Ed25519', x, kid, alg: 'EdDSA', use: 'sig' };
+  const key = { kty: 'OKP', crv: 'Ed25519', x } as const;
+  return { ...key, kid: thumbprintOf(key), alg: 'EdDSA', use: 'sig' };
 }
 
 /**

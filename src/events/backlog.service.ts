@@ -1,4 +1,5 @@
 // Says whether a tenant has too much undelivered. It must never count while a publisher waits: it answers from its last count.
+import { createBoundedCache } from '../platform/bounded-cache.ts';
 import { ServiceError } from '../platform/errors/service-error.ts';
 
 type Reading = {
@@ -34,17 +35,16 @@ export function createBacklogGauge({
   limit: number;
   clock?: (() => number) | undefined;
 }) {
-  const readings = new Map<string, Reading>();
+  const readings = createBoundedCache<Reading>({ limit: MAX_TENANTS });
 
-  const readingOf = (tenantId: string): Reading => {
-    const known = readings.get(tenantId);
-    if (known !== undefined) return known;
-    const oldest = readings.keys().next().value;
-    if (readings.size >= MAX_TENANTS && oldest !== undefined) readings.delete(oldest);
-    const reading = { counted: 0, since: 0, at: Number.NEGATIVE_INFINITY, took: 0, counting: false };
-    readings.set(tenantId, reading);
-    return reading;
-  };
+  const readingOf = (tenantId: string): Reading =>
+    readings.get(tenantId, () => ({
+      counted: 0,
+      since: 0,
+      at: Number.NEGATIVE_INFINITY,
+      took: 0,
+      counting: false,
+    }));
 
   const isStale = (reading: Reading): boolean => {
     const age = clock() - reading.at;

@@ -1,6 +1,7 @@
 // The catalogue of event types over HTTP. It is the same for every tenant.
 import { ServiceError } from '../platform/errors/service-error.ts';
-import { defineRoute, type Route } from '../platform/http/route.ts';
+import { ok } from '../platform/http/answers.ts';
+import { defineRoutes, type Route } from '../platform/http/route.ts';
 import { CATALOGUE, findEventType } from './catalogue.ts';
 import {
   eventTypeList,
@@ -16,14 +17,12 @@ const TAG = 'Events';
 export function createEventTypeRoutes(): Route[] {
   // Made once, when first asked for: the schemas are some work, and never change.
   let shown: ReturnType<typeof presentEventType>[] | undefined;
-  return [
-    defineRoute({
+  return defineRoutes({ tag: TAG, scope: 'webhooks:read' }, [
+    {
       method: 'GET',
       path: '/api/v1/event-types',
       operationId: 'listEventTypes',
       summary: 'List the known event types',
-      tag: TAG,
-      scope: 'webhooks:read',
       request: { query: eventTypeQuery },
       responses: {
         200: {
@@ -31,7 +30,6 @@ export function createEventTypeRoutes(): Route[] {
           schema: eventTypeList,
         },
       },
-      errors: [],
       handler: ({ query: { category, reserved } }) => {
         shown ??= CATALOGUE.map(presentEventType);
         const data = shown.filter(
@@ -39,26 +37,23 @@ export function createEventTypeRoutes(): Route[] {
             (category === undefined || entry.category === category) &&
             (reserved === undefined || String(entry.reserved) === reserved),
         );
-        return { status: 200, body: { data, next_cursor: null } };
+        return ok({ data, next_cursor: null });
       },
-    }),
+    },
 
-    defineRoute({
+    {
       method: 'GET',
       path: '/api/v1/event-types/:type',
       operationId: 'getEventType',
       summary: 'Read an event type: its JSON Schemas, and an example',
-      tag: TAG,
-      scope: 'webhooks:read',
       request: { params: eventTypeParams },
       responses: { 200: { description: 'The event type', schema: eventTypeSchema } },
-      errors: ['not_found'],
       handler: ({ params }) => {
         const entry = findEventType(params.type);
         if (entry === undefined)
           throw new ServiceError('not_found', { detail: 'The catalogue has no event type of this name.' });
-        return { status: 200, body: presentEventType(entry) };
+        return ok(presentEventType(entry));
       },
-    }),
-  ];
+    },
+  ]);
 }

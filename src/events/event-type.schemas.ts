@@ -1,5 +1,6 @@
 // The shapes of the catalogue of event types.
 import { z } from 'zod';
+import { present } from '../platform/http/present.ts';
 import { bodySchemaOf, CATEGORIES, dataSchemaOf, type EventType, exampleOf } from './catalogue.ts';
 
 export const eventTypeParams = z.object({ type: z.string() });
@@ -31,15 +32,10 @@ export const eventTypeSchema = z
 export const eventTypeList = z.strictObject({ data: z.array(eventTypeSchema), next_cursor: z.null() });
 
 /** An entry of the catalogue with its schemas and its example. */
-export function presentEventType(entry: EventType): z.input<typeof eventTypeSchema> {
-  const { type, category, description, reserved } = entry;
-  return {
-    type,
-    category,
-    description,
-    reserved,
+export function presentEventType(entry: EventType) {
+  return present(eventTypeSchema, entry, {
     schema: bodySchemaOf(entry),
     data_schema: dataSchemaOf(entry),
     example: exampleOf(entry),
-  };
+  });
 }

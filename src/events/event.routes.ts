@@ -1,7 +1,8 @@
 // The event routes: publishing, and reading what was published or emitted.
-import { describeError } from '../platform/errors/catalogue.ts';
+import { ERRORS } from '../platform/errors/catalogue.ts';
 import { ServiceError } from '../platform/errors/service-error.ts';
-import { defineRoute, type Route } from '../platform/http/route.ts';
+import { ok } from '../platform/http/answers.ts';
+import { defineRoutes, type Route } from '../platform/http/route.ts';
 import { FEED, PUBLICATIONS, PUBLISHED } from './event.examples.ts';
 import { publishAnswer, publishBody, readPublication } from './event.schemas.ts';
 import {
@@ -25,16 +26,14 @@ export function createEventRoutes({
   publishing: PublishingService;
   feed: FeedService;
 }): Route[] {
-  return [
-    defineRoute({
+  return defineRoutes({ tag: TAG, read: 'webhooks:read', write: 'events:write' }, [
+    {
       method: 'POST',
       path: '/api/v1/events',
       operationId: 'publishEvents',
       summary: 'Publish one event, or up to 500',
       description:
         'Accepted means durable: the events and their deliveries are committed. A known `event_id` with the same content gets the first answer. The members of an array are judged one by one, so that a wrong one is refused in `results` without its neighbours.',
-      tag: TAG,
-      scope: 'events:write',
       idempotent: true,
       request: { body: publishBody, examples: PUBLICATIONS },
       responses: {
@@ -59,17 +58,15 @@ export function createEventRoutes({
         if (result === undefined || result instanceof ServiceError) throw result;
         return { status: 202, headers, body: showPublished(result) };
       },
-    }),
+    },
 
-    defineRoute({
+    {
       method: 'GET',
       path: '/api/v1/events',
       operationId: 'listEvents',
       summary: 'Follow the events, the oldest first',
       description:
         'A feed for whoever would rather ask than be called. Ask again with `after` = `next_cursor`, at once while `has_more`, later otherwise: no event is missed, however late it was committed, and none comes twice. Every published event is in it; of those that the service emits, the ones that a subscription got (all of them are in the audit log). Tests are not. With a type that is rare a page may be empty although `has_more`.',
-      tag: TAG,
-      scope: 'webhooks:read',
       request: { query: feedQuery },
       responses: {
         200: {
@@ -81,33 +78,24 @@ export function createEventRoutes({
       errors: ['cursor_expired'],
       handler: async ({ context, query }) => {
         const page = await feed.read(context, query);
-        return {
-          status: 200,
-          body: {
-            data: page.data.map(presentEvent),
-            next_cursor: page.nextCursor,
-            has_more: page.hasMore,
-          },
-        };
+        return ok({
+          data: page.data.map(presentEvent),
+          next_cursor: page.nextCursor,
+          has_more: page.hasMore,
+        });
       },
-    }),
+    },
 
-    defineRoute({
+    {
       method: 'GET',
       path: '/api/v1/events/:event_id',
       operationId: 'getEvent',
       summary: 'Read an event, with its deliveries',
-      tag: TAG,
-      scope: 'webhooks:read',
       request: { params: eventParams },
       responses: { 200: { description: 'The event', schema: eventDetails } },
-      errors: ['not_found'],
-      handler: async ({ context, params }) => {
-        const event = await feed.get(context, params.event_id);
-        return { status: 200, body: presentDetails(event) };
-      },
-    }),
-  ];
+      handler: async ({ context, params }) => ok(presentDetails(await feed.get(context, params.event_id))),
+    },
+  ]);
 }
 
 function showPublished({ eventId, deliveries }: Published) {
@@ -116,7 +104,7 @@ function showPublished({ eventId, deliveries }: Published) {
 
 function showResult(result: Published | ServiceError) {
   if (!(result instanceof ServiceError)) return showPublished(result);
-  const entry = describeError(result.code);
+  const entry = ERRORS[result.code];
   return {
     status: entry.status,
     error: result.code,

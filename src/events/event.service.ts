@@ -3,7 +3,7 @@
 import type { AuditRecord } from '../audit/audit.ts';
 import type { Tenant } from '../platform/context.ts';
 import { newId } from '../platform/database/ids.ts';
-import type { Queryable, Unit } from '../platform/database/transaction.ts';
+import type { Queryable, Transaction } from '../platform/database/transaction.ts';
 import { NO_TRACING, type Tracing } from '../platform/tracing/tracing.ts';
 import { findMismatch } from './catalogue.ts';
 import * as store from './event.store.ts';
@@ -91,7 +91,7 @@ export function createEventService({
      * @throws ServiceError `payload_too_large` when a body is over 256 KiB
      */
     emit: async (
-      unit: Unit,
+      unit: Transaction,
       context: { readonly tenant: Pick<Tenant, 'id'> },
       events: readonly EmittedEvent[],
     ): Promise<Emitted[]> => {
@@ -100,7 +100,7 @@ export function createEventService({
       const fanOut = new Map((await store.emit(unit, records)).map((row) => [row.id, row]));
       const emitted = records.map(({ id, eventId }) => {
         const row = fanOut.get(id);
-        return { eventId, deliveries: row?.deliveries ?? 0, deliveryId: row?.delivery_id ?? undefined };
+        return { eventId, deliveries: row?.deliveries ?? 0, deliveryId: row?.deliveryId ?? undefined };
       });
       const total = emitted.reduce((sum, { deliveries }) => sum + deliveries, 0);
       if (total > 0) unit.afterCommit(() => announce(total));

@@ -9,12 +9,12 @@ import { type EventRecord, eventColumns } from './event.ts';
 export type FanOut = {
   readonly id: string;
   readonly deliveries: number;
-  readonly delivery_id: string | null;
+  readonly deliveryId: string | null;
 };
 
 /** A published event; `digest` is the SHA-256 of its content in hex. */
 export type PublishedRow = {
-  readonly event_id: string;
+  readonly eventId: string;
   readonly digest: string;
   readonly deliveries: number;
 };
@@ -66,7 +66,7 @@ new_events AS (
   ON CONFLICT DO NOTHING
 )`;
 
-const ANSWER = 'SELECT id, deliveries, delivery_id FROM accepted';
+const ANSWER = 'SELECT id, deliveries, delivery_id AS "deliveryId" FROM accepted';
 
 const EMIT = `
 WITH new_audit_entries AS (
@@ -91,7 +91,7 @@ WITH ${INPUT}, ${MATCHED}, accepted AS (
 ), ${fanOut('true')} ${ANSWER}`;
 
 const FIND_PUBLISHED = `
-SELECT event_id, encode(digest, 'hex') AS digest, deliveries
+SELECT event_id AS "eventId", encode(digest, 'hex') AS digest, deliveries
 FROM published_events WHERE tenant_id = $1 AND event_id = ANY ($2::text[])`;
 
 const PURGE_PUBLISHED = `

@@ -1,6 +1,7 @@
 // The shapes of reading events.
 import { z } from 'zod';
 import { moment, pageParameters } from '../platform/http/field-schemas.ts';
+import { present } from '../platform/http/present.ts';
 import type { FeedService, ShownEvent } from './feed.service.ts';
 import { FEED_CURSOR } from './feed-cursor.ts';
 import { FILTER_PATTERN, isFilter, MAX_EVENT_TYPE_LENGTH } from './filter.ts';
@@ -43,14 +44,14 @@ export const feedPage = z
   })
   .meta({ id: 'EventFeed' });
 
-export const eventDetails = shownEvent
-  .extend({
-    test: z.boolean().describe('Only tried a receiver: nothing has happened.'),
-    deliveries: z
-      .array(z.object({ id: z.uuid(), subscription_id: z.uuid(), status: z.string() }))
-      .describe('Up to 1,000.'),
-  })
-  .meta({ id: 'EventDetails' });
+const outcome = z.object({
+  test: z.boolean().describe('Only tried a receiver: nothing has happened.'),
+  deliveries: z
+    .array(z.object({ id: z.uuid(), subscription_id: z.uuid(), status: z.string() }))
+    .describe('Up to 1,000.'),
+});
+
+export const eventDetails = shownEvent.extend(outcome.shape).meta({ id: 'EventDetails' });
 
 /** An event of the feed: the body as receivers get it, and when it was accepted. */
 export function presentEvent({ body, createdAt }: ShownEvent) {
@@ -59,13 +60,5 @@ export function presentEvent({ body, createdAt }: ShownEvent) {
 
 /** An event with its deliveries. */
 export function presentDetails(event: Awaited<ReturnType<FeedService['get']>>) {
-  return {
-    ...presentEvent(event),
-    test: event.test,
-    deliveries: event.deliveries.map(({ id, subscriptionId, status }) => ({
-      id,
-      subscription_id: subscriptionId,
-      status,
-    })),
-  };
+  return { ...presentEvent(event), ...present(outcome, event) };
 }

@@ -37,16 +37,16 @@ export type FeedPage = {
 type Row = {
   horizon: string;
   newest: string;
-  read_at: Date;
+  readAt: Date;
   scanned: number;
   matched: number;
-  last_xid: string | null;
-  last_id: string | null;
+  lastXid: string | null;
+  lastId: string | null;
   id: string | null;
   xid: string;
   test: boolean;
   body: Buffer;
-  created_at: Date;
+  createdAt: Date;
 };
 
 /** Bodies of a page in bytes, unless the first alone is larger. */
@@ -69,15 +69,15 @@ WITH moment AS (
 ), looked AS (
   SELECT xid AS last_xid, id AS last_id FROM scanned ORDER BY xid DESC, id DESC LIMIT 1
 )
-SELECT moment.horizon::text, moment.newest::text, moment.read_at, (SELECT count(*)::int FROM scanned) AS scanned,
-  (SELECT count(*)::int FROM matched) AS matched, looked.last_xid::text, looked.last_id,
-  page.id, page.xid::text, e.test, e.body, e.created_at
+SELECT moment.horizon::text, moment.newest::text, moment.read_at AS "readAt", (SELECT count(*)::int FROM scanned) AS scanned,
+  (SELECT count(*)::int FROM matched) AS matched, looked.last_xid::text AS "lastXid", looked.last_id AS "lastId",
+  page.id, page.xid::text, e.test, e.body, e.created_at AS "createdAt"
 FROM moment LEFT JOIN looked ON true LEFT JOIN page ON true LEFT JOIN events e ON e.id = page.id
 ORDER BY page.n`;
 
 // A publisher may choose an id that the service has chosen before; the newer event is meant.
 const FIND = `
-SELECT id, xid::text, test, body, created_at FROM events WHERE tenant_id = $1 AND event_id = $2 ORDER BY id DESC LIMIT 1`;
+SELECT id, xid::text, test, body, created_at AS "createdAt" FROM events WHERE tenant_id = $1 AND event_id = $2 ORDER BY id DESC LIMIT 1`;
 
 /** The events after a place, the oldest first; no more than a few MiB of them. */
 export async function read(
@@ -102,13 +102,13 @@ export async function read(
   if (first === undefined) throw new Error('the feed gave no row');
   const events = rows.flatMap((row) => (row.id === null ? [] : [toStoredEvent(row, row.id)]));
   const isCut = events.length < first.matched;
-  const { last_xid: xid, last_id: id } = first;
+  const { lastXid: xid, lastId: id } = first;
   const looked = xid === null || id === null ? undefined : { xid: BigInt(xid), id };
   return {
     events,
     horizon: BigInt(first.horizon),
     newest: BigInt(first.newest),
-    readAt: first.read_at,
+    readAt: first.readAt,
     hasMore: isCut || first.scanned >= scan,
     last: isCut ? events.at(-1) : looked,
   };
@@ -125,5 +125,5 @@ export async function find(
 }
 
 function toStoredEvent(row: Row, id: string): StoredEvent {
-  return { id, xid: BigInt(row.xid), test: row.test, body: row.body, createdAt: row.created_at };
+  return { id, xid: BigInt(row.xid), test: row.test, body: row.body, createdAt: row.createdAt };
 }

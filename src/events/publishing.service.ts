@@ -90,7 +90,7 @@ export function createPublishingService({
     }
     if (known.length > 0) {
       const before = await store.findPublished(unit, context.tenant.id, known);
-      for (const row of before) outcome.set(row.event_id, row);
+      for (const row of before) outcome.set(row.eventId, row);
     }
     announce(
       context,

@@ -9,17 +9,40 @@ const TRACES_PATH = '/v1/traces';
 
 /** Source: OpenTelemetry, "Environment Variable Specification" and "OpenTelemetry Protocol Exporter". */
 export const TRACING_VARIABLES = {
-  OTEL_SDK_DISABLED: oneOf(['true', 'false']).default('false'),
-  OTEL_TRACES_EXPORTER: oneOf(['otlp', 'none']).optional(),
-  OTEL_EXPORTER_OTLP_ENDPOINT: webUrl.optional(),
-  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: webUrl.optional(),
-  OTEL_EXPORTER_OTLP_HEADERS: headerPairs.optional(),
-  OTEL_EXPORTER_OTLP_TRACES_HEADERS: headerPairs.optional(),
-  OTEL_EXPORTER_OTLP_PROTOCOL: oneOf(['http/json']).optional(),
-  OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: oneOf(['http/json']).optional(),
-  OTEL_SERVICE_NAME: z.string().default('countersign'),
-  OTEL_TRACES_SAMPLER: oneOf(SAMPLER_NAMES).default('parentbased_always_on'),
-  OTEL_TRACES_SAMPLER_ARG: ratio.default(1),
+  OTEL_EXPORTER_OTLP_ENDPOINT: webUrl.optional().meta({
+    description:
+      'address of the collector; turns traces on. `/v1/traces` is added ([operations/traces.md](operations/traces.md))',
+  }),
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: webUrl.optional().meta({ description: 'the same, as it is' }),
+  OTEL_TRACES_EXPORTER: oneOf(['otlp', 'none'])
+    .optional()
+    .meta({
+      description: `\`otlp\` alone means \`${DEFAULT_ENDPOINT}\``,
+      shown: '`otlp` where a collector is named, else `none`',
+    }),
+  OTEL_EXPORTER_OTLP_HEADERS: headerPairs.optional().meta({
+    description: '`name=value` pairs for the collector, separated by commas, percent-encoded',
+  }),
+  OTEL_EXPORTER_OTLP_TRACES_HEADERS: headerPairs
+    .optional()
+    .meta({ description: 'the same, for traces alone' }),
+  OTEL_EXPORTER_OTLP_PROTOCOL: oneOf(['http/json'])
+    .optional()
+    .meta({ description: 'no other', shown: '`http/json`' }),
+  OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: oneOf(['http/json'])
+    .optional()
+    .meta({ description: 'no other', shown: '`http/json`' }),
+  OTEL_SERVICE_NAME: z
+    .string()
+    .default('countersign')
+    .meta({ description: '`service.name`; `countersign.role` says `api` or `worker`' }),
+  OTEL_TRACES_SAMPLER: oneOf(SAMPLER_NAMES).default('parentbased_always_on').meta({
+    description: '`always_on`, `always_off`, `traceidratio`, and each of them with `parentbased_`',
+  }),
+  OTEL_TRACES_SAMPLER_ARG: ratio.default(1).meta({ description: 'ratio of the sampler, 0 to 1' }),
+  OTEL_SDK_DISABLED: oneOf(['true', 'false'])
+    .default('false')
+    .meta({ description: '`true` turns traces off, whatever the others say' }),
 };
 
 type Values = z.output<z.ZodObject<typeof TRACING_VARIABLES>>;

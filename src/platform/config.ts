@@ -1,141 +1,38 @@
-// Every setting of the service: one schema, and the only reader of the environment. A wrong value is one error that names its variable.
+// Reads the environment once, into the settings of the service; all wrong variables are one error with a line for each.
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
-import { z } from 'zod';
-import { TRACING_VARIABLES, tracingOf } from './config-tracing.ts';
-import {
-  buildId,
-  databaseUrl,
-  dnsServers,
-  grpcAddress,
-  masterKeys,
-  networks,
-  oneOf,
-  origin,
-  port,
-  processes,
-  slug,
-  tenantUrl,
-  webUrl,
-  wholeNumber,
-} from './config-values.ts';
+import type { z } from 'zod';
+import { tracingOf } from './config-tracing.ts';
+import { METRICS_PORTS, RATE_LIMITS, schema } from './config-variables.ts';
 
 /** What a process does; some settings are required only for some roles. */
 export type Role = 'start' | 'api' | 'worker' | 'migrate' | 'command';
 
-/** A setting is missing or wrong; `message` is one line for the operator and begins with the variable's name. */
+type Fault = readonly [variable: string, fault: string];
+
+/** Settings are missing or wrong; `message` has a line for each, which begins with the name of the variable. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
-  readonly variable: string;
 
-  constructor(variable: string, message: string) {
-    super(`${variable}: ${message}`);
-    this.variable = variable;
+  constructor(variable: string, fault: string, ...others: readonly Fault[]) {
+    super([[variable, fault], ...others].map((one) => one.join(': ')).join('\n'));
   }
 }
-
-/** Requests a minute; 0 turns a limit off. */
-const limit = wholeNumber(0, 1_000_000_000);
-
-const schema = z.object({
-  NODE_ENV: oneOf(['production', 'development', 'test']).default('development'),
-  DATA_DIR: z
-    .string()
-    .default('.data')
-    .transform((folder) => resolve(folder)),
-  PORT: port.default(8080),
-  HOST: z.string().default('127.0.0.1'),
-  PUBLIC_URL: origin.optional(),
-  DEFAULT_TENANT: slug.optional(),
-  TENANT_URL: tenantUrl.optional(),
-  ERROR_TYPE_BASE: webUrl.default('https://errors.countersign.dev'),
-  DATABASE_URL: databaseUrl.optional(),
-  DATABASE_POOL: wholeNumber(2, 500).default(10),
-  TEMPORAL_ADDRESS: grpcAddress.optional(),
-  TEMPORAL_NAMESPACE: z.string().min(1).default('countersign'),
-  TEMPORAL_PORT: port.default(7233),
-  TEMPORAL_UI_PORT: port.default(8233),
-  TEMPORAL_UI_URL: webUrl.optional(),
-  MASTER_KEY: masterKeys.optional(),
-  WEBHOOK_ALLOWED_NETWORKS: networks.optional(),
-  WEBHOOK_CA_FILE: z.string().optional(),
-  ANCHOR_DNS_SERVERS: dnsServers.default([]),
-  ANCHOR_HTTPS_PORT: wholeNumber(1, 65_535).default(443),
-  CHALLENGE_LIFETIME: wholeNumber(10, 3600).default(300),
-  ACCESS_TOKEN_LIFETIME: wholeNumber(10, 86_400).default(300),
-  REFRESH_TOKEN_LIFETIME: wholeNumber(60, 31_536_000).default(2_592_000),
-  ISSUER_KEY_LIFETIME: wholeNumber(3_600, 63_072_000).default(7_776_000),
-  RATE_LIMIT_TENANT: limit.optional(),
-  RATE_LIMIT_ADDRESS: limit.optional(),
-  RATE_LIMIT_FINGERPRINT_FAILURES: limit.optional(),
-  RATE_LIMIT_CLIENT_FAILURES: limit.optional(),
-  RATE_LIMIT_PUBLISH: limit.optional(),
-  TRUSTED_PROXIES: networks.default([]),
-  API_PROCESSES: processes.default(1),
-  WORKER_PROCESSES: processes.default(1),
-  WORKER_BUILD_ID: buildId.optional(),
-  DELIVERY_WORKFLOWS: oneOf(['all', 'retries']).default('all'),
-  METRICS_HOST: z.string().default('127.0.0.1'),
-  METRICS_PORT: port.optional(),
-  BACKLOG_LIMIT: wholeNumber(1, 1_000_000_000).default(1_000_000),
-  ...TRACING_VARIABLES,
-  LOG_LEVEL: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
-  LOG_FORMAT: oneOf(['pretty', 'json']).optional(),
-});
-
-/** So that a worker and an api of one machine do not meet; under `countersign start` the first is the workers', and the apis' follow. */
-const METRICS_PORTS = { api: 9_465, worker: 9_464 } as const;
-
-/** Requests a minute: what a deployment gets unless it says otherwise, and what a machine for development gets (load tests from one address). */
-const RATE_LIMITS = {
-  deployed: { tenant: 60_000, address: 1_200, fingerprintFailures: 10, clientFailures: 10, publish: 60_000 },
-  local: {
-    tenant: 10_000_000,
-    address: 10_000_000,
-    fingerprintFailures: 1_000,
-    clientFailures: 1_000,
-    publish: 10_000_000,
-  },
-} as const;
 
 /**
  * Reads and validates the whole environment.
  * @param env variables by name; an empty string counts as not set
  * @param options.role what this process is going to do
  * @returns the frozen settings, in seconds, bytes and numbers a minute where they have a unit
- * @throws ConfigError naming the first wrong variable
+ * @throws ConfigError naming each wrong variable
  */
 export function loadConfig(env: Readonly<Record<string, string | undefined>>, options: { role: Role }) {
-  const present = Object.fromEntries(
-    Object.entries(env).filter(([, value]) => value !== undefined && value !== ''),
-  );
-  const result = schema.safeParse(present);
-  if (!result.success) {
-    const issue = result.error.issues[0];
-    throw new ConfigError(String(issue?.path[0] ?? 'environment'), issue?.message ?? 'is wrong');
-  }
-  const values = {
-    ...result.data,
-    METRICS_PORT: result.data.METRICS_PORT ?? defaultMetricsPort(options.role),
-  };
-  const production = values.NODE_ENV === 'production';
+  const { read, wrong } = readVariables(env);
+  const values = { ...read, METRICS_PORT: read.METRICS_PORT ?? defaultMetricsPort(options.role) };
   const local = env.COUNTERSIGN_LOCAL === '1' || options.role === 'start';
-  if (local && production)
-    throw new ConfigError(
-      'NODE_ENV',
-      'countersign start is for development; run the roles api, worker and migrate in production',
-    );
-  if (values.MASTER_KEY === undefined && needsMasterKey(options.role) && values.DATABASE_URL === undefined)
-    throw databaseMissing();
-  if (values.MASTER_KEY === undefined && needsMasterKey(options.role))
-    throw new ConfigError('MASTER_KEY', production ? 'is required when NODE_ENV=production' : 'is required');
-  if (values.WEBHOOK_CA_FILE !== undefined && ['start', 'api', 'worker'].includes(options.role))
-    checkAuthorities(values.WEBHOOK_CA_FILE);
-  if (production && values.ANCHOR_HTTPS_PORT !== 443)
-    throw new ConfigError('ANCHOR_HTTPS_PORT', 'must be 443 when NODE_ENV=production');
-  if (options.role === 'start') checkLocalPorts(values);
-  if (options.role === 'start') refuseAnyPort(values);
+  const [first, ...others]: Fault[] = [...wrong, ...findFaults(values, { role: options.role, local, wrong })];
+  if (first !== undefined) throw new ConfigError(...first, ...others);
+  const production = values.NODE_ENV === 'production';
   const publicUrl = values.PUBLIC_URL ?? `http://localhost:${values.PORT}`;
   const limits = local ? RATE_LIMITS.local : RATE_LIMITS.deployed;
   return Object.freeze({
@@ -190,7 +87,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>, op
     deliveryWorkflows: values.DELIVERY_WORKFLOWS,
     metricsHost: values.METRICS_HOST,
     metricsPort: values.METRICS_PORT,
-    metricsPortGiven: result.data.METRICS_PORT !== undefined,
+    metricsPortGiven: read.METRICS_PORT !== undefined,
     backlogLimit: values.BACKLOG_LIMIT,
     tracing: tracingOf(values),
     logLevel: values.LOG_LEVEL,
@@ -200,49 +97,77 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>, op
 
 export type Config = ReturnType<typeof loadConfig>;
 
-/** Names of all variables, for the deployment files' test and the documentation. */
-export const CONFIG_VARIABLES: readonly string[] = Object.keys(schema.shape);
-
 type Values = z.output<typeof schema> & { METRICS_PORT: number };
+
+/** The variables by themselves: those that can be read, and the faults of the others, in whose place their defaults stand. */
+function readVariables(env: Readonly<Record<string, string | undefined>>): {
+  read: z.output<typeof schema>;
+  wrong: ReadonlyMap<string, string>;
+} {
+  const present = Object.entries(env).filter(([, value]) => value !== undefined && value !== '');
+  const result = schema.safeParse(Object.fromEntries(present));
+  if (result.success) return { read: result.data, wrong: new Map() };
+  const wrong = new Map<string, string>();
+  for (const { path, message } of result.error.issues)
+    if (!wrong.has(String(path[0]))) wrong.set(String(path[0]), message);
+  return { read: schema.parse(Object.fromEntries(present.filter(([name]) => !wrong.has(name)))), wrong };
+}
+
+/** What is wrong with variables that can be read: one that a role needs is missing, or two do not fit each other. */
+function* findFaults(
+  values: Values,
+  { role, local, wrong }: { role: Role; local: boolean; wrong: ReadonlyMap<string, string> },
+): Generator<Fault> {
+  const production = values.NODE_ENV === 'production';
+  const isMissing = (variable: 'MASTER_KEY' | 'DATABASE_URL') =>
+    values[variable] === undefined && !wrong.has(variable);
+  if (local && production)
+    yield [
+      'NODE_ENV',
+      'countersign start is for development; run the roles api, worker and migrate in production',
+    ];
+  if (['api', 'worker', 'command'].includes(role) && isMissing('MASTER_KEY')) {
+    if (isMissing('DATABASE_URL')) yield DATABASE_MISSING;
+    else yield ['MASTER_KEY', production ? 'is required when NODE_ENV=production' : 'is required'];
+  }
+  if (values.WEBHOOK_CA_FILE !== undefined && ['start', 'api', 'worker'].includes(role))
+    yield* faultsOfAuthorities(values.WEBHOOK_CA_FILE);
+  if (production && values.ANCHOR_HTTPS_PORT !== 443)
+    yield ['ANCHOR_HTTPS_PORT', 'must be 443 when NODE_ENV=production'];
+  if (role === 'start' && wrong.size === 0) yield* faultsOfLocalPorts(values);
+}
+
+const DATABASE_MISSING: Fault = [
+  'DATABASE_URL',
+  'is required (in a clone where nothing runs: npm start first)',
+];
+
+/** The error where a database is needed and none is named. */
+export function databaseMissing(): ConfigError {
+  return new ConfigError(...DATABASE_MISSING);
+}
 
 function defaultMetricsPort(role: Role): number {
   return role === 'api' ? METRICS_PORTS.api : METRICS_PORTS.worker;
 }
 
-/** Addresses that are printed, and stored with a tenant, must be known before anything listens. METRICS_PORT 0 means none. */
-function refuseAnyPort(values: Values): void {
-  for (const variable of ['PORT', 'TEMPORAL_PORT', 'TEMPORAL_UI_PORT'] as const) {
-    if (values[variable] === 0)
-      throw new ConfigError(variable, 'must not be 0 under countersign start: choose a port from 1 to 65535');
-  }
-}
-
-/** What an operator is told where a database is needed and none is named. */
-export function databaseMissing(): ConfigError {
-  return new ConfigError('DATABASE_URL', 'is required (in a clone where nothing runs: npm start first)');
-}
-
-function needsMasterKey(role: Role): boolean {
-  return role === 'api' || role === 'worker' || role === 'command';
-}
-
-/** Read where it is used: a file that cannot be read must not wait for the first delivery. */
-function checkAuthorities(file: string): void {
+/** Reads the file at start: a file that cannot be read must not wait for the first delivery. */
+function* faultsOfAuthorities(file: string): Generator<Fault> {
   let text: string;
   try {
     text = readFileSync(file, 'utf8');
   } catch (error) {
-    throw new ConfigError('WEBHOOK_CA_FILE', `cannot be read: ${(error as Error).message}`);
+    return yield ['WEBHOOK_CA_FILE', `cannot be read: ${(error as Error).message}`];
   }
   try {
     new X509Certificate(text);
   } catch {
-    throw new ConfigError('WEBHOOK_CA_FILE', `${file} does not begin with a certificate in PEM form`);
+    yield ['WEBHOOK_CA_FILE', `${file} does not begin with a certificate in PEM form`];
   }
 }
 
 /** Ports that one machine needs at the same time: several with a number of processes each. */
-function checkLocalPorts(values: Values): void {
+function* faultsOfLocalPorts(values: Values): Generator<Fault> {
   const needed = [
     { variable: 'PORT', first: values.PORT, count: 1 },
     {
@@ -258,14 +183,17 @@ function checkLocalPorts(values: Values): void {
       : []),
   ].filter(({ first }) => first !== 0);
   for (const [index, { variable, first, count }] of needed.entries()) {
-    if (first + count - 1 > 65_535)
-      throw new ConfigError(variable, `leaves no room for ${count} ports, one a process`);
     const other = needed
       .slice(0, index)
       .find((before) => first < before.first + before.count && before.first < first + count);
-    if (other !== undefined) {
+    if (first + count - 1 > 65_535) yield [variable, `leaves no room for ${count} ports, one a process`];
+    else if (other !== undefined) {
       const range = other.count === 1 ? '' : ` (which takes ${other.count} ports from ${other.first})`;
-      throw new ConfigError(variable, `is needed for ${other.variable} too${range}: choose another port`);
+      yield [variable, `is needed for ${other.variable} too${range}: choose another port`];
     }
   }
+  // Addresses that are printed, and stored with a tenant, must be known before anything listens. METRICS_PORT 0 means none.
+  for (const variable of ['PORT', 'TEMPORAL_PORT', 'TEMPORAL_UI_PORT'] as const)
+    if (values[variable] === 0)
+      yield [variable, 'must not be 0 under countersign start: choose a port from 1 to 65535'];
 }

@@ -3,6 +3,13 @@ import pino, { type DestinationStream, type Logger } from 'pino';
 import pretty from 'pino-pretty';
 import type { Config } from './config.ts';
 
+/** A line of the log: `event` names it for good, for alerts; docs/operations/log-events.md lists them all. */
+export type LogFields = { readonly event: string; readonly [field: string]: unknown };
+
+/** The log as a room uses it. */
+export type Log<Level extends 'debug' | 'info' | 'warn' | 'error' = 'debug' | 'info' | 'warn' | 'error'> =
+  Readonly<Record<Level, (fields: LogFields, message: string) => void>>;
+
 type LoggedError = { type: string; message: string; code?: string; stack?: string; cause?: LoggedError };
 
 const DEEPEST_CAUSE = 5;

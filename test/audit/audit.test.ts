@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createAuditService } from '../../src/audit/audit.service.ts';
 import { operatorContext } from '../../src/audit/audit.ts';
 import type { RequestContext } from '../../src/platform/context.ts';
+import type { Transaction } from '../../src/platform/database/transaction.ts';
 import { createTenantContext } from '../events/fixture.ts';
 import { createTestDatabase } from '../setup/database.ts';
 
@@ -36,7 +37,10 @@ describe('the audit log', () => {
       scopes: [],
     } as const;
     const data = { text: 'a "quoted" \\ ü {x}, NULL', list: [1, null], deep: { a: true } };
-    for (const run of [test.database.hot, test.database.transaction.bind(null, {})]) {
+    const alone = <T>(work: (transaction: Transaction) => Promise<T>) => test.database.transaction({}, work);
+    const joined: typeof alone = (work) =>
+      alone((transaction) => test.database.transaction({ transaction }, work));
+    for (const run of [alone, joined]) {
       let statements = 0;
       await run(async (unit) => {
         const counting = {
@@ -84,7 +88,7 @@ describe('the audit log', () => {
 
   it('knows nothing of what was rolled back, and writes nothing for no entries', async () => {
     await expect(
-      test.database.hot(async (unit) => {
+      test.database.transaction({}, async (unit) => {
         await audit.append(unit, context, [{ action: 'agent.created', outcome: 'success' }]);
         throw new Error('changed my mind');
       }),

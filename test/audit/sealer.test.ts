@@ -64,7 +64,7 @@ describe('the sealer', () => {
     const counting = createAuditSealer({
       masterKeys: MASTER_KEYS,
       database: {
-        hot: () => Promise.reject(new Error('a transaction for nothing')),
+        transaction: () => Promise.reject(new Error('a transaction for nothing')),
         query: <Row extends object>(text: string, values?: readonly unknown[]) => {
           statements += 1;
           return test.database.query<Row>(text, values);
@@ -81,7 +81,7 @@ describe('the sealer', () => {
     const context = await createTenantContext(test.database);
     await sealing.write(context, 2);
     await sealing.sealAll();
-    await test.database.hot(async (unit) => {
+    await test.database.transaction({}, async (unit) => {
       await sealing.audit.append(unit, context, [{ action: 'slow', outcome: 'success' }]);
       await sealing.write(context, 3);
       await sealing.sealer.runOnce();
@@ -106,7 +106,7 @@ describe('the sealer', () => {
         const context = contexts[(seed + turn) % 2] ?? contexts[0];
         if (context === undefined) return;
         const isAborted = (seed + turn) % 5 === 0;
-        const work = test.database.hot(async (unit) => {
+        const work = test.database.transaction({}, async (unit) => {
           await sealing.audit.append(unit, context, [{ action: 'first', outcome: 'success' }]);
           await sleep((seed * 7 + turn * 13) % 60);
           await sealing.audit.append(unit, context, [{ action: 'second', outcome: 'failure' }]);
@@ -144,7 +144,7 @@ describe('the sealer', () => {
     const sealing = createSealing(test.database);
     await sealing.write(await createTenantContext(test.database), 3);
     await vi.waitUntil(() => sealing.checkpoints.hasUnsealed(test.database), 25_000);
-    await test.database.hot(async (unit) => {
+    await test.database.transaction({}, async (unit) => {
       expect(await sealing.checkpoints.tryLock(unit)).not.toBeNull();
       expect(await sealing.sealer.runOnce()).toBeUndefined();
     });
@@ -158,14 +158,14 @@ describe('the sealer', () => {
     await sealing.write(context, 4);
     const broken = createSealing({
       ...test.database,
-      hot: (work) =>
-        test.database.hot((unit) =>
+      transaction: (context, work) =>
+        test.database.transaction(context, (transaction) =>
           work({
-            ...unit,
+            ...transaction,
             query: (text, values) =>
               text.startsWith('UPDATE audit_head')
                 ? Promise.reject(new Error('power cut'))
-                : unit.query(text, values),
+                : transaction.query(text, values),
           }),
         ),
     });

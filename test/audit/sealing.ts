@@ -68,7 +68,7 @@ export function createSealing(
 
 /** Runs statements as a superuser who switches triggers off. */
 export async function tamper(database: Database, ...statements: [text: string, values?: unknown[]][]) {
-  return database.hot(async (unit) => {
+  return database.transaction({}, async (unit) => {
     await unit.query("SET LOCAL session_replication_role = 'replica'");
     let changed = 0;
     for (const [text, values] of statements) changed += (await unit.query(text, values)).rowCount;

@@ -3,7 +3,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { createProgram } from '../../src/app/command-line.ts';
-import { CONFIG_VARIABLES, loadConfig } from '../../src/platform/config.ts';
+import { loadConfig } from '../../src/platform/config.ts';
+import { CONFIG_VARIABLES } from '../../src/platform/config-variables.ts';
 import { DEFAULT_TIMEOUT_MS } from '../../src/webhooks/deliveries/delivery.client.ts';
 
 type Service = {

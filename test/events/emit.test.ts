@@ -50,7 +50,7 @@ describe('emit', () => {
   it.each(FAN_OUT)('$title gives $expected deliveries', async ({ type, expected, ...subscription }) => {
     context = await createTenantContext(test.database);
     const id = await insertSubscription(test.database, context, subscription);
-    const [emitted] = await test.database.hot((unit) =>
+    const [emitted] = await test.database.transaction({}, (unit) =>
       events.emit(unit, context, [{ type, data: { n: 1 } }]),
     );
     expect(emitted?.deliveries).toBe(expected);
@@ -91,7 +91,7 @@ describe('emit', () => {
     await insertSubscription(test.database, other, { filters: ['*'] });
     const occurredAt = new Date('2026-02-03T04:05:06.789Z');
     const data = { text: 'a "quoted" \\ é 🙂 \u0000 \ud800', list: [1, null, { deep: true }], 'key,{}': '' };
-    const [emitted] = await test.database.hot((unit) =>
+    const [emitted] = await test.database.transaction({}, (unit) =>
       events.emit(unit, context, [{ type: 'org.created', data, occurredAt }]),
     );
     const { rows } = await test.database.query<{ body: Buffer; occurred_at: Date }>(
@@ -114,7 +114,7 @@ describe('emit', () => {
     context = await createTenantContext(test.database);
     const quiet = await insertSubscription(test.database, context, { filters: ['org.created'] });
     const audit = await insertSubscription(test.database, context, { filters: ['*'] });
-    const emitted = await test.database.hot((unit) =>
+    const emitted = await test.database.transaction({}, (unit) =>
       events.emit(unit, context, [
         { type: 'org.member.added', data: {}, exceptSubscription: audit },
         { type: 'org.created', data: {}, exceptSubscription: quiet },
@@ -139,7 +139,7 @@ describe('emit', () => {
     context = await createTenantContext(test.database);
     await insertSubscription(test.database, context, { filters: ['*'] });
     poke.mockClear();
-    const failing = test.database.hot(async (unit) => {
+    const failing = test.database.transaction({}, async (unit) => {
       await events.emit(unit, context, [{ type: 'org.created', data: {} }]);
       throw new Error('the change failed');
     });
@@ -192,7 +192,7 @@ describe('emit', () => {
   it('refuses a body over 256 KiB', async () => {
     context = await createTenantContext(test.database);
     const emit = (length: number) =>
-      test.database.hot((unit) =>
+      test.database.transaction({}, (unit) =>
         events.emit(unit, context, [{ type: 'org.created', data: { text: 'é'.repeat(length) } }]),
       );
     await expect(emit(131_072)).rejects.toMatchObject({ code: 'payload_too_large' });

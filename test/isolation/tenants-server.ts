@@ -2,9 +2,8 @@
 
 import { randomBytes } from 'node:crypto';
 import { findFreePort } from '../../src/app/local/ports.ts';
-import { composeCore, composeManagement } from '../../src/app/wiring/compose.ts';
-import { composeRoutes } from '../../src/app/wiring/compose-routes.ts';
-import { authorize } from '../../src/authentication/tokens/bearer.routes.ts';
+import { wireApi } from '../../src/app/wiring/api.ts';
+import { wireManagement } from '../../src/app/wiring/commands.ts';
 import type { Provisioned } from '../../src/identity/tenants/provision.service.ts';
 import { loadConfig } from '../../src/platform/config.ts';
 import type { Database } from '../../src/platform/database/database.ts';
@@ -13,6 +12,7 @@ import { createHealth } from '../../src/platform/http/health.ts';
 import type { Route } from '../../src/platform/http/route.ts';
 import { createHttpServer } from '../../src/platform/http/server.ts';
 import { createLogger } from '../../src/platform/logging.ts';
+import { openPlatform } from '../../src/platform/platform.ts';
 import { createSealing } from '../audit/sealing.ts';
 import { basic } from '../authentication/tokens/accounts.ts';
 import { createTestDatabase } from '../setup/database.ts';
@@ -69,39 +69,37 @@ export async function startTenants(extra: (database: Database) => Route[] = () =
     { role: 'api' },
   );
   const logger = createLogger(config);
-  const core = composeCore(config, { logger, name: 'test' });
-  const { routes, tokens, dpop, rateLimits, close } = composeRoutes(config, core, logger);
+  const platform = openPlatform(config, { logger, name: 'test' });
+  const api = wireApi(platform);
   const health = createHealth({
     ping: async () => undefined,
     pendingMigrations: async () => [],
     probeTemporal: async () => true,
   });
   const app = createApp({
-    routes: [...routes, ...extra(database)],
-    tenants: core.tenants,
-    authorize: (route) => authorize(route, tokens.authenticate, dpop),
-    database: core.database,
+    ...api,
+    routes: [...api.routes, ...extra(database)],
+    database: platform.database,
     health,
-    rateLimits,
     config,
     logger,
   });
   const http = createHttpServer(app, config);
   await http.listen({ port, host: 'localhost' });
-  const management = composeManagement(config, logger);
+  const management = wireManagement(config, logger);
   const join = async (slug: string) =>
-    openParty(await management.provisioning.provision({ slug }), core.database);
+    openParty(await management.provisioning.provision({ slug }), platform.database);
   const [owner, stranger] = [await join('owner-of-the-rows'), await join('stranger')];
   // So that there are checkpoints to read.
   await createSealing(database, config).sealAll();
   return {
-    routes,
+    routes: api.routes,
     owner,
     stranger,
     close: async () => {
       await http.drain(0);
-      await close();
-      await Promise.all([core.close(), management.close()]);
+      await api.close();
+      await Promise.all([platform.close(), management.close()]);
       await drop();
     },
   };

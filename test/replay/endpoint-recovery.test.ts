@@ -55,10 +55,10 @@ const SCENARIOS: Record<string, (engine: EndpointEngine) => Promise<string>> = {
     const { id } = await engine.subscribe();
     const { host } = engine.receiver;
     const hold = { length: 'released', reason: 'a test', operator: 'jo' } as const;
-    await engine.database.hot((unit) => engine.hostHolds.hold(unit, host, hold));
+    await engine.database.transaction({}, (unit) => engine.hostHolds.hold(unit, host, hold));
     await engine.publish(id);
     await engine.waitsFor(id, 'hold');
-    await engine.database.hot((unit) => engine.hostHolds.release(unit, host));
+    await engine.database.transaction({}, (unit) => engine.hostHolds.release(unit, host));
     return id;
   },
   'warned-then-recovered': async (engine) => {

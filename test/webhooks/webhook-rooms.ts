@@ -1,38 +1,20 @@
 // Events, subscriptions and deliveries wired for real over one database and served over HTTP; only tokens and the notifier are fakes.
 
-import { randomBytes } from 'node:crypto';
 import { vi } from 'vitest';
-import { composeRecoveries } from '../../src/app/wiring/compose-recoveries.ts';
-import { createAuditService } from '../../src/audit/audit.service.ts';
-import { createBacklogGauge } from '../../src/events/backlog.service.ts';
-import { createEventRoutes } from '../../src/events/event.routes.ts';
-import { createEventService } from '../../src/events/event.service.ts';
-import { createEventTypeRoutes } from '../../src/events/event-type.routes.ts';
-import { createFeedService } from '../../src/events/feed.service.ts';
-import { createPublishingService } from '../../src/events/publishing.service.ts';
+import { wireAudit } from '../../src/audit/wire.ts';
+import { wireEvents, wirePublishing } from '../../src/events/wire.ts';
 import type { Database } from '../../src/platform/database/database.ts';
-import { parseNetworks } from '../../src/platform/egress/address-rules.ts';
+import { wireLimits } from '../../src/platform/http/wire.ts';
 import { createWorkflowCommandService } from '../../src/platform/temporal/workflow-command.service.ts';
-import { createAccountRoutes } from '../../src/webhooks/accounts/account.routes.ts';
-import { createAccountReadingService } from '../../src/webhooks/accounts/account-reading.service.ts';
-import { createDeliveryRoutes } from '../../src/webhooks/deliveries/delivery.routes.ts';
-import { createDeliveryService } from '../../src/webhooks/deliveries/delivery.service.ts';
-import { createEndpointService } from '../../src/webhooks/endpoints/endpoint.service.ts';
-import { createEndpointHealthStore } from '../../src/webhooks/endpoints/endpoint-health.store.ts';
-import { createHostHoldService } from '../../src/webhooks/endpoints/host-hold.service.ts';
-import { RECOVERY_SETTINGS } from '../../src/webhooks/endpoints/recovery-settings.ts';
-import { createRecoveryRoutes } from '../../src/webhooks/replays/bulk-replay.routes.ts';
-import { createSigningSecretRoutes } from '../../src/webhooks/subscriptions/signing-secret.routes.ts';
-import { createSigningSecretService } from '../../src/webhooks/subscriptions/signing-secret.service.ts';
-import { createSubscriptionRoutes } from '../../src/webhooks/subscriptions/subscription.routes.ts';
-import { createSubscriptionService } from '../../src/webhooks/subscriptions/subscription.service.ts';
-import { createSubscriptionStore } from '../../src/webhooks/subscriptions/subscription.store.ts';
-import { createSubscriptionSealing } from '../../src/webhooks/subscriptions/subscription-sealing.service.ts';
+import { wireAccounts } from '../../src/webhooks/accounts/wire.ts';
+import { wireDeliveries } from '../../src/webhooks/deliveries/wire.ts';
+import { wireEndpoints } from '../../src/webhooks/endpoints/wire.ts';
+import { wireReplays } from '../../src/webhooks/replays/wire.ts';
+import { wireSubscriptions } from '../../src/webhooks/subscriptions/wire.ts';
 import { createTenantContext } from '../events/fixture.ts';
 import { startTestServer, tokenFor } from '../platform/http/test-server.ts';
 import { createTestDatabase } from '../setup/database.ts';
-
-export const WORKFLOWS = { uiUrl: 'http://localhost:8233', namespace: 'countersign' };
+import { createTestPlatform } from '../setup/platform.ts';
 
 const TOKEN = tokenFor('app', 'webhooks:read', 'webhooks:write', 'events:write');
 
@@ -102,79 +84,33 @@ export async function createWebhookRooms({ allowedNetworks = ['127.0.0.0/8'] } =
   };
 }
 
-function wire(database: Database, allowedNetworks: readonly string[]) {
+function wire(database: Database, allowedNetworks: string[]) {
   const notifier = { poke: vi.fn() };
-  const audit = createAuditService();
-
-  const events = createEventService({ notifier });
-  const publishing = createPublishingService({
-    database,
+  const platform = createTestPlatform(database, {
     notifier,
-    backlog: createBacklogGauge({ count: async () => 0, limit: 1_000_000 }),
-  });
-  const hostHolds = createHostHoldService({});
-  const endpoints = createEndpointService({
-    health: createEndpointHealthStore(RECOVERY_SETTINGS),
-  });
-  const sealing = createSubscriptionSealing({ masterKeys: [{ id: 'test', key: randomBytes(32) }] });
-  const deliveries = createDeliveryService({
-    database,
-    endpoints,
-    audit,
-    notifier,
-  });
-  const subscriptions = createSubscriptionService({
-    store: createSubscriptionStore(database),
-    database,
-    endpoints,
-    hostHolds,
-    sealing,
-    deliveries,
-    audit,
-    events,
-    admittedNetworks: parseNetworks(allowedNetworks),
+    config: { webhookAllowedNetworks: allowedNetworks },
   });
   const commands = createWorkflowCommandService();
-  const signingSecrets = createSigningSecretService({
-    database,
-    sealing,
-    audit,
-    events,
-    commands,
-  });
-  const recovering = composeRecoveries({
-    database,
-    subscriptions,
-    endpoints,
-    audit,
-    commands,
-    notifier,
-    pace: { chunk: 3, waiting: 5 },
-  });
-  const routes = [
-    ...createEventRoutes({
-      publishing,
-      feed: createFeedService({ database, deliveries }),
-    }),
-    ...createEventTypeRoutes(),
-    ...createSubscriptionRoutes({ subscriptions }),
-    ...createSigningSecretRoutes({ signingSecrets, subscriptions }),
-    ...createRecoveryRoutes({ recoveries: recovering.bulkRecoveries, subscriptions, workflows: WORKFLOWS }),
-    ...createDeliveryRoutes({ deliveries, workflows: WORKFLOWS }),
-    ...createAccountRoutes({
-      accounts: createAccountReadingService({ database }),
-    }),
-  ];
+  const events = wireEvents(platform);
+  const records = { ...wireAudit(platform), events, commands };
+  const endpoints = wireEndpoints(platform, records);
+  const deliveries = wireDeliveries(platform, { ...records, ...endpoints });
+  const subscriptions = wireSubscriptions(platform, { ...records, ...endpoints, ...deliveries });
+  const replays = wireReplays(
+    platform,
+    { ...records, ...endpoints, ...subscriptions },
+    { chunk: 3, waiting: 5 },
+  );
+  const publishing = wirePublishing(platform, { ...deliveries, limits: wireLimits(platform) });
+  const accounts = wireAccounts(platform);
   return {
     notifier,
     events,
-    publishing,
-    endpoints,
-    sealing,
-    deliveries,
-    subscriptions,
-    signingSecrets,
-    ...recovering,
-    routes,
+    ...endpoints,
+    ...deliveries,
+    ...subscriptions,
+    ...replays,
+    ...publishing,
+    routes: [publishing, subscriptions, replays, deliveries, accounts].flatMap(({ routes }) => routes),
   };
 }

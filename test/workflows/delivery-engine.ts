@@ -146,6 +146,7 @@ export async function createEngine(
       monitor,
       occupancy,
       notifier,
+      log: services.platform.log,
     });
     return { monitor, occupancy, attempts, records };
   }
@@ -286,7 +287,7 @@ export async function createEngine(
 
     /** Publishes events for one subscription. @returns the ids of the deliveries, in order */
     publish: async (subscriptionId: string, count = 1, tenant: RequestContext = context) => {
-      const emitted = await database.hot((unit) =>
+      const emitted = await database.transaction({}, (unit) =>
         services.events.emit(
           unit,
           tenant,

@@ -220,7 +220,9 @@ describe.each(['all', 'retries'] as const)('a held host, with DELIVERY_WORKFLOWS
       [started, [started, unmarked]],
     );
     const page = { after: '00000000-0000-0000-0000-000000000000', limit: 10 };
-    const hastened = await engine.database.hot((unit) => engine.hostHolds.hasten(unit, [id], page));
+    const hastened = await engine.database.transaction({}, (unit) =>
+      engine.hostHolds.hasten(unit, [id], page),
+    );
     expect(hastened.sort()).toEqual([started, unmarked].sort());
     const { rows } = await engine.database.query<{ id: string; asked: boolean; due: boolean }>(
       `SELECT id, retry_requested_at IS NOT NULL AS asked, next_attempt_at <= now() AS due FROM deliveries

@@ -42,14 +42,16 @@ describe.each(['all', 'retries'] as const)('with DELIVERY_WORKFLOWS=%s', (mode) 
   afterAll(() => engine?.close());
 
   const setTenantHeld = (held: boolean) =>
-    engine.database.hot((unit) => engine.endpoints.setTenantHeld(unit, engine.context.tenant.id, held));
+    engine.database.transaction({}, (unit) =>
+      engine.endpoints.setTenantHeld(unit, engine.context.tenant.id, held),
+    );
 
   const holdHost = (length: HoldLength) =>
-    engine.database.hot((unit) =>
+    engine.database.transaction({}, (unit) =>
       engine.hostHolds.hold(unit, engine.receiver.host, { length, reason: 'test', operator: 'jo' }),
     );
   const releaseHost = () =>
-    engine.database.hot((unit) => engine.hostHolds.release(unit, engine.receiver.host));
+    engine.database.transaction({}, (unit) => engine.hostHolds.release(unit, engine.receiver.host));
 
   const run = async (steps: readonly Step[]): Promise<void> => {
     const { id, path } = await engine.subscribe({ delaysMs: [50, 100, 200, 400, 800, 800, 800, 800] });

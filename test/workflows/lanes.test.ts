@@ -140,7 +140,7 @@ describe.each(['all', 'retries'] as const)(
       [
         'by the sweep, when it was too much for one request',
         async (on: DeliveryEngine, id: string) => {
-          await on.database.hot((unit) => on.endpoints.remove(unit, id));
+          await on.database.transaction({}, (unit) => on.endpoints.remove(unit, id));
           expect((await on.sweep(3_600_000).run())?.canceled).toBe(2);
         },
       ],

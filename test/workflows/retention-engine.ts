@@ -2,11 +2,9 @@
 
 import { randomUUID } from 'node:crypto';
 import { NativeConnection } from '@temporalio/worker';
-import pino from 'pino';
 import { inject } from 'vitest';
 import { createRetentionActivities } from '../../activities/retention.ts';
-import { composeRetention } from '../../src/app/wiring/compose-retention.ts';
-import * as eventStore from '../../src/events/event.store.ts';
+import { wireRetentionOfRooms } from '../../src/app/wiring/retention.ts';
 import type { RetentionService } from '../../src/operations/retention/retention.service.ts';
 import { createTemporalClient } from '../../src/platform/temporal/client.ts';
 import { RETENTION_SCHEDULE } from '../../src/platform/temporal/names.ts';
@@ -25,11 +23,7 @@ export async function startRetentionWorker(
   await ensureNamespace(connection, { namespace });
   const client = createTemporalClient(connection, { namespace });
   const queue = `retention-${randomUUID()}`;
-  const { database, audit, notifier } = engine;
-  const { retention } = composeRetention(
-    { database, audit, eventStore: eventStore, notifier },
-    { logger: pino({ level: 'silent' }) },
-  );
+  const { retention } = wireRetentionOfRooms(engine.platform, engine);
   const worker = await createDeliveryWorker({
     connection,
     namespace,

@@ -73,7 +73,7 @@ describe.each(['all', 'retries'] as const)('Retry-After, with DELIVERY_WORKFLOWS
       const { id, path, first, floor } = await meet(status, form.make);
       const others = await engine.publish(id, 4);
       // A hold that is over is not shown any more.
-      const hold = (await endpointOf(id))?.hold_until?.getTime() ?? Date.now();
+      const hold = (await endpointOf(id))?.holdUntil?.getTime() ?? Date.now();
       expect(hold).toBeGreaterThanOrEqual(floor);
       for (const delivery of others) {
         expect(await engine.ended(delivery)).toMatchObject({ status: 'delivered', attempt_count: 1 });
@@ -117,7 +117,7 @@ describe.each(['all', 'retries'] as const)('Retry-After, with DELIVERY_WORKFLOWS
       const sent = Date.now();
       const { id, first } = await meet(429, () => ({ value, floor: 0 }));
       const recorded = Date.now();
-      const hold = (await endpointOf(id))?.hold_until?.getTime() ?? 0;
+      const hold = (await endpointOf(id))?.holdUntil?.getTime() ?? 0;
       expect(hold).toBeGreaterThanOrEqual(sent + DAY);
       expect(hold).toBeLessThanOrEqual(recorded + DAY + 1);
       const next = (await engine.delivery(first)).next_attempt_at?.getTime() ?? 0;
@@ -165,7 +165,7 @@ describe('a wait in the database', () => {
       const { id } = await engine.subscribe({ active: false });
       const [delivery = ''] = await engine.publish(id);
       for (let round = 0; round < 30; round += 1) {
-        const early = await engine.database.hot(async (unit) => {
+        const early = await engine.database.transaction({}, async (unit) => {
           const place = { tenantId: engine.context.tenant.id, subscriptionId: id };
           const failed = { deliveryId: delivery, probe: false, refused: false, error: 'http:503' };
           const holdMs = 1_000 * (round + 1);

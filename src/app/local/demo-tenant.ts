@@ -12,7 +12,7 @@ import { newId } from '../../platform/database/ids.ts';
 import { createLogger } from '../../platform/logging.ts';
 import { APPLICATION_SCOPES } from '../../platform/scopes.ts';
 import { refuseForeignMasterKey } from '../start-checks.ts';
-import { composeManagement } from '../wiring/compose.ts';
+import { wireManagement } from '../wiring/commands.ts';
 import { readPrivateFile, writePrivateFile } from './private-file.ts';
 
 type Credentials = Awaited<ReturnType<ProvisionService['provision']>>;
@@ -30,7 +30,7 @@ export async function prepareDemoTenant(
   environment: Readonly<Record<string, string | undefined>>,
 ): Promise<string[]> {
   const config = loadConfig(environment, { role: 'command' });
-  const services = composeManagement(config, createLogger({ ...config, logLevel: 'warn' }));
+  const services = wireManagement(config, createLogger({ ...config, logLevel: 'warn' }));
   try {
     await refuseForeignMasterKey(services);
     const { dataDir, defaultTenant: slug } = config;

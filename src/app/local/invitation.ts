@@ -4,8 +4,6 @@
 export type Invitation = {
   readonly seconds: number;
   readonly publicUrl: string;
-  /** Path of the console, when this release has one. */
-  readonly consolePath?: string | undefined;
   readonly temporalUi: string | null;
   /** The workers' first. */
   readonly metrics: readonly string[];
@@ -19,7 +17,6 @@ export function describeStack(stack: Invitation) {
     seconds: Number(stack.seconds.toFixed(1)),
     base_url: stack.publicUrl,
     openapi_url: `${stack.publicUrl}/openapi.json`,
-    console_url: stack.consolePath === undefined ? null : `${stack.publicUrl}${stack.consolePath}`,
     temporal_ui_url: stack.temporalUi,
     metrics_urls: stack.metrics,
     credentials_file: stack.credentials,
@@ -31,9 +28,6 @@ export function describeStack(stack: Invitation) {
 export function invite(stack: Invitation): string[] {
   const rows: (readonly [string, string])[] = [
     ['API and issuer', stack.publicUrl],
-    ...(stack.consolePath === undefined
-      ? []
-      : [['Console', `${stack.publicUrl}${stack.consolePath}`] as const]),
     ['OpenAPI document', `${stack.publicUrl}/openapi.json`],
     ...(stack.temporalUi === null ? [] : [['Temporal UI', stack.temporalUi] as const]),
     ...(stack.metrics.length === 0 ? [] : [['Metrics', stack.metrics.join(' ')] as const]),

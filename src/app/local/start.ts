@@ -28,8 +28,6 @@ export type LocalStackOptions = {
   readonly migrate: (databaseUrl: string) => Promise<unknown>;
   /** Runs before the roles, with the settings they get; makes the tenant `demo` and its file. @returns lines to print */
   readonly prepare: (environment: NodeJS.ProcessEnv) => Promise<readonly string[] | undefined>;
-  /** Path of the console, when there is one. */
-  readonly consolePath?: string | undefined;
   readonly say: (line: string) => void;
   /** Told when the stack is ready, instead of the lines for a terminal. */
   readonly onReady?: ((stack: ReturnType<typeof describeStack>) => void) | undefined;
@@ -122,7 +120,6 @@ async function bringUp(
   const stack: Invitation = {
     seconds: (performance.now() - began) / 1_000,
     publicUrl: config.publicUrl,
-    consolePath: options.consolePath,
     temporalUi: temporalUiOf(config),
     metrics: metricsPorts(config).flatMap(({ port }) =>
       port === 0 ? [] : [`http://${config.metricsHost}:${port}/metrics`],

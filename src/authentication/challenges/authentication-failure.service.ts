@@ -53,7 +53,7 @@ export function createAuthenticationFailureService({
   limiter,
   bruteForce,
 }: {
-  database: Pick<Database, 'query' | 'hot'>;
+  database: Pick<Database, 'query' | 'transaction'>;
   audit: Pick<AuditService, 'append'>;
   events: Pick<EventService, 'emit'>;
   limiter: FailureLimiter;
@@ -106,7 +106,7 @@ export function createAuthenticationFailureService({
       const told = describeFailure(refusal.code, tally, episode, { ...facts, method, stage });
       if (told.length === 0) await audit.append(database, context, [entry]);
       else
-        await database.hot(async (unit) => {
+        await database.transaction({}, async (unit) => {
           const alarms = told.filter(({ type }) => type !== LOGIN_FAILURE);
           await audit.append(unit, context, [entry, ...alarms.map(({ type, data }) => entryOf(type, data))]);
           await events.emit(unit, context, told);

@@ -1,7 +1,7 @@
 // Starts the workflows of the current and the next bucket, in each worker process. No request needs it. It starts none for buckets that
 // are over: the next bucket does their work.
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
+import { createLoop, type RunningLoop } from '../../platform/process/loop.ts';
 import { abandonOn } from '../../platform/temporal/abandon.ts';
 import { createIndexing } from '../../platform/temporal/indexing.ts';
 import {
@@ -13,12 +13,12 @@ import {
 import type { ExpiryService } from './challenge-expiry.service.ts';
 import { BUCKET_LENGTH, type Bucket, bucketsAt, type ExpiryInput } from './challenge-expiry.ts';
 
-/** Milliseconds that one call to Temporal may take, and the pause after a failure. */
+/** Milliseconds that one call to Temporal may take, and from a failed check to the next one. */
 const PATIENCE = { call: 10_000, failed: 5_000 } as const;
 
 /**
  * @param options.bucketLength milliseconds, whole seconds that divide a day
- * @param options.onFailure told of each failure; it is tried again
+ * @param options.onFailure receives each failure; it is tried again
  */
 export function createExpiryKeeper({
   client,
@@ -82,29 +82,14 @@ export function createExpiryKeeper({
     /** Starts the workflow of one bucket. @returns false when it was started before @throws when Temporal does not answer */
     begin: (bucket: Bucket): Promise<boolean> => indexing.attempt((indexed) => start(bucket, indexed)),
 
-    /** Looks three times a bucket until it is stopped; `stop` waits for no look. */
-    start: (): { stop(): Promise<void> } => {
-      const ending = new AbortController();
-      const { signal } = ending;
-      const loop = async (): Promise<void> => {
-        while (!signal.aborted) {
-          const pause = await abandonOn(signal, look()).then(
-            () => bucketLength / 3,
-            (error: unknown) => {
-              if (!signal.aborted) onFailure(error);
-              return Math.min(PATIENCE.failed, bucketLength / 3);
-            },
-          );
-          await sleep(pause, undefined, { signal }).catch(() => undefined);
-        }
-      };
-      const running = loop();
-      return {
-        stop: async () => {
-          ending.abort();
-          await running;
-        },
-      };
+    /** Starts what is missing three times a bucket until it is stopped; `stop` waits for no call to Temporal. */
+    start: (): RunningLoop => {
+      const usual = bucketLength / 3;
+      return createLoop({
+        run: (signal) => abandonOn(signal, look()),
+        next: (started) => (started === undefined ? Math.min(PATIENCE.failed, usual) : usual),
+        onFailure,
+      }).start();
     },
   };
 }

@@ -23,21 +23,21 @@ export function createExpiryService({
   audit,
   settings,
 }: {
-  database: Pick<Database, 'hot' | 'query'>;
+  database: Pick<Database, 'query' | 'transaction'>;
   audit: Pick<AuditService, 'prepare' | 'appendPrepared'>;
   settings?: Readonly<Partial<Record<keyof typeof SETTINGS, number>>> | undefined;
 }) {
   const { chunk, tenants, budget } = { ...SETTINGS, ...settings };
 
   const markChunk = (): Promise<SweepResult> =>
-    database.hot(async (unit) => {
+    database.transaction({}, async (unit) => {
       await store.lock(unit);
       return store.markNext(unit, chunk);
     });
 
   /** Moves the counts of the next tenants into audit entries, all or none. @returns undefined when nothing is left for this bucket */
   const settleChunk = ({ name, endsAt }: Bucket, asked: OperatorRequest | undefined) =>
-    database.hot(async (unit) => {
+    database.transaction({}, async (unit) => {
       await store.lock(unit);
       const counts = await store.takeCounts(unit, endsAt, tenants);
       if (counts === null) return undefined;

@@ -1,6 +1,6 @@
 // SQL that marks overdue challenges as expired and counts them. It never counts a challenge twice: the place that the sweep has reached
 // is written in the statement that marks.
-import type { Queryable, Unit } from '../../platform/database/transaction.ts';
+import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { OVERDUE_SECONDS } from './challenge-expiry.ts';
 
 /** Challenges of a tenant that were marked. */
@@ -51,7 +51,7 @@ WITH expired AS (
 SELECT count(*)::int AS expired FROM expired`;
 
 /** Keeps other sweeps out until the transaction ends. */
-export async function lock(unit: Unit): Promise<void> {
+export async function lock(unit: Transaction): Promise<void> {
   await unit.query('SELECT FROM challenge_sweep FOR UPDATE');
 }
 
@@ -59,7 +59,7 @@ export async function lock(unit: Unit): Promise<void> {
  * Marks the next overdue challenges, about `limit` of them, from the place that the last call reached.
  * @returns how many were marked, and whether there is more that is overdue
  */
-export async function markNext(unit: Unit, limit: number): Promise<{ expired: number; more: boolean }> {
+export async function markNext(unit: Queryable, limit: number): Promise<{ expired: number; more: boolean }> {
   const { rows } = await unit.query<Window>(NEXT_WINDOW, [limit]);
   const [window] = rows;
   if (window === undefined) return { expired: 0, more: false };
@@ -72,7 +72,11 @@ export async function markNext(unit: Unit, limit: number): Promise<{ expired: nu
  * tenants than `limit` the bucket has all of its entries.
  * @returns null when this bucket has its entries already, or a later bucket has or gets them: the next one takes what has come since
  */
-export async function takeCounts(unit: Unit, endsAt: string, limit: number): Promise<ExpiredCount[] | null> {
+export async function takeCounts(
+  unit: Transaction,
+  endsAt: string,
+  limit: number,
+): Promise<ExpiredCount[] | null> {
   const { rows } = await unit.query<{ place: string | null }>(
     `SELECT CASE WHEN auditing_until = $1::timestamptz THEN auditing_after END AS place FROM challenge_sweep
          WHERE audited_until < $1::timestamptz AND auditing_until <= $1::timestamptz`,

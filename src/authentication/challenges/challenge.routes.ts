@@ -1,7 +1,8 @@
 // The challenge and verify routes. They take no bearer token, and no answer of theirs may be stored.
 
 import type { ErrorCode } from '../../platform/errors/catalogue.ts';
-import { defineRoute, type Route } from '../../platform/http/route.ts';
+import { ok } from '../../platform/http/answers.ts';
+import { defineRoutes, type Route } from '../../platform/http/route.ts';
 import type { DpopService } from '../dpop/dpop.service.ts';
 import { AGENT_TOKENS, CHALLENGE_REQUESTS, CHALLENGES, VERIFICATIONS } from './challenge.examples.ts';
 import {
@@ -33,8 +34,8 @@ export function createChallengeRoutes({
   challenges: ChallengeService;
   dpop: Pick<DpopService, 'verifyProof'>;
 }): Route[] {
-  return [
-    defineRoute({
+  return defineRoutes({ tag: TAG, scope: null }, [
+    {
       method: 'POST',
       path: '/auth/agent/challenge',
       operationId: 'issueChallenge',
@@ -56,8 +57,6 @@ export function createChallengeRoutes({
         '',
         'In values a backslash is written `\\\\`, a line feed `\\n`, a carriage return `\\r`, a tab `\\t`, any other control character `\\u00XX`. ed25519 signs these bytes; es256 and es256k their SHA-256 (`r‖s` or DER); bip340 their SHA-256 as the message, or the bytes. A deprecated key is answered with `Warning`, `Deprecation` and `Sunset`.',
       ].join('\n'),
-      tag: TAG,
-      scope: null,
       request: { body: challengeBody, examples: CHALLENGE_REQUESTS },
       responses: {
         200: {
@@ -74,18 +73,16 @@ export function createChallengeRoutes({
           scope: body.scope,
           resource: body.resource,
         });
-        return { status: 200, headers: { ...NO_STORE, ...warnings }, body: presentChallenge(challenge) };
+        return ok(presentChallenge(challenge), { ...NO_STORE, ...warnings });
       },
-    }),
-    defineRoute({
+    },
+    {
       method: 'POST',
       path: VERIFY_PATH,
       operationId: 'verifyChallenge',
       summary: 'Exchange a signed challenge for tokens',
       description:
         'A challenge is used up by the first correct signature; of several at once one gets tokens, the others `challenge_used`. A wrong signature leaves it as it is. With a DPoP proof (RFC 9449) the tokens are bound to its key.',
-      tag: TAG,
-      scope: null,
       bindsTokens: true,
       request: { body: verifyBody, examples: VERIFICATIONS },
       responses: {
@@ -116,18 +113,17 @@ export function createChallengeRoutes({
           jkt: proof?.jkt,
         });
         const nonce = proof === undefined ? {} : { 'dpop-nonce': proof.nonce };
-        return {
-          status: 200,
-          headers: { ...NO_STORE, ...granted.warnings, ...nonce },
-          body: {
+        return ok(
+          {
             access_token: granted.accessToken,
             refresh_token: granted.refreshToken,
             token_type: proof === undefined ? 'Bearer' : 'DPoP',
             expires_in: granted.expiresIn,
             scope: granted.scopes.join(' '),
           },
-        };
+          { ...NO_STORE, ...granted.warnings, ...nonce },
+        );
       },
-    }),
-  ];
+    },
+  ]);
 }

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { AGENT_CLIENT_ID } from '../../identity/agents/agent.ts';
 import { KEY_ALGORITHMS } from '../../platform/crypto/algorithm.ts';
+import { present } from '../../platform/http/present.ts';
 import { hashScopes } from '../../platform/scope-hash.ts';
 import { AGENT_SCOPES } from '../../platform/scopes.ts';
 import type { Challenge } from './challenge.ts';
@@ -60,16 +61,11 @@ export const agentTokenSchema = z
   .meta({ id: 'AgentTokenResponse' });
 
 /** A challenge as its agent gets it. */
-export function presentChallenge(challenge: Challenge): z.input<typeof challengeSchema> {
-  return {
+export function presentChallenge(challenge: Challenge) {
+  return present(challengeSchema, challenge, {
     challenge_id: challenge.id,
-    nonce: challenge.nonce,
-    timestamp: challenge.createdAt.toISOString(),
-    expires_at: challenge.expiresAt.toISOString(),
-    audience: challenge.audience,
+    timestamp: challenge.createdAt,
     client_id: AGENT_CLIENT_ID,
     scope_hash: hashScopes(challenge.scopes),
-    key_fingerprint: challenge.keyFingerprint,
-    algorithm: challenge.algorithm,
-  };
+  });
 }

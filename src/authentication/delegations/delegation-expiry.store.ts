@@ -1,10 +1,12 @@
 // SQL of the ends of delegations; every function is one round trip on the caller's connection, and every judgement of time is the database's.
-import type { Queryable, Unit } from '../../platform/database/transaction.ts';
+import { NOW } from '../../platform/database/model.ts';
+import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import {
   type ExpectedPage,
   type ExpectedWorkflow,
   pageValues,
 } from '../../platform/temporal/expected-workflows.ts';
+import { DELEGATION } from './delegation.model.ts';
 import type { DelegationCase } from './delegation-expiry.ts';
 
 /** Names a delegation. */
@@ -36,12 +38,12 @@ export async function read(
 }
 
 /** Writes down the end of a delegation that the transaction has locked. */
-export async function markExpired(unit: Unit, id: string): Promise<void> {
-  await unit.query('UPDATE delegations SET expired_at = now() WHERE id = $1', [id]);
+export async function markExpired(transaction: Transaction, id: string): Promise<void> {
+  await transaction.model(DELEGATION).update({ id }, { expiredAt: NOW });
 }
 
 /** Asks the workflows of an agent's delegations to read them again: this transaction deletes the agent. */
-export async function tellOfAgent(unit: Unit, agentId: string): Promise<void> {
+export async function tellOfAgent(unit: Transaction, agentId: string): Promise<void> {
   await unit.query(
     `INSERT INTO workflow_commands (tenant_id, workflow, entity_id)
          SELECT tenant_id, 'delegationExpiry', id FROM delegations

@@ -1,6 +1,8 @@
 // The shapes of delegations in requests and answers. The state of one is shown as computed at the moment of reading.
 import { z } from 'zod';
+import { pageSchema } from '../../platform/http/answers.ts';
 import { audience, pageParameters } from '../../platform/http/field-schemas.ts';
+import { present } from '../../platform/http/present.ts';
 import { AGENT_SCOPES } from '../../platform/scopes.ts';
 import { DELEGATION_STATUSES, type Delegation } from './delegation.ts';
 import { LONGEST, subjectId } from './subject.ts';
@@ -40,9 +42,7 @@ export const delegationSchema = z
   })
   .meta({ id: 'Delegation' });
 
-export const delegationListSchema = z
-  .strictObject({ data: z.array(delegationSchema), next_cursor: z.string().nullable() })
-  .meta({ id: 'DelegationList' });
+export const delegationListSchema = pageSchema(delegationSchema, 'DelegationList');
 
 export const delegationParams = z.object({ id: z.uuid() });
 
@@ -85,18 +85,7 @@ export const revokeDelegationBody = z.strictObject({
 });
 
 /** A delegation as answers show it. */
-export function presentDelegation(delegation: Delegation): z.input<typeof delegationSchema> {
-  const { subject } = delegation;
-  return {
-    id: delegation.id,
-    subject: { issuer: subject.issuer, sub: subject.sub, id: subjectId(delegation.tenantId, subject) },
-    agent_id: delegation.agentId,
-    scopes: [...delegation.scopes],
-    audience: delegation.audience,
-    status: delegation.status,
-    expires_at: delegation.expiresAt.toISOString(),
-    created_at: delegation.createdAt.toISOString(),
-    revoked_at: delegation.revokedAt?.toISOString() ?? null,
-    revoked_reason: delegation.revokedReason,
-  };
+export function presentDelegation(delegation: Delegation) {
+  const { subject, tenantId } = delegation;
+  return present(delegationSchema, delegation, { subject: { ...subject, id: subjectId(tenantId, subject) } });
 }

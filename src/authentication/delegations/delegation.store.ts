@@ -1,6 +1,8 @@
 // All SQL of delegations. Every statement is bound to one tenant, and every judgement of time is the database's.
 import { decodeCursor, type Page, type PageRequest, toPage } from '../../platform/database/page.ts';
-import type { Queryable, Unit } from '../../platform/database/transaction.ts';
+import { selectList } from '../../platform/database/table.ts';
+import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
+import { DELEGATION, type DelegationRow } from './delegation.model.ts';
 import type { Delegation, DelegationCandidate, DelegationRequest, DelegationStatus } from './delegation.ts';
 
 export type DelegationFilters = {
@@ -15,30 +17,30 @@ export type NewDelegationRow = Pick<
   'id' | 'tenantId' | 'agentId' | 'subject' | 'scopes' | 'audience' | 'expiresAt'
 >;
 
-type Row = {
-  id: string;
-  tenant_id: string;
-  agent_id: string;
-  subject_issuer: string;
-  subject_sub: string;
-  scopes: string[];
-  audience: string | null;
-  status: DelegationStatus;
-  expires_at: Date;
-  created_at: Date;
-  revoked_at: Date | null;
-  revoked_reason: string | null;
-};
+type Row = Omit<Delegation, 'subject'> & Pick<DelegationRow, 'subjectIssuer' | 'subjectSub'>;
 
-type CandidateRow = Pick<Row, 'id' | 'scopes' | 'audience' | 'status' | 'expires_at'> & {
-  agent_name: string;
-  agent_capabilities: string[];
-  agent_scopes: string[];
-  agent_audience: string | null;
-  agent_audiences: string[];
-  agent_status: DelegationCandidate['agentStatus'];
-  links_active: boolean;
-};
+type CandidateRow = DelegationCandidate['delegation'] &
+  Pick<DelegationCandidate, 'agentStatus' | 'linksActive'> & {
+    agentName: string;
+    agentCapabilities: string[];
+    agentScopes: string[];
+    agentAudience: string | null;
+    agentAudiences: string[];
+  };
+
+const COLUMNS = selectList(DELEGATION, [
+  'id',
+  'tenantId',
+  'agentId',
+  'subjectIssuer',
+  'subjectSub',
+  'scopes',
+  'audience',
+  'expiresAt',
+  'createdAt',
+  'revokedAt',
+  'revokedReason',
+]);
 
 const INSERT = `
 INSERT INTO delegations (id, tenant_id, agent_id, subject_issuer, subject_sub, scopes, audience, expires_at)
@@ -47,7 +49,7 @@ WHERE $8::timestamptz > now() AND $8::timestamptz <= now() + interval '1 year'
 RETURNING id`;
 
 const LIST = `
-SELECT * FROM delegation_records
+SELECT ${COLUMNS}, status FROM delegation_records
 WHERE tenant_id = $1 AND ($2::uuid IS NULL OR id < $2) AND ($3::uuid IS NULL OR agent_id = $3) AND ($4::text IS NULL OR status = $4)
   AND ($5::text IS NULL OR subject_issuer = $5) AND ($6::text IS NULL OR subject_sub = $6)
 ORDER BY id DESC LIMIT $7`;
@@ -55,15 +57,15 @@ ORDER BY id DESC LIMIT $7`;
 // Usable ones first, then those that include all that is asked for, then the newest. The lock makes a revocation and a
 // suspension wait for the exchange under way, and the exchange for them: it then sees the row as they left it.
 const FIND_FOR_EXCHANGE = `
-SELECT delegation.id, delegation.scopes, delegation.audience, delegation.expires_at,
+SELECT delegation.id, delegation.scopes, delegation.audience, delegation.expires_at AS "expiresAt",
        CASE WHEN delegation.revoked_at IS NOT NULL THEN 'revoked'
             WHEN delegation.expires_at <= clock_timestamp() THEN 'expired' ELSE 'active' END AS status,
-       agent.name AS agent_name, agent.capabilities AS agent_capabilities, agent.scopes AS agent_scopes,
-       agent.audience AS agent_audience, agent.audiences AS agent_audiences,
-       CASE WHEN agent.deleted_at IS NULL THEN agent.status ELSE 'deleted' END AS agent_status,
+       agent.name AS "agentName", agent.capabilities AS "agentCapabilities", agent.scopes AS "agentScopes",
+       agent.audience AS "agentAudience", agent.audiences AS "agentAudiences",
+       CASE WHEN agent.deleted_at IS NULL THEN agent.status ELSE 'deleted' END AS "agentStatus",
        NOT EXISTS (SELECT 1 FROM unnest($7::uuid[]) AS link (id) WHERE NOT EXISTS (
          SELECT 1 FROM agents WHERE agents.id = link.id AND agents.tenant_id = $1
-           AND agents.status = 'active' AND agents.deleted_at IS NULL)) AS links_active
+           AND agents.status = 'active' AND agents.deleted_at IS NULL)) AS "linksActive"
 FROM delegations delegation
 JOIN agents agent ON agent.id = delegation.agent_id
 WHERE delegation.tenant_id = $1 AND delegation.subject_issuer = $2 AND delegation.subject_sub = $3 AND delegation.agent_id = $4
@@ -74,7 +76,7 @@ LIMIT 1
 FOR KEY SHARE OF delegation, agent`;
 
 /** @returns false when `expiresAt` is not in the future, or more than a year away */
-export async function insert(unit: Unit, row: NewDelegationRow): Promise<boolean> {
+export async function insert(unit: Transaction, row: NewDelegationRow): Promise<boolean> {
   const { id, tenantId, agentId, subject, scopes, audience, expiresAt } = row;
   const values = [id, tenantId, agentId, subject.issuer, subject.sub, scopes, audience, expiresAt];
   const { rows } = await unit.query<{ id: string }>(INSERT, values);
@@ -87,10 +89,10 @@ export async function find(
   id: string,
 ): Promise<Delegation | undefined> {
   const { rows } = await queryable.query<Row>(
-    'SELECT * FROM delegation_records WHERE tenant_id = $1 AND id = $2',
+    `SELECT ${COLUMNS}, status FROM delegation_records WHERE tenant_id = $1 AND id = $2`,
     [tenantId, id],
   );
-  return rows[0] === undefined ? undefined : readDelegation(rows[0]);
+  return rows[0] === undefined ? undefined : toDelegation(rows[0]);
 }
 
 /** Whether the delegation is there. One indexed read. */
@@ -111,7 +113,7 @@ export async function list(
   const after = decodeCursor(cursor);
   const filters = [after, agentId, status, subjectIssuer, subjectSub].map((value) => value ?? null);
   const { rows } = await queryable.query<Row>(LIST, [tenantId, ...filters, limit + 1]);
-  return toPage(rows.map(readDelegation), limit);
+  return toPage(rows.map(toDelegation), limit);
 }
 
 /**
@@ -119,7 +121,7 @@ export async function list(
  * @returns undefined when there is none; `isOpen`: neither revoked nor is its end written down
  */
 export async function lock(
-  unit: Unit,
+  unit: Transaction,
   tenantId: string,
   id: string,
 ): Promise<{ isOpen: boolean } | undefined> {
@@ -132,7 +134,7 @@ export async function lock(
 }
 
 /** Revokes a delegation that the transaction has locked. */
-export async function markRevoked(unit: Unit, id: string, reason: string | null): Promise<void> {
+export async function markRevoked(unit: Transaction, id: string, reason: string | null): Promise<void> {
   await unit.query(
     `UPDATE delegations SET revoked_at = date_trunc('milliseconds', clock_timestamp()), revoked_reason = $2 WHERE id = $1`,
     [id, reason],
@@ -154,43 +156,26 @@ export async function findForExchange(
     audience ?? null,
     links ?? [],
   ]);
-  return rows[0] === undefined ? undefined : readCandidate(rows[0], agentId);
+  return rows[0] === undefined ? undefined : toCandidate(rows[0], agentId);
 }
 
-function readDelegation(row: Row): Delegation {
-  return {
-    id: row.id,
-    tenantId: row.tenant_id,
-    agentId: row.agent_id,
-    subject: { issuer: row.subject_issuer, sub: row.subject_sub },
-    scopes: row.scopes,
-    audience: row.audience,
-    status: row.status,
-    expiresAt: row.expires_at,
-    createdAt: row.created_at,
-    revokedAt: row.revoked_at,
-    revokedReason: row.revoked_reason,
-  };
+function toDelegation({ subjectIssuer, subjectSub, ...row }: Row): Delegation {
+  return { ...row, subject: { issuer: subjectIssuer, sub: subjectSub } };
 }
 
-function readCandidate(row: CandidateRow, agentId: string): DelegationCandidate {
+function toCandidate(row: CandidateRow, agentId: string): DelegationCandidate {
+  const { id, scopes, audience, status, expiresAt, agentStatus, linksActive } = row;
   return {
-    delegation: {
-      id: row.id,
-      scopes: row.scopes,
-      audience: row.audience,
-      status: row.status,
-      expiresAt: row.expires_at,
-    },
+    delegation: { id, scopes, audience, status, expiresAt },
     agent: {
       id: agentId,
-      name: row.agent_name,
-      capabilities: row.agent_capabilities,
-      scopes: row.agent_scopes,
-      audience: row.agent_audience,
-      audiences: row.agent_audiences,
+      name: row.agentName,
+      capabilities: row.agentCapabilities,
+      scopes: row.agentScopes,
+      audience: row.agentAudience,
+      audiences: row.agentAudiences,
     },
-    agentStatus: row.agent_status,
-    linksActive: row.links_active,
+    agentStatus,
+    linksActive,
   };
 }

@@ -1,6 +1,7 @@
 // What a delegation is, and whether one covers what an agent asks for on a user's behalf. Types and rules only.
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { isWithin } from '../../platform/scopes.ts';
+import type { DelegationRow } from './delegation.model.ts';
 import type { Subject } from './subject.ts';
 
 /** Source: Specification, "Anchor and delegation". */
@@ -11,18 +12,9 @@ export type DelegationStatus = (typeof DELEGATION_STATUSES)[number];
  * A user's grant to an agent. `audience` null: any that the agent may have. `status` is as of the moment of reading; a deleted
  * agent's delegations are revoked with it.
  */
-export type Delegation = {
-  readonly id: string;
-  readonly tenantId: string;
-  readonly agentId: string;
+export type Delegation = Omit<DelegationRow, 'subjectIssuer' | 'subjectSub' | 'expiredAt'> & {
   readonly subject: Subject;
-  readonly scopes: readonly string[];
-  readonly audience: string | null;
   readonly status: DelegationStatus;
-  readonly expiresAt: Date;
-  readonly createdAt: Date;
-  readonly revokedAt: Date | null;
-  readonly revokedReason: string | null;
 };
 
 /** The agent that a delegation is for, as it is now; `audience` null is the tenant's. */

@@ -2,7 +2,7 @@
 // the proof was used before.
 import { sha256 } from '@noble/hashes/sha2.js';
 import { encodeBase64Url } from '../../platform/crypto/base64.ts';
-import { parseCompactJws } from '../tokens/compact-jws.ts';
+import { parseCompactJws } from '../../platform/crypto/jws.ts';
 import { invalidProof } from './invalid-proof.ts';
 import {
   isProofAlgorithm,

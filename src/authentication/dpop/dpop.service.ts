@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import type { RequestContext, Tenant } from '../../platform/context.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
+import type { Log } from '../../platform/logging.ts';
 import * as store from './dpop.store.ts';
 import { createDpopNonces } from './dpop-nonce.ts';
 import type { ProofVerifier } from './dpop-proof.service.ts';
@@ -33,19 +34,19 @@ export type VerifiedProof = { readonly jkt: string; readonly nonce: string };
 
 /**
  * Verifies DPoP proofs.
- * @param now milliseconds since 1970 @param onError receives the error of a purge that failed
+ * @param now milliseconds since 1970
  */
 export function createDpopService({
   database,
   verifier,
   masterKeys,
-  onError,
+  log,
   now = Date.now,
 }: {
   database: Pick<Database, 'query'>;
   verifier: ProofVerifier;
   masterKeys: readonly { readonly key: Uint8Array }[];
-  onError: (error: unknown) => void;
+  log: Log<'error'>;
   now?: (() => number) | undefined;
 }) {
   const nonces = createDpopNonces({ masterKeys });
@@ -74,7 +75,11 @@ export function createDpopService({
   function purgeWhenDue(): void {
     if (now() - purgedAt < PURGE_INTERVAL) return;
     purgedAt = now();
-    purging = purge().then(() => undefined, onError);
+    purging = purge().then(
+      () => undefined,
+      (error: unknown) =>
+        log.error({ event: 'dpop.purge_failed', err: error }, 'used proofs could not be purged'),
+    );
   }
 
   /** Forgets proofs that cannot be used any more. @returns how many */

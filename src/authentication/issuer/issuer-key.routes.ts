@@ -1,6 +1,7 @@
-// The tenant's view of its issuer keys: when each signs, rotation now, and revocation. They must never decide anything.
+// The tenant's view of its issuer keys: when each signs, rotation now, and revocation.
 import type { RequestContext } from '../../platform/context.ts';
-import { defineRoute, type Route } from '../../platform/http/route.ts';
+import { accepted, ok } from '../../platform/http/answers.ts';
+import { defineRoutes, type Route } from '../../platform/http/route.ts';
 import {
   issuerKeyParams,
   issuerKeyScheduleSchema,
@@ -29,56 +30,40 @@ export function createIssuerKeyRoutes({
       workflows,
     );
 
-  return [
-    defineRoute({
+  return defineRoutes({ tag: TAG, scope: 'tenant:write' }, [
+    {
       method: 'GET',
       path: ROOT,
       operationId: 'getIssuerKeys',
       summary: 'Read the schedule of the issuer keys',
-      tag: TAG,
-      scope: 'tenant:write',
       responses: { 200: { description: 'The schedule', schema: issuerKeyScheduleSchema } },
-      errors: ['not_found'],
-      handler: async ({ context }) => ({
-        status: 200,
-        body: present(context, await issuerKeys.read(context)),
-      }),
-    }),
-    defineRoute({
+      handler: async ({ context }) => ok(present(context, await issuerKeys.read(context))),
+    },
+    {
       method: 'POST',
       path: `${ROOT}/rotate`,
       operationId: 'rotateIssuerKeys',
       summary: 'Let the next issuer key sign as soon as every verifier can know it',
       description:
         'At once when the next key has been published for ten minutes, else when it will have been. What the present key has signed goes on verifying. Rotations asked for within ten minutes of one another are one rotation.',
-      tag: TAG,
-      scope: 'tenant:write',
       idempotent: true,
       request: { body: rotateIssuerKeysBody },
       responses: { 202: { description: 'The schedule', schema: issuerKeyScheduleSchema } },
-      errors: ['not_found'],
-      handler: async ({ context, body }) => ({
-        status: 202,
-        body: present(context, await issuerKeys.rotate(context, { reason: body.reason })),
-      }),
-    }),
-    defineRoute({
+      handler: async ({ context, body }) =>
+        accepted(present(context, await issuerKeys.rotate(context, body))),
+    },
+    {
       method: 'POST',
       path: `${ROOT}/:kid/revoke`,
       operationId: 'revokeIssuerKey',
       summary: 'Revoke an issuer key at once, with everything that it has signed',
       description:
         'For a key that somebody else may hold. It leaves the JWKS, and the next key signs, else a new one. Within a second every route of this service and introspection refuse what it has signed: also the access token of this request, if that key signed it. Resource servers refuse it once they have fetched the JWKS again.',
-      tag: TAG,
-      scope: 'tenant:write',
       request: { params: issuerKeyParams, body: revokeIssuerKeyBody },
       exists: (context, params) => issuerKeys.exists(context, params.kid),
       responses: { 200: { description: 'The schedule', schema: issuerKeyScheduleSchema } },
-      errors: ['not_found'],
-      handler: async ({ context, params, body }) => ({
-        status: 200,
-        body: present(context, await issuerKeys.revoke(context, params.kid, { reason: body.reason })),
-      }),
-    }),
-  ];
+      handler: async ({ context, params, body }) =>
+        ok(present(context, await issuerKeys.revoke(context, params.kid, body))),
+    },
+  ]);
 }

@@ -1,5 +1,6 @@
 // Shapes of the schedule of issuer keys on the wire. They must never have a place for a private key.
 import { z } from 'zod';
+import { present } from '../../platform/http/present.ts';
 import { entityWorkflowId, workflowUrl } from '../../platform/temporal/names.ts';
 import { ISSUER_KEY_STATES, type Schedule, stateOf } from './key-schedule.ts';
 
@@ -53,22 +54,13 @@ export function presentSchedule(
   schedule: Schedule,
   { tenantId, nextRotationAt }: { tenantId: string; nextRotationAt: Date },
   place: { readonly uiUrl: string; readonly namespace: string },
-): z.input<typeof issuerKeyScheduleSchema> {
+) {
   const workflowId = entityWorkflowId('issuerKeyRotation', tenantId);
   const isShown = ({ removeAt }: Schedule['keys'][number]) => removeAt === null || removeAt > schedule.now;
-  return {
-    data: schedule.keys.filter(isShown).map((key) => ({
-      kid: key.kid,
-      algorithm: key.algorithm,
-      state: stateOf(key, schedule),
-      published_at: key.publishedAt.toISOString(),
-      activate_at: key.activateAt.toISOString(),
-      retire_at: key.retireAt?.toISOString() ?? null,
-      remove_at: key.removeAt?.toISOString() ?? null,
-      revoked_at: key.revokedAt?.toISOString() ?? null,
-    })),
-    next_rotation_at: nextRotationAt.toISOString(),
-    workflow_id: workflowId,
-    workflow_url: workflowUrl(place, workflowId),
-  };
+  return present(issuerKeyScheduleSchema, {
+    data: schedule.keys.filter(isShown).map((key) => ({ ...key, state: stateOf(key, schedule) })),
+    nextRotationAt,
+    workflowId,
+    workflowUrl: workflowUrl(place, workflowId),
+  });
 }

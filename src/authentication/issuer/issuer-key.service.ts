@@ -7,7 +7,7 @@ import type { RequestContext, SigningAlgorithm, Tenant } from '../../platform/co
 import { type MasterKey, sealSecret } from '../../platform/crypto/secret-box.node.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
-import type { Queryable, Transaction, Unit } from '../../platform/database/transaction.ts';
+import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
 import type { RevocationService } from '../tokens/revocation.service.ts';
@@ -67,7 +67,7 @@ export function createIssuerKeyService({
   commands: Pick<WorkflowCommandService, 'add'>;
   lifetime: number;
 }) {
-  const tell = (unit: Unit, tenant: TenantId) =>
+  const tell = (unit: Transaction, tenant: TenantId) =>
     commands.add(unit, [{ tenantId: tenant.id, workflow: 'issuerKeyRotation', entityId: tenant.id }]);
 
   async function read(queryable: Queryable, tenant: TenantId): Promise<Schedule> {
@@ -77,13 +77,13 @@ export function createIssuerKeyService({
   }
 
   /** Reads the schedule and locks it until the transaction ends. */
-  async function lock(unit: Unit, tenant: TenantId): Promise<Schedule> {
+  async function lock(unit: Transaction, tenant: TenantId): Promise<Schedule> {
     await store.lock(unit, tenant.id);
     return read(unit, tenant);
   }
 
   /** Writes the times that follow from a change, and makes this process read the keys again. */
-  async function settle(unit: Unit, tenant: TenantId): Promise<Schedule> {
+  async function settle(unit: Transaction, tenant: TenantId): Promise<Schedule> {
     const schedule = await read(unit, tenant);
     const times = arrange(schedule);
     if (times.length > 0) await store.setTimes(unit, tenant.id, times);
@@ -92,7 +92,7 @@ export function createIssuerKeyService({
   }
 
   async function publish(
-    unit: Unit,
+    unit: Transaction,
     context: Changing,
     { now, algorithm, activateAt }: { now: Date; algorithm: SigningAlgorithm; activateAt: Date },
     cause: Cause,
@@ -111,7 +111,7 @@ export function createIssuerKeyService({
 
   /** @returns the key that signs next, or now */
   async function succeed(
-    unit: Unit,
+    unit: Transaction,
     context: Changing,
     { now, algorithm }: Schedule,
     succession: Succession,
@@ -124,7 +124,7 @@ export function createIssuerKeyService({
   }
 
   async function revokeKey(
-    unit: Unit,
+    unit: Transaction,
     context: Changing,
     { schedule, key, reason }: { schedule: Schedule; key: ScheduledKey; reason: string },
   ): Promise<void> {
@@ -148,7 +148,11 @@ export function createIssuerKeyService({
 
   return {
     /** Makes a tenant's first key, which signs immediately, in the transaction that creates the tenant and starts the keys' workflow. */
-    createFirstKey: async (unit: Unit, context: Changing, algorithm: SigningAlgorithm): Promise<void> => {
+    createFirstKey: async (
+      unit: Transaction,
+      context: Changing,
+      algorithm: SigningAlgorithm,
+    ): Promise<void> => {
       const { now } = await read(unit, context.tenant);
       await publish(unit, context, { now, algorithm, activateAt: now }, 'schedule');
       await tell(unit, context.tenant);
@@ -158,7 +162,11 @@ export function createIssuerKeyService({
      * Makes the tenant sign with another algorithm: a new key is published now and signs after `PUBLISHED_AHEAD_SECONDS`,
      * so that every verifier can know a key before the key signs. Asking for the present algorithm changes nothing.
      */
-    changeAlgorithm: async (unit: Unit, context: Changing, algorithm: SigningAlgorithm): Promise<void> => {
+    changeAlgorithm: async (
+      unit: Transaction,
+      context: Changing,
+      algorithm: SigningAlgorithm,
+    ): Promise<void> => {
       const { tenant } = context;
       const schedule = await lock(unit, tenant);
       const { drop, publishAt } = planAlgorithm(schedule, algorithm);
@@ -235,7 +243,7 @@ export function createIssuerKeyService({
     lock,
 
     /** Publishes the next key. To be called with the schedule as it was locked. */
-    publishNext: async (unit: Unit, context: Changing, schedule: Schedule): Promise<void> => {
+    publishNext: async (unit: Transaction, context: Changing, schedule: Schedule): Promise<void> => {
       const { now, algorithm } = schedule;
       const activateAt = planActivation(schedule, lifetime);
       await publish(unit, context, { now, algorithm, activateAt }, 'schedule');
@@ -243,7 +251,7 @@ export function createIssuerKeyService({
     },
 
     /** Destroys the private halves of keys that another has taken over from. To be called with the schedule as it was locked. */
-    retire: async (unit: Unit, context: Changing, schedule: Schedule): Promise<void> => {
+    retire: async (unit: Transaction, context: Changing, schedule: Schedule): Promise<void> => {
       const retired = keysToRetire(schedule);
       const signing = signingKeyOf(schedule);
       if (signing === undefined || retired.length === 0) return;
@@ -276,7 +284,7 @@ export function createIssuerKeyService({
     },
 
     /** Deletes keys that no living token was signed by. To be called with the schedule as it was locked. */
-    remove: async (unit: Unit, context: Changing, schedule: Schedule): Promise<void> => {
+    remove: async (unit: Transaction, context: Changing, schedule: Schedule): Promise<void> => {
       const kids = keysToRemove(schedule).map(({ kid }) => kid);
       await store.remove(unit, context.tenant.id, kids);
       await audit.append(

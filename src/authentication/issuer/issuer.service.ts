@@ -1,14 +1,16 @@
 // A tenant's issuer keys as requests use them: to publish, to sign and to verify. An unsealed private key leaves this file only into the
 // signer.
-import { createPublicKey, type KeyObject } from 'node:crypto';
+import type { KeyObject } from 'node:crypto';
+import { createBoundedCache } from '../../platform/bounded-cache.ts';
 import type { SigningAlgorithm, Tenant } from '../../platform/context.ts';
-import { createBoundedCache } from '../../platform/crypto/bounded-cache.ts';
+import { importJwk, type JwsKey } from '../../platform/crypto/jws.node.ts';
 import { type MasterKey, openSecret, SecretBoxError } from '../../platform/crypto/secret-box.node.ts';
 import { createShortLivedCache } from '../../platform/database/short-lived-cache.ts';
+import type { Queryable } from '../../platform/database/transaction.ts';
 import type { RevocationService } from '../tokens/revocation.service.ts';
-import type { IssuerStore } from './issuer.store.ts';
+import * as store from './issuer.store.ts';
 import { type IssuerJwk, type IssuerKey, sealingContext, selectSigningKey } from './issuer-key.ts';
-import { loadSigningKey, type SigningKey, signJws } from './jws-signing.service.ts';
+import { loadSigningKey, type SigningKey, signClaims } from './jws-signing.service.ts';
 
 /**
  * Milliseconds for which a tenant's list of keys is used before it is read again. A key may begin to sign so much too late, and its
@@ -28,11 +30,7 @@ type TenantId = Pick<Tenant, 'id'>;
 export type SignClaims = (claims: object, options: { typ: string }) => string;
 
 /** A key that verifies tokens. `id`: what the revocation feed calls it. */
-export type VerificationKey = {
-  readonly id: string;
-  readonly algorithm: SigningAlgorithm;
-  readonly key: KeyObject;
-};
+export type VerificationKey = JwsKey<SigningAlgorithm> & { readonly id: string };
 
 /**
  * Issuer keys by tenant. Source: RFC 7517, RFC 7638, RFC 9068.
@@ -40,12 +38,12 @@ export type VerificationKey = {
  * @param now a monotonic clock in milliseconds, for the age of what was read
  */
 export function createIssuerService({
-  store,
+  database,
   masterKeys,
   revocations,
   now,
 }: {
-  store: IssuerStore;
+  database: Queryable;
   masterKeys: readonly MasterKey[];
   revocations: Pick<RevocationService, 'hasEnded'>;
   now?: (() => number) | undefined;
@@ -55,7 +53,7 @@ export function createIssuerService({
   const publicKeys = createBoundedCache<KeyObject>({ limit: KEPT });
   const lists = createShortLivedCache({
     load: async (tenantId) => {
-      const keys = await store.list(tenantId);
+      const keys = await store.list(database, tenantId);
       for (const { kid, privateSealed } of keys) if (privateSealed === null) privateKeys.forget(kid);
       return keys;
     },
@@ -87,7 +85,7 @@ export function createIssuerService({
   async function prepareSigning(tenant: TenantId): Promise<SignClaims> {
     const key = selectSigningKey(await listKeys(tenant));
     if (key === undefined) throw new Error(`the tenant ${tenant.id} has no issuer key that signs`);
-    return (claims, { typ }) => signJws(openKey(tenant, key), claims, typ);
+    return (claims, { typ }) => signClaims(openKey(tenant, key), claims, typ);
   }
 
   return {
@@ -107,7 +105,7 @@ export function createIssuerService({
      * @returns why it cannot be opened; undefined when it can, or when there is none yet
      */
     findSealingFault: async (): Promise<string | undefined> => {
-      const newest = await store.findNewest();
+      const newest = await store.findNewest(database);
       if (newest === undefined) return undefined;
       try {
         openSecret(masterKeys, sealingContext(newest.tenantId, newest.kid), newest.privateSealed);
@@ -134,7 +132,7 @@ export function createIssuerService({
       const find = (keys: readonly IssuerKey[]) => keys.find((key) => key.kid === kid);
       const found = find(await listKeys(tenant)) ?? find(await lists.get(tenant.id, UNKNOWN_KEY_PAUSE));
       if (found === undefined) return undefined;
-      const key = publicKeys.get(kid, () => createPublicKey({ key: { ...found.publicJwk }, format: 'jwk' }));
+      const key = publicKeys.get(kid, () => importJwk(found.publicJwk));
       return { id: found.id, algorithm: found.algorithm, key };
     },
   };

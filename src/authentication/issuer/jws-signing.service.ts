@@ -1,18 +1,17 @@
-// Makes issuer keys and compact JWS with them, synchronously: WebCrypto's hop would double the cost of a token.
+// Makes issuer keys, and tokens that are signed with them.
 // It must never sign with a key of another algorithm than the header names.
-import { createPrivateKey, generateKeyPair, type KeyObject, sign } from 'node:crypto';
+import { createPrivateKey, generateKeyPair } from 'node:crypto';
 import { promisify } from 'node:util';
-import { calculateJwkThumbprint } from 'jose';
 import type { SigningAlgorithm } from '../../platform/context.ts';
+import { thumbprintOf } from '../../platform/crypto/jwk.ts';
+import { type JwsKey, signJws } from '../../platform/crypto/jws.node.ts';
 import type { IssuerJwk } from './issuer-key.ts';
 
 const generate = promisify(generateKeyPair);
 
 /** A private key that is ready to sign, with the encoded protected headers that it has made so far, by `typ`. */
-export type SigningKey = {
+export type SigningKey = JwsKey<SigningAlgorithm> & {
   readonly kid: string;
-  readonly algorithm: SigningAlgorithm;
-  readonly key: KeyObject;
   readonly headers: Map<string, string>;
 };
 
@@ -24,9 +23,8 @@ export async function generateIssuerKey(
     algorithm === 'ES256' ? await generate('ec', { namedCurve: 'P-256' }) : await generate('ed25519', {});
   const { kty, crv, x, y } = publicKey.export({ format: 'jwk' }) as IssuerJwk;
   const required = { kty, crv, x, ...(y === undefined ? {} : { y }) };
-  const kid = await calculateJwkThumbprint(required, 'sha256');
   return {
-    publicJwk: { ...required, kid, alg: algorithm, use: 'sig' },
+    publicJwk: { ...required, kid: thumbprintOf(required), alg: algorithm, use: 'sig' },
     pkcs8: privateKey.export({ type: 'pkcs8', format: 'der' }),
   };
 }
@@ -41,16 +39,12 @@ export function loadSigningKey(kid: string, algorithm: SigningAlgorithm, pkcs8: 
 }
 
 /**
- * Signs claims as a compact JWS (RFC 7515 §7.1). ES256 signatures are `r‖s`, 64 bytes (RFC 7518 §3.4).
+ * Signs claims as a compact JWS (RFC 7515 §7.1).
  * @param typ the header's `typ`, such as `at+jwt`; `alg` and `kid` are the key's
  */
-export function signJws(signingKey: SigningKey, claims: object, typ: string): string {
-  const input = `${protectedHeader(signingKey, typ)}.${Buffer.from(JSON.stringify(claims)).toString('base64url')}`;
-  const signature =
-    signingKey.algorithm === 'ES256'
-      ? sign('sha256', Buffer.from(input), { key: signingKey.key, dsaEncoding: 'ieee-p1363' })
-      : sign(null, Buffer.from(input), signingKey.key);
-  return `${input}.${signature.toString('base64url')}`;
+export function signClaims(signingKey: SigningKey, claims: object, typ: string): string {
+  const text = `${protectedHeader(signingKey, typ)}.${Buffer.from(JSON.stringify(claims)).toString('base64url')}`;
+  return `${text}.${signJws(signingKey, text).toString('base64url')}`;
 }
 
 function protectedHeader({ kid, algorithm, headers }: SigningKey, typ: string): string {

@@ -1,27 +1,20 @@
 // SQL of the schedule of issuer keys. What is written is decided under the lock of the tenant's row, by the database's clock as it was read then.
 import type { SigningAlgorithm } from '../../platform/context.ts';
-import type { Queryable } from '../../platform/database/transaction.ts';
+import { selectList } from '../../platform/database/table.ts';
+import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import {
   type ExpectedPage,
   type ExpectedWorkflow,
   pageValues,
 } from '../../platform/temporal/expected-workflows.ts';
+import { ISSUER_KEY } from './issuer-key.model.ts';
 import type { IssuerJwk } from './issuer-key.ts';
 import type { KeyTimes, Schedule, ScheduledKey } from './key-schedule.ts';
 
-type Row = {
-  now: Date;
-  signing_algorithm: SigningAlgorithm;
-  id: string | null;
-  kid: string;
-  algorithm: SigningAlgorithm;
-  created_at: Date;
-  activate_at: Date;
-  retire_at: Date | null;
-  remove_at: Date | null;
-  revoked_at: Date | null;
-  sealed: boolean;
-};
+type Row = Pick<Schedule, 'now'> & { readonly tenantAlgorithm: SigningAlgorithm } & (
+    | ScheduledKey
+    | { readonly id: null }
+  );
 
 /** A key to be published. `privateSealed`: PKCS #8 DER under a master key. */
 export type NewIssuerKey = Pick<ScheduledKey, 'id' | 'kid' | 'algorithm' | 'publishedAt' | 'activateAt'> & {
@@ -31,8 +24,9 @@ export type NewIssuerKey = Pick<ScheduledKey, 'id' | 'kid' | 'algorithm' | 'publ
 
 // Down to the millisecond that has begun: a time that is `now` has come.
 const READ = `
-SELECT date_trunc('milliseconds', clock_timestamp()) AS now, t.signing_algorithm, k.id, k.kid, k.algorithm, k.created_at, k.activate_at,
-       k.retire_at, k.remove_at, k.revoked_at, k.private_sealed IS NOT NULL AS sealed
+SELECT date_trunc('milliseconds', clock_timestamp()) AS now, t.signing_algorithm AS "tenantAlgorithm", k.created_at AS "publishedAt",
+       ${selectList(ISSUER_KEY, ['id', 'kid', 'algorithm', 'activateAt', 'retireAt', 'removeAt', 'revokedAt'], { of: 'k' })},
+       k.private_sealed IS NOT NULL AS sealed
 FROM tenants t LEFT JOIN issuer_keys k ON k.tenant_id = t.id
 WHERE t.id = $1 ORDER BY k.activate_at, k.kid DESC`;
 
@@ -55,38 +49,22 @@ export async function read(queryable: Queryable, tenantId: string): Promise<Sche
   const { rows } = await queryable.query<Row>(READ, [tenantId]);
   const [first] = rows;
   if (first === undefined) return undefined;
-  const keys = rows.flatMap((row) => (row.id === null ? [] : [readKey({ ...row, id: row.id })]));
-  return { now: first.now, algorithm: first.signing_algorithm, keys };
+  const keys = rows.flatMap(({ now: _now, tenantAlgorithm: _of, ...key }) => (key.id === null ? [] : [key]));
+  return { now: first.now, algorithm: first.tenantAlgorithm, keys };
 }
 
-export async function insert(unit: Queryable, tenantId: string, key: NewIssuerKey): Promise<void> {
-  await unit.query(
-    `INSERT INTO issuer_keys (id, kid, tenant_id, algorithm, public_jwk, private_sealed, created_at, activate_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-    [
-      key.id,
-      key.kid,
-      tenantId,
-      key.algorithm,
-      JSON.stringify(key.publicJwk),
-      key.privateSealed,
-      key.publishedAt,
-      key.activateAt,
-    ],
-  );
+export async function insert(transaction: Transaction, tenantId: string, key: NewIssuerKey): Promise<void> {
+  const { publishedAt: createdAt, ...row } = key;
+  await transaction.model(ISSUER_KEY).insert({ ...row, tenantId, createdAt });
 }
 
 export async function activate(
-  unit: Queryable,
+  transaction: Transaction,
   tenantId: string,
   kid: string,
   activateAt: Date,
 ): Promise<void> {
-  await unit.query('UPDATE issuer_keys SET activate_at = $3 WHERE tenant_id = $1 AND kid = $2', [
-    tenantId,
-    kid,
-    activateAt,
-  ]);
+  await transaction.model(ISSUER_KEY).update({ tenantId, kid }, { activateAt });
 }
 
 export async function setTimes(unit: Queryable, tenantId: string, times: readonly KeyTimes[]): Promise<void> {
@@ -117,18 +95,19 @@ export async function revoke(
 }
 
 export async function destroyPrivate(
-  unit: Queryable,
+  transaction: Transaction,
   tenantId: string,
   kids: readonly string[],
 ): Promise<void> {
-  await unit.query('UPDATE issuer_keys SET private_sealed = NULL WHERE tenant_id = $1 AND kid = ANY ($2)', [
-    tenantId,
-    kids,
-  ]);
+  await transaction.model(ISSUER_KEY).update({ tenantId, kid: [...kids] }, { privateSealed: null });
 }
 
-export async function remove(unit: Queryable, tenantId: string, kids: readonly string[]): Promise<void> {
-  await unit.query('DELETE FROM issuer_keys WHERE tenant_id = $1 AND kid = ANY ($2)', [tenantId, kids]);
+export async function remove(
+  transaction: Transaction,
+  tenantId: string,
+  kids: readonly string[],
+): Promise<void> {
+  await transaction.model(ISSUER_KEY).remove({ tenantId, kid: [...kids] });
 }
 
 /** Tenants for whose keys something should have been done 5 minutes ago: published, destroyed or removed. */
@@ -146,18 +125,4 @@ export async function listExpectedWorkflows(
     pageValues(page),
   );
   return rows;
-}
-
-function readKey(row: Row & { id: string }): ScheduledKey {
-  return {
-    id: row.id,
-    kid: row.kid,
-    algorithm: row.algorithm,
-    publishedAt: row.created_at,
-    activateAt: row.activate_at,
-    retireAt: row.retire_at,
-    removeAt: row.remove_at,
-    revokedAt: row.revoked_at,
-    sealed: row.sealed,
-  };
 }

@@ -2,9 +2,9 @@
 
 import { type Act, readAct } from '../../platform/act.ts';
 import type { RequestContext } from '../../platform/context.ts';
+import { parseCompactJws } from '../../platform/crypto/jws.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { type SignedClaims, scopesOf } from '../tokens/access-token.ts';
-import { parseCompactJws } from '../tokens/compact-jws.ts';
 import type { TokenService } from '../tokens/token.service.ts';
 import type { SubjectTokenService, VerifiedSubject } from '../trusted-issuers/subject-token.service.ts';
 import { checkActor, checkMayAct, checkOwnSubject } from './exchange.ts';

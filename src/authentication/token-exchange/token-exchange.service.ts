@@ -7,8 +7,9 @@ import type { Client } from '../../identity/applications/application.service.ts'
 import { TOKEN_EXCHANGE_GRANT } from '../../identity/applications/application.ts';
 import { actorsOf } from '../../platform/act.ts';
 import type { RequestContext } from '../../platform/context.ts';
+import { LONGEST_TOKEN } from '../../platform/crypto/jws.ts';
 import type { Database } from '../../platform/database/database.ts';
-import type { Unit } from '../../platform/database/transaction.ts';
+import type { Transaction } from '../../platform/database/transaction.ts';
 import type { ErrorCode } from '../../platform/errors/catalogue.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { parseScope } from '../../platform/scopes.ts';
@@ -20,7 +21,6 @@ import type {
 } from '../tokens/client-authentication.service.ts';
 import { checkGrantAllowed } from '../tokens/client-credentials.ts';
 import type { ClientRecordService } from '../tokens/client-record.service.ts';
-import { LONGEST_TOKEN } from '../tokens/compact-jws.ts';
 import type { RevocationService } from '../tokens/revocation.service.ts';
 import { principalsOf } from '../tokens/revocation.ts';
 import type { AccessTokenIssuer, IssuedAccessToken, TokenService } from '../tokens/token.service.ts';
@@ -68,7 +68,7 @@ export function createTokenExchangeService({
   accessTokenLifetime,
   now = Date.now,
 }: {
-  database: Pick<Database, 'hot'>;
+  database: Pick<Database, 'transaction'>;
   clients: Pick<ClientAuthenticationService, 'authenticate'>;
   parties: ExchangePartiesService;
   tokens: Pick<TokenService, 'prepareAccessTokens'>;
@@ -132,7 +132,7 @@ export function createTokenExchangeService({
   }
 
   async function record(
-    unit: Unit,
+    unit: Transaction,
     context: RequestContext,
     asked: Asked,
     {
@@ -176,7 +176,7 @@ export function createTokenExchangeService({
 
   /** Issues the token and records it in one transaction, which sees the end of everything that the token is derived from. */
   const exchange = (context: RequestContext, asked: Asked, issue: AccessTokenIssuer) =>
-    database.hot(async (unit) => {
+    database.transaction({}, async (unit) => {
       const { actor, subject, request } = asked;
       const usable = await delegations.findForExchange(unit, context.tenant, {
         subject: { issuer: subject.issuer, sub: subject.sub },

@@ -1,5 +1,6 @@
 // Checks the access token of a route and puts its principal into the context (RFC 6750, RFC 9449 §7). It must never log or repeat a token.
 import type { Principal, Tenant } from '../../platform/context.ts';
+import { LONGEST_TOKEN } from '../../platform/crypto/jws.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import {
   type Context,
@@ -12,7 +13,6 @@ import { type Route, takesToken } from '../../platform/http/route.ts';
 import type { DpopService } from '../dpop/dpop.service.ts';
 import { PROOF_ALGORITHMS } from '../dpop/proof-key.ts';
 import type { Presentation } from './access-token.ts';
-import { LONGEST_TOKEN } from './compact-jws.ts';
 
 export type Authenticate = (
   tenant: Tenant,
@@ -97,7 +97,7 @@ async function prove(
     if (!(error instanceof ServiceError)) throw error;
     if (error.code !== 'invalid_dpop_proof' && error.code !== 'use_dpop_nonce') throw error;
     const attributes = `error="${error.code}", error_description="${error.detail ?? ''}"`;
-    throw error.withHeaders({ 'www-authenticate': `${DPOP_CHALLENGE}, ${attributes}` }, 401);
+    throw error.withHeaders({ 'www-authenticate': `${DPOP_CHALLENGE}, ${attributes}` }, true);
   }
 }
 

@@ -1,11 +1,12 @@
 // Verifies client assertions (RFC 7523). An assertion is worth one request, also among several processes.
-
-import { createHash, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
+import { createHash, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import type { Client } from '../../identity/applications/application.service.ts';
 import type { ApplicationJwk } from '../../identity/applications/application-jwks.ts';
 import type { RequestContext } from '../../platform/context.ts';
+import { thumbprintOf } from '../../platform/crypto/jwk.ts';
+import { importJwk, verifyJws } from '../../platform/crypto/jws.node.ts';
 import type { Database } from '../../platform/database/database.ts';
-import { verifyJws } from '../issuer/jws-verification.service.ts';
+import type { Log } from '../../platform/logging.ts';
 import * as store from './client-assertion.store.ts';
 import { type ClientAssertion, checkAssertion, parseAssertion, refused } from './client-assertion.ts';
 
@@ -19,14 +20,14 @@ const NOBODYS_KEYS: Readonly<Record<ClientAssertion['algorithm'], ApplicationJwk
   EdDSA: makeKey('EdDSA', generateKeyPairSync('ed25519').publicKey),
 };
 
-/** Signed assertions of applications. @param now milliseconds since 1970 @param onError told when a purge failed; nobody else is */
+/** Signed assertions of applications. @param now milliseconds since 1970 */
 export function createClientAssertionService({
   database,
-  onError,
+  log,
   now = Date.now,
 }: {
   database: Pick<Database, 'query'>;
-  onError: (error: unknown) => void;
+  log: Log<'error'>;
   now?: (() => number) | undefined;
 }) {
   let purgedAt = now();
@@ -44,7 +45,7 @@ export function createClientAssertionService({
     /**
      * Verifies an assertion of this client and uses it up. In order: audience and times, signature by one of the client's keys (that of
      * its `kid`, when it has one), `jti`. One round trip, after all other checks.
-     * @param client undefined for one that nobody knows: the words and the work of a wrong signature are the same
+     * @param client undefined for an unknown one: the answer and the work are those of a wrong signature
      * @returns the thumbprint (RFC 7638) of the key that signed
      * @throws ServiceError `invalid_client`
      */
@@ -58,8 +59,8 @@ export function createClientAssertionService({
       const keys = (client?.keys ?? []).filter(
         (key) => key.alg === algorithm && (kid === undefined || key.kid === undefined || key.kid === kid),
       );
-      const isSignedWith = ({ alg, kid: _, ...jwk }: ApplicationJwk) =>
-        verifyJws({ algorithm: alg, key: createPublicKey({ key: jwk, format: 'jwk' }) }, signed, signature);
+      const isSignedWith = (jwk: ApplicationJwk) =>
+        verifyJws({ algorithm: jwk.alg, key: importJwk(jwk) }, signed, signature);
       const key = (keys.length === 0 ? [NOBODYS_KEYS[algorithm]] : keys).find(isSignedWith);
       if (key === undefined || client === undefined || !keys.includes(key))
         throw refused('is not signed with a key of this client');
@@ -71,7 +72,12 @@ export function createClientAssertionService({
       if (!(await store.insert(database, use))) throw refused('was used before');
       if (now() - purgedAt >= PURGE_INTERVAL) {
         purgedAt = now();
-        purging = purge().catch(onError);
+        purging = purge().catch((error: unknown) =>
+          log.error(
+            { event: 'client_assertions.purge_failed', err: error },
+            'used client assertions could not be purged',
+          ),
+        );
       }
       return thumbprintOf(key);
     },
@@ -87,10 +93,4 @@ function makeKey(alg: ApplicationJwk['alg'], key: KeyObject): ApplicationJwk {
   const { x = '', y } = key.export({ format: 'jwk' });
   if (alg === 'EdDSA') return { kty: 'OKP', crv: 'Ed25519', x, alg };
   return { kty: 'EC', crv: 'P-256', x, y: y ?? '', alg };
-}
-
-/** RFC 7638 §3: the required members in lexical order, without white space. */
-function thumbprintOf({ crv, kty, x, y }: ApplicationJwk): string {
-  const members = JSON.stringify({ crv, kty, x, ...(y === undefined ? {} : { y }) });
-  return createHash('sha256').update(members).digest('base64url');
 }

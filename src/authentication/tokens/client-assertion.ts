@@ -1,8 +1,8 @@
 // What a client assertion says, and whether it is for this issuer, now (RFC 7523 §3). It must never decide whether its signature is good.
 import type { Tenant } from '../../platform/context.ts';
+import { parseCompactJws } from '../../platform/crypto/jws.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { ASSERTION_ALGORITHMS } from './client-method.ts';
-import { parseCompactJws } from './compact-jws.ts';
 
 /** Seconds: how far ahead `exp` may lie, and how far another clock may be ahead of ours (`nbf`, `iat`). */
 const LONGEST_ASSERTION = 300;

@@ -1,4 +1,5 @@
 // What a token request of a client leaves behind: audit entries and events. They never hold a token or a secret.
+
 import type { AuditService } from '../../audit/audit.service.ts';
 import type { Episode } from '../../audit/brute-force.service.ts';
 import { createFailureReporter } from '../../audit/failure-report.service.ts';
@@ -7,6 +8,7 @@ import type { RequestContext } from '../../platform/context.ts';
 import { createCoalescer } from '../../platform/database/coalescer.ts';
 import type { Database } from '../../platform/database/database.ts';
 import type { ErrorCode } from '../../platform/errors/catalogue.ts';
+import type { Log } from '../../platform/logging.ts';
 import type { AccessTokenGrant } from './access-token.ts';
 import { CLIENT_CREDENTIALS } from './client-credentials.ts';
 import type { CLIENT_METHODS } from './client-method.ts';
@@ -35,14 +37,18 @@ export function createClientRecordService({
   database,
   audit,
   events,
-  onError,
+  log,
 }: {
   database: Pick<Database, 'query'>;
   audit: Pick<AuditService, 'prepare'>;
   events: Pick<EventService, 'prepare' | 'writeBatch'>;
-  /** Receives the error when the record of a failure could not be written. */
-  onError: (error: unknown) => void;
+  log: Log<'error'>;
 }) {
+  const onError = (error: unknown) =>
+    log.error(
+      { event: 'client_records.write_failed', err: error },
+      'a record of what happened could not be written',
+    );
   const records = createCoalescer<PreparedRecords, void>({
     sizeOf: (record) => ({
       rows: record.audit.length + record.events.length,

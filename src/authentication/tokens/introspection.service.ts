@@ -7,7 +7,7 @@ import type { Client } from '../../identity/applications/application.service.ts'
 import type { RequestContext } from '../../platform/context.ts';
 import { hashSecret } from '../../platform/crypto/opaque-secret.node.ts';
 import type { Database } from '../../platform/database/database.ts';
-import type { Unit } from '../../platform/database/transaction.ts';
+import type { Transaction } from '../../platform/database/transaction.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
 import { principalOf, type SignedClaims } from './access-token.ts';
 import type { ClientAuthenticationService } from './client-authentication.service.ts';
@@ -32,7 +32,7 @@ export function createIntrospectionService({
   audit,
   events,
 }: {
-  database: Pick<Database, 'hot' | 'query'>;
+  database: Pick<Database, 'query' | 'transaction'>;
   clients: Pick<ClientAuthenticationService, 'authenticate'>;
   tokens: Pick<TokenService, 'verifyAccessToken' | 'endAccessTokensOf'>;
 
@@ -57,7 +57,7 @@ export function createIntrospectionService({
     refreshTokens.find(database, tenant.id, hashSecret(text));
 
   async function record(
-    unit: Unit,
+    unit: Transaction,
     context: RequestContext,
     client: Client,
     entry: Pick<AuditEntry, 'target' | 'keyId' | 'tokenId'>,
@@ -73,7 +73,7 @@ export function createIntrospectionService({
   }
 
   const revokeAccessToken = (context: RequestContext, client: Client, claims: SignedClaims) =>
-    database.hot(async (unit) => {
+    database.transaction({}, async (unit) => {
       const { jti, sub, client_id } = claims;
       await revocations.endTokens(unit, context.tenant.id, [jti]);
       const { kind, agentId = sub } = principalOf(claims);
@@ -84,7 +84,7 @@ export function createIntrospectionService({
 
   /** Ends the family, and the access tokens that were issued with it (RFC 7009 §2.1). */
   const revokeRefreshToken = (context: RequestContext, client: Client, token: StoredRefreshToken) =>
-    database.hot(async (unit) => {
+    database.transaction({}, async (unit) => {
       const ended = await refreshTokens.endFamily(unit, token.familyId, 'revoked');
       if (ended.length === 0) return;
       await tokens.endAccessTokensOf(unit, ended);

@@ -9,7 +9,7 @@ import type { RequestContext } from '../../platform/context.ts';
 import { hashSecret } from '../../platform/crypto/opaque-secret.node.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
-import type { Unit } from '../../platform/database/transaction.ts';
+import type { Transaction } from '../../platform/database/transaction.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
 import type { AuthenticationFailureService } from '../challenges/authentication-failure.service.ts';
 import * as store from './refresh-rotation.store.ts';
@@ -48,7 +48,7 @@ export function createRefreshService({
   events,
   failures,
 }: {
-  database: Pick<Database, 'hot' | 'query'>;
+  database: Pick<Database, 'query' | 'transaction'>;
   successors: SuccessorDeriver;
   tokens: Pick<TokenService, 'issueAccessToken' | 'endAccessTokensOf'>;
   audit: Pick<AuditService, 'append'>;
@@ -98,7 +98,12 @@ export function createRefreshService({
     return { scopes, audience, issued, jkt };
   }
 
-  async function record(unit: Unit, context: RequestContext, token: StoredRefreshToken, prepared: Prepared) {
+  async function record(
+    unit: Transaction,
+    context: RequestContext,
+    token: StoredRefreshToken,
+    prepared: Prepared,
+  ) {
     const { scopes, audience, issued, jkt } = prepared;
     const data = { method: REFRESH_TOKEN, scope: scopes.join(' '), audience };
     const bound = jkt === undefined ? {} : { jkt };
@@ -130,7 +135,7 @@ export function createRefreshService({
     const id = newId();
     const text = successors.make(given.text, id);
     const { issued } = given.prepared;
-    return database.hot(async (unit) => {
+    return database.transaction({}, async (unit) => {
       const isRotated = await store.rotate(unit, token.id, given.digest, {
         id,
         hash: hashSecret(text),
@@ -153,7 +158,7 @@ export function createRefreshService({
   ): Promise<string | undefined> {
     const text = successors.remake(given.text, successor);
     if (text === undefined) throw refreshRefused();
-    return database.hot(async (unit) => {
+    return database.transaction({}, async (unit) => {
       const { tokenId } = given.prepared.issued;
       if (!(await store.repeat(unit, token.id, successor.id, tokenId))) return undefined;
       await record(unit, context, token, given.prepared);
@@ -163,7 +168,7 @@ export function createRefreshService({
 
   /** Ends the family of a token that was used a second time; of several such concurrent uses one is recorded. */
   async function endFamily(context: RequestContext, token: StoredRefreshToken): Promise<void> {
-    await database.hot(async (unit) => {
+    await database.transaction({}, async (unit) => {
       const ended = await store.endFamily(unit, token.familyId, 'reuse');
       if (ended.length === 0) return;
       await tokens.endAccessTokensOf(unit, ended);

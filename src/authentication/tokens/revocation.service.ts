@@ -2,8 +2,9 @@
 // the recent decisions, each check asks the database; when that fails too, no token is accepted.
 
 import type { Database } from '../../platform/database/database.ts';
-import type { Queryable, Unit } from '../../platform/database/transaction.ts';
+import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
+import { createLoop, type RunningLoop } from '../../platform/process/loop.ts';
 import * as revocationStore from './revocation.store.ts';
 import { createRevocationBook, type RevocableClaims, type Revocation } from './revocation.ts';
 
@@ -21,11 +22,11 @@ const PURGE_INTERVAL = 60_000;
 const PURGE_BATCH = 1_000;
 
 /**
- * Tells of tokens that were revoked. A process that accepts tokens calls `start`; until the first reading, and whenever readings fail, each
+ * Knows the tokens that were revoked. A process that accepts tokens calls `start`; until the first reading, and whenever readings fail, each
  * check asks the database.
  * @param listen opens a listener for notifications; an accelerator only: without it, or when its connection is lost, polling does the same later
- * @param notifier tells the other processes after a commit
- * @param onError told of the first of several readings that fail @param now a monotonic clock in milliseconds
+ * @param notifier wakes the other processes after a commit
+ * @param onError receives the error of the first of several readings that fail @param now a monotonic clock in milliseconds
  */
 export function createRevocationService({
   store = revocationStore,
@@ -47,16 +48,14 @@ export function createRevocationService({
   let since = '0';
   let readAt = Number.NEGATIVE_INFINITY;
   let purgedAt = now();
-  let timer: NodeJS.Timeout | undefined;
-  let reading: Promise<void> | undefined;
-  let isAskedAgain = false;
-  let isStarted = false;
+  let askedAt = readAt;
   let isFailing = false;
+  let running: RunningLoop | undefined;
   let listener: { close(): Promise<void> } | undefined;
 
   /** Reads what is new. What counts is when the question was asked, not when the answer came. */
   async function poll(): Promise<void> {
-    const askedAt = now();
+    askedAt = now();
     const { horizon, revocations } = await store.readSince(database, since);
     book.add(revocations);
     // A database that was replaced may count its transactions anew: then everything is read again.
@@ -69,26 +68,17 @@ export function createRevocationService({
     while ((await store.purge(database, PURGE_BATCH)) === PURGE_BATCH);
   }
 
-  function pollNow(): void {
-    clearTimeout(timer);
-    if (!isStarted) return;
-    isAskedAgain = reading !== undefined;
-    if (isAskedAgain) return;
-    const startedAt = now();
-    reading = poll()
-      .catch((error: unknown) => {
-        if (!isFailing) onError(error);
-        isFailing = true;
-      })
-      .finally(() => {
-        reading = undefined;
-        const pause = isAskedAgain ? 0 : Math.max(0, POLL_INTERVAL - (now() - startedAt));
-        if (isStarted) timer = setTimeout(pollNow, pause);
-      });
-  }
+  const loop = createLoop({
+    run: poll,
+    next: () => Math.max(0, POLL_INTERVAL - (now() - askedAt)),
+    onFailure: (error) => {
+      if (!isFailing) onError(error);
+      isFailing = true;
+    },
+  });
 
   /** This process knows its own decisions as soon as they are committed. */
-  function announce(unit: Unit, revocations: readonly Revocation[]): void {
+  function announce(unit: Transaction, revocations: readonly Revocation[]): void {
     unit.afterCommit(() => {
       book.add(revocations);
       notifier?.poke();
@@ -107,20 +97,20 @@ export function createRevocationService({
 
   return {
     /** Ends single tokens with the caller's transaction. @param tokenIds their `jti` */
-    endTokens: async (unit: Unit, tenantId: string, tokenIds: readonly string[]): Promise<void> => {
+    endTokens: async (unit: Transaction, tenantId: string, tokenIds: readonly string[]): Promise<void> => {
       if (tokenIds.length > 0) announce(unit, await store.insertTokens(unit, tenantId, tokenIds));
     },
 
     /** Ends all tokens of an agent, application, delegation or issuer key, also such as are being issued now, until `admitPrincipal`. */
-    endPrincipal: async (unit: Unit, tenantId: string, principal: string): Promise<void> =>
+    endPrincipal: async (unit: Transaction, tenantId: string, principal: string): Promise<void> =>
       announce(unit, await store.insertPrincipal(unit, tenantId, principal, 'ever')),
 
     /** Ends all tokens of a tenant that were issued so far. */
-    endTenant: async (unit: Unit, tenantId: string): Promise<void> =>
+    endTenant: async (unit: Transaction, tenantId: string): Promise<void> =>
       announce(unit, await store.insertPrincipal(unit, tenantId, tenantId, 'now')),
 
     /** Accepts tokens that are issued from now on; what was ended before stays ended. */
-    admitPrincipal: async (unit: Unit, tenantId: string, principal: string): Promise<void> =>
+    admitPrincipal: async (unit: Transaction, tenantId: string, principal: string): Promise<void> =>
       announce(unit, await store.insertPrincipal(unit, tenantId, principal, 'now')),
 
     /** Whether the token ended before its time. No round trip while readings succeed. @throws ServiceError `temporarily_unavailable` */
@@ -132,7 +122,7 @@ export function createRevocationService({
     /** Whether any of these tokens ended, by what is committed when the caller's transaction asks; one round trip. */
     anyRevoked,
 
-    /** @throws ServiceError `token_revoked`; `temporarily_unavailable` when nobody can tell */
+    /** @throws ServiceError `token_revoked`; `temporarily_unavailable` when the database does not answer */
     check: async (claims: RevocableClaims): Promise<void> => {
       if (await isRevoked(claims))
         throw new ServiceError('token_revoked', { detail: 'The access token was revoked.' });
@@ -140,16 +130,13 @@ export function createRevocationService({
 
     /** Begins to read every 250 ms. */
     start: (): void => {
-      isStarted = true;
-      listener = listen(pollNow);
-      pollNow();
+      listener = listen(loop.wake);
+      running = loop.start();
     },
 
     /** Stops reading; to be called before the database closes. */
     close: async (): Promise<void> => {
-      isStarted = false;
-      clearTimeout(timer);
-      await Promise.all([reading, listener?.close()]);
+      await Promise.all([running?.stop(), listener?.close()]);
     },
   };
 }

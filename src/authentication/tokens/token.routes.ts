@@ -1,4 +1,5 @@
 // The token endpoint. It must never read credentials itself: the header goes to the service as it is.
+import { ok } from '../../platform/http/answers.ts';
 import { defineRoute, type Route } from '../../platform/http/route.ts';
 import { TOKEN_ANSWERS, TOKEN_REQUESTS } from './token.examples.ts';
 import { tokenAnswerSchema, tokenRequestSchema } from './token.schemas.ts';
@@ -54,11 +55,7 @@ export function createTokenRoutes({ tokenEndpoint }: { tokenEndpoint: TokenEndpo
           proofs: headerValues('dpop'),
         });
         const nonceHeader = nonce === undefined ? {} : { 'dpop-nonce': nonce };
-        return {
-          status: 200,
-          headers: { 'cache-control': 'no-store', pragma: 'no-cache', ...nonceHeader },
-          body: answer,
-        };
+        return ok(answer, { 'cache-control': 'no-store', pragma: 'no-cache', ...nonceHeader });
       },
     }),
   ];

@@ -1,14 +1,15 @@
 // Issues access and refresh tokens, ends refresh tokens, and authenticates bearer tokens. A refresh token is never stored as text.
 
 import { createHash } from 'node:crypto';
+import { createBoundedCache } from '../../platform/bounded-cache.ts';
 import type { Principal, Tenant } from '../../platform/context.ts';
-import { createBoundedCache } from '../../platform/crypto/bounded-cache.ts';
+import { verifyJws } from '../../platform/crypto/jws.node.ts';
+import { parseCompactJws } from '../../platform/crypto/jws.ts';
 import { hashSecret, newSecret } from '../../platform/crypto/opaque-secret.node.ts';
 import { newId } from '../../platform/database/ids.ts';
-import type { Queryable, Unit } from '../../platform/database/transaction.ts';
+import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import type { IssuerService } from '../issuer/issuer.service.ts';
-import { verifyJws } from '../issuer/jws-verification.service.ts';
 import {
   ACCESS_TOKEN_TYPE,
   type AccessTokenClaims,
@@ -21,7 +22,6 @@ import {
   readAccessTokenClaims,
   type SignedClaims,
 } from './access-token.ts';
-import { parseCompactJws } from './compact-jws.ts';
 import type { EndedRefreshToken, NewRefreshToken } from './refresh-token.store.ts';
 import * as refreshTokens from './refresh-token.store.ts';
 import type { RevocationService } from './revocation.service.ts';
@@ -143,7 +143,7 @@ export function createTokenService({
   }
 
   /** Ends the access tokens that were issued with these refresh tokens of one tenant and may live still. */
-  async function endAccessTokensOf(unit: Unit, ended: readonly EndedRefreshToken[]): Promise<void> {
+  async function endAccessTokensOf(unit: Transaction, ended: readonly EndedRefreshToken[]): Promise<void> {
     const [first] = ended;
     if (first === undefined) return;
     const oldest = Date.now() - LONGEST_LIFE;
@@ -175,7 +175,7 @@ export function createTokenService({
 
     /** Ends every token of an agent with the caller's transaction. @returns how many refresh tokens were live */
     revokeTokensOfAgent: async (
-      unit: Unit,
+      unit: Transaction,
       agent: { readonly tenantId: string; readonly id: string },
       reason: string,
     ): Promise<number> => {
@@ -185,13 +185,13 @@ export function createTokenService({
 
     /** Accepts tokens that a suspended agent gets from now on. Those that were ended stay ended. */
     admitTokensOfAgent: (
-      unit: Unit,
+      unit: Transaction,
       agent: { readonly tenantId: string; readonly id: string },
     ): Promise<void> => revocations.admitPrincipal(unit, agent.tenantId, agent.id),
 
     /** Ends every token that one key authenticated, in the caller's transaction. @returns how many refresh tokens were live */
     revokeTokensOfKey: async (
-      unit: Unit,
+      unit: Transaction,
       key: { readonly tenantId: string; readonly agentId: string; readonly id: string },
       reason: string,
     ): Promise<number> => {

@@ -1,5 +1,6 @@
 // Tells whoever presents a token of this issuer whose it is. It must never tell more than the token's subject may know of itself.
 import { z } from 'zod';
+import { ok } from '../../platform/http/answers.ts';
 import { defineRoute, type Route } from '../../platform/http/route.ts';
 import { delegationClaims } from './access-token.ts';
 import type { UserinfoService } from './userinfo.service.ts';
@@ -29,8 +30,7 @@ export function createUserinfoRoutes({ userinfo }: { userinfo: UserinfoService }
       anyAudience: true,
       delegated: true,
       responses: { 200: { description: 'The subject of the token', schema: userinfoSchema } },
-      errors: [],
-      handler: async ({ context }) => ({ status: 200, body: await userinfo.describe(context) }),
+      handler: async ({ context }) => ok(await userinfo.describe(context)),
     }),
   ];
 }

@@ -1,5 +1,13 @@
 // JWK sets of other issuers (RFC 7517): which of their keys may verify a token. It must never let private material pass.
-import { decodeBase64 } from '../../platform/crypto/base64.ts';
+import {
+  decodeMember,
+  findPrivateMember,
+  findWrongPurpose,
+  JWK_CURVES,
+  kindOf,
+  measureRsa,
+} from '../../platform/crypto/jwk.ts';
+import { JWS_ALGORITHMS, type JwsAlgorithm } from '../../platform/crypto/jws.ts';
 
 /** A public key for signatures, with its known members only. */
 export type TrustedJwk = {
@@ -18,25 +26,13 @@ export type JwkVerdict =
   | { readonly ok: true; readonly key: TrustedJwk }
   | { readonly ok: false; readonly message: string };
 
-/** Keys of one set that are looked at; the most that a tenant may give inline. */
+/** Keys of one fetched set at most, and of one that a tenant gives inline. */
 export const MOST_KEYS = { fetched: 100, inline: 20 } as const;
 
-const RSA_ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'] as const;
-const CURVES: Readonly<Record<string, { kty: 'EC' | 'OKP'; algorithms: readonly string[] }>> = {
-  'P-256': { kty: 'EC', algorithms: ['ES256'] },
-  'P-384': { kty: 'EC', algorithms: ['ES384'] },
-  'P-521': { kty: 'EC', algorithms: ['ES512'] },
-  Ed25519: { kty: 'OKP', algorithms: ['EdDSA', 'Ed25519'] },
-};
-
-/** Signature algorithms that a foreign token may have: asymmetric ones only (RFC 7518 §3.1, RFC 8037, RFC 9864). */
-export const SUBJECT_TOKEN_ALGORITHMS: readonly string[] = [
-  ...RSA_ALGORITHMS,
-  ...Object.values(CURVES).flatMap(({ algorithms }) => algorithms),
-];
-
-/** Members that hold private or shared material (RFC 7518 §6.2.2, §6.3.2, §6.4; RFC 8037 §2). */
-const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k', 'priv'];
+/** Signature algorithms that a foreign token may have. */
+export const SUBJECT_TOKEN_ALGORITHMS: readonly JwsAlgorithm[] = Object.keys(
+  JWS_ALGORITHMS,
+) as JwsAlgorithm[];
 
 /** Bits of an RSA modulus: RFC 7518 §3.3 asks for the least; larger than the most only costs time. */
 const RSA_BITS = { least: 2_048, most: 8_192 } as const;
@@ -46,15 +42,14 @@ const LONGEST_MEMBER = 2_048;
 /** Judges one key. `message` completes a sentence that begins with the key's name, and repeats nothing of it. */
 export function judgeJwk(value: unknown): JwkVerdict {
   if (!isObject(value)) return refuse('is not a JWK');
-  const secret = PRIVATE_MEMBERS.find((member) => Object.hasOwn(value, member));
+  const secret = findPrivateMember(value);
   if (secret !== undefined)
     return refuse(
       `has the private member "${secret}"; send public keys only, and replace this one: it is no secret any more`,
     );
-  const { kty, use, key_ops } = value;
-  if (use !== undefined && use !== 'sig') return refuse('is not for signatures (use)');
-  if (key_ops !== undefined && !(Array.isArray(key_ops) && key_ops.includes('verify')))
-    return refuse('is not for verifying (key_ops)');
+  const wrongPurpose = findWrongPurpose(value);
+  if (wrongPurpose !== undefined)
+    return refuse(wrongPurpose === 'use' ? 'is not for signatures (use)' : 'is not for verifying (key_ops)');
   const key = Object.fromEntries(
     ['kty', 'crv', 'x', 'y', 'n', 'e', 'kid', 'alg', 'use'].flatMap((name) =>
       value[name] === undefined ? [] : [[name, value[name]]],
@@ -68,7 +63,7 @@ export function judgeJwk(value: unknown): JwkVerdict {
       /[\p{Cc}\p{Cs}]/u.test(member),
   );
   if (faulty !== undefined) return refuse(`has a malformed ${faulty[0]}`);
-  const fault = kty === 'RSA' ? faultOfRsa(key) : faultOfCurve(key);
+  const fault = value.kty === 'RSA' ? faultOfRsa(key) : faultOfCurve(key);
   if (fault !== undefined) return refuse(fault);
   const judged = key as TrustedJwk;
   return judged.alg === undefined || algorithmsOf(judged).length > 0
@@ -77,12 +72,12 @@ export function judgeJwk(value: unknown): JwkVerdict {
 }
 
 /** The algorithms that a key verifies: those of its kind, or the one that it names. */
-export function algorithmsOf({ kty, crv = '', alg }: TrustedJwk): readonly string[] {
-  const all: readonly string[] = kty === 'RSA' ? RSA_ALGORITHMS : (CURVES[crv]?.algorithms ?? []);
-  if (alg === undefined) return all;
+export function algorithmsOf(key: TrustedJwk): readonly string[] {
+  const kind = kindOf(key);
+  const all = SUBJECT_TOKEN_ALGORITHMS.filter((name) => JWS_ALGORITHMS[name] === kind);
   // EdDSA is the older name of what RFC 9864 calls Ed25519.
-  if (crv === 'Ed25519' && all.includes(alg)) return all;
-  return all.filter((name) => name === alg);
+  const named = all.filter((name) => name === key.alg);
+  return key.alg === undefined || (kind === 'Ed25519' && named.length > 0) ? all : named;
 }
 
 /**
@@ -114,33 +109,26 @@ export function selectKey(
 }
 
 function faultOfCurve(key: Readonly<Record<string, unknown>>): string | undefined {
-  const curve = typeof key.crv === 'string' && Object.hasOwn(CURVES, key.crv) ? CURVES[key.crv] : undefined;
-  if (curve === undefined || curve.kty !== key.kty)
+  const kind = kindOf(key);
+  if (kind === undefined || kind === 'RSA' || kind === 'secp256k1')
     return 'is of no kind that is accepted: RSA, EC on P-256, P-384 or P-521, Ed25519';
-  const names = curve.kty === 'EC' ? ['x', 'y'] : ['x'];
-  return names.every((name) => bytesOf(key[name]) !== null)
+  const { coordinates } = JWK_CURVES[kind];
+  // Some issuers write a coordinate without its leading zeros, so the length is left to OpenSSL.
+  return coordinates.every((name) => decodeMember(key[name]) !== null)
     ? undefined
-    : `lacks a good ${names.join(' and ')}`;
+    : `lacks a good ${coordinates.join(' and ')}`;
 }
 
 function faultOfRsa(key: Readonly<Record<string, unknown>>): string | undefined {
-  const modulus = bytesOf(key.n);
-  const exponent = bytesOf(key.e);
-  if (modulus === null || exponent === null) return 'lacks a good n and e';
-  // No leading zeros (RFC 7518 §6.3.1): they would make a short modulus look long.
-  if (!modulus[0] || !exponent[0]) return 'lacks a good n and e';
-  const bits = modulus.length * 8 - Math.clz32(modulus[0]) + 24;
+  const size = measureRsa(key);
+  if (size === null) return 'lacks a good n and e';
+  const { bits, exponent } = size;
   if (bits < RSA_BITS.least || bits > RSA_BITS.most)
     return `must have ${RSA_BITS.least} to ${RSA_BITS.most} bits`;
   const isOdd = ((exponent.at(-1) ?? 0) & 1) === 1;
   return exponent.length <= 4 && isOdd && (exponent.length > 1 || exponent[0] !== 1)
     ? undefined
     : 'has an unusual exponent';
-}
-
-function bytesOf(value: unknown): Uint8Array | null {
-  const bytes = typeof value === 'string' && /^[A-Za-z0-9_-]+$/.test(value) ? decodeBase64(value) : null;
-  return bytes === null || bytes.length === 0 ? null : bytes;
 }
 
 function refuse(message: string): JwkVerdict {

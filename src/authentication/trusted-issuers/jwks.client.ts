@@ -1,7 +1,6 @@
-// Fetches the JWK set of another issuer. It must never connect but through the guarded agent, follow a redirect, or read without bounds.
-import { type GuardedAgent, newConnectionTrace } from '../../platform/egress/guarded-agent.client.ts';
-import { errorCode } from '../../platform/egress/guarded-connection.client.ts';
-import { type Answer, exchange, TIMED_OUT } from '../../platform/egress/guarded-exchange.client.ts';
+// Fetches the JWK set of another issuer, through the guarded agent only.
+import type { GuardedAgent } from '../../platform/egress/guarded-agent.client.ts';
+import { type FetchFault, fetchGuarded } from '../../platform/egress/guarded-fetch.client.ts';
 import { checkReceiverUrl } from '../../platform/egress/url-rules.ts';
 import { readJwkSet, type TrustedJwk } from './jwk-set.ts';
 import { freshnessOf, isJson } from './jwks-lifetime.ts';
@@ -11,6 +10,14 @@ const DEADLINE = 5_000;
 
 /** Bytes of the largest set. */
 const LARGEST = 64 * 1024;
+
+const FAULTS: Readonly<Record<FetchFault['kind'], string>> = {
+  timeout: 'no complete answer in time',
+  failure: 'no answer',
+  status: 'the answer has another status than 200',
+  content: 'the answer is not JSON by its content-type',
+  size: `the answer is larger than ${LARGEST} bytes`,
+};
 
 /** `freshness` is in milliseconds. */
 export type FetchedKeys = { readonly keys: readonly TrustedJwk[]; readonly freshness: number };
@@ -39,37 +46,25 @@ export function createJwksFetcher({
     const verdict = checkReceiverUrl(uri, agent.admittedNetworks);
     if (!verdict.ok) throw new JwksError(`the address ${verdict.message}`);
     const { origin, pathname, search } = verdict.url;
-    const { answer, failure } = await exchange(
+    const fetched = await fetchGuarded(
       agent.dispatcher,
+      { origin, path: pathname + search },
       {
-        origin,
-        path: pathname + search,
-        method: 'GET',
-        headers: {
-          Accept: 'application/jwk-set+json, application/json',
-          'Accept-Encoding': 'identity',
-          'User-Agent': 'Countersign/1',
-        },
-        headersTimeout: 0,
-        bodyTimeout: 0,
-        trace: newConnectionTrace(),
+        accept: 'application/jwk-set+json, application/json',
+        userAgent: 'Countersign/1',
+        deadline,
+        largest: LARGEST,
+        refuse: (headers) => (isJson(headers['content-type']) ? undefined : 'content-type'),
       },
-      { timeoutMs: deadline, maxBodyBytes: LARGEST + 1, excerptBytes: LARGEST + 1 },
     );
-    if (failure === TIMED_OUT) throw new JwksError('no complete answer in time');
-    if (failure !== undefined || answer === undefined)
-      throw new JwksError(`no answer: ${errorCode(failure)}`, { cause: failure });
-    return readAnswer(answer);
+    if (fetched.fault !== undefined) {
+      const { kind, code, cause } = fetched.fault;
+      throw new JwksError(`${FAULTS[kind]} (${code})`, { cause });
+    }
+    const keys = readJwkSet(parse(fetched.body));
+    if (keys === undefined) throw new JwksError('the answer is not a JWK set');
+    return { keys, freshness: freshnessOf(fetched.headers) };
   };
-}
-
-function readAnswer({ statusCode, headers, excerpt: body }: Answer): FetchedKeys {
-  if (statusCode !== 200) throw new JwksError(`answered with ${statusCode}`);
-  if (!isJson(headers['content-type'])) throw new JwksError('the answer is not JSON by its content-type');
-  if (body.length > LARGEST) throw new JwksError(`the answer is larger than ${LARGEST} bytes`);
-  const keys = readJwkSet(parse(body));
-  if (keys === undefined) throw new JwksError('the answer is not a JWK set');
-  return { keys, freshness: freshnessOf(headers) };
 }
 
 function parse(body: Buffer): unknown {

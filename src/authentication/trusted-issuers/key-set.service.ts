@@ -1,5 +1,7 @@
 // Remembers fetched key sets, and decides when to fetch again. A key that is too old is not given.
+import { createBoundedCache } from '../../platform/bounded-cache.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
+import { type Log, reasonOf } from '../../platform/logging.ts';
 import { selectKey, type TrustedJwk } from './jwk-set.ts';
 import type { JwksFetcher } from './jwks.client.ts';
 import { STALE } from './jwks-lifetime.ts';
@@ -23,39 +25,32 @@ export type KeySource = { readonly id: string; readonly uri: string };
 
 /**
  * Creates the cache. A set is fetched when a key of it is first wanted and again when it is no longer fresh; one fetch a source
- * is under way at a time, and all who want it wait for that one. A key that the set does not have causes a fetch, at most
+ * is under way at a time, and all callers wait for that one. A key that the set does not have causes a fetch, at most
  * one in 30 s, so that tokens with invented key ids cost the issuer nothing.
- * @param onFailure told of each failed fetch
+ * @param log gets a line for each failed fetch
  * @param now a monotonic clock in milliseconds
  */
 export function createKeySetCache({
   fetch,
-  onFailure = () => undefined,
+  log,
   now = () => performance.now(),
   limit = KEPT,
 }: {
   fetch: JwksFetcher;
-  onFailure?: ((error: unknown, source: KeySource) => void) | undefined;
+  log: Log<'warn'>;
   now?: (() => number) | undefined;
   limit?: number | undefined;
 }) {
-  const entries = new Map<string, Entry>();
+  const entries = createBoundedCache<Entry>({ limit });
 
-  function entryOf({ id, uri }: KeySource): Entry {
-    const name = `${id} ${uri}`;
-    const entry = entries.get(name) ?? {
+  const entryOf = ({ id, uri }: KeySource): Entry =>
+    entries.get(`${id} ${uri}`, () => ({
       keys: undefined,
       freshUntil: 0,
       endedAt: Number.NEGATIVE_INFINITY,
       failed: false,
       underway: undefined,
-    };
-    entries.delete(name);
-    entries.set(name, entry);
-    const oldest = entries.size > limit ? entries.keys().next() : undefined;
-    if (oldest?.done === false) entries.delete(oldest.value);
-    return entry;
-  }
+    }));
 
   async function load(entry: Entry, source: KeySource): Promise<void> {
     try {
@@ -65,7 +60,10 @@ export function createKeySetCache({
       entry.failed = false;
     } catch (error) {
       entry.failed = true;
-      onFailure(error, source);
+      log.warn(
+        { event: 'trusted_issuers.fetch_failed', reason: reasonOf(error), trusted_issuer: source.id },
+        'the keys of a trusted issuer cannot be had',
+      );
     } finally {
       entry.endedAt = now();
       entry.underway = undefined;

@@ -1,8 +1,10 @@
 // Verifies users' tokens of the issuers that a tenant trusts. When in doubt a token is refused.
-import { createPublicKey, type KeyObject } from 'node:crypto';
+import type { KeyObject } from 'node:crypto';
 import { decodeJwt, errors, type JWTPayload, jwtVerify } from 'jose';
+import { createBoundedCache } from '../../platform/bounded-cache.ts';
 import type { Tenant } from '../../platform/context.ts';
-import { createBoundedCache } from '../../platform/crypto/bounded-cache.ts';
+import { importJwk } from '../../platform/crypto/jws.node.ts';
+import type { Models } from '../../platform/database/model.ts';
 import { isIssuer } from '../delegations/subject.ts';
 import { SUBJECT_TOKEN_ALGORITHMS, selectKey, type TrustedJwk } from './jwk-set.ts';
 import type { KeySetCache } from './key-set.service.ts';
@@ -12,7 +14,7 @@ import {
   readSubjectClaims,
   type VerifiedSubject,
 } from './subject-token.ts';
-import type { TrustedIssuerStore } from './trusted-issuer.store.ts';
+import * as store from './trusted-issuer.store.ts';
 import type { TrustedIssuer } from './trusted-issuer.ts';
 
 export type { VerifiedSubject } from './subject-token.ts';
@@ -31,11 +33,11 @@ export type KeyWanted = { readonly kid?: string | undefined; readonly alg: strin
  * @param now milliseconds since 1970
  */
 export function createSubjectTokenService({
-  store,
+  database,
   keySets,
   now = Date.now,
 }: {
-  store: Pick<TrustedIssuerStore, 'findByIssuer'>;
+  database: Models;
   keySets: KeySetCache;
   now?: (() => number) | undefined;
 }) {
@@ -54,7 +56,7 @@ export function createSubjectTokenService({
 
   function importKey(key: TrustedJwk): KeyObject {
     try {
-      return imported.get(JSON.stringify(key), () => createPublicKey({ key: { ...key }, format: 'jwk' }));
+      return imported.get(JSON.stringify(key), () => importJwk(key));
     } catch (error) {
       throw invalidSubjectToken('is signed with a key that is not valid', error);
     }
@@ -63,7 +65,7 @@ export function createSubjectTokenService({
   async function findIssuer(tenant: Pick<Tenant, 'id'>, issuer: unknown): Promise<TrustedIssuer> {
     const known =
       typeof issuer === 'string' && isIssuer(issuer)
-        ? await store.findByIssuer(tenant.id, issuer)
+        ? await store.findByIssuer(database, tenant.id, issuer)
         : undefined;
     if (known === undefined) throw invalidSubjectToken('is of an issuer that this tenant does not trust');
     return known;

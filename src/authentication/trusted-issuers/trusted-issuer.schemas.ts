@@ -2,7 +2,9 @@
 import { z } from 'zod';
 import { describeJwk } from '../../platform/crypto/jwk-schema.ts';
 import { MAX_URL_LENGTH } from '../../platform/egress/url-rules.ts';
+import { pageSchema } from '../../platform/http/answers.ts';
 import { audience, pageParameters } from '../../platform/http/field-schemas.ts';
+import { present } from '../../platform/http/present.ts';
 import { LONGEST } from '../delegations/subject.ts';
 import { judgeJwk, MOST_KEYS, type TrustedJwk } from './jwk-set.ts';
 import type { TrustedIssuer } from './trusted-issuer.service.ts';
@@ -65,9 +67,7 @@ export const trustedIssuerSchema = z
   })
   .meta({ id: 'TrustedIssuer' });
 
-export const trustedIssuerListSchema = z
-  .strictObject({ data: z.array(trustedIssuerSchema), next_cursor: z.string().nullable() })
-  .meta({ id: 'TrustedIssuerList' });
+export const trustedIssuerListSchema = pageSchema(trustedIssuerSchema, 'TrustedIssuerList');
 
 export const trustedIssuerParams = z.object({ id: z.uuid() });
 
@@ -94,14 +94,6 @@ export const createTrustedIssuerBody = z
 export const updateTrustedIssuerBody = createTrustedIssuerBody.partial().meta({ id: 'TrustedIssuerPatch' });
 
 /** A trusted issuer as answers show it. */
-export function presentTrustedIssuer(trusted: TrustedIssuer): z.input<typeof trustedIssuerSchema> {
-  return {
-    id: trusted.id,
-    issuer: trusted.issuer,
-    jwks_uri: trusted.jwksUri,
-    jwks: trusted.jwks === null ? null : { keys: [...trusted.jwks.keys] },
-    audiences: [...trusted.audiences],
-    created_at: trusted.createdAt.toISOString(),
-    updated_at: trusted.updatedAt.toISOString(),
-  };
+export function presentTrustedIssuer(trusted: TrustedIssuer) {
+  return present(trustedIssuerSchema, trusted);
 }

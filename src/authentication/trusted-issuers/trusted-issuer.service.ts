@@ -1,7 +1,7 @@
 // The issuers that a tenant trusts to name its users. A key set holds public keys only, and its address must be admitted for requests.
-import { createPublicKey } from 'node:crypto';
 import type { AuditService } from '../../audit/audit.service.ts';
 import type { RequestContext } from '../../platform/context.ts';
+import { importJwk } from '../../platform/crypto/jws.node.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import type { Page, PageRequest } from '../../platform/database/page.ts';
@@ -10,7 +10,7 @@ import type { Network } from '../../platform/egress/address-rules.ts';
 import { checkReceiverUrl } from '../../platform/egress/url-rules.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
 import { isIssuer } from '../delegations/subject.ts';
-import type { TrustedIssuerStore } from './trusted-issuer.store.ts';
+import * as store from './trusted-issuer.store.ts';
 import {
   chooseKeySource,
   type InlineJwks,
@@ -36,13 +36,11 @@ export type TrustedIssuerPatch = KeySourceInput & {
  * @param admittedNetworks networks beside public addresses that a key set's address may lie in
  */
 export function createTrustedIssuerService({
-  store,
   database,
   audit,
   admittedNetworks,
 }: {
-  store: TrustedIssuerStore;
-  database: Pick<Database, 'transaction'>;
+  database: Pick<Database, 'transaction' | 'query' | 'model'>;
   audit: Pick<AuditService, 'append'>;
   admittedNetworks: readonly Network[];
 }) {
@@ -92,16 +90,18 @@ export function createTrustedIssuerService({
 
     /** @throws ServiceError `not_found` */
     get: async (context: RequestContext, id: string): Promise<TrustedIssuer> =>
-      orNotFound(await store.find(context.transaction, context.tenant.id, id)),
+      orNotFound(await store.find(context.transaction ?? database, context.tenant.id, id)),
 
     /** Whether this is a trusted issuer of the tenant. One indexed read. */
-    exists: ({ tenant }: RequestContext, id: string): Promise<boolean> => store.exists(tenant.id, id),
+    exists: ({ tenant }: RequestContext, id: string): Promise<boolean> =>
+      store.exists(database, tenant.id, id),
 
     /** A page, the newest first. @throws ServiceError `invalid_request` for a foreign cursor */
     list: (
       context: RequestContext,
       request: PageRequest & { readonly issuer?: string | undefined },
-    ): Promise<Page<TrustedIssuer>> => store.list(context.transaction, context.tenant.id, request),
+    ): Promise<Page<TrustedIssuer>> =>
+      store.list(context.transaction ?? database, context.tenant.id, request),
 
     /**
      * Changes the source of keys, where naming one replaces the other, or the audiences. It counts from the next token on.
@@ -138,7 +138,7 @@ export type TrustedIssuerService = ReturnType<typeof createTrustedIssuerService>
 function checkPoints({ keys }: InlineJwks): void {
   for (const [index, key] of keys.entries()) {
     try {
-      createPublicKey({ key: { ...key }, format: 'jwk' });
+      importJwk(key);
     } catch {
       throw invalidField(`body.jwks.keys.${index}`, 'is not a valid public key');
     }

@@ -1,20 +1,12 @@
 // What a trusted issuer is, and how its one source of keys may change. Types and rules only.
 import { invalidField } from '../../platform/errors/service-error.ts';
 import type { TrustedJwk } from './jwk-set.ts';
+import type { TrustedIssuerRow } from './trusted-issuer.model.ts';
 
 export type InlineJwks = { readonly keys: readonly TrustedJwk[] };
 
 /** An issuer whose users' tokens a tenant accepts. Exactly one of `jwksUri` and `jwks` is not null. */
-export type TrustedIssuer = {
-  readonly id: string;
-  readonly tenantId: string;
-  readonly issuer: string;
-  readonly jwksUri: string | null;
-  readonly jwks: InlineJwks | null;
-  readonly audiences: readonly string[];
-  readonly createdAt: Date;
-  readonly updatedAt: Date;
-};
+export type TrustedIssuer = TrustedIssuerRow;
 
 /** Where the keys come from; null and absent are the same but in a change. */
 export type KeySourceInput = {

@@ -1,11 +1,13 @@
 // The shapes of agents in requests and answers. Limits keep an access token, which carries name and capabilities, below 8 KiB.
 import { z } from 'zod';
 import type { Tenant } from '../../platform/context.ts';
+import { pageSchema } from '../../platform/http/answers.ts';
 import {
   audience as audienceSchema,
   displayName as name,
   pageParameters,
 } from '../../platform/http/field-schemas.ts';
+import { present } from '../../platform/http/present.ts';
 import { AGENT_SCOPES } from '../../platform/scopes.ts';
 import { AGENT_STATUSES, type Agent, resolveAudience } from './agent.ts';
 
@@ -81,9 +83,7 @@ export const agentSchema = z
   })
   .meta({ id: 'Agent' });
 
-export const agentListSchema = z
-  .object({ data: z.array(agentSchema), next_cursor: z.string().nullable() })
-  .meta({ id: 'AgentList' });
+export const agentListSchema = pageSchema(agentSchema, 'AgentList');
 
 export const agentParams = z.object({ id: z.uuid() });
 
@@ -117,19 +117,6 @@ export const updateAgentBody = createAgentBody.partial();
 export const agentStatusBody = z.strictObject({});
 
 /** An agent as answers show it; without an audience of its own it has the tenant's. */
-export function presentAgent(agent: Agent, tenant: Tenant): z.input<typeof agentSchema> {
-  return {
-    id: agent.id,
-    name: agent.name,
-    description: agent.description,
-    capabilities: [...agent.capabilities],
-    status: agent.status,
-    audience: resolveAudience(agent, tenant),
-    audiences: [...agent.audiences],
-    scopes: [...agent.scopes],
-    metadata: { ...agent.metadata },
-    created_at: agent.createdAt.toISOString(),
-    updated_at: agent.updatedAt.toISOString(),
-    registration: { ...agent.registration },
-  };
+export function presentAgent(agent: Agent, tenant: Tenant) {
+  return present(agentSchema, agent, { audience: resolveAudience(agent, tenant) });
 }

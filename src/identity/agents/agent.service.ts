@@ -10,7 +10,8 @@ import type { Page, PageRequest } from '../../platform/database/page.ts';
 import type { Transaction } from '../../platform/database/transaction.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { AGENT_SCOPES } from '../../platform/scopes.ts';
-import type { AgentChanges, AgentFilters, AgentStore } from './agent.store.ts';
+import type { AgentChanges, AgentFilters } from './agent.store.ts';
+import * as store from './agent.store.ts';
 import { type Agent, type AgentRecord, type AgentStatus, assessRegistration } from './agent.ts';
 
 export type { Agent } from './agent.ts';
@@ -51,7 +52,6 @@ const AUDITED: Readonly<Record<Verb, string>> = {
  * @param tellDelegations tells the workflows of a deleted agent's delegations, which end with it
  */
 export function createAgentService({
-  store,
   database,
   audit,
   events,
@@ -60,8 +60,7 @@ export function createAgentService({
   revokeAnchors,
   tellDelegations,
 }: {
-  store: AgentStore;
-  database: Pick<Database, 'transaction' | 'query'>;
+  database: Pick<Database, 'transaction' | 'query' | 'model'>;
   audit: Pick<AuditService, 'append'>;
   events: Pick<EventService, 'emit'>;
   tokens: Pick<TokenService, 'revokeTokensOfAgent' | 'admitTokensOfAgent'>;
@@ -93,7 +92,7 @@ export function createAgentService({
     purpose: 'change' | 'reference',
   ): Promise<AgentRecord> {
     const agent = await store.lock(transaction, context.tenant.id, id, purpose);
-    if (agent === null) throw unknownAgent();
+    if (agent === undefined) throw unknownAgent();
     return agent;
   }
 
@@ -167,14 +166,14 @@ export function createAgentService({
 
     /** @throws ServiceError `not_found` for an id that is no agent of this tenant, or a deleted one */
     get: async (context: RequestContext, id: string): Promise<Agent> => {
-      const agent = await store.find(context.transaction, context.tenant.id, id);
-      if (agent === null) throw unknownAgent();
+      const agent = await store.find(context.transaction ?? database, context.tenant.id, id);
+      if (agent === undefined) throw unknownAgent();
       return assessOne(context, agent);
     },
 
     /** A page of the tenant's agents, the newest first. @throws ServiceError `invalid_request` for a foreign cursor */
     list: async (context: RequestContext, request: PageRequest & AgentFilters): Promise<Page<Agent>> => {
-      const page = await store.list(context.transaction, context.tenant.id, request);
+      const page = await store.list(context.transaction ?? database, context.tenant.id, request);
       return { data: await assess(context, page.data), nextCursor: page.nextCursor };
     },
 

@@ -1,9 +1,9 @@
 // All SQL of agents. Every statement is bound to one tenant; a deleted agent is as if it had never been.
-import { col, fn, Op, type Sequelize, where } from 'sequelize';
-import { translateDatabaseError } from '../../platform/database/errors.ts';
-import { decodeCursor, type Page, type PageRequest, toPage } from '../../platform/database/page.ts';
+import { col, Op, where } from 'sequelize';
+import { asked, type Changes, type Models, NOW } from '../../platform/database/model.ts';
+import type { Page, PageRequest } from '../../platform/database/page.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
-import { type AgentModel, type AgentRow, defineAgentModel, type NewAgentRow } from './agent.model.ts';
+import { AGENT, type NewAgentRow } from './agent.model.ts';
 import type { AgentRecord, AgentStatus, RegistrationEvidence } from './agent.ts';
 
 export type AgentFilters = {
@@ -12,7 +12,7 @@ export type AgentFilters = {
   readonly capability?: string | undefined;
   readonly scope?: string | undefined;
 };
-export type AgentChanges = Partial<Omit<NewAgentRow, 'id' | 'tenantId'>> & { readonly status?: AgentStatus };
+export type AgentChanges = Partial<Omit<NewAgentRow, 'id' | 'tenantId'>>;
 
 // The creation's entry was made with the agent, so only the ids of that time are searched, however long the trail has become.
 const EVIDENCE = `
@@ -37,107 +37,46 @@ LEFT JOIN LATERAL (
 ) AS proof ON true
 WHERE a.tenant_id = $1 AND a.id = ANY($2::uuid[])`;
 
-/** SQL of agents; statements join `transaction` where one is given. */
-export function createAgentStore({ sequelize }: { sequelize: Sequelize }) {
-  const agents = defineAgentModel(sequelize);
-  return {
-    insert: async (transaction: Transaction, row: NewAgentRow): Promise<AgentRecord> => {
-      const created = await agents.create(row, { transaction: transaction.sequelize });
-      return created.get();
-    },
-
-    find: (transaction: Transaction | undefined, tenantId: string, id: string) =>
-      translate(async () => {
-        const row = await agents.findOne({
-          where: { id, tenantId, deletedAt: null },
-          transaction: transaction?.sequelize ?? null,
-        });
-        return row?.get() ?? null;
-      }),
-
-    /** Whether the agent is there. One indexed read. */
-    exists: async (queryable: Queryable, tenantId: string, id: string): Promise<boolean> => {
-      const { rowCount } = await queryable.query(
-        'SELECT 1 FROM agents WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL',
-        [id, tenantId],
-      );
-      return rowCount > 0;
-    },
-
-    /**
-     * Reads an agent and locks it until the transaction ends: `change` keeps out everybody, authentications under way
-     * included; `reference` keeps it from being changed meanwhile, and lets others refer to it.
-     */
-    lock: async (
-      transaction: Transaction,
-      tenantId: string,
-      id: string,
-      purpose: 'change' | 'reference',
-    ): Promise<AgentRecord | null> => {
-      const { LOCK } = transaction.sequelize;
-      const row = await agents.findOne({
-        where: { id, tenantId, deletedAt: null },
-        transaction: transaction.sequelize,
-        lock: purpose === 'change' ? LOCK.UPDATE : LOCK.KEY_SHARE,
-      });
-      return row?.get() ?? null;
-    },
-
-    list: (
-      transaction: Transaction | undefined,
-      tenantId: string,
-      request: PageRequest & AgentFilters,
-    ): Promise<Page<AgentRecord>> => listAgents(agents, transaction, tenantId, request),
-
-    update: (transaction: Transaction, id: string, changes: AgentChanges) =>
-      changeAgent(agents, transaction, id, changes),
-
-    markDeleted: (transaction: Transaction, id: string) =>
-      changeAgent(agents, transaction, id, { deletedAt: fn('now') }),
-
-    /** What keys, anchors and audit log say of each agent, by its id. One statement. */
-    readEvidence: async (
-      queryable: Queryable,
-      tenantId: string,
-      ids: readonly string[],
-    ): Promise<Map<string, RegistrationEvidence>> => {
-      const { rows } = await queryable.query<RegistrationEvidence & { id: string }>(EVIDENCE, [
-        tenantId,
-        ids,
-      ]);
-      return new Map(rows.map(({ id, verified, audited }) => [id, { verified, audited }]));
-    },
-  };
+export function insert(transaction: Transaction, row: NewAgentRow): Promise<AgentRecord> {
+  return transaction.model(AGENT).insert(row);
 }
 
-export type AgentStore = ReturnType<typeof createAgentStore>;
+export function find(models: Models, tenantId: string, id: string): Promise<AgentRecord | undefined> {
+  return models.model(AGENT).find({ id, tenantId, deletedAt: null });
+}
 
-function listAgents(
-  agents: AgentModel,
-  transaction: Transaction | undefined,
+/** Whether the agent is there. One indexed read. */
+export async function exists(queryable: Queryable, tenantId: string, id: string): Promise<boolean> {
+  const { rowCount } = await queryable.query(
+    'SELECT 1 FROM agents WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL',
+    [id, tenantId],
+  );
+  return rowCount > 0;
+}
+
+/**
+ * Reads an agent and locks it until the transaction ends: `change` keeps out all others, authentications under way
+ * included; `reference` keeps it from being changed meanwhile, and lets others refer to it.
+ */
+export function lock(
+  transaction: Transaction,
   tenantId: string,
-  { limit, cursor, status, name, capability, scope }: PageRequest & AgentFilters,
+  id: string,
+  purpose: 'change' | 'reference',
+): Promise<AgentRecord | undefined> {
+  const level = purpose === 'change' ? 'UPDATE' : 'KEY SHARE';
+  return transaction.model(AGENT).lock({ id, tenantId, deletedAt: null }, level);
+}
+
+/** The newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+export function list(
+  models: Models,
+  tenantId: string,
+  { status, name, capability, scope, ...request }: PageRequest & AgentFilters,
 ): Promise<Page<AgentRecord>> {
-  const after = decodeCursor(cursor);
-  return translate(async () => {
-    const rows = await agents.findAll({
-      where: {
-        tenantId,
-        deletedAt: null,
-        ...(status === undefined ? {} : { status }),
-        ...(name === undefined ? {} : { name }),
-        [Op.and]: [...holding('capabilities', capability), ...holding('scopes', scope)],
-        ...(after === undefined ? {} : { id: { [Op.lt]: after } }),
-      },
-      order: [['id', 'DESC']],
-      limit: limit + 1,
-      transaction: transaction?.sequelize ?? null,
-    });
-    return toPage(
-      rows.map((row) => row.get()),
-      limit,
-    );
-  });
+  const filters = [...holding('capabilities', capability), ...holding('scopes', scope)];
+  const conditions = { tenantId, deletedAt: null, ...asked({ status, name }), [Op.and]: filters };
+  return models.model(AGENT).page(conditions, request);
 }
 
 /** The condition that a column of texts holds this one; none for undefined. */
@@ -146,25 +85,25 @@ function holding(column: string, value: string | undefined) {
 }
 
 /** Changes a row that the transaction has locked. */
-async function changeAgent(
-  agents: AgentModel,
-  transaction: Transaction,
-  id: string,
-  changes: AgentChanges | { deletedAt: ReturnType<typeof fn> },
-): Promise<AgentRow> {
-  const [, rows] = await agents.update(
-    { ...changes, updatedAt: fn('now') },
-    { where: { id }, returning: true, transaction: transaction.sequelize },
-  );
-  const row = rows[0];
-  if (row === undefined) throw new Error(`agent ${id} vanished although it was locked`);
-  return row.get();
+export function update(transaction: Transaction, id: string, changes: AgentChanges): Promise<AgentRecord> {
+  return change(transaction, id, changes);
 }
 
-async function translate<T>(read: () => Promise<T>): Promise<T> {
-  try {
-    return await read();
-  } catch (error) {
-    throw translateDatabaseError(error);
-  }
+/** Marks a row that the transaction has locked; nothing selects it from then on. */
+export function markDeleted(transaction: Transaction, id: string): Promise<AgentRecord> {
+  return change(transaction, id, { deletedAt: NOW });
+}
+
+function change(transaction: Transaction, id: string, changes: Changes<typeof AGENT>): Promise<AgentRecord> {
+  return transaction.model(AGENT).change(id, { ...changes, updatedAt: NOW });
+}
+
+/** What keys, anchors and audit log say of each agent, by its id. One statement. */
+export async function readEvidence(
+  queryable: Queryable,
+  tenantId: string,
+  ids: readonly string[],
+): Promise<Map<string, RegistrationEvidence>> {
+  const { rows } = await queryable.query<RegistrationEvidence & { id: string }>(EVIDENCE, [tenantId, ids]);
+  return new Map(rows.map(({ id, verified, audited }) => [id, { verified, audited }]));
 }

@@ -1,5 +1,6 @@
 // What an agent is, and what makes one correctly registered. Types and rules only.
 import { AGENT_SCOPES, isWithin } from '../../platform/scopes.ts';
+import type { AgentRow } from './agent.model.ts';
 
 /** Source: Specification, "Agent status". */
 export const AGENT_STATUSES = ['active', 'suspended'] as const;
@@ -8,21 +9,8 @@ export type AgentStatus = (typeof AGENT_STATUSES)[number];
 /** `client_id` of every challenge and of the tokens that come of it. Source: Specification, "Challenge". */
 export const AGENT_CLIENT_ID = 'service-agent';
 
-/** `audience` is null where the tenant's counts; `audiences` are further ones that a token may be asked for. */
-export type AgentRecord = {
-  readonly id: string;
-  readonly tenantId: string;
-  readonly name: string;
-  readonly description: string | null;
-  readonly capabilities: readonly string[];
-  readonly status: AgentStatus;
-  readonly audience: string | null;
-  readonly audiences: readonly string[];
-  readonly scopes: readonly string[];
-  readonly metadata: Readonly<Record<string, unknown>>;
-  readonly createdAt: Date;
-  readonly updatedAt: Date;
-};
+/** An agent as it is stored. */
+export type AgentRecord = Omit<AgentRow, 'deletedAt'>;
 
 /** What only other rows can tell: whether a key or anchor of the agent is verified, and whether the audit log holds its creation and that verification. */
 export type RegistrationEvidence = { readonly verified: boolean; readonly audited: boolean };

@@ -1,4 +1,5 @@
 // The agent's own reading of itself. It must never take a token of anybody else.
+import { ok } from '../../platform/http/answers.ts';
 import { defineRoute, type Route } from '../../platform/http/route.ts';
 import { presentSelf, selfSchema } from './self.schemas.ts';
 import type { SelfService } from './self.service.ts';
@@ -16,12 +17,8 @@ export function createSelfRoutes({ self }: { self: SelfService }): Route[] {
       subject: 'agent',
       anyAudience: true,
       responses: { 200: { description: 'The agent', schema: selfSchema } },
-      errors: [],
-      handler: async ({ context }) => ({
-        status: 200,
-        headers: { 'cache-control': 'no-store' },
-        body: presentSelf(await self.describe(context), context.tenant),
-      }),
+      handler: async ({ context }) =>
+        ok(presentSelf(await self.describe(context), context.tenant), { 'cache-control': 'no-store' }),
     }),
   ];
 }

@@ -2,8 +2,10 @@
 import { z } from 'zod';
 import type { Tenant } from '../../platform/context.ts';
 import { PAGE_LIMIT } from '../../platform/database/page.ts';
+import { present } from '../../platform/http/present.ts';
 import { keySchema, presentKey } from '../keys/key.schemas.ts';
-import { agentSchema, presentAgent } from './agent.schemas.ts';
+import { agentSchema } from './agent.schemas.ts';
+import { resolveAudience } from './agent.ts';
 import type { AgentSelf } from './self.service.ts';
 
 /** An agent as management reads it, without `metadata`; with its tenant's id, which the proofs of its keys name. */
@@ -21,12 +23,11 @@ export const selfSchema = agentSchema
   .meta({ id: 'AgentSelf' });
 
 /** What an agent is told of itself: its own record without the metadata of the tenant, and its keys. */
-export function presentSelf(self: AgentSelf, tenant: Tenant): z.input<typeof selfSchema> {
-  const { metadata: _, ...agent } = presentAgent(self.agent, tenant);
-  return {
-    ...agent,
+export function presentSelf(self: AgentSelf, tenant: Tenant) {
+  return present(selfSchema, self.agent, {
+    audience: resolveAudience(self.agent, tenant),
     tenant_id: tenant.id,
     keys: self.keys.map(presentKey),
     authenticated_key_id: self.authenticatedKeyId,
-  };
+  });
 }

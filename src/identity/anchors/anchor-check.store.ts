@@ -1,47 +1,43 @@
 // SQL of the looks for anchors' proofs. Every statement is bound to one tenant; every judgement of time is the database's.
-import type { Queryable, Unit } from '../../platform/database/transaction.ts';
+import { selectList } from '../../platform/database/table.ts';
+import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import {
   type ExpectedPage,
   type ExpectedWorkflow,
   pageValues,
 } from '../../platform/temporal/expected-workflows.ts';
-import type { Anchor, AnchorStatus } from './anchor.ts';
+import { ANCHOR, type AnchorRow } from './anchor.model.ts';
 import { FOUND, LEAST_PAUSE_MS, type LookEffect } from './anchor-check.ts';
 
 /** Names an anchor for whoever looks after it. */
 export type CheckedAnchor = { readonly tenantId: string; readonly id: string };
 
-/** An anchor with all that is judged by; `checks` counts the looks that were recorded. */
-export type AnchorCase = Pick<
-  Anchor,
-  | 'id'
-  | 'agentId'
-  | 'type'
-  | 'value'
-  | 'proof'
-  | 'expiresAt'
-  | 'verifiedAt'
-  | 'nextCheckAt'
-  | 'lastCheckedAt'
-  | 'lastOutcome'
-  | 'missingSince'
-> & {
-  readonly now: Date;
-  readonly status: AnchorStatus;
-  readonly createdAt: Date;
-  readonly requestedAt: Date | null;
-  readonly lastFoundAt: Date | null;
-  readonly checks: number;
-  readonly misses: number;
-};
+const JUDGED = [
+  'id',
+  'agentId',
+  'type',
+  'value',
+  'proof',
+  'status',
+  'createdAt',
+  'expiresAt',
+  'verifiedAt',
+  'nextCheckAt',
+  'requestedAt',
+  'checks',
+  'misses',
+  'lastCheckedAt',
+  'lastOutcome',
+  'lastFoundAt',
+  'missingSince',
+] as const;
+
+/** An anchor with all that it is judged by; `checks` counts the recorded ones. */
+export type AnchorCase = Pick<AnchorRow, (typeof JUDGED)[number]> & { readonly now: Date };
 
 /** The status as it is written: a pending anchor whose time is over is to be failed still. An anchor ends with its agent. */
 const READ = `
-SELECT now()::timestamptz(3) AS now, anchor.id, anchor.agent_id AS "agentId", anchor.type, anchor.value, anchor.proof, anchor.status,
-  anchor.created_at AS "createdAt", anchor.expires_at AS "expiresAt", anchor.verified_at AS "verifiedAt",
-  anchor.next_check_at AS "nextCheckAt", anchor.requested_at AS "requestedAt", anchor.checks, anchor.misses,
-  anchor.last_checked_at AS "lastCheckedAt", anchor.last_outcome AS "lastOutcome", anchor.last_found_at AS "lastFoundAt",
-  anchor.missing_since AS "missingSince"
+SELECT now()::timestamptz(3) AS now, ${selectList(ANCHOR, JUDGED, { of: 'anchor' })}
 FROM anchors anchor JOIN agents agent ON agent.id = anchor.agent_id
 WHERE anchor.id = $1 AND anchor.tenant_id = $2 AND agent.deleted_at IS NULL`;
 
@@ -80,18 +76,23 @@ export async function read(
 }
 
 /** Locks an anchor until the transaction ends. */
-export async function lock(unit: Unit, { tenantId, id }: CheckedAnchor): Promise<void> {
+export async function lock(unit: Transaction, { tenantId, id }: CheckedAnchor): Promise<void> {
   await unit.query('SELECT id FROM anchors WHERE id = $1 AND tenant_id = $2 FOR UPDATE', [id, tenantId]);
 }
 
 /** Writes down a look, and what it means, for an anchor that the transaction has locked. */
-export async function record(unit: Unit, id: string, outcome: string, effect: LookEffect): Promise<void> {
+export async function record(
+  unit: Transaction,
+  id: string,
+  outcome: string,
+  effect: LookEffect,
+): Promise<void> {
   const { status, misses, missingSince, delayMs } = effect;
   await unit.query(RECORD, [id, outcome, status, misses, missingSince, delayMs]);
 }
 
 /** Writes down that the time of a pending anchor is over, which the transaction has locked. */
-export async function fail(unit: Unit, id: string): Promise<void> {
+export async function fail(unit: Transaction, id: string): Promise<void> {
   await unit.query(`UPDATE anchors SET status = 'failed' WHERE id = $1 AND status = 'pending'`, [id]);
 }
 
@@ -102,7 +103,7 @@ export async function fail(unit: Unit, id: string): Promise<void> {
  * @returns false for an anchor that has ended
  */
 export async function request(
-  unit: Unit,
+  unit: Transaction,
   { tenantId, id }: CheckedAnchor,
   { agentId, atOnce = false }: { agentId?: string; atOnce?: boolean } = {},
 ): Promise<boolean> {

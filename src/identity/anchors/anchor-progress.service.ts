@@ -1,7 +1,7 @@
 // How changes of anchors are told: in the audit log, as events, and to their workflows, in the transaction of the change.
 import type { AuditContext, AuditService } from '../../audit/audit.service.ts';
 import type { EventService } from '../../events/event.service.ts';
-import type { Unit } from '../../platform/database/transaction.ts';
+import type { Transaction } from '../../platform/database/transaction.ts';
 import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
 import type { Anchor } from './anchor.ts';
 
@@ -29,7 +29,7 @@ export function createAnchorProgressService({
      * @param facts what else there is to say
      */
     tell: async (
-      unit: Unit,
+      unit: Transaction,
       context: AuditContext,
       change: AnchorChange,
       { id, agentId, type, value }: Told,
@@ -46,7 +46,7 @@ export function createAnchorProgressService({
     },
 
     /** Has the anchor's workflow look at it once the transaction commits; starts it where none runs. */
-    wake: (unit: Unit, { tenantId, id }: { tenantId: string; id: string }): Promise<void> =>
+    wake: (unit: Transaction, { tenantId, id }: { tenantId: string; id: string }): Promise<void> =>
       commands.add(unit, [{ tenantId, workflow: 'anchorVerification', entityId: id }]),
   };
 }

@@ -1,5 +1,5 @@
 // SQL of whether an anchor may be looked for now: an operator may hold its host or its tenant back, and a domain is asked at a pace.
-import type { Unit } from '../../platform/database/transaction.ts';
+import type { Transaction } from '../../platform/database/transaction.ts';
 import type { CheckedAnchor } from './anchor-check.store.ts';
 import { LEAST_PAUSE_MS } from './anchor-check.ts';
 
@@ -59,7 +59,7 @@ const GIVE_WAY = `UPDATE anchors SET next_check_at = now() + $2::float8 * interv
  * that time.
  * @returns whether the look may be made; also for an anchor that is not there
  */
-export async function take(unit: Unit, { tenantId, id }: CheckedAnchor): Promise<boolean> {
+export async function take(unit: Transaction, { tenantId, id }: CheckedAnchor): Promise<boolean> {
   await unit.query(LOCK, [id, tenantId]);
   const { rows } = await unit.query<{ heldMs: number | null; busyMs: number | null }>(READ, [
     id,

@@ -1,5 +1,6 @@
-// The routes of agents' anchors. They must never decide anything: shapes in, one service call, shapes out.
-import { defineRoute, type Route } from '../../platform/http/route.ts';
+// The routes of agents' anchors.
+import { accepted, created, locate, ok, page } from '../../platform/http/answers.ts';
+import { defineRoutes, type Route } from '../../platform/http/route.ts';
 import {
   agentAnchorsParams,
   anchorListQuery,
@@ -18,32 +19,25 @@ const ROOT = '/api/v1/agents/:agent_id/anchors';
 
 /** Source: Specification, "Anchor", "Create request": after creation an anchor or key must be attached and verified. */
 export function createAnchorRoutes({ anchors }: { anchors: AnchorService }): Route[] {
-  return [
-    defineRoute({
+  return defineRoutes({ tag: TAG, read: 'agents:read', write: 'agents:write' }, [
+    {
       method: 'GET',
       path: ROOT,
       operationId: 'listAnchors',
       summary: "List an agent's anchors, the newest first",
-      tag: TAG,
-      scope: 'agents:read',
       request: { params: agentAnchorsParams, query: anchorListQuery },
       exists: (context, params) => anchors.hasAgent(context, params.agent_id),
       responses: { 200: { description: 'A page of anchors', schema: anchorListSchema } },
-      errors: ['not_found'],
-      handler: async ({ context, params, query }) => {
-        const page = await anchors.list(context, params.agent_id, query);
-        return { status: 200, body: { data: page.data.map(presentAnchor), next_cursor: page.nextCursor } };
-      },
-    }),
-    defineRoute({
+      handler: async ({ context, params, query }) =>
+        page(await anchors.list(context, params.agent_id, query), presentAnchor),
+    },
+    {
       method: 'POST',
       path: ROOT,
       operationId: 'createAnchor',
       summary: 'Anchor an agent to a domain',
       description:
         "Publish the answer's `proof` there within seven days. It is looked for every few seconds at first, and hourly in the end; once found, once a day.",
-      tag: TAG,
-      scope: 'agents:write',
       idempotent: true,
       request: { params: agentAnchorsParams, body: createAnchorBody },
       exists: (context, params) => anchors.hasAgent(context, params.agent_id),
@@ -55,68 +49,52 @@ export function createAnchorRoutes({ anchors }: { anchors: AnchorService }): Rou
           headers: ['location'],
         },
       },
-      errors: ['not_found', 'conflict'],
+      errors: ['conflict'],
       handler: async ({ context, params, body }) => {
         const anchor = await anchors.create(context, params.agent_id, body);
-        const { baseUrl } = context.tenant;
-        return {
-          status: 201,
-          headers: { location: `${baseUrl}/api/v1/agents/${anchor.agentId}/anchors/${anchor.id}` },
-          body: presentAnchor(anchor),
-        };
+        return created(
+          presentAnchor(anchor),
+          locate(context, `/api/v1/agents/${anchor.agentId}/anchors/${anchor.id}`),
+        );
       },
-    }),
-    defineRoute({
+    },
+    {
       method: 'GET',
       path: `${ROOT}/:anchor_id`,
       operationId: 'getAnchor',
       summary: 'Read one anchor',
-      tag: TAG,
-      scope: 'agents:read',
       request: { params: anchorParams },
       responses: { 200: { description: 'The anchor', schema: anchorSchema } },
-      errors: ['not_found'],
-      handler: async ({ context, params }) => ({
-        status: 200,
-        body: presentAnchor(await anchors.get(context, params.agent_id, params.anchor_id)),
-      }),
-    }),
-    defineRoute({
+      handler: async ({ context, params }) =>
+        ok(presentAnchor(await anchors.get(context, params.agent_id, params.anchor_id))),
+    },
+    {
       method: 'POST',
       path: `${ROOT}/:anchor_id/check`,
       operationId: 'checkAnchor',
       summary: "Have a pending or verified anchor's proof looked for now",
       description:
         'The look follows within seconds, a few seconds after the one before at the earliest: read the anchor until `last_checked_at` has changed. 409 for an anchor that has failed or is revoked.',
-      tag: TAG,
-      scope: 'agents:write',
       idempotent: true,
       request: { params: anchorParams, body: checkAnchorBody },
       exists: (context, params) => anchors.exists(context, params.agent_id, params.anchor_id),
       responses: {
         202: { description: 'The anchor, with the look in `next_check_at`', schema: anchorSchema },
       },
-      errors: ['not_found', 'conflict'],
-      handler: async ({ context, params }) => ({
-        status: 202,
-        body: presentAnchor(await anchors.requestCheck(context, params.agent_id, params.anchor_id)),
-      }),
-    }),
-    defineRoute({
+      errors: ['conflict'],
+      handler: async ({ context, params }) =>
+        accepted(presentAnchor(await anchors.requestCheck(context, params.agent_id, params.anchor_id))),
+    },
+    {
       method: 'POST',
       path: `${ROOT}/:anchor_id/revoke`,
       operationId: 'revokeAnchor',
       summary: 'Revoke a pending or verified anchor; one that has failed or is revoked stays as it is',
-      tag: TAG,
-      scope: 'agents:write',
       request: { params: anchorParams, body: revokeAnchorBody },
       exists: (context, params) => anchors.exists(context, params.agent_id, params.anchor_id),
       responses: { 200: { description: 'The anchor', schema: anchorSchema } },
-      errors: ['not_found'],
-      handler: async ({ context, params, body }) => ({
-        status: 200,
-        body: presentAnchor(await anchors.revoke(context, params.agent_id, params.anchor_id, body.reason)),
-      }),
-    }),
-  ];
+      handler: async ({ context, params, body }) =>
+        ok(presentAnchor(await anchors.revoke(context, params.agent_id, params.anchor_id, body.reason))),
+    },
+  ]);
 }

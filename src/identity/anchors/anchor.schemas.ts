@@ -1,6 +1,8 @@
 // The shapes of anchors in requests and answers. A domain name comes out of here in its one form.
 import { z } from 'zod';
+import { pageSchema } from '../../platform/http/answers.ts';
 import { pageParameters } from '../../platform/http/field-schemas.ts';
+import { present } from '../../platform/http/present.ts';
 import { ANCHOR_STATUSES, ANCHOR_TYPES, type Anchor, normalizeDomain } from './anchor.ts';
 import { errorOf, isLive } from './anchor-check.ts';
 
@@ -51,9 +53,7 @@ export const anchorSchema = z
   })
   .meta({ id: 'Anchor' });
 
-export const anchorListSchema = z
-  .strictObject({ data: z.array(anchorSchema), next_cursor: z.string().nullable() })
-  .meta({ id: 'AnchorList' });
+export const anchorListSchema = pageSchema(anchorSchema, 'AnchorList');
 
 export const agentAnchorsParams = z.object({ agent_id: z.uuid() });
 export const anchorParams = z.object({ agent_id: z.uuid(), anchor_id: z.uuid() });
@@ -90,21 +90,10 @@ export const revokeAnchorBody = z.strictObject({
 });
 
 /** An anchor as answers show it. */
-export function presentAnchor(anchor: Anchor): z.input<typeof anchorSchema> {
-  return {
+export function presentAnchor(anchor: Anchor) {
+  return present(anchorSchema, anchor, {
     anchor_id: anchor.id,
-    agent_id: anchor.agentId,
-    type: anchor.type,
-    value: anchor.value,
-    status: anchor.status,
-    proof: anchor.proof,
-    expires_at: anchor.expiresAt.toISOString(),
-    verified_at: anchor.verifiedAt?.toISOString() ?? null,
-    revoked_at: anchor.revokedAt?.toISOString() ?? null,
-    created_at: anchor.createdAt.toISOString(),
-    last_checked_at: anchor.lastCheckedAt?.toISOString() ?? null,
     last_error: errorOf(anchor),
-    missing_since: anchor.missingSince?.toISOString() ?? null,
-    next_check_at: isLive(anchor) ? anchor.nextCheckAt.toISOString() : null,
-  };
+    next_check_at: isLive(anchor) ? anchor.nextCheckAt : null,
+  });
 }

@@ -1,6 +1,10 @@
 // All SQL of anchors. Every statement is bound to one tenant, or to an agent that the transaction holds; every judgement of time is the database's.
+
+import { NOW } from '../../platform/database/model.ts';
 import { decodeCursor, type Page, type PageRequest, toPage } from '../../platform/database/page.ts';
-import type { Queryable, Unit } from '../../platform/database/transaction.ts';
+import { selectList } from '../../platform/database/table.ts';
+import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
+import { ANCHOR } from './anchor.model.ts';
 import { type Anchor, type AnchorStatus, type AnchorType, PROOF_DAYS } from './anchor.ts';
 
 export type AnchorFilters = {
@@ -13,23 +17,23 @@ export type NewAnchorRow = Pick<Anchor, 'id' | 'tenantId' | 'agentId' | 'type' |
 /** Names one anchor: an id of another agent or tenant finds nothing. */
 export type AnchorName = { readonly tenantId: string; readonly agentId: string; readonly id: string };
 
-type Row = {
-  id: string;
-  tenant_id: string;
-  agent_id: string;
-  type: AnchorType;
-  value: string;
-  status: AnchorStatus;
-  proof: string;
-  expires_at: Date;
-  verified_at: Date | null;
-  revoked_at: Date | null;
-  created_at: Date;
-  next_check_at: Date;
-  last_checked_at: Date | null;
-  last_outcome: string | null;
-  missing_since: Date | null;
-};
+const COLUMNS = selectList(ANCHOR, [
+  'id',
+  'tenantId',
+  'agentId',
+  'type',
+  'value',
+  'status',
+  'proof',
+  'expiresAt',
+  'verifiedAt',
+  'revokedAt',
+  'createdAt',
+  'nextCheckAt',
+  'lastCheckedAt',
+  'lastOutcome',
+  'missingSince',
+] satisfies (keyof Anchor)[]);
 
 const INSERT = `
 INSERT INTO anchors (id, tenant_id, agent_id, type, value, proof, created_at, expires_at, next_check_at)
@@ -52,13 +56,13 @@ WITH ended AS (
 INSERT INTO workflow_commands (tenant_id, workflow, entity_id) SELECT tenant_id, 'anchorVerification', id FROM ended`;
 
 const LIST = `
-SELECT * FROM anchor_records
+SELECT ${COLUMNS} FROM anchor_records
 WHERE tenant_id = $1 AND agent_id = $2 AND ($3::uuid IS NULL OR id < $3) AND ($4::text IS NULL OR type = $4)
   AND ($5::text IS NULL OR status = $5)
 ORDER BY id DESC LIMIT $6`;
 
 /** @returns false when the agent has a pending or verified anchor of this type and value */
-export async function insert(unit: Unit, row: NewAnchorRow): Promise<boolean> {
+export async function insert(unit: Transaction, row: NewAnchorRow): Promise<boolean> {
   const { id, tenantId, agentId, type, value, proof } = row;
   const values = [id, tenantId, agentId, type, value, proof, PROOF_DAYS];
   const { rows } = await unit.query<{ id: string }>(INSERT, values);
@@ -70,7 +74,7 @@ export async function insert(unit: Unit, row: NewAnchorRow): Promise<boolean> {
  * @returns what has failed, with the outcome of its latest look
  */
 export async function failOverdue(
-  unit: Unit,
+  unit: Transaction,
   { agentId, type, value }: Pick<Anchor, 'agentId' | 'type' | 'value'>,
 ): Promise<{ id: string; lastOutcome: string | null }[]> {
   const { rows } = await unit.query<{ id: string; lastOutcome: string | null }>(
@@ -86,7 +90,7 @@ export async function failOverdue(
  * Lets one transaction at a time give a tenant's agents anchors, until it ends. It is taken before any agent's row: whoever deletes
  * an agent waits for those that hold it.
  */
-export async function lockTenant(unit: Unit, tenantId: string): Promise<void> {
+export async function lockTenant(unit: Transaction, tenantId: string): Promise<void> {
   await unit.query("SELECT pg_advisory_xact_lock(hashtextextended('anchors of ' || $1, 0))", [tenantId]);
 }
 
@@ -106,11 +110,11 @@ export async function find(
   queryable: Queryable,
   { tenantId, agentId, id }: AnchorName,
 ): Promise<Anchor | undefined> {
-  const { rows } = await queryable.query<Row>(
-    'SELECT * FROM anchor_records WHERE id = $1 AND agent_id = $2 AND tenant_id = $3',
+  const { rows } = await queryable.query<Anchor>(
+    `SELECT ${COLUMNS} FROM anchor_records WHERE id = $1 AND agent_id = $2 AND tenant_id = $3`,
     [id, agentId, tenantId],
   );
-  return rows[0] === undefined ? undefined : readAnchor(rows[0]);
+  return rows[0];
 }
 
 /** Whether the anchor and its agent are there. One indexed read. */
@@ -130,45 +134,21 @@ export async function list(
   { limit, cursor, type, status }: PageRequest & AnchorFilters,
 ): Promise<Page<Anchor>> {
   const filters = [decodeCursor(cursor), type, status].map((value) => value ?? null);
-  const { rows } = await queryable.query<Row>(LIST, [tenantId, agentId, ...filters, limit + 1]);
-  return toPage(rows.map(readAnchor), limit);
+  const { rows } = await queryable.query<Anchor>(LIST, [tenantId, agentId, ...filters, limit + 1]);
+  return toPage(rows, limit);
 }
 
 /** Locks an anchor until the transaction ends; nothing happens for an unknown one. */
-export async function lock(unit: Unit, { tenantId, agentId, id }: AnchorName): Promise<void> {
-  await unit.query('SELECT id FROM anchors WHERE id = $1 AND agent_id = $2 AND tenant_id = $3 FOR UPDATE', [
-    id,
-    agentId,
-    tenantId,
-  ]);
+export async function lock(transaction: Transaction, { tenantId, agentId, id }: AnchorName): Promise<void> {
+  await transaction.model(ANCHOR).lock({ id, agentId, tenantId }, 'UPDATE');
 }
 
 /** Revokes an anchor that the transaction has locked. */
-export async function revoke(unit: Unit, id: string): Promise<void> {
-  await unit.query(`UPDATE anchors SET status = 'revoked', revoked_at = now() WHERE id = $1`, [id]);
+export async function revoke(transaction: Transaction, id: string): Promise<void> {
+  await transaction.model(ANCHOR).change(id, { status: 'revoked', revokedAt: NOW });
 }
 
 /** Revokes what is pending or verified of an agent that is deleted in this transaction, and tells the workflows. */
-export async function revokeAll(unit: Unit, agentId: string): Promise<void> {
+export async function revokeAll(unit: Transaction, agentId: string): Promise<void> {
   await unit.query(REVOKE_ALL, [agentId]);
-}
-
-function readAnchor(row: Row): Anchor {
-  return {
-    id: row.id,
-    tenantId: row.tenant_id,
-    agentId: row.agent_id,
-    type: row.type,
-    value: row.value,
-    status: row.status,
-    proof: row.proof,
-    expiresAt: row.expires_at,
-    verifiedAt: row.verified_at,
-    revokedAt: row.revoked_at,
-    createdAt: row.created_at,
-    nextCheckAt: row.next_check_at,
-    lastCheckedAt: row.last_checked_at,
-    lastOutcome: row.last_outcome,
-    missingSince: row.missing_since,
-  };
 }

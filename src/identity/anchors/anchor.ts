@@ -1,4 +1,5 @@
 // What an anchor is: a domain name that an agent's owner controls, and the rules for such names. Types and rules only.
+import type { AnchorRow } from './anchor.model.ts';
 
 /** Where the proof is looked for: a file of the domain's web server, or a TXT record below the domain. */
 export const ANCHOR_TYPES = ['domain_https', 'domain_dns'] as const;
@@ -9,27 +10,10 @@ export const ANCHOR_STATUSES = ['pending', 'verified', 'failed', 'revoked'] as c
 export type AnchorStatus = (typeof ANCHOR_STATUSES)[number];
 
 /** `value` is a domain name as `normalizeDomain` gives it. `status` is as of the moment of reading. */
-export type Anchor = {
-  readonly id: string;
-  readonly tenantId: string;
-  readonly agentId: string;
-  readonly type: AnchorType;
-  readonly value: string;
-  readonly status: AnchorStatus;
-  readonly proof: string;
-  /** Until when a pending anchor's proof can be found. */
-  readonly expiresAt: Date;
-  readonly verifiedAt: Date | null;
-  readonly revokedAt: Date | null;
-  readonly createdAt: Date;
-  /** When the proof is looked for next, of a pending or verified one. */
-  readonly nextCheckAt: Date;
-  readonly lastCheckedAt: Date | null;
-  /** `found`, or the code of what the latest look met. */
-  readonly lastOutcome: string | null;
-  /** The first of the looks in a row that did not find the proof of a verified anchor. */
-  readonly missingSince: Date | null;
-};
+export type Anchor = Omit<
+  AnchorRow,
+  'requestedAt' | 'checks' | 'lastFoundAt' | 'misses' | 'lookedAt' | 'putOffAt'
+>;
 
 /** Days from an anchor's creation until a proof that was not found is not looked for any more. */
 export const PROOF_DAYS = 7;

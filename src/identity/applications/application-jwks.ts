@@ -52,7 +52,7 @@ function readKey(given: Readonly<Record<string, unknown>>, index: number) {
   const key = parse(algorithm.key, members, path);
   const { kty, x, y } = toJwk(key);
   const jwk: ApplicationJwk = {
-    kty: kty === 'OKP' ? 'OKP' : 'EC',
+    kty,
     crv: algorithm.alg === 'ES256' ? 'P-256' : 'Ed25519',
     x,
     ...(y === undefined ? {} : { y }),

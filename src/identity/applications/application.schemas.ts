@@ -1,7 +1,9 @@
 // Shapes of applications on the wire. A secret's text is in the answers that make one, and in no other.
 import { z } from 'zod';
 import { describeJwk } from '../../platform/crypto/jwk-schema.ts';
+import { pageSchema } from '../../platform/http/answers.ts';
 import { audience, displayName as name, pageParameters } from '../../platform/http/field-schemas.ts';
+import { present } from '../../platform/http/present.ts';
 import { APPLICATION_SCOPES } from '../../platform/scopes.ts';
 import type { ApplicationWithSecrets, CreatedApplication, CreatedSecret } from './application.service.ts';
 import { GRANT_TYPES } from './application.ts';
@@ -64,9 +66,7 @@ export const createdSecretSchema = secretSchema
   .extend({ client_secret: z.string().optional().describe('Shown once; absent in a replay') })
   .meta({ id: 'CreatedSecret' });
 
-export const applicationListSchema = z
-  .strictObject({ data: z.array(applicationSchema), next_cursor: z.string().nullable() })
-  .meta({ id: 'ApplicationList' });
+export const applicationListSchema = pageSchema(applicationSchema, 'ApplicationList');
 
 export const applicationListQuery = z.object({
   ...pageParameters,
@@ -108,22 +108,11 @@ export const createSecretBody = z.strictObject({});
 export const secretParams = z.object({ client_id: z.uuid(), secret_id: z.uuid() });
 
 /** An application as answers show it. @param baseUrl of its tenant */
-export function presentApplication(
-  application: ApplicationWithSecrets,
-  baseUrl: string,
-): z.input<typeof applicationSchema> {
-  return {
+export function presentApplication(application: ApplicationWithSecrets, baseUrl: string) {
+  return present(applicationSchema, application, {
     client_id: application.id,
-    name: application.name,
     audience: application.audience ?? baseUrl,
-    scopes: [...application.scopes],
-    grant_types: [...application.grantTypes],
-    agent_id: application.agentId,
-    jwks: application.jwks === null ? null : { keys: [...application.jwks.keys] },
-    secrets: application.secrets.map(presentSecret),
-    created_at: application.createdAt.toISOString(),
-    updated_at: application.updatedAt.toISOString(),
-  };
+  });
 }
 
 /** A new application with its secret: for the one answer that shows it. */
@@ -133,9 +122,5 @@ export function presentCreatedApplication(created: CreatedApplication, baseUrl: 
 
 /** A new secret with its text: for the one answer that shows it. */
 export function presentCreatedSecret({ secret, clientSecret }: CreatedSecret) {
-  return { ...presentSecret(secret), client_secret: clientSecret };
-}
-
-function presentSecret({ id, createdAt, expiresAt }: CreatedSecret['secret']): z.input<typeof secretSchema> {
-  return { id, created_at: createdAt.toISOString(), expires_at: expiresAt?.toISOString() ?? null };
+  return present(createdSecretSchema, secret, { client_secret: clientSecret });
 }

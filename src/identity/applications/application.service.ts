@@ -8,14 +8,10 @@ import { createCoalescer } from '../../platform/database/coalescer.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import { decodeCursor, type Page, type PageRequest, toPage } from '../../platform/database/page.ts';
-import type { Transaction, Unit } from '../../platform/database/transaction.ts';
+import type { Transaction } from '../../platform/database/transaction.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
-import type {
-  ApplicationChange,
-  ApplicationFilters,
-  ApplicationStore,
-  ClientKey,
-} from './application.store.ts';
+import type { ApplicationChange, ApplicationFilters, ClientKey } from './application.store.ts';
+import * as store from './application.store.ts';
 import {
   type Application,
   type ApplicationSecret,
@@ -26,7 +22,7 @@ import {
   LIVE_SECRETS,
 } from './application.ts';
 import type { ApplicationJwks } from './application-jwks.ts';
-import type { SecretStore } from './secret.store.ts';
+import * as secrets from './secret.store.ts';
 
 export type { Application, ApplicationSecret, Client, LinkedAgent } from './application.ts';
 
@@ -56,25 +52,21 @@ export type CreatedSecret = { readonly secret: ApplicationSecret; readonly clien
 /** Applications of a tenant. */
 export function createApplicationService({
   database,
-  store,
-  secrets,
   audit,
   tokens,
 }: {
-  database: Pick<Database, 'transaction'>;
-  store: ApplicationStore;
-  secrets: SecretStore;
+  database: Pick<Database, 'transaction' | 'query' | 'model'>;
   audit: AuditService;
   /** Ends the tokens that an application got. */
-  tokens: { endPrincipal(unit: Unit, tenantId: string, principal: string): Promise<void> };
+  tokens: { endPrincipal(unit: Transaction, tenantId: string, principal: string): Promise<void> };
 }) {
   const clients = createCoalescer<ClientKey, Client | undefined>({
-    run: store.findClients,
+    run: (keys) => store.findClients(database, keys),
     limits: { batches: 1 },
   });
 
   const record = (
-    unit: Unit,
+    unit: Transaction,
     context: RequestContext,
     id: string,
     action: string,
@@ -84,7 +76,7 @@ export function createApplicationService({
 
   /** Whoever gets a secret can be the application, and so must hold all that it holds. */
   async function makeSecret(
-    unit: Unit,
+    unit: Transaction,
     { principal }: RequestContext,
     { id: applicationId, tenantId, scopes }: Application,
   ): Promise<CreatedSecret> {
@@ -97,7 +89,7 @@ export function createApplicationService({
     };
   }
 
-  async function readAgentScopes(unit: Unit, tenantId: string, agentId: string | null | undefined) {
+  async function readAgentScopes(unit: Transaction, tenantId: string, agentId: string | null | undefined) {
     if (agentId === null || agentId === undefined) return undefined;
     const scopes = isUuid(agentId) ? await store.findAgentScopes(unit, tenantId, agentId) : undefined;
     if (scopes === undefined) throw invalidField('body.agent_id', 'is no agent of this tenant');
@@ -105,7 +97,7 @@ export function createApplicationService({
   }
 
   async function find({ tenant }: RequestContext, id: string): Promise<Application> {
-    const application = isUuid(id) ? await store.find(tenant.id, id) : undefined;
+    const application = isUuid(id) ? await store.find(database, tenant.id, id) : undefined;
     if (application === undefined) throw notFound();
     return application;
   }
@@ -126,6 +118,7 @@ export function createApplicationService({
     applications: readonly Application[],
   ): Promise<ApplicationWithSecrets[]> {
     const live = await secrets.listLive(
+      database,
       tenant.id,
       applications.map(({ id }) => id),
     );
@@ -136,7 +129,7 @@ export function createApplicationService({
     { tenant }: RequestContext,
     application: Application,
   ): Promise<ApplicationWithSecrets> {
-    const live = await secrets.listLive(tenant.id, [application.id]);
+    const live = await secrets.listLive(database, tenant.id, [application.id]);
     return { ...application, secrets: live.get(application.id) ?? [] };
   }
 
@@ -170,7 +163,7 @@ export function createApplicationService({
 
     /** All applications, the newest first. */
     list: async (context: RequestContext): Promise<ApplicationWithSecrets[]> =>
-      withSecrets(context, await store.list(context.tenant.id, {})),
+      withSecrets(context, await store.list(database, context.tenant.id, {})),
 
     /** One page of applications, the newest first. @throws ServiceError `invalid_request` for a foreign cursor */
     page: async (
@@ -178,13 +171,14 @@ export function createApplicationService({
       { limit, cursor, ...filters }: PageRequest & ApplicationFilters,
     ): Promise<Page<ApplicationWithSecrets>> => {
       const page = { after: decodeCursor(cursor), limit: limit + 1, ...filters };
-      const rows = await store.list(context.tenant.id, page);
+      const rows = await store.list(database, context.tenant.id, page);
       const { data, nextCursor } = toPage(rows, limit);
       return { data: await withSecrets(context, data), nextCursor };
     },
 
     /** Whether this is an application of the tenant. @param id a UUID */
-    exists: ({ tenant }: RequestContext, id: string): Promise<boolean> => store.exists(tenant.id, id),
+    exists: ({ tenant }: RequestContext, id: string): Promise<boolean> =>
+      store.exists(database, tenant.id, id),
 
     /** @throws ServiceError `not_found` */
     get: async (context: RequestContext, id: string): Promise<ApplicationWithSecrets> =>

@@ -1,10 +1,9 @@
 // SQL of the applications. Every statement is bound to one tenant, and none returns an application that was deleted.
-import { Op, type Sequelize } from 'sequelize';
-import { translateDatabaseError } from '../../platform/database/errors.ts';
+import { Op } from 'sequelize';
+import { asked, type Models, NOW } from '../../platform/database/model.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
-import { defineApplicationModel } from './application.model.ts';
+import { APPLICATION, type NewApplicationRow } from './application.model.ts';
 import type { Application, Client, LinkedAgent } from './application.ts';
-import type { ApplicationJwks } from './application-jwks.ts';
 
 /** What a change may touch. */
 export type ApplicationChange = Partial<
@@ -20,187 +19,152 @@ export type ApplicationFilters = {
 /** Which client a token request is about. */
 export type ClientKey = { readonly tenantId: string; readonly clientId: string };
 
-type ClientRow = {
-  tenant_id: string;
-  id: string;
-  name: string;
-  audience: string | null;
-  scopes: string[];
-  grant_types: string[];
-  jwks: ApplicationJwks | null;
-  secret_ids: string[] | null;
-  secret_hashes: Buffer[] | null;
-  agent_id: string | null;
-  agent_name: string;
-  agent_capabilities: string[];
-  agent_scopes: string[];
-  agent_status: LinkedAgent['status'];
+type ClientRow = Pick<
+  Application,
+  'tenantId' | 'id' | 'name' | 'audience' | 'scopes' | 'grantTypes' | 'jwks'
+> & {
+  secretIds: string[] | null;
+  secretHashes: Buffer[] | null;
+  agentId: string | null;
+  agentName: string;
+  agentCapabilities: string[];
+  agentScopes: string[];
+  agentStatus: LinkedAgent['status'];
 };
 
 const FIND_CLIENTS = `
-SELECT application.tenant_id, application.id, application.name, application.audience, application.scopes, application.grant_types, application.jwks,
-       live.secret_ids, live.secret_hashes,
-       application.agent_id, agent.name AS agent_name, agent.capabilities AS agent_capabilities, agent.scopes AS agent_scopes,
-       CASE WHEN agent.deleted_at IS NULL THEN agent.status ELSE 'deleted' END AS agent_status
+SELECT application.tenant_id AS "tenantId", application.id, application.name, application.audience, application.scopes,
+       application.grant_types AS "grantTypes", application.jwks, live."secretIds", live."secretHashes",
+       application.agent_id AS "agentId", agent.name AS "agentName", agent.capabilities AS "agentCapabilities", agent.scopes AS "agentScopes",
+       CASE WHEN agent.deleted_at IS NULL THEN agent.status ELSE 'deleted' END AS "agentStatus"
 FROM unnest($1::uuid[], $2::uuid[]) AS wanted (tenant_id, id)
 JOIN applications application ON application.id = wanted.id AND application.tenant_id = wanted.tenant_id
 LEFT JOIN agents agent ON agent.id = application.agent_id
 LEFT JOIN LATERAL (
-  SELECT array_agg(secret.id ORDER BY secret.id) AS secret_ids, array_agg(secret.hash ORDER BY secret.id) AS secret_hashes
+  SELECT array_agg(secret.id ORDER BY secret.id) AS "secretIds", array_agg(secret.hash ORDER BY secret.id) AS "secretHashes"
   FROM application_secrets secret
   WHERE secret.application_id = application.id AND (secret.expires_at IS NULL OR secret.expires_at > now())
 ) AS live ON true
 WHERE application.deleted_at IS NULL`;
 
-/** SQL of `applications`. @param database for statements outside a transaction that need no model */
-export function createApplicationStore({
-  database,
-  sequelize,
-}: {
-  database: Queryable;
-  sequelize: Sequelize;
-}) {
-  const model = defineApplicationModel(sequelize);
-  const present = { deletedAt: null };
-
-  return {
-    insert: async (
-      transaction: Transaction,
-      application: Omit<Application, 'createdAt' | 'updatedAt'>,
-    ): Promise<Application> => {
-      const row = await model
-        .create(application, { transaction: transaction.sequelize, returning: true })
-        .catch(translate);
-      return row.get({ plain: true });
-    },
-
-    /** Changes the given fields. @returns the row afterwards, undefined when there is none */
-    update: async (
-      transaction: Transaction,
-      tenantId: string,
-      id: string,
-      change: ApplicationChange | { deletedAt: 'now' },
-    ): Promise<Application | undefined> => {
-      const now = sequelize.fn('now');
-      const fields = 'deletedAt' in change ? { deletedAt: now } : change;
-      const [, rows] = await model
-        .update(
-          { ...fields, updatedAt: now },
-          { where: { id, tenantId, ...present }, transaction: transaction.sequelize, returning: true },
-        )
-        .catch(translate);
-      return rows[0]?.get({ plain: true });
-    },
-
-    /** Whether the application is there. One indexed read. */
-    exists: async (tenantId: string, id: string): Promise<boolean> => {
-      const { rowCount } = await database.query(
-        'SELECT 1 FROM applications WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL',
-        [id, tenantId],
-      );
-      return rowCount > 0;
-    },
-
-    find: async (tenantId: string, id: string): Promise<Application | undefined> => {
-      const row = await model.findOne({ where: { id, tenantId, ...present } }).catch(translate);
-      return row?.get({ plain: true });
-    },
-
-    /** Reads an application and keeps everybody else from changing it until the transaction ends. */
-    lock: async (
-      transaction: Transaction,
-      tenantId: string,
-      id: string,
-    ): Promise<Application | undefined> => {
-      const row = await model.findOne({
-        where: { id, tenantId, ...present },
-        transaction: transaction.sequelize,
-        lock: transaction.sequelize.LOCK.NO_KEY_UPDATE,
-      });
-      return row?.get({ plain: true });
-    },
-
-    /** The newest first. @param page.after id of the last one that was seen @param page.limit all, unless said */
-    list: async (
-      tenantId: string,
-      page: { after?: string | undefined; limit?: number | undefined } & ApplicationFilters,
-    ): Promise<Application[]> => {
-      const rows = await model
-        .findAll({
-          where: {
-            tenantId,
-            ...present,
-            ...(page.name === undefined ? {} : { name: page.name }),
-            ...(page.agentId === undefined ? {} : { agentId: page.agentId }),
-            ...(page.after === undefined ? {} : { id: { [Op.lt]: page.after } }),
-          },
-          order: [['id', 'DESC']],
-          ...(page.limit === undefined ? {} : { limit: page.limit }),
-        })
-        .catch(translate);
-      return rows.map((row) => row.get({ plain: true }));
-    },
-
-    /** Scopes of an agent that is there, which an application wants to act for. */
-    findAgentScopes: async (
-      unit: Queryable,
-      tenantId: string,
-      agentId: string,
-    ): Promise<readonly string[] | undefined> => {
-      const { rows } = await unit.query<{ scopes: string[] }>(
-        'SELECT scopes FROM agents WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL',
-        [agentId, tenantId],
-      );
-      return rows[0]?.scopes;
-    },
-
-    /**
-     * Everything that token requests of these clients depend on, as it is now. One round trip.
-     * @returns a client or undefined for each key, in their order
-     */
-    findClients: async (keys: readonly ClientKey[]): Promise<(Client | undefined)[]> => {
-      const wanted = [...new Map(keys.map((key) => [nameOf(key), key])).values()];
-      const { rows } = await database.query<ClientRow>(FIND_CLIENTS, [
-        wanted.map(({ tenantId }) => tenantId),
-        wanted.map(({ clientId }) => clientId),
-      ]);
-      const clients = new Map(
-        rows.map((row) => [nameOf({ tenantId: row.tenant_id, clientId: row.id }), readClient(row)]),
-      );
-      return keys.map((key) => clients.get(nameOf(key)));
-    },
-  };
+export function insert(transaction: Transaction, application: NewApplicationRow): Promise<Application> {
+  return transaction.model(APPLICATION).insert(application);
 }
 
-export type ApplicationStore = ReturnType<typeof createApplicationStore>;
+/** Changes the given fields. @returns the row afterwards, undefined when there is none */
+export async function update(
+  transaction: Transaction,
+  tenantId: string,
+  id: string,
+  change: ApplicationChange | { deletedAt: 'now' },
+): Promise<Application | undefined> {
+  const fields = 'deletedAt' in change ? { deletedAt: NOW } : change;
+  const [row] = await transaction
+    .model(APPLICATION)
+    .update({ id, tenantId, deletedAt: null }, { ...fields, updatedAt: NOW });
+  return row;
+}
+
+/** Whether the application is there. One indexed read. */
+export async function exists(queryable: Queryable, tenantId: string, id: string): Promise<boolean> {
+  const { rowCount } = await queryable.query(
+    'SELECT 1 FROM applications WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL',
+    [id, tenantId],
+  );
+  return rowCount > 0;
+}
+
+export function find(models: Models, tenantId: string, id: string): Promise<Application | undefined> {
+  return models.model(APPLICATION).find({ id, tenantId, deletedAt: null });
+}
+
+/** Reads an application and keeps others from changing it until the transaction ends. */
+export function lock(
+  transaction: Transaction,
+  tenantId: string,
+  id: string,
+): Promise<Application | undefined> {
+  return transaction.model(APPLICATION).lock({ id, tenantId, deletedAt: null }, 'NO KEY UPDATE');
+}
+
+/** The newest first. @param page.after id of the last one that was seen @param page.limit all, unless said */
+export function list(
+  models: Models,
+  tenantId: string,
+  {
+    name,
+    agentId,
+    after,
+    limit,
+  }: { after?: string | undefined; limit?: number | undefined } & ApplicationFilters,
+): Promise<Application[]> {
+  return models.model(APPLICATION).list({
+    where: {
+      tenantId,
+      deletedAt: null,
+      ...asked({ name, agentId }),
+      ...(after === undefined ? {} : { id: { [Op.lt]: after } }),
+    },
+    order: [['id', 'DESC']],
+    ...asked({ limit }),
+  });
+}
+
+/** Scopes of an agent that is there, which an application wants to act for. */
+export async function findAgentScopes(
+  unit: Queryable,
+  tenantId: string,
+  agentId: string,
+): Promise<readonly string[] | undefined> {
+  const { rows } = await unit.query<{ scopes: string[] }>(
+    'SELECT scopes FROM agents WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL',
+    [agentId, tenantId],
+  );
+  return rows[0]?.scopes;
+}
+
+/**
+ * Everything that token requests of these clients depend on, as it is now. One round trip.
+ * @returns a client or undefined for each key, in their order
+ */
+export async function findClients(
+  queryable: Queryable,
+  keys: readonly ClientKey[],
+): Promise<(Client | undefined)[]> {
+  const wanted = [...new Map(keys.map((key) => [nameOf(key), key])).values()];
+  const { rows } = await queryable.query<ClientRow>(FIND_CLIENTS, [
+    wanted.map(({ tenantId }) => tenantId),
+    wanted.map(({ clientId }) => clientId),
+  ]);
+  const clients = new Map(
+    rows.map((row) => [nameOf({ tenantId: row.tenantId, clientId: row.id }), toClient(row)]),
+  );
+  return keys.map((key) => clients.get(nameOf(key)));
+}
 
 /** A UUID may be sent in capitals. */
 function nameOf({ tenantId, clientId }: ClientKey): string {
   return `${tenantId}:${clientId.toLowerCase()}`;
 }
 
-function readClient(row: ClientRow): Client {
+function toClient({ id, name, audience, scopes, grantTypes, ...row }: ClientRow): Client {
   return {
-    id: row.id,
-    name: row.name,
-    audience: row.audience,
-    scopes: row.scopes,
-    grantTypes: row.grant_types,
-    secrets: (row.secret_hashes ?? []).map((hash, index) => ({ id: row.secret_ids?.[index] ?? '', hash })),
+    id,
+    name,
+    audience,
+    scopes,
+    grantTypes,
+    secrets: (row.secretHashes ?? []).map((hash, index) => ({ id: row.secretIds?.[index] ?? '', hash })),
     keys: row.jwks?.keys ?? [],
     agent:
-      row.agent_id === null
+      row.agentId === null
         ? undefined
         : {
-            id: row.agent_id,
-            name: row.agent_name,
-            capabilities: row.agent_capabilities,
-            scopes: row.agent_scopes,
-            status: row.agent_status,
+            id: row.agentId,
+            name: row.agentName,
+            capabilities: row.agentCapabilities,
+            scopes: row.agentScopes,
+            status: row.agentStatus,
           },
   };
-}
-
-function translate(error: unknown): never {
-  throw translateDatabaseError(error);
 }

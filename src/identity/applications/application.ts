@@ -3,7 +3,9 @@
 import type { Principal } from '../../platform/context.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
 import { APPLICATION_SCOPES, isWithin } from '../../platform/scopes.ts';
-import type { ApplicationJwk, ApplicationJwks } from './application-jwks.ts';
+import type { ApplicationRow } from './application.model.ts';
+import type { ApplicationJwk } from './application-jwks.ts';
+import type { ApplicationSecretRow } from './secret.model.ts';
 
 /** `grant_type` of a token exchange (RFC 8693 §2.1). */
 export const TOKEN_EXCHANGE_GRANT = 'urn:ietf:params:oauth:grant-type:token-exchange';
@@ -19,26 +21,10 @@ const SCOPES = 'body.scopes';
 export const LIVE_SECRETS = 2;
 
 /** A confidential client as it is stored; `id` is its `client_id`, `audience` null follows the tenant's base URL. */
-export type Application = {
-  readonly id: string;
-  readonly tenantId: string;
-  readonly name: string;
-  readonly audience: string | null;
-  readonly scopes: readonly string[];
-  readonly grantTypes: readonly string[];
-  readonly agentId: string | null;
-  /** Keys with which it may authenticate besides its secrets. */
-  readonly jwks: ApplicationJwks | null;
-  readonly createdAt: Date;
-  readonly updatedAt: Date;
-};
+export type Application = Omit<ApplicationRow, 'deletedAt'>;
 
 /** A live secret; only its hash is stored. */
-export type ApplicationSecret = {
-  readonly id: string;
-  readonly createdAt: Date;
-  readonly expiresAt: Date | null;
-};
+export type ApplicationSecret = Pick<ApplicationSecretRow, 'id' | 'createdAt' | 'expiresAt'>;
 
 /** The agent that an application acts for, as authentication sees it. */
 export type LinkedAgent = {

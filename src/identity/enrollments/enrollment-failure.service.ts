@@ -32,7 +32,7 @@ export function createEnrollmentFailureService({
   limiter,
   bruteForce,
 }: {
-  database: Pick<Database, 'query' | 'hot'>;
+  database: Pick<Database, 'query' | 'transaction'>;
   audit: Pick<AuditService, 'append'>;
   events: Pick<EventService, 'emit'>;
   limiter: FailureCounter;
@@ -48,7 +48,7 @@ export function createEnrollmentFailureService({
     const { failures, windowSeconds } = episode;
     const facts = { method: 'enrollment', address: context.address, failures, window_seconds: windowSeconds };
     const data = { ...known, ...facts };
-    await database.hot(async (unit) => {
+    await database.transaction({}, async (unit) => {
       await audit.append(unit, context, [
         ...entries,
         { action: BRUTE_FORCE_DETECTED, outcome: 'failure', reason, target: targetOf(token), data },

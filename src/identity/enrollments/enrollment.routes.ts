@@ -1,5 +1,7 @@
-// The routes of enrollment: management's, and the agent's own, which takes no access token. They must never decide anything.
-import { defineRoute, type Route } from '../../platform/http/route.ts';
+// The routes of enrollment: management's, and the agent's own, which takes no access token.
+import { created, noContent, page } from '../../platform/http/answers.ts';
+import { readFields } from '../../platform/http/field-names.ts';
+import { defineRoutes, type Route } from '../../platform/http/route.ts';
 import { keySchema, presentKey } from '../keys/key.schemas.ts';
 import {
   agentEnrollmentsParams,
@@ -20,33 +22,23 @@ const ROOT = '/api/v1/agents/:agent_id/enrollment-tokens';
 
 /** One-time tokens with which agents register a key by themselves. */
 export function createEnrollmentRoutes({ enrollments }: { enrollments: EnrollmentService }): Route[] {
-  return [
-    defineRoute({
+  return defineRoutes({ tag: TAG, read: 'agents:read', write: 'agents:write' }, [
+    {
       method: 'GET',
       path: ROOT,
       operationId: 'listEnrollmentTokens',
       summary: "List an agent's enrollment tokens, the newest first, without their texts",
-      tag: TAG,
-      scope: 'agents:read',
       request: { params: agentEnrollmentsParams, query: enrollmentListQuery },
       exists: (context, params) => enrollments.hasAgent(context, params.agent_id),
       responses: { 200: { description: 'A page of enrollment tokens', schema: enrollmentListSchema } },
-      errors: ['not_found'],
-      handler: async ({ context, params, query }) => {
-        const page = await enrollments.list(context, params.agent_id, query);
-        return {
-          status: 200,
-          body: { data: page.data.map(presentEnrollment), next_cursor: page.nextCursor },
-        };
-      },
-    }),
-    defineRoute({
+      handler: async ({ context, params, query }) =>
+        page(await enrollments.list(context, params.agent_id, query), presentEnrollment),
+    },
+    {
       method: 'POST',
       path: ROOT,
       operationId: 'createEnrollmentToken',
       summary: 'Make a token with which the agent registers one key by itself, within the hour',
-      tag: TAG,
-      scope: 'agents:write',
       idempotent: true,
       secretFields: ['token'],
       request: { params: agentEnrollmentsParams, body: createEnrollmentBody },
@@ -57,48 +49,36 @@ export function createEnrollmentRoutes({ enrollments }: { enrollments: Enrollmen
           schema: createdEnrollmentSchema,
         },
       },
-      errors: ['not_found'],
-      handler: async ({ context, params }) => ({
-        status: 201,
-        headers: { 'cache-control': 'no-store' },
-        body: presentCreatedEnrollment(await enrollments.create(context, params.agent_id), context.tenant),
-      }),
-    }),
-    defineRoute({
+      handler: async ({ context, params }) =>
+        created(
+          presentCreatedEnrollment(await enrollments.create(context, params.agent_id), context.tenant),
+          { 'cache-control': 'no-store' },
+        ),
+    },
+    {
       method: 'DELETE',
       path: `${ROOT}/:enrollment_token_id`,
       operationId: 'revokeEnrollmentToken',
       summary: 'Revoke an enrollment token that was not used',
-      tag: TAG,
-      scope: 'agents:write',
       request: { params: enrollmentParams },
       responses: { 204: { description: 'The token is worth nothing' } },
-      errors: ['not_found', 'conflict'],
-      handler: async ({ context, params }) => {
-        await enrollments.revoke(context, params.agent_id, params.enrollment_token_id);
-        return { status: 204 };
-      },
-    }),
-    defineRoute({
+      errors: ['conflict'],
+      handler: ({ context, params }) =>
+        noContent(enrollments.revoke(context, params.agent_id, params.enrollment_token_id)),
+    },
+    {
       method: 'POST',
       path: ENROLL_PATH,
       operationId: 'enrollAgent',
       summary: 'Register the key of the agent that an enrollment token is for',
-      tag: TAG,
       scope: null,
       request: { body: enrollBody },
       responses: { 201: { description: 'The key, verified', schema: keySchema } },
       errors: ['invalid_grant', 'policy_denied', 'key_exists'],
       handler: async ({ context, body }) => {
-        const key = await enrollments.enroll(context, {
-          token: body.token,
-          algorithm: body.algorithm,
-          publicKey: body.public_key,
-          label: body.label,
-          proof: body.proof,
-        });
-        return { status: 201, headers: { 'cache-control': 'no-store' }, body: presentKey(key) };
+        const key = await enrollments.enroll(context, readFields(body));
+        return created(presentKey(key), { 'cache-control': 'no-store' });
       },
-    }),
-  ];
+    },
+  ]);
 }

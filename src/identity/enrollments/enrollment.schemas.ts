@@ -1,7 +1,9 @@
 // The shapes of enrollment. A token's text is in the answer that makes it, and in no other.
 import { z } from 'zod';
 import type { Tenant } from '../../platform/context.ts';
+import { pageSchema } from '../../platform/http/answers.ts';
 import { pageParameters } from '../../platform/http/field-schemas.ts';
+import { present } from '../../platform/http/present.ts';
 import { registerKeyBody } from '../keys/key.schemas.ts';
 import type { CreatedEnrollmentToken } from './enrollment.service.ts';
 import type { StoredEnrollmentToken } from './enrollment.store.ts';
@@ -40,9 +42,7 @@ const enrollmentSchema = z
   })
   .meta({ id: 'EnrollmentToken' });
 
-export const enrollmentListSchema = z
-  .object({ data: z.array(enrollmentSchema), next_cursor: z.string().nullable() })
-  .meta({ id: 'EnrollmentTokenList' });
+export const enrollmentListSchema = pageSchema(enrollmentSchema, 'EnrollmentTokenList');
 
 export const agentEnrollmentsParams = z.object({ agent_id: z.uuid() });
 export const enrollmentParams = z.object({ agent_id: z.uuid(), enrollment_token_id: z.uuid() });
@@ -60,30 +60,19 @@ export const enrollBody = registerKeyBody.extend({
 });
 
 /** The only answer that has the token itself. */
-export function presentCreatedEnrollment(
-  { enrollment, token }: CreatedEnrollmentToken,
-  tenant: Tenant,
-): z.input<typeof createdEnrollmentSchema> {
-  return {
+export function presentCreatedEnrollment({ enrollment, token }: CreatedEnrollmentToken, tenant: Tenant) {
+  return present(createdEnrollmentSchema, enrollment, {
     enrollment_token_id: enrollment.id,
     token,
-    expires_at: enrollment.expiresAt.toISOString(),
     tenant_id: tenant.id,
-    agent_id: enrollment.agentId,
     enroll_url: tenant.issuerUrl + ENROLL_PATH,
-  };
+  });
 }
 
 /** A token without its secret, with its status at the time of the read. */
-export function presentEnrollment(token: StoredEnrollmentToken): z.input<typeof enrollmentSchema> {
-  return {
+export function presentEnrollment(token: StoredEnrollmentToken) {
+  return present(enrollmentSchema, token, {
     enrollment_token_id: token.id,
-    agent_id: token.agentId,
     status: statusAt(token, token.readAt),
-    created_at: token.createdAt.toISOString(),
-    expires_at: token.expiresAt.toISOString(),
-    used_at: token.usedAt?.toISOString() ?? null,
-    revoked_at: token.revokedAt?.toISOString() ?? null,
-    key_id: token.keyId,
-  };
+  });
 }

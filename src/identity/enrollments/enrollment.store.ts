@@ -1,6 +1,10 @@
 // All SQL of enrollment tokens. It must never be given a token's text, only its hash; every judgement of time is the database's.
+
+import { NOW } from '../../platform/database/model.ts';
 import { decodeCursor, type Page, type PageRequest, toPage } from '../../platform/database/page.ts';
-import type { Queryable, Unit } from '../../platform/database/transaction.ts';
+import { selectList } from '../../platform/database/table.ts';
+import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
+import { ENROLLMENT_TOKEN } from './enrollment.model.ts';
 import { ENROLLMENT_LIFETIME, type EnrollmentToken, type PresentedToken } from './enrollment.ts';
 
 /** Names one token: an id of another agent or tenant finds nothing. */
@@ -9,47 +13,40 @@ export type EnrollmentName = { readonly tenantId: string; readonly agentId: stri
 /** A token as it was read; `readAt` is the database's time of the reading. */
 export type StoredEnrollmentToken = EnrollmentToken & { readonly readAt: Date };
 
-type Row = {
-  id: string;
-  tenant_id: string;
-  agent_id: string;
-  created_at: Date;
-  expires_at: Date;
-  used_at: Date | null;
-  key_id: string | null;
-  revoked_at: Date | null;
-  read_at: Date;
-};
-
 // A suspension of the tenant revokes what there was before its end.
 const REVOKED_AT = `coalesce(token.revoked_at, (
   SELECT greatest(tenant.suspended_at, CASE WHEN token.created_at <= tenant.resumed_at THEN tenant.resumed_at END)
   FROM tenants tenant WHERE tenant.id = token.tenant_id))`;
 
-const COLUMNS = `token.id, token.tenant_id, token.agent_id, token.created_at, token.expires_at, token.used_at, token.key_id,
-  ${REVOKED_AT} AS revoked_at, now() AS read_at`;
+const READ = selectList(
+  ENROLLMENT_TOKEN,
+  ['id', 'tenantId', 'agentId', 'createdAt', 'expiresAt', 'usedAt', 'keyId'],
+  { of: 'token' },
+);
+
+const COLUMNS = `${READ}, ${REVOKED_AT} AS "revokedAt", now() AS "readAt"`;
 
 const LIST = `
 SELECT ${COLUMNS} FROM enrollment_tokens token
 WHERE tenant_id = $1 AND agent_id = $2 AND ($3::uuid IS NULL OR id < $3) ORDER BY id DESC LIMIT $4`;
 
 const FIND_PRESENTED = `
-SELECT ${COLUMNS}, agent.status, agent.deleted_at IS NOT NULL AS is_deleted
+SELECT ${COLUMNS}, agent.status, agent.deleted_at IS NOT NULL AS "isDeleted"
 FROM enrollment_tokens token JOIN agents agent ON agent.id = token.agent_id
 WHERE token.hash = $1 AND token.tenant_id = $2`;
 
 export async function insert(
-  unit: Unit,
+  unit: Transaction,
   token: { id: string; tenantId: string; agentId: string; hash: Uint8Array },
 ): Promise<StoredEnrollmentToken> {
-  const { rows } = await unit.query<Row>(
+  const { rows } = await unit.query<StoredEnrollmentToken>(
     `INSERT INTO enrollment_tokens AS token (id, tenant_id, agent_id, hash, expires_at)
          VALUES ($1, $2, $3, $4, now() + make_interval(secs => $5)) RETURNING ${COLUMNS}`,
     [token.id, token.tenantId, token.agentId, token.hash, ENROLLMENT_LIFETIME],
   );
   const [row] = rows;
   if (row === undefined) throw new Error('the insert returned no row');
-  return read(row);
+  return row;
 }
 
 /** The newest first. @throws ServiceError `invalid_request` for a foreign cursor */
@@ -59,25 +56,25 @@ export async function list(
   { limit, cursor }: PageRequest,
 ): Promise<Page<StoredEnrollmentToken>> {
   const after = decodeCursor(cursor) ?? null;
-  const { rows } = await queryable.query<Row>(LIST, [tenantId, agentId, after, limit + 1]);
-  return toPage(rows.map(read), limit);
+  const { rows } = await queryable.query<StoredEnrollmentToken>(LIST, [tenantId, agentId, after, limit + 1]);
+  return toPage(rows, limit);
 }
 
 /** Reads a token and locks it until the transaction ends. */
 export async function lock(
-  unit: Unit,
+  unit: Transaction,
   { tenantId, agentId, id }: EnrollmentName,
 ): Promise<StoredEnrollmentToken | undefined> {
-  const { rows } = await unit.query<Row>(
+  const { rows } = await unit.query<StoredEnrollmentToken>(
     `SELECT ${COLUMNS} FROM enrollment_tokens token WHERE id = $1 AND agent_id = $2 AND tenant_id = $3 FOR UPDATE`,
     [id, agentId, tenantId],
   );
-  return rows[0] === undefined ? undefined : read(rows[0]);
+  return rows[0];
 }
 
 /** Revokes a token that the transaction has locked. */
-export async function revoke(unit: Unit, id: string): Promise<void> {
-  await unit.query('UPDATE enrollment_tokens SET revoked_at = now() WHERE id = $1', [id]);
+export async function revoke(transaction: Transaction, id: string): Promise<void> {
+  await transaction.model(ENROLLMENT_TOKEN).change(id, { revokedAt: NOW });
 }
 
 /** The token with this hash, with its agent. */
@@ -86,18 +83,18 @@ export async function findPresented(
   tenantId: string,
   hash: Uint8Array,
 ): Promise<PresentedToken | undefined> {
-  const { rows } = await queryable.query<Row & { status: 'active' | 'suspended'; is_deleted: boolean }>(
-    FIND_PRESENTED,
-    [hash, tenantId],
-  );
+  const { rows } = await queryable.query<StoredEnrollmentToken & PresentedToken['agent']>(FIND_PRESENTED, [
+    hash,
+    tenantId,
+  ]);
   const [row] = rows;
   if (row === undefined) return undefined;
-  const { readAt, ...token } = read(row);
-  return { token, now: readAt, agent: { status: row.status, isDeleted: row.is_deleted } };
+  const { readAt, status, isDeleted, ...token } = row;
+  return { token, now: readAt, agent: { status, isDeleted } };
 }
 
 /** Uses a token up. @returns false when it is used, revoked or expired: of concurrent uses exactly one succeeds */
-export async function consume(unit: Unit, id: string): Promise<boolean> {
+export async function consume(unit: Transaction, id: string): Promise<boolean> {
   const { rows } = await unit.query(
     `UPDATE enrollment_tokens token SET used_at = now()
          WHERE id = $1 AND used_at IS NULL AND ${REVOKED_AT} IS NULL AND expires_at > now() RETURNING id`,
@@ -107,7 +104,7 @@ export async function consume(unit: Unit, id: string): Promise<boolean> {
 }
 
 /** Notes the key that a token was used for in this transaction. */
-export async function noteKey(unit: Unit, id: string, keyId: string): Promise<void> {
+export async function noteKey(unit: Transaction, id: string, keyId: string): Promise<void> {
   await unit.query('UPDATE enrollment_tokens SET key_id = $2 WHERE id = $1', [id, keyId]);
 }
 
@@ -121,18 +118,4 @@ export async function purge(queryable: Queryable, limit: number): Promise<number
     [limit],
   );
   return rowCount;
-}
-
-function read(row: Row): StoredEnrollmentToken {
-  return {
-    id: row.id,
-    tenantId: row.tenant_id,
-    agentId: row.agent_id,
-    createdAt: row.created_at,
-    expiresAt: row.expires_at,
-    usedAt: row.used_at,
-    keyId: row.key_id,
-    revokedAt: row.revoked_at,
-    readAt: row.read_at,
-  };
 }

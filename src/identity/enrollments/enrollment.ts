@@ -1,5 +1,6 @@
 // What an enrollment token is worth, and when it is worth nothing. It must never look at a clock itself, nor hold a token's text.
 import type { ErrorCode } from '../../platform/errors/catalogue.ts';
+import type { EnrollmentTokenRow } from './enrollment.model.ts';
 
 /** Seconds that an enrollment token lives: 1 hour. */
 export const ENROLLMENT_LIFETIME = 3_600;
@@ -10,17 +11,8 @@ export const TOKEN_PREFIX = 'enroll_';
 export const ENROLLMENT_STATUSES = ['open', 'used', 'revoked', 'expired'] as const;
 export type EnrollmentStatus = (typeof ENROLLMENT_STATUSES)[number];
 
-/** `keyId`: the key that was registered with the token. */
-export type EnrollmentToken = {
-  readonly id: string;
-  readonly tenantId: string;
-  readonly agentId: string;
-  readonly createdAt: Date;
-  readonly expiresAt: Date;
-  readonly usedAt: Date | null;
-  readonly keyId: string | null;
-  readonly revokedAt: Date | null;
-};
+/** An enrollment token without its hash. */
+export type EnrollmentToken = Omit<EnrollmentTokenRow, 'hash'>;
 
 /** A token with its agent as they are now; `now` is the database's clock at the reading. */
 export type PresentedToken = {

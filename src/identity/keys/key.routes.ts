@@ -1,5 +1,7 @@
-// The routes of agents' keys. They must never decide anything: shapes in, one service call, shapes out.
-import { defineRoute, type Route } from '../../platform/http/route.ts';
+// The routes of agents' keys.
+import { created, locate, ok, page } from '../../platform/http/answers.ts';
+import { readFields } from '../../platform/http/field-names.ts';
+import { defineRoutes, type Route } from '../../platform/http/route.ts';
 import { KEYS, REGISTRATIONS } from './key.examples.ts';
 import {
   agentKeysParams,
@@ -18,102 +20,74 @@ const TAG = 'Keys';
 
 /** Source: Specification, "Agent management". */
 export function createKeyRoutes({ keys }: { keys: KeyService }): Route[] {
-  return [
-    defineRoute({
+  return defineRoutes({ tag: TAG, read: 'agents:read', write: 'agents:write' }, [
+    {
       method: 'GET',
       path: '/api/v1/agents/:agent_id/keys',
       operationId: 'listAgentKeys',
       summary: "List an agent's keys, the newest first",
-      tag: TAG,
-      scope: 'agents:read',
       request: { params: agentKeysParams, query: keyListQuery },
       exists: (context, params) => keys.hasAgent(context, params.agent_id),
       responses: { 200: { description: 'A page of keys', schema: keyListSchema } },
-      errors: ['not_found'],
-      handler: async ({ context, params, query }) => {
-        const page = await keys.list(context, params.agent_id, query);
-        return { status: 200, body: { data: page.data.map(presentKey), next_cursor: page.nextCursor } };
-      },
-    }),
-    defineRoute({
+      handler: async ({ context, params, query }) =>
+        page(await keys.list(context, params.agent_id, query), presentKey),
+    },
+    {
       method: 'POST',
       path: '/api/v1/agents/:agent_id/keys',
       operationId: 'registerAgentKey',
       summary: 'Register a key',
       description:
         'Its fingerprint, the SHA-256 of the raw public key, names it at authentication. A key lives once in a tenant. It is verified by its first successful challenge, or now by `proof`. Private keys are refused.',
-      tag: TAG,
-      scope: 'agents:write',
       idempotent: true,
       request: { params: agentKeysParams, body: registerKeyBody, examples: REGISTRATIONS },
       exists: (context, params) => keys.hasAgent(context, params.agent_id),
       responses: {
         201: { description: 'The key', schema: keySchema, headers: ['location'], examples: KEYS },
       },
-      errors: ['not_found', 'key_exists'],
+      errors: ['key_exists'],
       handler: async ({ context, params, body }) => {
-        const key = await keys.register(context, params.agent_id, {
-          algorithm: body.algorithm,
-          publicKey: body.public_key,
-          label: body.label,
-          proof: body.proof,
-        });
-        return {
-          status: 201,
-          headers: { location: `${context.tenant.baseUrl}/api/v1/agents/${key.agentId}/keys/${key.id}` },
-          body: presentKey(key),
-        };
+        const key = await keys.register(context, params.agent_id, readFields(body));
+        return created(presentKey(key), locate(context, `/api/v1/agents/${key.agentId}/keys/${key.id}`));
       },
-    }),
-    defineRoute({
+    },
+    {
       method: 'GET',
       path: '/api/v1/agents/:agent_id/keys/:key_id',
       operationId: 'getAgentKey',
       summary: 'Read one key',
-      tag: TAG,
-      scope: 'agents:read',
       request: { params: keyParams },
       responses: { 200: { description: 'The key', schema: keySchema } },
-      errors: ['not_found'],
-      handler: async ({ context, params }) => ({
-        status: 200,
-        body: presentKey(await keys.get(context, params.agent_id, params.key_id)),
-      }),
-    }),
-    defineRoute({
+      handler: async ({ context, params }) =>
+        ok(presentKey(await keys.get(context, params.agent_id, params.key_id))),
+    },
+    {
       method: 'POST',
       path: '/api/v1/agents/:agent_id/keys/:key_id/deprecate',
       operationId: 'deprecateAgentKey',
       summary: 'Deprecate a key: it works, with a warning, until its sunset; again: moves the sunset',
-      tag: TAG,
-      scope: 'agents:write',
       request: { params: keyParams, body: deprecateKeyBody },
       exists: (context, params) => keys.exists(context, params.agent_id, params.key_id),
       responses: { 200: { description: 'The key, deprecated', schema: keySchema } },
-      errors: ['not_found', 'conflict'],
+      errors: ['conflict'],
       handler: async ({ context, params, body }) => {
         const key = await keys.deprecate(context, params.agent_id, params.key_id, {
           sunsetAt: body.sunset_at === undefined ? undefined : new Date(body.sunset_at),
           sunsetAfterSeconds: body.sunset_after_seconds,
         });
-        return { status: 200, body: presentKey(key) };
+        return ok(presentKey(key));
       },
-    }),
-    defineRoute({
+    },
+    {
       method: 'POST',
       path: '/api/v1/agents/:agent_id/keys/:key_id/revoke',
       operationId: 'revokeAgentKey',
       summary: 'Revoke a key for good; its refresh tokens end',
-      tag: TAG,
-      scope: 'agents:write',
       request: { params: keyParams, body: revokeKeyBody },
       exists: (context, params) => keys.exists(context, params.agent_id, params.key_id),
       responses: { 200: { description: 'The key, revoked', schema: keySchema } },
-      errors: ['not_found'],
-      handler: async ({ context, params, body }) => ({
-        status: 200,
-        body: presentKey(await keys.revoke(context, params.agent_id, params.key_id, body.reason)),
-      }),
-    }),
-  ];
+      handler: async ({ context, params, body }) =>
+        ok(presentKey(await keys.revoke(context, params.agent_id, params.key_id, body.reason))),
+    },
+  ]);
 }

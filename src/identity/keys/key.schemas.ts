@@ -3,7 +3,9 @@ import { z } from 'zod';
 import { KEY_ALGORITHMS } from '../../platform/crypto/algorithm.ts';
 import { describeJwk } from '../../platform/crypto/jwk-schema.ts';
 import { toJwk } from '../../platform/crypto/public-key.ts';
+import { pageSchema } from '../../platform/http/answers.ts';
 import { pageParameters } from '../../platform/http/field-schemas.ts';
+import { present } from '../../platform/http/present.ts';
 import { type AgentKey, KEY_STATES } from './key.ts';
 
 const algorithm = z.enum(KEY_ALGORITHMS);
@@ -31,9 +33,7 @@ export const keySchema = z
   })
   .meta({ id: 'AgentKey' });
 
-export const keyListSchema = z
-  .object({ data: z.array(keySchema), next_cursor: z.string().nullable() })
-  .meta({ id: 'AgentKeyList' });
+export const keyListSchema = pageSchema(keySchema, 'AgentKeyList');
 
 export const agentKeysParams = z.object({ agent_id: z.uuid() });
 export const keyParams = z.object({ agent_id: z.uuid(), key_id: z.uuid() });
@@ -82,19 +82,9 @@ export const deprecateKeyBody = z
 export const revokeKeyBody = z.strictObject({ reason: z.string().min(1).max(500).optional() });
 
 /** A key as answers show it; `public_key` is a JWK, in whatever form it was registered. */
-export function presentKey(key: AgentKey): z.input<typeof keySchema> {
-  return {
+export function presentKey(key: AgentKey) {
+  return present(keySchema, key, {
     key_id: key.id,
-    agent_id: key.agentId,
-    algorithm: key.algorithm,
-    fingerprint: key.fingerprint,
-    jwk_thumbprint: key.jwkThumbprint,
     public_key: toJwk({ algorithm: key.algorithm, raw: key.publicKey }),
-    label: key.label,
-    state: key.state,
-    verified_at: key.verifiedAt?.toISOString() ?? null,
-    sunset_at: key.sunsetAt?.toISOString() ?? null,
-    last_used_at: key.lastUsedAt?.toISOString() ?? null,
-    created_at: key.createdAt.toISOString(),
-  };
+  });
 }

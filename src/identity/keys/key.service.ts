@@ -17,7 +17,8 @@ import { PAGE_LIMIT, type Page, type PageRequest } from '../../platform/database
 import type { Transaction } from '../../platform/database/transaction.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
 import type { AgentService } from '../agents/agent.service.ts';
-import type { KeyName, KeyStore, StoredKey } from './key.store.ts';
+import type { KeyName, StoredKey } from './key.store.ts';
+import * as store from './key.store.ts';
 import { type AgentKey, type KeyState, mayDeprecate, resolveSunset, stateAt } from './key.ts';
 import { type PublicKeyInput, readPublicKey } from './key-input.ts';
 import { buildKeyProofPayload } from './key-proof.ts';
@@ -39,7 +40,6 @@ type Verb = 'registered' | 'verified' | 'deprecated' | 'revoked';
  * @param rotations moves the rotations of a key that changes
  */
 export function createKeyService({
-  store,
   database,
   agents,
   verifier,
@@ -48,8 +48,7 @@ export function createKeyService({
   tokens,
   rotations,
 }: {
-  store: KeyStore;
-  database: Pick<Database, 'transaction' | 'query'>;
+  database: Pick<Database, 'transaction' | 'query' | 'model'>;
   agents: Pick<AgentService, 'exists' | 'get' | 'hold'>;
   verifier: Pick<SignatureVerifier, 'verifySignature'>;
   audit: Pick<AuditService, 'append'>;
@@ -65,13 +64,13 @@ export function createKeyService({
 
   async function lock(transaction: Transaction, name: KeyName): Promise<StoredKey> {
     const key = await store.lock(transaction, name);
-    if (key === null) throw unknownKey();
+    if (key === undefined) throw unknownKey();
     return key;
   }
 
   async function reread(transaction: Transaction, name: KeyName): Promise<AgentKey> {
     const key = await store.find(transaction, name);
-    if (key === null) throw unknownKey();
+    if (key === undefined) throw unknownKey();
     return present(key);
   }
 
@@ -184,8 +183,8 @@ export function createKeyService({
     /** @throws ServiceError `not_found` for a key that is not this agent's, or an agent that is not this tenant's */
     get: async (context: RequestContext, agentId: string, id: string): Promise<AgentKey> => {
       await agents.get(context, agentId);
-      const key = await store.find(context.transaction, nameOf(context, agentId, id));
-      if (key === null) throw unknownKey();
+      const key = await store.find(context.transaction ?? database, nameOf(context, agentId, id));
+      if (key === undefined) throw unknownKey();
       return present(key);
     },
 
@@ -197,14 +196,14 @@ export function createKeyService({
     ): Promise<Page<AgentKey>> => {
       await agents.get(context, agentId);
       const owner = { tenantId: context.tenant.id, agentId };
-      const page = await store.list(context.transaction, owner, request);
+      const page = await store.list(context.transaction ?? database, owner, request);
       return { data: page.data.map(present), nextCursor: page.nextCursor };
     },
 
     /** The keys with which an agent may authenticate, the newest first; at most `PAGE_LIMIT.most`. */
     listUsable: async (context: RequestContext, agentId: string): Promise<AgentKey[]> => {
       const owner = { tenantId: context.tenant.id, agentId };
-      return (await store.listUsable(context.transaction, owner, PAGE_LIMIT.most)).map(present);
+      return (await store.listUsable(context.transaction ?? database, owner, PAGE_LIMIT.most)).map(present);
     },
 
     /**

@@ -1,10 +1,11 @@
 // All SQL of agent keys, apart from the hot statements of authentication. Every statement is bound to one tenant.
-import { fn, literal, Op, type Sequelize, type WhereOptions } from 'sequelize';
-import { translateDatabaseError, violatedUnique } from '../../platform/database/errors.ts';
-import { decodeCursor, type Page, type PageRequest, toPage } from '../../platform/database/page.ts';
+import { fn, literal, Op } from 'sequelize';
+import { violatedUnique } from '../../platform/database/errors.ts';
+import { type Models, NOW, type Where } from '../../platform/database/model.ts';
+import type { Page, PageRequest } from '../../platform/database/page.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
-import { defineKeyModel, type KeyModel, type KeyRow, type NewKeyRow } from './key.model.ts';
+import { AGENT_KEY, type KeyRow, type NewKeyRow } from './key.model.ts';
 import type { KeyState } from './key.ts';
 
 /** A key as it was read; `readAt` is the database's time of the reading. */
@@ -13,10 +14,12 @@ export type StoredKey = KeyRow & { readonly readAt: Date };
 /** Names one key: an id of another agent or tenant finds nothing. */
 export type KeyName = { readonly tenantId: string; readonly agentId: string; readonly id: string };
 
-const WITH_TIME: { include: [ReturnType<typeof fn>, string][] } = { include: [[fn('now'), 'readAt']] };
+const WITH_TIME: { attributes: { include: [ReturnType<typeof fn>, string][] } } = {
+  attributes: { include: [[fn('now'), 'readAt']] },
+};
 
 /** A key whose sunset has passed is revoked, whatever its row still says. */
-const IN_STATE: Readonly<Record<KeyState, WhereOptions<KeyRow>>> = {
+const IN_STATE: Readonly<Record<KeyState, Where<typeof AGENT_KEY>>> = {
   active: { state: 'active' },
   deprecated: { state: 'deprecated', sunsetAt: { [Op.gt]: literal('now()') } },
   revoked: {
@@ -25,164 +28,104 @@ const IN_STATE: Readonly<Record<KeyState, WhereOptions<KeyRow>>> = {
 };
 
 /** What may authenticate. */
-const USABLE: WhereOptions<KeyRow> = { [Op.or]: [IN_STATE.active, IN_STATE.deprecated] };
+const USABLE: Where<typeof AGENT_KEY> = { [Op.or]: [IN_STATE.active, IN_STATE.deprecated] };
 
-/** SQL of agent keys; statements join `transaction` where one is given. */
-export function createKeyStore({ sequelize }: { sequelize: Sequelize }) {
-  const keys = defineKeyModel(sequelize);
-  return {
-    /** @throws ServiceError `key_exists` when the tenant has this key already, revoked ones included */
-    insert: async (transaction: Transaction, row: NewKeyRow): Promise<void> => {
-      try {
-        await keys.create(row, { transaction: transaction.sequelize });
-      } catch (error) {
-        if (violatedUnique(error) === 'agent_keys_fingerprint_unique') throw keyExists(error);
-        throw error;
-      }
-    },
-
-    /** Whether the key and its agent are there. One indexed read. */
-    exists: async (queryable: Queryable, { tenantId, agentId, id }: KeyName): Promise<boolean> => {
-      const { rowCount } = await queryable.query(
-        `SELECT 1 FROM agent_keys key JOIN agents agent ON agent.id = key.agent_id AND agent.tenant_id = key.tenant_id
-         WHERE key.id = $1 AND key.agent_id = $2 AND key.tenant_id = $3 AND agent.deleted_at IS NULL`,
-        [id, agentId, tenantId],
-      );
-      return rowCount > 0;
-    },
-
-    find: (transaction: Transaction | undefined, name: KeyName) => readKey(keys, transaction, name),
-
-    /** Reads a key and locks it until the transaction ends; authentications under way with it are waited for. */
-    lock: (transaction: Transaction, name: KeyName) => readKey(keys, transaction, name, true),
-
-    list: (
-      transaction: Transaction | undefined,
-      owner: Omit<KeyName, 'id'>,
-      request: PageRequest & { readonly state?: KeyState | undefined },
-    ): Promise<Page<StoredKey>> => listKeys(keys, transaction, owner, request),
-
-    /** The keys of an agent that may authenticate, the newest first, at most `limit`. */
-    listUsable: async (
-      transaction: Transaction | undefined,
-      owner: Omit<KeyName, 'id'>,
-      limit: number,
-    ): Promise<StoredKey[]> =>
-      translate(async () => {
-        const rows = await keys.findAll({
-          attributes: WITH_TIME,
-          where: { ...owner, ...USABLE },
-          order: [['id', 'DESC']],
-          limit,
-          transaction: transaction?.sequelize ?? null,
-        });
-        return rows.map((row) => row.get({ plain: true }) as StoredKey);
-      }),
-
-    markVerified: (transaction: Transaction, id: string) =>
-      change(keys, transaction, id, { verifiedAt: fn('now') }),
-
-    /** The time of the first deprecation stays when the sunset moves. */
-    deprecate: (transaction: Transaction, id: string, sunsetAt: Date) =>
-      change(keys, transaction, id, {
-        state: 'deprecated',
-        sunsetAt,
-        deprecatedAt: literal('coalesce(deprecated_at, now())'),
-      }),
-
-    revoke: (transaction: Transaction, id: string, reason: string | null) =>
-      change(keys, transaction, id, { state: 'revoked', revokedAt: fn('now'), revokedReason: reason }),
-
-    /**
-     * Removes the keys of an agent that are neither revoked nor past their sunset: they are free again, and their rotations are gone.
-     * The workflows concerned are told, which finds them nothing left to do.
-     */
-    release: async (transaction: Transaction, agentId: string): Promise<void> => {
-      await transaction.query(
-        `INSERT INTO workflow_commands (tenant_id, workflow, entity_id)
-         SELECT tenant_id, 'agentKeyRotation', id FROM agent_keys key
-         WHERE agent_id = $1 AND (state = 'deprecated'
-           OR EXISTS (SELECT 1 FROM key_rotations WHERE old_key_id = key.id AND ended_at IS NULL))`,
-        [agentId],
-      );
-      await keys.destroy({
-        where: { agentId, ...USABLE },
-        transaction: transaction.sequelize,
-      });
-    },
-
-    /** Notes a use of the key, unless one was noted in the last minute. */
-    recordUse: async (queryable: Queryable, id: string): Promise<void> => {
-      await queryable.query(
-        `UPDATE agent_keys SET last_used_at = now()
-         WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < now() - interval '1 minute')`,
-        [id],
-      );
-    },
-  };
-}
-
-export type KeyStore = ReturnType<typeof createKeyStore>;
-
-async function readKey(
-  keys: KeyModel,
-  transaction: Transaction | undefined,
-  { tenantId, agentId, id }: KeyName,
-  lock = false,
-): Promise<StoredKey | null> {
-  return translate(async () => {
-    const row = await keys.findOne({
-      attributes: WITH_TIME,
-      where: { id, agentId, tenantId },
-      transaction: transaction?.sequelize ?? null,
-      lock,
-    });
-    return row === null ? null : (row.get({ plain: true }) as StoredKey);
-  });
-}
-
-async function listKeys(
-  keys: KeyModel,
-  transaction: Transaction | undefined,
-  { tenantId, agentId }: Omit<KeyName, 'id'>,
-  { limit, cursor, state }: PageRequest & { readonly state?: KeyState | undefined },
-): Promise<Page<StoredKey>> {
-  const after = decodeCursor(cursor);
-  return translate(async () => {
-    const rows = await keys.findAll({
-      attributes: WITH_TIME,
-      where: {
-        tenantId,
-        agentId,
-        ...(state === undefined ? {} : IN_STATE[state]),
-        ...(after === undefined ? {} : { id: { [Op.lt]: after } }),
-      },
-      order: [['id', 'DESC']],
-      limit: limit + 1,
-      transaction: transaction?.sequelize ?? null,
-    });
-    return toPage(
-      rows.map((row) => row.get({ plain: true }) as StoredKey),
-      limit,
-    );
-  });
-}
-
-async function change(
-  keys: KeyModel,
-  transaction: Transaction,
-  id: string,
-  changes: Parameters<KeyModel['update']>[0],
-): Promise<void> {
-  await keys.update(changes, { where: { id }, transaction: transaction.sequelize });
-}
-
-async function translate<T>(read: () => Promise<T>): Promise<T> {
+/** @throws ServiceError `key_exists` when the tenant has this key already, revoked ones included */
+export async function insert(transaction: Transaction, row: NewKeyRow): Promise<void> {
   try {
-    return await read();
+    await transaction.model(AGENT_KEY).insert(row);
   } catch (error) {
-    throw translateDatabaseError(error);
+    if (violatedUnique(error) === 'agent_keys_fingerprint_unique') throw keyExists(error);
+    throw error;
   }
+}
+
+/** Whether the key and its agent are there. One indexed read. */
+export async function exists(queryable: Queryable, { tenantId, agentId, id }: KeyName): Promise<boolean> {
+  const { rowCount } = await queryable.query(
+    `SELECT 1 FROM agent_keys key JOIN agents agent ON agent.id = key.agent_id AND agent.tenant_id = key.tenant_id
+     WHERE key.id = $1 AND key.agent_id = $2 AND key.tenant_id = $3 AND agent.deleted_at IS NULL`,
+    [id, agentId, tenantId],
+  );
+  return rowCount > 0;
+}
+
+export async function find(
+  models: Models,
+  { tenantId, agentId, id }: KeyName,
+): Promise<StoredKey | undefined> {
+  const key = await models.model(AGENT_KEY).find({ id, agentId, tenantId }, WITH_TIME);
+  return key as StoredKey | undefined;
+}
+
+/** Reads a key and locks it until the transaction ends; authentications under way with it are waited for. */
+export async function lock(
+  transaction: Transaction,
+  { tenantId, agentId, id }: KeyName,
+): Promise<StoredKey | undefined> {
+  const key = await transaction.model(AGENT_KEY).lock({ id, agentId, tenantId }, 'UPDATE', WITH_TIME);
+  return key as StoredKey | undefined;
+}
+
+/** The newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+export async function list(
+  models: Models,
+  { tenantId, agentId }: Omit<KeyName, 'id'>,
+  { state, ...request }: PageRequest & { readonly state?: KeyState | undefined },
+): Promise<Page<StoredKey>> {
+  const conditions = { tenantId, agentId, ...(state === undefined ? {} : IN_STATE[state]) };
+  const page = await models.model(AGENT_KEY).page(conditions, request, WITH_TIME);
+  return page as Page<StoredKey>;
+}
+
+/** The keys of an agent that may authenticate, the newest first, at most `limit`. */
+export async function listUsable(
+  models: Models,
+  { tenantId, agentId }: Omit<KeyName, 'id'>,
+  limit: number,
+): Promise<StoredKey[]> {
+  const where = { tenantId, agentId, ...USABLE };
+  const keys = await models.model(AGENT_KEY).list({ ...WITH_TIME, where, order: [['id', 'DESC']], limit });
+  return keys as StoredKey[];
+}
+
+export async function markVerified(transaction: Transaction, id: string): Promise<void> {
+  await transaction.model(AGENT_KEY).update({ id }, { verifiedAt: NOW });
+}
+
+/** The time of the first deprecation stays when the sunset moves. */
+export async function deprecate(transaction: Transaction, id: string, sunsetAt: Date): Promise<void> {
+  const deprecatedAt = literal('coalesce(deprecated_at, now())');
+  await transaction.model(AGENT_KEY).update({ id }, { state: 'deprecated', sunsetAt, deprecatedAt });
+}
+
+export async function revoke(transaction: Transaction, id: string, reason: string | null): Promise<void> {
+  const changes = { state: 'revoked', revokedAt: NOW, revokedReason: reason } as const;
+  await transaction.model(AGENT_KEY).update({ id }, changes);
+}
+
+/**
+ * Removes the keys of an agent that are neither revoked nor past their sunset: they are free again, and their rotations are gone.
+ * The workflows concerned are signalled, and find nothing left to do.
+ */
+export async function release(transaction: Transaction, agentId: string): Promise<void> {
+  await transaction.query(
+    `INSERT INTO workflow_commands (tenant_id, workflow, entity_id)
+     SELECT tenant_id, 'agentKeyRotation', id FROM agent_keys key
+     WHERE agent_id = $1 AND (state = 'deprecated'
+       OR EXISTS (SELECT 1 FROM key_rotations WHERE old_key_id = key.id AND ended_at IS NULL))`,
+    [agentId],
+  );
+  await transaction.model(AGENT_KEY).remove({ agentId, ...USABLE });
+}
+
+/** Notes a use of the key, unless one was noted in the last minute. */
+export async function recordUse(queryable: Queryable, id: string): Promise<void> {
+  await queryable.query(
+    `UPDATE agent_keys SET last_used_at = now()
+     WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < now() - interval '1 minute')`,
+    [id],
+  );
 }
 
 function keyExists(cause: unknown): ServiceError {

@@ -1,28 +1,13 @@
 // The life of an agent's key: what each state allows, and when a deprecated key ends. It must never look at a clock itself.
-import type { KeyAlgorithm } from '../../platform/crypto/algorithm.ts';
+import type { KeyRow } from './key.model.ts';
 
 /** Source: Specification, "Key state". */
 export const KEY_STATES = ['active', 'deprecated', 'revoked'] as const;
 
 export type KeyState = (typeof KEY_STATES)[number];
 
-/** A registered key. `publicKey`: the canonical raw bytes that `fingerprint` is the lowercase hex SHA-256 of. */
-export type AgentKey = {
-  readonly id: string;
-  readonly tenantId: string;
-  readonly agentId: string;
-  readonly algorithm: KeyAlgorithm;
-  readonly publicKey: Uint8Array;
-  readonly fingerprint: string;
-  readonly jwkThumbprint: string | null;
-  readonly label: string | null;
-  readonly state: KeyState;
-  readonly verifiedAt: Date | null;
-  readonly sunsetAt: Date | null;
-  readonly revokedAt: Date | null;
-  readonly lastUsedAt: Date | null;
-  readonly createdAt: Date;
-};
+/** A registered key. */
+export type AgentKey = Omit<KeyRow, 'aliases' | 'deprecatedAt' | 'revokedReason' | 'firstUsedAt'>;
 
 /** The two things that decide whether a key may authenticate. */
 export type KeyLife = { readonly state: KeyState; readonly sunsetAt: Date | null };

@@ -12,7 +12,7 @@ import { ServiceError } from '../../platform/errors/service-error.ts';
 import type { AgentService } from '../agents/agent.service.ts';
 import type { TenantService } from '../tenants/tenant.service.ts';
 import type { KeyService } from './key.service.ts';
-import type { KeyStore } from './key.store.ts';
+import * as keyStore from './key.store.ts';
 import { type KeyState, stateAt } from './key.ts';
 import type { KeyCase } from './rotation.store.ts';
 import * as store from './rotation.store.ts';
@@ -39,7 +39,6 @@ export type DueStep = 'switch' | 'warn' | 'revoke';
 
 /** The steps of rotations and deprecations. */
 export function createRotationStepService({
-  keyStore,
   database,
   tenants,
   agents,
@@ -47,7 +46,6 @@ export function createRotationStepService({
   audit,
   events,
 }: {
-  keyStore: Pick<KeyStore, 'lock'>;
   database: Pick<Database, 'transaction' | 'query'>;
   tenants: Pick<TenantService, 'byId'>;
   agents: Pick<AgentService, 'hold'>;

@@ -1,8 +1,10 @@
-// The routes of key rotations: the tenant's and the agent's own. They must never decide anything: shapes in, one service call, shapes out.
+// The routes of key rotations: the tenant's and the agent's own.
 
 import type { RequestContext } from '../../platform/context.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
-import { defineRoute, type Route } from '../../platform/http/route.ts';
+import { accepted, locate, ok, page } from '../../platform/http/answers.ts';
+import { readFields } from '../../platform/http/field-names.ts';
+import { defineRoutes, type Route } from '../../platform/http/route.ts';
 import { AGENT_CLIENT_ID } from '../agents/agent.ts';
 import { agentKeysParams } from './key.schemas.ts';
 import {
@@ -29,97 +31,63 @@ export function createRotationRoutes({
   rotations: RotationService;
   workflows: WorkflowPlace;
 }): Route[] {
-  const accepted = ({ tenant }: RequestContext, rotation: KeyRotation) => ({
-    status: 202,
-    headers: {
-      location: `${tenant.baseUrl}/api/v1/agents/${rotation.agentId}/keys/rotations/${rotation.id}`,
-    },
-    body: presentRotation(rotation, workflows),
-  });
+  const present = (rotation: KeyRotation) => presentRotation(rotation, workflows);
+  const begun = (context: RequestContext, rotation: KeyRotation) =>
+    accepted(
+      present(rotation),
+      locate(context, `/api/v1/agents/${rotation.agentId}/keys/rotations/${rotation.id}`),
+    );
 
-  return [
-    defineRoute({
+  return defineRoutes({ tag: TAG, read: 'agents:read', write: 'agents:write' }, [
+    {
       method: 'GET',
       path: ROOT,
       operationId: 'listKeyRotations',
       summary: "List rotations of an agent's keys, the newest first",
-      tag: TAG,
-      scope: 'agents:read',
       request: { params: agentKeysParams, query: rotationListQuery },
       exists: (context, params) => rotations.hasAgent(context, params.agent_id),
       responses: { 200: { description: 'A page of rotations', schema: rotationListSchema } },
-      errors: ['not_found'],
-      handler: async ({ context, params, query }) => {
-        const page = await rotations.list(context, params.agent_id, query);
-        return {
-          status: 200,
-          body: {
-            data: page.data.map((rotation) => presentRotation(rotation, workflows)),
-            next_cursor: page.nextCursor,
-          },
-        };
-      },
-    }),
-    defineRoute({
+      handler: async ({ context, params, query }) =>
+        page(await rotations.list(context, params.agent_id, query), present),
+    },
+    {
       method: 'POST',
       path: ROOT,
       operationId: 'beginKeyRotation',
       summary: 'Register a new key and retire an old one once the agent uses the new one',
-      tag: TAG,
-      scope: 'agents:write',
       idempotent: true,
       request: { params: agentKeysParams, body: beginRotationBody },
       exists: (context, params) => rotations.hasAgent(context, params.agent_id),
       responses: {
         202: { description: 'The rotation, which goes on', schema: rotationSchema, headers: ['location'] },
       },
-      errors: ['not_found', 'key_exists', 'conflict'],
+      errors: ['key_exists', 'conflict'],
       handler: async ({ context, params, body }) =>
-        accepted(
-          context,
-          await rotations.begin(context, params.agent_id, {
-            oldKeyId: body.old_key_id,
-            algorithm: body.algorithm,
-            publicKey: body.public_key,
-            label: body.label,
-            overlapSeconds: body.overlap_seconds,
-            deadlineSeconds: body.deadline_seconds,
-          }),
-        ),
-    }),
-    defineRoute({
+        begun(context, await rotations.begin(context, params.agent_id, readFields(body))),
+    },
+    {
       method: 'GET',
       path: `${ROOT}/:rotation_id`,
       operationId: 'getKeyRotation',
       summary: 'Read where a rotation stands',
-      tag: TAG,
-      scope: 'agents:read',
       request: { params: rotationParams },
       responses: { 200: { description: 'The rotation', schema: rotationSchema } },
-      errors: ['not_found'],
-      handler: async ({ context, params }) => {
-        const rotation = await rotations.get(context, params.agent_id, params.rotation_id);
-        return { status: 200, body: presentRotation(rotation, workflows) };
-      },
-    }),
-    defineRoute({
+      handler: async ({ context, params }) =>
+        ok(present(await rotations.get(context, params.agent_id, params.rotation_id))),
+    },
+    {
       method: 'POST',
       path: `${ROOT}/:rotation_id/cancel`,
       operationId: 'cancelKeyRotation',
       summary: 'Cancel a rotation to which the agent has not switched yet; both keys stay as they are',
-      tag: TAG,
-      scope: 'agents:write',
       request: { params: rotationParams, body: cancelRotationBody },
       exists: (context, params) => rotations.exists(context, params.agent_id, params.rotation_id),
       responses: { 200: { description: 'The rotation, canceled', schema: rotationSchema } },
-      errors: ['not_found', 'conflict'],
-      handler: async ({ context, params, body }) => {
-        const { agent_id, rotation_id } = params;
-        const rotation = await rotations.cancel(context, agent_id, rotation_id, body.reason);
-        return { status: 200, body: presentRotation(rotation, workflows) };
-      },
-    }),
-    defineRoute({
+      errors: ['conflict'],
+      handler: async ({ context, params, body }) =>
+        ok(present(await rotations.cancel(context, params.agent_id, params.rotation_id, body.reason))),
+    },
+    {
       method: 'POST',
       path: '/auth/agent/keys/rotate',
       operationId: 'rotateOwnKey',
@@ -135,20 +103,16 @@ export function createRotationRoutes({
       },
       errors: ['policy_denied', 'key_exists', 'conflict'],
       handler: async ({ context, body }) => {
-        const { old_key_id: id, old_key_fingerprint } = body;
+        const { old_key_id: id, old_key_fingerprint: fingerprint = '', proof, ...rest } = body;
         const rotation = await rotations.beginOwn(context, ownAgent(context), {
-          oldKey: id === undefined ? { fingerprint: old_key_fingerprint ?? '' } : { id },
-          algorithm: body.algorithm,
-          publicKey: body.public_key,
-          label: body.label,
-          overlapSeconds: body.overlap_seconds,
-          deadlineSeconds: body.deadline_seconds,
-          proof: { oldKey: body.proof.old_key, newKey: body.proof.new_key },
+          ...readFields(rest),
+          oldKey: id === undefined ? { fingerprint } : { id },
+          proof: readFields(proof),
         });
-        return accepted(context, rotation);
+        return begun(context, rotation);
       },
-    }),
-  ];
+    },
+  ]);
 }
 
 /** The agent whose token it is, which it got with a key of its own: an application that is linked to it has none. */

@@ -1,6 +1,8 @@
 // The shapes of key rotations in requests and answers.
 import { z } from 'zod';
+import { pageSchema } from '../../platform/http/answers.ts';
 import { pageParameters } from '../../platform/http/field-schemas.ts';
+import { present } from '../../platform/http/present.ts';
 import { entityWorkflowId, workflowUrl } from '../../platform/temporal/names.ts';
 import { registerKeyBody } from './key.schemas.ts';
 import { END_REASONS, type KeyRotation, ROTATION_DEFAULTS, ROTATION_STATES } from './rotation.ts';
@@ -37,9 +39,7 @@ export const rotationSchema = z
   })
   .meta({ id: 'KeyRotation' });
 
-export const rotationListSchema = z
-  .strictObject({ data: z.array(rotationSchema), next_cursor: z.string().nullable() })
-  .meta({ id: 'KeyRotationList' });
+export const rotationListSchema = pageSchema(rotationSchema, 'KeyRotationList');
 
 export const rotationParams = z.object({ agent_id: z.uuid(), rotation_id: z.uuid() });
 
@@ -93,23 +93,11 @@ export const beginOwnRotationBody = z
 export const cancelRotationBody = z.strictObject({ reason: z.string().min(1).max(500).optional() });
 
 /** A rotation as answers show it. @param place where workflows can be looked at */
-export function presentRotation(rotation: KeyRotation, place: WorkflowPlace): z.input<typeof rotationSchema> {
+export function presentRotation(rotation: KeyRotation, place: WorkflowPlace) {
   const workflowId = entityWorkflowId('agentKeyRotation', rotation.oldKeyId);
-  return {
+  return present(rotationSchema, rotation, {
     rotation_id: rotation.id,
-    agent_id: rotation.agentId,
-    old_key_id: rotation.oldKeyId,
-    new_key_id: rotation.newKeyId,
-    state: rotation.state,
-    end_reason: rotation.endReason,
-    overlap_seconds: rotation.overlapSeconds,
-    deadline_at: rotation.deadlineAt.toISOString(),
-    switched_at: rotation.switchedAt?.toISOString() ?? null,
-    stalled_at: rotation.stalledAt?.toISOString() ?? null,
-    sunset_at: rotation.sunsetAt?.toISOString() ?? null,
-    created_at: rotation.createdAt.toISOString(),
-    ended_at: rotation.endedAt?.toISOString() ?? null,
     workflow_id: workflowId,
     workflow_url: workflowUrl(place, workflowId),
-  };
+  });
 }

@@ -11,11 +11,13 @@ import { newId } from '../../platform/database/ids.ts';
 import type { Page, PageRequest } from '../../platform/database/page.ts';
 import type { Transaction } from '../../platform/database/transaction.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
+import { type Log, reasonOf } from '../../platform/logging.ts';
 import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
 import type { AgentService } from '../agents/agent.service.ts';
 import type { TenantService } from '../tenants/tenant.service.ts';
 import type { AgentKey, KeyService } from './key.service.ts';
-import type { KeyStore, StoredKey } from './key.store.ts';
+import type { StoredKey } from './key.store.ts';
+import * as keyStore from './key.store.ts';
 import { mayDeprecate, stateAt } from './key.ts';
 import { type PublicKeyInput, readPublicKey } from './key-input.ts';
 import type { RotationName, SwitchedKey } from './rotation.store.ts';
@@ -44,7 +46,6 @@ export type OwnRotation = NewRotation & {
 
 /** Source: Specification, "Key state". @param steps does what is due */
 export function createRotationService({
-  keyStore,
   database,
   tenants,
   agents,
@@ -53,9 +54,8 @@ export function createRotationService({
   verifier,
   audit,
   commands,
-  onError,
+  log,
 }: {
-  keyStore: Pick<KeyStore, 'lock'>;
   database: Pick<Database, 'transaction' | 'query'>;
   tenants: Pick<TenantService, 'byId'>;
   agents: Pick<AgentService, 'exists' | 'get' | 'hold'>;
@@ -64,8 +64,7 @@ export function createRotationService({
   verifier: Pick<SignatureVerifier, 'verifySignature'>;
   audit: Pick<AuditService, 'append'>;
   commands: Pick<WorkflowCommandService, 'add'>;
-  /** Told of a switch that could not be followed at once; the rotation's workflow follows it. */
-  onError: (error: unknown) => void;
+  log: Log<'warn'>;
 }) {
   const nameOf = (context: RequestContext, agentId: string, id: string): RotationName => ({
     tenantId: context.tenant.id,
@@ -87,7 +86,7 @@ export function createRotationService({
     id: string,
   ): Promise<StoredKey> {
     const key = await keyStore.lock(transaction, nameOf(context, agentId, id));
-    if (key === null) throw invalidField('body.old_key_id', 'is no key of this agent');
+    if (key === undefined) throw invalidField('body.old_key_id', 'is no key of this agent');
     if (!mayDeprecate(stateAt(key, key.readAt)))
       throw new ServiceError('conflict', { detail: 'The old key is revoked, which is final.' });
     const [open] = (await store.lockOpen(transaction, id)).filter(
@@ -272,6 +271,11 @@ export function createRotationService({
      * switch itself was committed with the authentication.
      */
     noticeSwitches: (switched: readonly SwitchedKey[]): void => {
+      const onError = (error: unknown) =>
+        log.warn(
+          { event: 'rotation.switch_failed', reason: reasonOf(error) },
+          'a key rotation waits for its workflow',
+        );
       for (const key of switched) steps.perform(key, 'switch').catch(onError);
     },
   };

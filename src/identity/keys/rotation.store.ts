@@ -1,12 +1,16 @@
 // All SQL of key rotations. Every statement is bound to one tenant or to a key's id, and every judgement of time is the database's.
+
+import { NOW } from '../../platform/database/model.ts';
 import { decodeCursor, type Page, type PageRequest, toPage } from '../../platform/database/page.ts';
-import type { Queryable, Unit } from '../../platform/database/transaction.ts';
+import { selectList } from '../../platform/database/table.ts';
+import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import {
   type ExpectedPage,
   type ExpectedWorkflow,
   pageValues,
 } from '../../platform/temporal/expected-workflows.ts';
 import type { KeyState } from './key.ts';
+import { KEY_ROTATION } from './rotation.model.ts';
 import type { KeyRotation, RotationFacts, RotationState, Transition } from './rotation.ts';
 
 export type RotationName = { readonly tenantId: string; readonly agentId: string; readonly id: string };
@@ -29,22 +33,43 @@ export type KeyCase = Omit<RotationFacts, 'key' | 'rotation'> & {
     | null;
 };
 
-const RECORD = `
-r.id, r.tenant_id AS "tenantId", r.agent_id AS "agentId", r.old_key_id AS "oldKeyId", r.new_key_id AS "newKeyId", r.state,
-r.end_reason AS "endReason", r.overlap_seconds AS "overlapSeconds", r.deadline_at AS "deadlineAt", r.switched_at AS "switchedAt",
-r.stalled_at AS "stalledAt", old.sunset_at AS "sunsetAt", r.created_at AS "createdAt", r.ended_at AS "endedAt"`;
+const RECORD = selectList(
+  KEY_ROTATION,
+  [
+    'id',
+    'tenantId',
+    'agentId',
+    'oldKeyId',
+    'newKeyId',
+    'state',
+    'endReason',
+    'overlapSeconds',
+    'deadlineAt',
+    'switchedAt',
+    'stalledAt',
+    'createdAt',
+    'endedAt',
+  ],
+  { of: 'r' },
+);
 
-const RECORDS = `SELECT ${RECORD} FROM key_rotations r JOIN agent_keys old ON old.id = r.old_key_id`;
+const RECORDS = `
+SELECT ${RECORD}, old.sunset_at AS "sunsetAt" FROM key_rotations r JOIN agent_keys old ON old.id = r.old_key_id`;
+
+const JUDGED = selectList(
+  KEY_ROTATION,
+  ['id', 'oldKeyId', 'newKeyId', 'state', 'overlapSeconds', 'deadlineAt', 'switchedAt', 'stalledAt'],
+  { of: 'r' },
+);
 
 const CASE = `
-SELECT now() AS now, key.agent_id, key.state, key.sunset_at, r.id, r.old_key_id, r.new_key_id, r.rotation_state, r.overlap_seconds,
-  r.deadline_at, r.switched_at, r.stalled_at, r.first_used_at
+SELECT now() AS now, key.agent_id AS "agentId", key.state AS "keyState", key.sunset_at AS "sunsetAt", ${JUDGED},
+  new_key.first_used_at AS "newKeyFirstUsedAt"
 FROM agent_keys key
 LEFT JOIN LATERAL (
-  SELECT rotation.*, rotation.state AS rotation_state, new_key.first_used_at
-  FROM key_rotations rotation JOIN agent_keys new_key ON new_key.id = rotation.new_key_id
-  WHERE rotation.old_key_id = key.id ORDER BY rotation.id DESC LIMIT 1
+  SELECT * FROM key_rotations rotation WHERE rotation.old_key_id = key.id ORDER BY rotation.id DESC LIMIT 1
 ) AS r ON true
+LEFT JOIN agent_keys new_key ON new_key.id = r.new_key_id
 WHERE key.id = $1 AND key.tenant_id = $2`;
 
 /** What a deleted agent leaves behind needs nobody. */
@@ -66,22 +91,12 @@ SELECT count(*)::int AS count FROM (
   SELECT k.id FROM agent_keys k JOIN agents a ON a.id = k.agent_id
   WHERE k.state = 'deprecated' AND k.sunset_at < now() - interval '5 minutes' AND a.deleted_at IS NULL) AS overdue`;
 
-type CaseRow = {
-  now: Date;
-  agent_id: string;
-  state: KeyState;
-  sunset_at: Date | null;
-  old_key_id: string;
-  new_key_id: string;
-  rotation_state: RotationState;
-  overlap_seconds: number;
-  deadline_at: Date;
-  switched_at: Date | null;
-  stalled_at: Date | null;
-  first_used_at: Date | null;
-} & ({ id: string } | { id: null });
+type CaseRow = Pick<KeyCase, 'now' | 'agentId'> & {
+  readonly keyState: KeyState;
+  readonly sunsetAt: Date | null;
+} & (NonNullable<KeyCase['rotation']> | { readonly id: null });
 
-export async function insert(unit: Unit, row: NewRotationRow): Promise<void> {
+export async function insert(unit: Transaction, row: NewRotationRow): Promise<void> {
   await unit.query(
     `INSERT INTO key_rotations (id, tenant_id, agent_id, old_key_id, new_key_id, state, overlap_seconds, deadline_at)
          VALUES ($1, $2, $3, $4, $5, $6, $7, now() + make_interval(secs => $8))`,
@@ -152,7 +167,7 @@ export async function findKeyByFingerprint(
 
 /** The open rotations that a key goes or comes in, locked until the transaction ends, in the order of their ids. */
 export async function lockOpen(
-  unit: Unit,
+  unit: Transaction,
   keyId: string,
 ): Promise<Pick<KeyRotation, 'id' | 'oldKeyId' | 'newKeyId' | 'state'>[]> {
   const { rows } = await unit.query<Pick<KeyRotation, 'id' | 'oldKeyId' | 'newKeyId' | 'state'>>(
@@ -165,7 +180,7 @@ export async function lockOpen(
 
 /** Moves an open rotation on; an end gets its time and reason. */
 export async function move(
-  unit: Unit,
+  unit: Transaction,
   id: string,
   to: Transition | { readonly state: 'canceled'; readonly endReason: 'canceled' },
 ): Promise<void> {
@@ -183,12 +198,12 @@ export async function countOverdue(queryable: Queryable): Promise<number> {
   return rows[0]?.count ?? 0;
 }
 
-export async function markSwitched(unit: Unit, id: string, switchedAt: Date): Promise<void> {
-  await unit.query('UPDATE key_rotations SET switched_at = $2 WHERE id = $1', [id, switchedAt]);
+export async function markSwitched(transaction: Transaction, id: string, switchedAt: Date): Promise<void> {
+  await transaction.model(KEY_ROTATION).update({ id }, { switchedAt });
 }
 
-export async function markStalled(unit: Unit, id: string): Promise<void> {
-  await unit.query('UPDATE key_rotations SET stalled_at = now() WHERE id = $1', [id]);
+export async function markStalled(transaction: Transaction, id: string): Promise<void> {
+  await transaction.model(KEY_ROTATION).update({ id }, { stalledAt: NOW });
 }
 
 /** `ed25519 · 1a2b3c4d5e6f7081`, and the key's agent. */
@@ -221,21 +236,6 @@ export async function readCase(
   return rows[0] === undefined ? null : toCase(rows[0]);
 }
 
-function toCase(row: CaseRow): KeyCase {
-  const { now, agent_id: agentId, state, sunset_at: sunsetAt } = row;
-  const rotation =
-    row.id === null
-      ? null
-      : {
-          id: row.id,
-          oldKeyId: row.old_key_id,
-          newKeyId: row.new_key_id,
-          state: row.rotation_state,
-          overlapSeconds: row.overlap_seconds,
-          deadlineAt: row.deadline_at,
-          switchedAt: row.switched_at,
-          stalledAt: row.stalled_at,
-          newKeyFirstUsedAt: row.first_used_at,
-        };
-  return { now, agentId, key: { state, sunsetAt }, rotation };
+function toCase({ now, agentId, keyState: state, sunsetAt, ...rotation }: CaseRow): KeyCase {
+  return { now, agentId, key: { state, sunsetAt }, rotation: rotation.id === null ? null : rotation };
 }

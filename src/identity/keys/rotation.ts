@@ -1,5 +1,6 @@
 // The life of a key rotation: what each happening makes of it, and what is due next. It must never look at a clock itself.
 import type { KeyState } from './key.ts';
+import type { RotationRow } from './rotation.model.ts';
 
 /**
  * `waiting_for_switch`: the agent still has to authenticate with the new key. `overlapping`: both keys work, and the old one has a
@@ -24,25 +25,9 @@ export const END_REASONS = [
 ] as const;
 export type EndReason = (typeof END_REASONS)[number];
 
-export type KeyRotation = {
-  readonly id: string;
-  readonly tenantId: string;
-  readonly agentId: string;
-  readonly oldKeyId: string;
-  readonly newKeyId: string;
-  readonly state: RotationState;
-  readonly endReason: EndReason | null;
-  /** Seconds from the switch to the old key's sunset. */
-  readonly overlapSeconds: number;
-  /** An agent that has not switched by then is warned of, once. */
-  readonly deadlineAt: Date;
-  /** The new key's first authentication. */
-  readonly switchedAt: Date | null;
-  readonly stalledAt: Date | null;
+export type KeyRotation = RotationRow & {
   /** The old key's. */
   readonly sunsetAt: Date | null;
-  readonly createdAt: Date;
-  readonly endedAt: Date | null;
 };
 
 /** Seconds, unless the request says otherwise: 7 days each. */

@@ -1,24 +1,33 @@
-// The table of tenants for Sequelize. It must never change the slug of a row.
-import { DataTypes, type Model, type ModelStatic, type Sequelize } from 'sequelize';
-import type { TenantRecord } from './tenant.ts';
+// The table of tenants. The slug of a row never changes.
+import type { SigningAlgorithm } from '../../platform/context.ts';
+import {
+  defineTable,
+  given,
+  type NewRowOf,
+  nullable,
+  primaryKey,
+  type RowOf,
+  text,
+  time,
+  uuid,
+} from '../../platform/database/table.ts';
 
-type Creation = Omit<TenantRecord, 'createdAt' | 'updatedAt' | 'suspendedAt' | 'resumedAt'>;
+export const TENANT = defineTable('tenants', {
+  id: primaryKey(uuid()),
+  slug: text(),
+  name: text(),
+  /** Null when it follows `baseUrl`. */
+  audience: nullable(text()),
+  signingAlgorithm: given(text<SigningAlgorithm>()),
+  baseUrl: text(),
+  issuerUrl: text(),
+  createdAt: given(time()),
+  updatedAt: given(time()),
+  /** Since when an operator has it suspended; null while it is not. */
+  suspendedAt: nullable(time()),
+  /** End of the latest suspension; null when there was none. */
+  resumedAt: nullable(time()),
+});
 
-export type TenantModel = ModelStatic<Model<TenantRecord, Creation>>;
-
-/** Defines the model on this connection; calling it again gives the same table. */
-export function defineTenantModel(sequelize: Sequelize): TenantModel {
-  return sequelize.define<Model<TenantRecord, Creation>>('tenants', {
-    id: { type: DataTypes.UUID, primaryKey: true },
-    slug: { type: DataTypes.TEXT, allowNull: false },
-    name: { type: DataTypes.TEXT, allowNull: false },
-    audience: DataTypes.TEXT,
-    signingAlgorithm: { type: DataTypes.TEXT, allowNull: false },
-    baseUrl: { type: DataTypes.TEXT, allowNull: false },
-    issuerUrl: { type: DataTypes.TEXT, allowNull: false },
-    suspendedAt: DataTypes.DATE(3),
-    resumedAt: DataTypes.DATE(3),
-    createdAt: DataTypes.DATE(3),
-    updatedAt: DataTypes.DATE(3),
-  });
-}
+export type TenantRow = RowOf<typeof TENANT>;
+export type NewTenantRow = NewRowOf<typeof TENANT>;

@@ -1,6 +1,7 @@
 // Shapes of a tenant on the wire. They must never admit a change of its slug or address.
 import { z } from 'zod';
 import { audience, displayName } from '../../platform/http/field-schemas.ts';
+import { present } from '../../platform/http/present.ts';
 import { SIGNING_ALGORITHMS, type TenantRecord } from './tenant.ts';
 
 export const tenantSchema = z
@@ -32,16 +33,6 @@ export const tenantPatchSchema = z
   .meta({ id: 'TenantPatch' });
 
 /** A stored tenant as answers show it. */
-export function presentTenant(tenant: TenantRecord): z.input<typeof tenantSchema> {
-  return {
-    id: tenant.id,
-    slug: tenant.slug,
-    name: tenant.name,
-    audience: tenant.audience ?? tenant.baseUrl,
-    signing_algorithm: tenant.signingAlgorithm,
-    base_url: tenant.baseUrl,
-    issuer_url: tenant.issuerUrl,
-    created_at: tenant.createdAt.toISOString(),
-    updated_at: tenant.updatedAt.toISOString(),
-  };
+export function presentTenant(tenant: TenantRecord) {
+  return present(tenantSchema, tenant, { audience: tenant.audience ?? tenant.baseUrl });
 }

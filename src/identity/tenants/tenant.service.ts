@@ -10,7 +10,8 @@ import { newId } from '../../platform/database/ids.ts';
 import { createShortLivedCache } from '../../platform/database/short-lived-cache.ts';
 import type { Transaction } from '../../platform/database/transaction.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
-import type { TenantChange, TenantStore } from './tenant.store.ts';
+import type { TenantChange } from './tenant.store.ts';
+import * as store from './tenant.store.ts';
 import {
   type AddressMismatch,
   type AddressRules,
@@ -51,25 +52,23 @@ export type TenantPatch = {
 /** Tenants and their addresses. @param addresses settings from which canonical addresses are made */
 export function createTenantService({
   database,
-  store,
   issuerKeys,
   audit,
   addresses,
 }: {
-  database: Pick<Database, 'transaction'>;
-  store: TenantStore;
+  database: Pick<Database, 'transaction' | 'model'>;
   issuerKeys: Pick<IssuerKeyService, 'createFirstKey' | 'changeAlgorithm'>;
   audit: AuditService;
   addresses: AddressRules;
 }) {
   const bySlug = createShortLivedCache({
-    load: (slug) => store.find({ slug }),
+    load: (slug) => store.find(database, { slug }),
     lifetime: TENANT_LIFETIME,
     limit: KEPT,
     keep: (tenant) => tenant !== undefined,
   });
   const byId = createShortLivedCache({
-    load: (id) => store.find({ id }),
+    load: (id) => store.find(database, { id }),
     lifetime: TENANT_LIFETIME,
     limit: KEPT,
     keep: (tenant) => tenant !== undefined,
@@ -80,7 +79,7 @@ export function createTenantService({
   };
 
   async function findExisting(slug: string): Promise<TenantRecord> {
-    const tenant = await store.find({ slug });
+    const tenant = await store.find(database, { slug });
     if (tenant === undefined) throw unknownTenant(slug);
     return tenant;
   }
@@ -140,7 +139,7 @@ export function createTenantService({
     },
 
     /** All tenants, the oldest first. */
-    list: (): Promise<TenantRecord[]> => store.list(),
+    list: (): Promise<TenantRecord[]> => store.list(database),
 
     /** The tenant of this slug, at most 1 s old; undefined when there is none. */
     bySlug: async (slug: string): Promise<Tenant | undefined> => {
@@ -204,7 +203,7 @@ export function createTenantService({
 
     /** The tenants whose stored address is not the one that the settings give: none may be served until they are moved. */
     checkTenantAddresses: async (): Promise<AddressMismatch[]> =>
-      findMismatches(await store.list(), addresses),
+      findMismatches(await store.list(database), addresses),
 
     /**
      * Moves a tenant to the address that the settings give it; its earlier tokens end with that, since their issuer is gone.
@@ -217,7 +216,7 @@ export function createTenantService({
      * @returns those that were moved, in that order: one whose present address another needs goes first
      */
     moveAll: async (): Promise<AddressMismatch[]> => {
-      const moves = orderMoves(findMismatches(await store.list(), addresses));
+      const moves = orderMoves(findMismatches(await store.list(database), addresses));
       for (const { slug } of moves) await moveTo(await findExisting(slug));
       return moves;
     },

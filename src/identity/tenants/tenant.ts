@@ -1,16 +1,9 @@
 // What a tenant is, which slugs there can be, and which address each slug has. It must never look anything up.
 import type { SigningAlgorithm, Tenant } from '../../platform/context.ts';
+import type { TenantRow } from './tenant.model.ts';
 
-/** A tenant as it is stored. `audience` is null when it follows `baseUrl`. */
-export type TenantRecord = Omit<Tenant, 'audience' | 'suspended' | 'resumedAt'> & {
-  readonly audience: string | null;
-  /** Since when an operator has it suspended; null while it is not. */
-  readonly suspendedAt: Date | null;
-  /** End of the latest suspension; null when there was none. */
-  readonly resumedAt: Date | null;
-  readonly createdAt: Date;
-  readonly updatedAt: Date;
-};
+/** A tenant as it is stored. */
+export type TenantRecord = TenantRow;
 
 /** Where tenants live: settings `PUBLIC_URL`, `DEFAULT_TENANT` and `TENANT_URL`. */
 export type AddressRules = {

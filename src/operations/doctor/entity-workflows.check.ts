@@ -1,6 +1,7 @@
 // Holds the entities that should have a workflow against the workflows that run, both ways. What is on its way is no finding.
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Queryable, Unit } from '../../platform/database/transaction.ts';
+import type { Database } from '../../platform/database/database.ts';
+import type { Queryable } from '../../platform/database/transaction.ts';
 import type { ExpectedPage, ExpectedWorkflow } from '../../platform/temporal/expected-workflows.ts';
 import { ENTITY_CHANGED, type EntityWorkflow, entityWorkflowId } from '../../platform/temporal/names.ts';
 import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
@@ -32,7 +33,7 @@ export function createEntityWorkflowCheck({
 }: {
   workflow: EntityWorkflow;
   listExpected: ListExpected;
-  database: Queryable & { hot: <T>(work: (unit: Unit) => Promise<T>) => Promise<T> };
+  database: Pick<Database, 'query' | 'transaction'>;
   inspector: Pick<WorkflowInspector, 'listRunning' | 'isRunning' | 'signal'>;
   commands: Pick<WorkflowCommandService, 'add' | 'isWaiting'>;
   pace?: Pace | undefined;
@@ -85,7 +86,7 @@ export function createEntityWorkflowCheck({
       if (await commands.isWaiting(database, { tenantId, workflow, entityId })) return;
       const finding = { code: 'workflow_missing', subject: id, tenantId };
       const mend = async () => {
-        await database.hot((unit) => commands.add(unit, [{ tenantId, workflow, entityId }]));
+        await database.transaction({}, (unit) => commands.add(unit, [{ tenantId, workflow, entityId }]));
         return (await comesTrue(() => inspector.isRunning(id), pace))
           ? ('mended' as const)
           : ('asked' as const);

@@ -1,18 +1,22 @@
 // SQL of the record of operators' acts. It must never change or delete a row: the table itself refuses that too.
+import { selectList } from '../../platform/database/table.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
+import { OPERATOR_ACT, type OperatorActRow } from './operator-act.model.ts';
 import type { OperatorAct, OperatorDeed, OperatorIntent, RecordState } from './operator-act.ts';
 
-type Row = {
-  n: number;
-  at: Date;
-  operator: string;
-  action: string;
-  target_type: OperatorDeed['target']['type'];
-  target_id: string;
-  reason: string;
-  data: Record<string, unknown>;
-  tenants: number;
-};
+type Row = Omit<OperatorActRow, 'hash'>;
+
+const COLUMNS = selectList(OPERATOR_ACT, [
+  'n',
+  'at',
+  'operator',
+  'action',
+  'targetType',
+  'targetId',
+  'reason',
+  'data',
+  'tenants',
+]);
 
 // An act behind a gap follows from one that is not there: the gap is told, not the act.
 const EXAMINE = `
@@ -35,7 +39,7 @@ export async function insert(
   await unit.query('LOCK TABLE operator_acts IN SHARE ROW EXCLUSIVE MODE');
   const { rows } = await unit.query<{ n: number }>(
     `INSERT INTO operator_acts (n, operator, action, target_type, target_id, reason, data, tenants)
-         SELECT coalesce(max(n), 0) + 1, $1, $2, $3, $4, $5, $6::jsonb, $7 FROM operator_acts RETURNING n::float8 AS n`,
+         SELECT coalesce(max(n), 0) + 1, $1, $2, $3, $4, $5, $6::jsonb, $7 FROM operator_acts RETURNING n`,
     [operator, action, target.type, target.id, reason, JSON.stringify(data), tenants],
   );
   return rows[0]?.n ?? 0;
@@ -44,11 +48,10 @@ export async function insert(
 /** The newest acts, the newest first. */
 export async function list(queryable: Queryable, limit: number): Promise<OperatorAct[]> {
   const { rows } = await queryable.query<Row>(
-    `SELECT n::float8 AS n, at, operator, action, target_type, target_id, reason, data, tenants
-         FROM operator_acts ORDER BY operator_acts.n DESC LIMIT $1`,
+    `SELECT ${COLUMNS} FROM operator_acts ORDER BY n DESC LIMIT $1`,
     [limit],
   );
-  return rows.map(({ target_type: type, target_id: id, ...act }) => ({ ...act, target: { type, id } }));
+  return rows.map(({ targetType: type, targetId: id, ...act }) => ({ ...act, target: { type, id } }));
 }
 
 /** Holds all acts against one another and the head. Acts are never deleted: nothing should be missing. */

@@ -35,7 +35,7 @@ export function createSuspensionService({
       const held = await endpoints.setTenantHeld(transaction, id, suspended);
       const target = { type: 'tenant', id } as const;
       const action = suspended ? 'tenant.suspended' : 'tenant.resumed';
-      await acts.record(transaction, intent, { action, target, data: { slug, lanes: held } }, [
+      await acts.record(transaction, intent, { action, target, data: { slug, endpoints: held } }, [
         { tenantId: id },
       ]);
       return result;

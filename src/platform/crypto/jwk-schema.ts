@@ -1,8 +1,5 @@
-// What public keys as JWKs look like, for descriptions. It describes only: a point off its curve, for one, is found elsewhere.
-
-const COORDINATES = { 'P-256': 43, secp256k1: 43, 'P-384': 64, 'P-521': 88 } as const;
-
-type Kind = keyof typeof COORDINATES | 'Ed25519' | 'RSA';
+// Describes public keys as JWKs by JSON Schema, for the OpenAPI document.
+import { JWK_CURVES, type JwkKind, PRIVATE_MEMBERS } from './jwk.ts';
 
 const base64Url = (characters: number) => ({
   type: 'string',
@@ -20,16 +17,16 @@ const COMMON = {
  * @param id name of the schema among the components of the description
  * @param kinds curves, and `RSA`
  */
-export function describeJwk(id: string, kinds: readonly Kind[]): Record<string, unknown> & { id: string } {
+export function describeJwk(id: string, kinds: readonly JwkKind[]): Record<string, unknown> & { id: string } {
   return {
     id,
     type: 'object',
     oneOf: kinds.map(describeKind),
-    propertyNames: { not: { enum: ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k', 'priv'] } },
+    propertyNames: { not: { enum: PRIVATE_MEMBERS } },
   };
 }
 
-function describeKind(kind: Kind): Record<string, unknown> {
+function describeKind(kind: JwkKind): Record<string, unknown> {
   if (kind === 'RSA')
     return {
       title: 'RSA',
@@ -41,17 +38,16 @@ function describeKind(kind: Kind): Record<string, unknown> {
       },
       required: ['kty', 'n', 'e'],
     };
-  const isEdwards = kind === 'Ed25519';
-  const coordinate = base64Url(isEdwards ? 43 : COORDINATES[kind]);
+  const { kty, coordinates, bytes } = JWK_CURVES[kind];
+  const coordinate = base64Url(Math.ceil((bytes * 8) / 6));
   return {
     title: kind,
     properties: {
-      kty: { const: isEdwards ? 'OKP' : 'EC' },
+      kty: { const: kty },
       crv: { const: kind },
-      x: coordinate,
-      ...(isEdwards ? {} : { y: coordinate }),
+      ...Object.fromEntries(coordinates.map((name) => [name, coordinate])),
       ...COMMON,
     },
-    required: ['kty', 'crv', 'x', ...(isEdwards ? [] : ['y'])],
+    required: ['kty', 'crv', ...coordinates],
   };
 }

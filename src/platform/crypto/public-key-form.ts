@@ -4,6 +4,7 @@ import { concatBytes, hexToBytes } from '@noble/hashes/utils.js';
 import type { KeyAlgorithm } from './algorithm.ts';
 import { decodeBase64 } from './base64.ts';
 import type { CurveName } from './curve.ts';
+import { decodeMember, findPrivateMember, findWrongPurpose } from './jwk.ts';
 import { PublicKeyError } from './public-key-error.ts';
 import { isPrivateKeyDer, nameForeignKey, parseSpki } from './spki.ts';
 
@@ -14,11 +15,8 @@ export type KeyMaterial = {
   readonly jwkAlgorithm?: KeyAlgorithm | undefined;
 };
 
-/** Characters of the longest text looked at: an RSA-8192 PEM, which deserves its own answer, has fewer. */
+/** Characters of the longest text that is read: an RSA-8192 PEM, which gets an answer that names it, has fewer. */
 const LONGEST_TEXT = 4096;
-
-/** Members that hold private material in any kind of JWK (RFC 7518 §6.2.2, §6.3.2, §6.4; RFC 8037 §2). */
-const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k', 'priv'];
 
 const CURVES: readonly string[] = ['Ed25519', 'P-256', 'secp256k1'] satisfies CurveName[];
 
@@ -49,7 +47,7 @@ export function readKeyMaterial(
 }
 
 function readJwk(jwk: Readonly<Record<string, unknown>>): KeyMaterial {
-  const secret = PRIVATE_MEMBERS.find((member) => Object.hasOwn(jwk, member));
+  const secret = findPrivateMember(jwk);
   if (secret !== undefined) throw privateKeyError(`a JWK with the private member "${secret}"`);
   const { kty, crv } = jwk;
   if (typeof kty !== 'string') throw new PublicKeyError('malformed', 'is a JWK without a kty');
@@ -64,12 +62,11 @@ function readJwk(jwk: Readonly<Record<string, unknown>>): KeyMaterial {
   return { bytes, curve: crv, jwkAlgorithm: readJwkAlgorithm(jwk.alg) };
 }
 
-/** A key that says what it is for must be for verifying signatures (RFC 7517 §4.2, §4.3). */
-function checkPurpose({ use, key_ops: operations }: Readonly<Record<string, unknown>>): void {
-  if (use !== undefined && use !== 'sig')
-    throw new PublicKeyError('malformed', 'is a JWK whose use is not "sig"');
-  if (operations !== undefined && !(Array.isArray(operations) && operations.includes('verify')))
-    throw new PublicKeyError('malformed', 'is a JWK whose key_ops does not have "verify"');
+function checkPurpose(jwk: Readonly<Record<string, unknown>>): void {
+  const wrong = findWrongPurpose(jwk);
+  if (wrong === undefined) return;
+  const fault = wrong === 'use' ? 'use is not "sig"' : 'key_ops does not have "verify"';
+  throw new PublicKeyError('malformed', `is a JWK whose ${fault}`);
 }
 
 function isCurve(crv: string): crv is CurveName {
@@ -86,9 +83,7 @@ function readJwkAlgorithm(alg: unknown): KeyAlgorithm | undefined {
 }
 
 function readCoordinate(jwk: Readonly<Record<string, unknown>>, member: 'x' | 'y'): Uint8Array {
-  const value = jwk[member];
-  const isBase64Url = typeof value === 'string' && /^[A-Za-z0-9_-]*$/.test(value);
-  const bytes = isBase64Url ? decodeBase64(value) : null;
+  const bytes = decodeMember(jwk[member]);
   if (bytes?.length !== 32) {
     throw new PublicKeyError(
       'malformed',

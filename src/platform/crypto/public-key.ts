@@ -1,5 +1,5 @@
 // Reads public keys in every form that clients send, and names them by fingerprint.
-// It must never accept a key that somebody else could sign for, and never repeat private material in a message.
+// It must never accept a key for which anybody could sign, and never repeat private material in a message.
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex } from '@noble/hashes/utils.js';
 import type { KeyAlgorithm } from './algorithm.ts';
@@ -14,6 +14,7 @@ import {
   PointError,
   RAW_KEY_LENGTHS,
 } from './curve.ts';
+import { type CurveJwk, thumbprintOf } from './jwk.ts';
 import { PublicKeyError } from './public-key-error.ts';
 import { type KeyMaterial, readKeyMaterial } from './public-key-form.ts';
 import { buildSpki } from './spki.ts';
@@ -23,14 +24,6 @@ import { buildSpki } from './spki.ts';
  * 65-byte uncompressed SEC1 point for es256 and es256k.
  */
 export type PublicKey = { readonly algorithm: KeyAlgorithm; readonly raw: Uint8Array };
-
-/** The public members of an elliptic-curve JWK (RFC 7518 §6.2.1, RFC 8037 §2); `y` is missing for Ed25519. */
-export type PublicJwk = {
-  readonly kty: 'EC' | 'OKP';
-  readonly crv: CurveName;
-  readonly x: string;
-  readonly y?: string;
-};
 
 /** What a key on this curve is called in answers. */
 const ALGORITHMS_ON: Readonly<Record<CurveName, string>> = {
@@ -95,7 +88,7 @@ export function fingerprint(raw: Uint8Array): string {
 
 /**
  * Other values that tools compute as a fingerprint of the same key: lowercase hex SHA-256 of the SPKI DER, and of the
- * compressed point where there is one. A bip340 key has those of both points with its x, since whoever made it may have kept
+ * compressed point where there is one. A bip340 key has those of both points with its x, since its maker may have kept
  * either; the first two are of the even one. They are those of an es256k key too, so an alias can name two keys; the
  * fingerprint itself names one.
  */
@@ -112,7 +105,7 @@ export function fingerprintAliases(key: PublicKey): string[] {
  * The public key as a JWK with its required members only (RFC 7518 §6.2, RFC 8037 §2, RFC 8812 §3).
  * No JWK is registered for bip340: it is given as the secp256k1 point with an even y, which `parsePublicKey` reads back.
  */
-export function toJwk(key: PublicKey): PublicJwk {
+export function toJwk(key: PublicKey): CurveJwk {
   const point = toPoint(key);
   if (key.algorithm === 'ed25519') return { kty: 'OKP', crv: 'Ed25519', x: encodeBase64Url(point) };
   return {
@@ -129,13 +122,11 @@ export function toSpkiDer(key: PublicKey): Uint8Array {
 }
 
 /**
- * The RFC 7638 thumbprint of `toJwk(key)`: base64url SHA-256 of its required members in lexical order.
+ * The RFC 7638 thumbprint of `toJwk(key)`.
  * A bip340 key shares it with the es256k key on the same point.
  */
 export function jwkThumbprint(key: PublicKey): string {
-  const { crv, kty, x, y } = toJwk(key);
-  const members = y === undefined ? { crv, kty, x } : { crv, kty, x, y };
-  return encodeBase64Url(sha256(new TextEncoder().encode(JSON.stringify(members))));
+  return thumbprintOf(toJwk(key));
 }
 
 function toPoint({ algorithm, raw }: PublicKey): Uint8Array {

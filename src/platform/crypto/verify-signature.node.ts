@@ -1,8 +1,9 @@
 // Verifies signatures on the server: node:crypto in the thread pool, and BIP 340 in worker threads.
 // It must never block the event loop with a verification, and never throw for what a client sent.
 import { createPublicKey, type KeyObject, verify as verifyWithNode } from 'node:crypto';
+import { createBoundedCache } from '../bounded-cache.ts';
 import type { KeyAlgorithm } from './algorithm.ts';
-import { createBoundedCache } from './bounded-cache.ts';
+import { importJwk } from './jws.node.ts';
 import { isCanonicalPublicKey, type PublicKey, toJwk, toSpkiDer } from './public-key.ts';
 import { decodeSignature } from './signature.ts';
 import { createVerificationPool } from './verification-pool.node.ts';
@@ -73,7 +74,7 @@ function importKey(key: PublicKey): KeyObject {
   if (key.algorithm === 'es256k') {
     return createPublicKey({ key: Buffer.from(toSpkiDer(key)), format: 'der', type: 'spki' });
   }
-  return createPublicKey({ key: { ...toJwk(key) }, format: 'jwk' });
+  return importJwk(toJwk(key));
 }
 
 function verifyInThreadPool(

@@ -17,7 +17,7 @@ const NOT_NOW_NETWORK = new Set([
 ]);
 
 const NOT_NOW_TEXT =
-  /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Query read timeout|pool after calling end|not queryable/i;
+  /Connection terminated|timeout exceeded when (trying to connect|waiting for a turn)|Client has encountered a connection error|Query read timeout|pool after calling end|not queryable/i;
 
 /** The SQLSTATE of a driver's or Sequelize's error, when it has one. */
 export function sqlState(error: unknown): string | undefined {
@@ -43,7 +43,8 @@ export function isOutdatedPlan(error: unknown): boolean {
 
 /** Whether a statement had no answer within the driver's `query_timeout`: nothing more is to be expected of its connection. */
 export function isUnanswered(error: unknown): boolean {
-  return error instanceof Error && error.message === 'Query read timeout';
+  const source = error instanceof ServiceError ? error.cause : error;
+  return source instanceof Error && source.message === 'Query read timeout';
 }
 
 /** Whether a failure, translated, is that no database answered at all: no connection, or nothing over it. */

@@ -47,10 +47,10 @@ export async function ensurePartitions(database: Queryable): Promise<number> {
   return made;
 }
 
-/** `attached`: its rows are still the table's. */
+/** `attached`: its rows still belong to the table. */
 export type OldPartition = Partition & { readonly attached: boolean };
 
-/** Partitions of days before the last `days` and today, oldest first, of a day the deliveries' first. */
+/** Lists the partitions of days before the last `days` and today: oldest day first, deliveries first within a day. */
 export async function listOldPartitions(database: Queryable, days: number): Promise<OldPartition[]> {
   return (await database.query<OldPartition>(OLD, [PARTITIONED, days])).rows;
 }

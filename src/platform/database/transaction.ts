@@ -1,9 +1,12 @@
-// The two kinds of transaction: on Sequelize's pool for management, on the plain pool for the hot rooms. A use case uses one or the other.
+// The one kind of transaction: statements by hand and Sequelize's models run on the same client of the pool.
 import type { Pool, PoolClient } from 'pg';
-import { QueryTypes, type Sequelize, type Transaction as SequelizeTransaction } from 'sequelize';
+import { type Sequelize, Transaction as SequelizeTransaction } from 'sequelize';
 import { checkOut } from './client.ts';
 import { isOutdatedPlan, isUnanswered, translateDatabaseError } from './errors.ts';
+import type { Model, Models, ModelsOf } from './model.ts';
 import type { StatementNames } from './statement-names.ts';
+import type { Table } from './table.ts';
+import type { Turns } from './turns.ts';
 
 export type Rows<Row> = { rows: Row[]; rowCount: number };
 
@@ -13,17 +16,20 @@ export type Queryable = {
 };
 
 /** An open transaction. Actions given to `afterCommit` run once it has committed, and never when it has not. */
-export type Unit = Queryable & { afterCommit(action: () => void): void };
+export type Transaction = Queryable & Models & { afterCommit(action: () => void): void };
 
-/** An open transaction that Sequelize's models can join: `{ transaction: tx.sequelize }`. */
-export type Transaction = Unit & { readonly sequelize: SequelizeTransaction };
-
-/** The plain pool with the names of its statements. */
-export type HotPool = { readonly pool: Pool; readonly names: StatementNames };
+/** The pool, the names of its statements, and the bound on the transactions that use it. */
+export type Connections = {
+  readonly pool: Pool;
+  readonly sequelize: Sequelize;
+  readonly models: ModelsOf;
+  readonly names: StatementNames;
+  readonly turns: Turns;
+};
 
 /** One statement on the pool, committed by itself. Throws ServiceError `temporarily_unavailable` when the database is down. */
 export async function queryPool<Row extends object>(
-  { pool, names }: HotPool,
+  { pool, names }: Pick<Connections, 'pool' | 'names'>,
   text: string,
   values: readonly unknown[] = [],
 ): Promise<Rows<Row>> {
@@ -34,16 +40,38 @@ export async function queryPool<Row extends object>(
   }
 }
 
-/** Runs `work` between BEGIN and COMMIT on one client of the plain pool; rolls back when it throws. */
-export async function runHot<T>({ pool, names }: HotPool, work: (unit: Unit) => Promise<T>): Promise<T> {
-  const { client, giveBack } = await checkOut(pool).catch((error: unknown) => {
+/** Runs `work` between BEGIN and COMMIT on one client, or inside `joined` when the request has a transaction already. */
+export async function runTransaction<T>(
+  connections: Connections,
+  joined: Transaction | undefined,
+  work: (transaction: Transaction) => Promise<T>,
+): Promise<T> {
+  if (joined !== undefined) return work(joined);
+  const { turns } = connections;
+  try {
+    await turns.take();
+  } catch (error) {
     throw translateDatabaseError(error);
-  });
+  }
+  try {
+    return await begin(connections, work);
+  } catch (error) {
+    throw translateDatabaseError(error);
+  } finally {
+    turns.giveBack();
+  }
+}
+
+async function begin<T>(
+  connections: Connections,
+  work: (transaction: Transaction) => Promise<T>,
+): Promise<T> {
+  const { client, giveBack } = await checkOut(connections.pool);
   const actions: (() => void)[] = [];
   let isSound = true;
   try {
     await client.query('BEGIN');
-    const result = await work(unitOf(client, names, actions));
+    const result = await work(transactionOn(client, connections, actions));
     await client.query('COMMIT');
     for (const action of actions) action();
     return result;
@@ -55,39 +83,28 @@ export async function runHot<T>({ pool, names }: HotPool, work: (unit: Unit) => 
         () => true,
         () => false,
       ));
-    throw translateDatabaseError(error);
+    throw error;
   } finally {
     // A client whose ROLLBACK failed is in an unknown state.
     giveBack(isSound);
   }
 }
 
-/** Runs `work` in a Sequelize transaction, or inside `joined` when the request has one already. */
-export async function runTransaction<T>(
-  sequelize: Sequelize,
-  joined: Transaction | undefined,
-  work: (transaction: Transaction) => Promise<T>,
-): Promise<T> {
-  if (joined !== undefined) return work(joined);
-  const actions: (() => void)[] = [];
-  let result: T;
-  try {
-    result = await sequelize.transaction((transaction) =>
-      work(transactionOf(sequelize, transaction, actions)),
-    );
-  } catch (error) {
-    throw translateDatabaseError(error);
-  }
-  // Sequelize's own hook would also run them when the COMMIT failed.
-  for (const action of actions) action();
-  return result;
-}
-
-function unitOf(client: PoolClient, names: StatementNames, actions: (() => void)[]): Unit {
+function transactionOn(
+  client: PoolClient,
+  { sequelize, models, names }: Omit<Connections, 'pool' | 'turns'>,
+  actions: (() => void)[],
+): Transaction {
+  let joinable: SequelizeTransaction | undefined;
   return {
     query: <Row extends object>(text: string, values: readonly unknown[] = []) =>
       run<Row>(client, names, text, values),
     afterCommit: (action) => void actions.push(action),
+    model: <T extends Table>(table: T): Model<T> => {
+      // Sequelize sends a model's statements to the `connection` of the transaction, and never ends this one itself.
+      joinable ??= Object.assign(new SequelizeTransaction(sequelize, {}), { connection: client });
+      return models(table, joinable);
+    },
   };
 }
 
@@ -109,26 +126,4 @@ async function run<Row extends object>(
     if (isOutdatedPlan(error)) names.renew(text);
     throw error;
   }
-}
-
-function transactionOf(
-  sequelize: Sequelize,
-  transaction: SequelizeTransaction,
-  actions: (() => void)[],
-): Transaction {
-  return {
-    sequelize: transaction,
-    query: async <Row extends object>(text: string, values: readonly unknown[] = []) => {
-      // RAW gives the rows, then either the driver's result or, for INSERT and UPDATE, the count of changed rows.
-      const [rows, result] = await sequelize.query(text, {
-        bind: [...values],
-        transaction,
-        type: QueryTypes.RAW,
-      });
-      const changed =
-        typeof result === 'number' ? result : (result as { rowCount?: number } | undefined)?.rowCount;
-      return { rows: (Array.isArray(rows) ? rows : []) as Row[], rowCount: changed ?? 0 };
-    },
-    afterCommit: (action) => void actions.push(action),
-  };
 }

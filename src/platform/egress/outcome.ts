@@ -36,6 +36,9 @@ export type Outcome =
   | { kind: 'gone'; statusCode: number; errorClass: 'gone'; error: string }
   | { kind: 'rejected'; statusCode: number; errorClass: 'rejected'; error: string };
 
+/** The end of an attempt that no answer ended. */
+type Unanswered = Extract<Outcome, { kind: 'retry' }>;
+
 /** Where an attempt was when it failed. */
 export type AttemptPhase = 'address' | 'dns' | 'connect' | 'tls' | 'response';
 
@@ -84,7 +87,7 @@ export function classifyResponse(statusCode: number, retryAfterMs?: number | und
  * @param phase where the attempt was
  * @param code the system's, OpenSSL's or undici's error code, or the name of the rule that refused the address
  */
-export function classifyFailure(phase: AttemptPhase, code: string): Outcome {
+export function classifyFailure(phase: AttemptPhase, code: string): Unanswered {
   const errorClass = failureClass(phase, code);
   return {
     kind: 'retry',
@@ -96,7 +99,7 @@ export function classifyFailure(phase: AttemptPhase, code: string): Outcome {
 }
 
 /** What it means that an attempt's time was over before an answer began. */
-export function classifyTimeout(phase: AttemptPhase): Outcome {
+export function classifyTimeout(phase: AttemptPhase): Unanswered {
   return { kind: 'retry', statusCode: null, errorClass: 'timeout', error: `timeout:${phase}`, hold: false };
 }
 

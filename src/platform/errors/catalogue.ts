@@ -1,68 +1,206 @@
-// The one table of error codes: the only place that knows a code's HTTP status and title. It must never hold a text about one request.
+// The one table of error codes: what each answers, what it means, and whether to try again. Published in openapi.json and docs/errors.md.
 
 type Entry = {
   /** HTTP status of the answer. */
   readonly status: number;
   /** Short, fixed summary of the kind of problem (RFC 7807 `title`). */
   readonly title: string;
+  /** What happened, for the caller. */
+  readonly meaning: string;
+  /** The request may succeed when it is sent again, as `Retry-After` or `DPoP-Nonce` says. */
+  readonly retryable?: true;
   /** Named by the specification, but no route of this service can cause it yet. */
   readonly reserved?: true;
+  /** Status where the request presents an access token, when it is another (RFC 9449 §7.1, §9). */
+  readonly statusAtResource?: number;
 };
 
-/** Every code of the specification ("Errors") and those that this service adds; RFC 6749 §5.2, RFC 6750 §3.1, RFC 9449 §5. */
+type More = Pick<Entry, 'retryable' | 'reserved' | 'statusAtResource'>;
+
+const entry = (status: number, title: string, meaning: string, more: More = {}): Entry => ({
+  status,
+  title,
+  meaning,
+  ...more,
+});
+
+/**
+ * Every code of the specification ("Errors") and those that this service adds; RFC 6749 §5.2, RFC 6750 §3.1, RFC 8707 §2,
+ * RFC 9449 §5.
+ */
 export const ERRORS = {
-  invalid_request: { status: 400, title: 'Bad Request' },
-  invalid_token: { status: 401, title: 'Unauthorized' },
-  token_expired: { status: 401, title: 'Unauthorized' },
-  token_revoked: { status: 401, title: 'Unauthorized' },
-  insufficient_scope: { status: 403, title: 'Forbidden' },
-  invalid_client: { status: 401, title: 'Unauthorized' },
-  invalid_grant: { status: 400, title: 'Invalid Grant' },
-  unauthorized_client: { status: 400, title: 'Bad Request' },
-  unsupported_grant_type: { status: 400, title: 'Bad Request' },
-  invalid_scope: { status: 400, title: 'Bad Request' },
-  challenge_expired: { status: 400, title: 'Challenge Expired' },
-  challenge_used: { status: 400, title: 'Challenge Used' },
-  key_revoked: { status: 403, title: 'Key Revoked' },
-  key_not_found: { status: 404, title: 'Key Not Found' },
-  key_exists: { status: 409, title: 'Key Exists' },
-  invalid_signature: { status: 401, title: 'Invalid Signature' },
-  policy_denied: { status: 403, title: 'Policy Denied' },
-  not_found: { status: 404, title: 'Not Found' },
-  method_not_allowed: { status: 405, title: 'Method Not Allowed' },
-  conflict: { status: 409, title: 'Conflict' },
-  event_id_conflict: { status: 409, title: 'Event Id Conflict' },
-  subscription_inactive: { status: 409, title: 'Subscription Inactive' },
-  cursor_expired: { status: 410, title: 'Cursor Expired' },
-  idempotency_in_progress: { status: 409, title: 'Idempotency Key In Use' },
-  idempotency_key_reused: { status: 422, title: 'Idempotency Key Reused' },
-  payload_too_large: { status: 413, title: 'Payload Too Large' },
-  unsupported_media_type: { status: 415, title: 'Unsupported Media Type' },
-  request_timeout: { status: 408, title: 'Request Timeout' },
-  header_fields_too_large: { status: 431, title: 'Request Header Fields Too Large' },
-  rate_limited: { status: 429, title: 'Too Many Requests' },
-  server_error: { status: 500, title: 'Internal Server Error' },
-  temporarily_unavailable: { status: 503, title: 'Service Unavailable' },
-  invalid_dpop_proof: { status: 400, title: 'Invalid DPoP Proof' },
-  use_dpop_nonce: { status: 400, title: 'DPoP Nonce Required' },
-  invalid_target: { status: 400, title: 'Bad Request' },
-  delegation_expired: { status: 400, title: 'Delegation Expired' },
-  invalid_redirect_uri: { status: 400, title: 'Bad Request', reserved: true },
-  pkce_required: { status: 400, title: 'Bad Request', reserved: true },
-  consent_required: { status: 403, title: 'Forbidden', reserved: true },
-  wallet_not_provisioned: { status: 409, title: 'Conflict', reserved: true },
-  wallet_frozen: { status: 403, title: 'Forbidden', reserved: true },
-  budget_exceeded: { status: 403, title: 'Forbidden', reserved: true },
-  recipient_not_allowed: { status: 403, title: 'Forbidden', reserved: true },
-  contract_not_allowed: { status: 403, title: 'Forbidden', reserved: true },
-  billing_feature_disabled: { status: 403, title: 'Forbidden', reserved: true },
-  billing_suspended: { status: 402, title: 'Payment Required', reserved: true },
-} as const satisfies Record<string, Entry>;
+  invalid_request: entry(400, 'Bad Request', 'The request is malformed; `errors` names the fields.'),
+  invalid_token: entry(
+    401,
+    'Unauthorized',
+    'The access token is missing, malformed, forged, or not of this issuer.',
+  ),
+  token_expired: entry(401, 'Unauthorized', 'Access token expired.'),
+  token_revoked: entry(401, 'Unauthorized', 'Token or session revoked.'),
+  insufficient_scope: entry(
+    403,
+    'Forbidden',
+    'Token valid but lacks a required scope, or is for another audience.',
+  ),
+  invalid_client: entry(
+    401,
+    'Unauthorized',
+    'Client authentication failed, or the client id is wrong for the tenant.',
+  ),
+  invalid_grant: entry(
+    400,
+    'Invalid Grant',
+    'Challenge, refresh token or delegation token is invalid, expired, reused or mismatched; or the algorithm is not of the key.',
+  ),
+  unauthorized_client: entry(400, 'Bad Request', 'The application may not use the requested grant type.'),
+  unsupported_grant_type: entry(400, 'Bad Request', 'The grant_type value is malformed or unsupported.'),
+  invalid_scope: entry(400, 'Bad Request', 'Scope malformed or not allowed.'),
+  challenge_expired: entry(400, 'Challenge Expired', 'Verification after expires_at.'),
+  challenge_used: entry(400, 'Challenge Used', 'The challenge nonce was already consumed.'),
+  key_revoked: entry(403, 'Key Revoked', 'The key fingerprint is revoked, or its sunset has passed.'),
+  key_not_found: entry(404, 'Key Not Found', 'The fingerprint is not registered.'),
+  key_exists: entry(409, 'Key Exists', 'The key is registered in the tenant already.'),
+  invalid_signature: entry(
+    401,
+    'Invalid Signature',
+    'Signature verification failed; the challenge is not spent.',
+  ),
+  policy_denied: entry(
+    403,
+    'Policy Denied',
+    'A policy rejected the request: the agent, or the whole tenant, is suspended.',
+  ),
+  not_found: entry(404, 'Not Found', 'There is no such address, or nothing with this id in the tenant.'),
+  method_not_allowed: entry(
+    405,
+    'Method Not Allowed',
+    'The address does not take this method; `Allow` names those it takes.',
+  ),
+  conflict: entry(409, 'Conflict', 'The request does not suit the present state of what it is about.'),
+  event_id_conflict: entry(
+    409,
+    'Event Id Conflict',
+    'An event with this event_id and other content was published before.',
+  ),
+  subscription_inactive: entry(409, 'Subscription Inactive', 'The subscription is not active.'),
+  cursor_expired: entry(
+    410,
+    'Cursor Expired',
+    'The cursor of a feed is older than what is kept, or of a database that was replaced. Begin again without it.',
+  ),
+  idempotency_in_progress: entry(
+    409,
+    'Idempotency Key In Use',
+    'The first request with this idempotency key has not ended yet.',
+    { retryable: true },
+  ),
+  idempotency_key_reused: entry(
+    422,
+    'Idempotency Key Reused',
+    'This idempotency key was used for another request.',
+  ),
+  payload_too_large: entry(413, 'Payload Too Large', 'The body, or the event in it, is too large.'),
+  unsupported_media_type: entry(
+    415,
+    'Unsupported Media Type',
+    'The body has a type or an encoding that the address does not take.',
+  ),
+  request_timeout: entry(408, 'Request Timeout', 'The request did not arrive in time.', { retryable: true }),
+  header_fields_too_large: entry(431, 'Request Header Fields Too Large', 'The header fields are too large.'),
+  rate_limited: entry(
+    429,
+    'Too Many Requests',
+    'Request frequency or quota exceeded; `Retry-After` says for how long.',
+    { retryable: true },
+  ),
+  server_error: entry(
+    500,
+    'Internal Server Error',
+    'A failure of our own, which is in our log under the request id.',
+    { retryable: true },
+  ),
+  temporarily_unavailable: entry(
+    503,
+    'Service Unavailable',
+    'Something that the request needs is down; `Retry-After` says when to try again.',
+    { retryable: true },
+  ),
+  invalid_dpop_proof: entry(
+    400,
+    'Invalid DPoP Proof',
+    'Proof of possession missing, malformed, expired or not bound to the token or request (RFC 9449).',
+    { statusAtResource: 401 },
+  ),
+  use_dpop_nonce: entry(
+    400,
+    'DPoP Nonce Required',
+    'Retry with a proof that holds the nonce of the `DPoP-Nonce` response header.',
+    { retryable: true, statusAtResource: 401 },
+  ),
+  invalid_target: entry(
+    400,
+    'Bad Request',
+    'The requested audience is not one that the token may be for (RFC 8707).',
+  ),
+  delegation_expired: entry(400, 'Delegation Expired', 'Delegation grant is past its expires_at.'),
+  invalid_redirect_uri: entry(400, 'Bad Request', 'Redirect URI not registered or not an exact match.', {
+    reserved: true,
+  }),
+  pkce_required: entry(400, 'Bad Request', 'A public client request lacks PKCE.', { reserved: true }),
+  consent_required: entry(403, 'Forbidden', 'Consent is required by the user or tenant policy.', {
+    reserved: true,
+  }),
+  wallet_not_provisioned: entry(409, 'Conflict', 'No wallet for the subject or chain.', { reserved: true }),
+  wallet_frozen: entry(403, 'Forbidden', 'Signing blocked by a freeze.', { reserved: true }),
+  budget_exceeded: entry(403, 'Forbidden', 'Wallet or delegation spend control rejected the action.', {
+    reserved: true,
+  }),
+  recipient_not_allowed: entry(403, 'Forbidden', 'Recipient allowlist rejected the transaction.', {
+    reserved: true,
+  }),
+  contract_not_allowed: entry(403, 'Forbidden', 'Contract allowlist rejected the transaction.', {
+    reserved: true,
+  }),
+  billing_feature_disabled: entry(
+    403,
+    'Forbidden',
+    'Feature unavailable for the plan, tenant or deployment.',
+    { reserved: true },
+  ),
+  billing_suspended: entry(402, 'Payment Required', 'Billing state blocks billable operations.', {
+    reserved: true,
+  }),
+} satisfies Record<string, Entry>;
 
 /** A stable, machine-readable error code (`error` in every error body). */
 export type ErrorCode = keyof typeof ERRORS;
 
-/** The catalogue row of a code. */
-export function describeError(code: ErrorCode): Entry {
-  return ERRORS[code];
+/** The status of a code. @param atResource whether the request presents an access token, other than asking for one */
+export function statusOf(code: ErrorCode, atResource: boolean): number {
+  const { status, statusAtResource = status } = ERRORS[code];
+  return atResource ? statusAtResource : status;
+}
+
+/** A code as it is published. */
+export type PublishedError = {
+  readonly code: ErrorCode;
+  /** Each HTTP status that it comes with, that of the token endpoint first. */
+  readonly statuses: readonly number[];
+  readonly title: string;
+  readonly meaning: string;
+  readonly retryable: boolean;
+  /** Named by the specification, but nothing in this service causes it. */
+  readonly reserved: boolean;
+};
+
+/** All codes, those that occur first. */
+export function publishErrors(): PublishedError[] {
+  const codes = Object.keys(ERRORS) as ErrorCode[];
+  return codes
+    .map((code) => {
+      const { title, meaning, retryable = false, reserved = false } = ERRORS[code];
+      const statuses = [...new Set([statusOf(code, false), statusOf(code, true)])];
+      return { code, statuses, title, meaning, retryable, reserved };
+    })
+    .sort((left, right) => Number(left.reserved) - Number(right.reserved));
 }

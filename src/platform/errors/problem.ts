@@ -1,5 +1,5 @@
-// Turns a ServiceError into the answer's status, headers and body (RFC 7807 with OAuth fields). It must never show a cause.
-import { describeError } from './catalogue.ts';
+// Turns a ServiceError into the answer's status, headers and body (RFC 7807 with OAuth fields).
+import { ERRORS, statusOf } from './catalogue.ts';
 import type { FieldError, ServiceError } from './service-error.ts';
 
 /** The body of every error answer. Source: Specification, "Errors: Format". */
@@ -18,16 +18,15 @@ export type Problem = {
  * @param error the failure
  * @param options.errorTypeBase base address of error type URIs, without a slash at its end
  * @param options.requestId id of the request, repeated in the body
- * @param options.status a status other than the catalogue's, where a protocol asks for one
  * @returns status, headers (without content-type) and body
  */
 export function toProblem(
   error: ServiceError,
-  options: { errorTypeBase: string; requestId: string; status?: number },
+  options: { errorTypeBase: string; requestId: string },
 ): { status: number; headers: Record<string, string>; body: Problem } {
-  const entry = describeError(error.code);
-  const status = options.status ?? error.status ?? entry.status;
-  const detail = error.detail ?? `${entry.title}.`;
+  const { title } = ERRORS[error.code];
+  const status = statusOf(error.code, error.atResource);
+  const detail = error.detail ?? `${title}.`;
   const headers: Record<string, string> = { ...error.headers };
   if (error.retryAfterSeconds !== undefined)
     headers['retry-after'] = String(Math.ceil(error.retryAfterSeconds));
@@ -36,7 +35,7 @@ export function toProblem(
     headers,
     body: {
       type: `${options.errorTypeBase}/${error.code.replaceAll('_', '-')}`,
-      title: entry.title,
+      title,
       status,
       detail,
       error: error.code,

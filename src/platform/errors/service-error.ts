@@ -1,10 +1,10 @@
-// The one error that services throw on purpose. Its `cause` goes to the log and must never reach an answer.
+// The one error that services throw on purpose. Its `cause` goes to the log and not into an answer.
 import type { ErrorCode } from './catalogue.ts';
 
 /** One refused part of the input: `path` in dotted form (`body.public_key`, `query.limit`), `message` for a person. */
 export type FieldError = { readonly path: string; readonly message: string };
 
-/** What is told of a failure beyond its code. */
+/** What a failure says beyond its code. */
 export type ServiceErrorDetails = {
   /** What was wrong with this request, for a person; becomes `detail` and `error_description`. */
   readonly detail?: string | undefined;
@@ -14,11 +14,11 @@ export type ServiceErrorDetails = {
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Becomes `Retry-After`, whole seconds. */
   readonly retryAfterSeconds?: number | undefined;
-  /** A status other than the catalogue's, where a protocol asks for one. */
-  readonly status?: number | undefined;
+  /** The request presented an access token, which gives some codes another status; see `statusOf`. */
+  readonly atResource?: boolean | undefined;
 };
 
-/** What whoever is refused by a limit is told of it: when to come back, and the limit's own fields. */
+/** What a limit says to a client that it refuses: when to come back, and the header fields of the limit. */
 export type LimitReached = Pick<ServiceErrorDetails, 'retryAfterSeconds' | 'headers'>;
 
 /** An expected failure with a stable code; the catalogue gives it its status. Source: Specification, "Errors". */
@@ -29,7 +29,7 @@ export class ServiceError extends Error {
   readonly errors: readonly FieldError[] | undefined;
   readonly headers: Readonly<Record<string, string>>;
   readonly retryAfterSeconds: number | undefined;
-  readonly status: number | undefined;
+  readonly atResource: boolean;
 
   constructor(code: ErrorCode, details: ServiceErrorDetails = {}) {
     super(details.detail ?? code, details.cause === undefined ? undefined : { cause: details.cause });
@@ -38,18 +38,18 @@ export class ServiceError extends Error {
     this.errors = details.errors;
     this.headers = details.headers ?? {};
     this.retryAfterSeconds = details.retryAfterSeconds;
-    this.status = details.status;
+    this.atResource = details.atResource ?? false;
   }
 
-  /** The same failure with further response headers, which come before its own, and with another status when one is given. */
-  withHeaders(headers: Readonly<Record<string, string>>, status = this.status): ServiceError {
+  /** The same failure with further response headers, which come before its own. */
+  withHeaders(headers: Readonly<Record<string, string>>, atResource = this.atResource): ServiceError {
     const { code, detail, cause, errors, retryAfterSeconds } = this;
     return new ServiceError(code, {
       detail,
       cause,
       errors,
       retryAfterSeconds,
-      status,
+      atResource,
       headers: { ...headers, ...this.headers },
     });
   }

@@ -17,6 +17,7 @@ export function logRequests(logger: Logger): Middleware {
     if (!logger.isLevelEnabled(level)) return;
     logger[level](
       {
+        event: 'http.request',
         request_id: state.requestId,
         tenant: state.context?.tenant.slug,
         client: state.context?.principal?.clientId,

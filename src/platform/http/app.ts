@@ -92,7 +92,9 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
   const app = new Koa<RequestState>({ env: config.nodeEnv });
   for (const middleware of order) app.use(middleware);
   // Only what went wrong after an answer began, such as a client that hung up.
-  app.on('error', (error: unknown) => logger.debug({ err: error }, 'an answer was cut short'));
+  app.on('error', (error: unknown) =>
+    logger.debug({ event: 'http.answer_cut_short', err: error }, 'an answer was cut short'),
+  );
   return app;
 }
 

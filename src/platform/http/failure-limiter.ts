@@ -1,8 +1,8 @@
 // Counts failed attempts across all processes, in Postgres. It only counts failures: who succeeds is never asked, delayed or refused here.
 import type { Pool } from 'pg';
-import type { Logger } from 'pino';
 import { RateLimiterMemory, RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible';
 import type { LimitReached } from '../errors/service-error.ts';
+import type { Log } from '../logging.ts';
 import { describeLimit } from './rate-limit-headers.ts';
 
 /** The count of a key after a failure; `blocked` when it has had more than are allowed: what to tell of it. */
@@ -11,27 +11,30 @@ type FailureCount = {
   readonly blocked: (LimitReached & { readonly retryAfterSeconds: number }) | undefined;
 };
 
+/** The window in which failures are counted, in seconds. */
+const WINDOW = 60;
+
 const COMPLAIN_MILLISECONDS = 60_000;
 
 /**
  * @param options.points failures allowed within `seconds`; 0 turns the limiter off
  * @param options.prefix keeps limiters apart in the table rate_limits, and in the fields that tell of them
  * @param options.onRefused told of each failure beyond those that are allowed
- * @param options.logger told (at most once a minute) that the database cannot count; this process then counts alone
+ * @param options.log gets a line (at most once a minute) that the database cannot count; this process then counts alone
  */
 export function createFailureLimiter({
   pool,
   points,
-  seconds,
+  seconds = WINDOW,
   prefix,
-  logger,
+  log,
   onRefused,
 }: {
   pool: Pool;
   points: number;
-  seconds: number;
+  seconds?: number | undefined;
   prefix: string;
-  logger: Logger;
+  log: Log<'warn'>;
   onRefused?: ((limit: string) => void) | undefined;
 }) {
   const shared = new RateLimiterPostgres({
@@ -53,7 +56,10 @@ export function createFailureLimiter({
     } catch (error) {
       if (Date.now() - complained > COMPLAIN_MILLISECONDS) {
         complained = Date.now();
-        logger.warn({ err: error, limiter: prefix }, 'failures are counted in this process only');
+        log.warn(
+          { event: 'limits.failures_not_shared', err: error, limiter: prefix },
+          'failures are counted in this process only',
+        );
       }
       return consume(alone, key);
     }

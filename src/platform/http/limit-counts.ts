@@ -3,6 +3,7 @@
 
 import { createCoalescer } from '../database/coalescer.ts';
 import type { Database } from '../database/database.ts';
+import { type Log, reasonOf } from '../logging.ts';
 import type { Admitted, SharedCount } from './limit-counts.store.ts';
 import * as limitCountsStore from './limit-counts.store.ts';
 
@@ -28,19 +29,19 @@ export type Spending = {
 /**
  * Creates the counts of one process. With P processes at most P twentieths of a limit are admitted beyond it, and what arrives during
  * one round trip to the database.
- * @param onError told of the first of several failures to share counts; this process then counts alone
+ * @param log gets a line for the first of several failures to share counts; this process then counts alone
  * @param now a monotonic clock in milliseconds
  */
 export function createLimitCounts({
   store = limitCountsStore,
   database,
-  onError,
+  log,
   now = () => performance.now(),
 }: {
   /** Another one in tests of faults. */
   store?: Pick<typeof limitCountsStore, 'add'> | undefined;
   database: Pick<Database, 'query'>;
-  onError: (error: unknown) => void;
+  log: Log<'warn'>;
   now?: (() => number) | undefined;
 }) {
   const settlements = createCoalescer<Admitted, SharedCount>({
@@ -85,7 +86,11 @@ export function createLimitCounts({
             entry.own += entry.sent;
             entry.sent = 0;
             pausedUntil = now() + PAUSE;
-            if (!isFailing) onError(error);
+            if (!isFailing)
+              log.warn(
+                { event: 'limits.requests_not_shared', reason: reasonOf(error) },
+                'requests are counted in this process only',
+              );
             isFailing = true;
           },
         );

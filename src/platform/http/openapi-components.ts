@@ -1,7 +1,6 @@
 // The parts of openapi.json that routes share: the error body with an example a code, headers, parameters, security schemes.
 import { z } from 'zod';
-import { describeError, ERRORS, type ErrorCode } from '../errors/catalogue.ts';
-import { publishErrors } from '../errors/meanings.ts';
+import { ERRORS, type ErrorCode, publishErrors } from '../errors/catalogue.ts';
 import { toProblem } from '../errors/problem.ts';
 import { ServiceError } from '../errors/service-error.ts';
 import { AGENT_SCOPES, MANAGEMENT_SCOPES } from '../scopes.ts';
@@ -140,7 +139,7 @@ export function describeHeaders(declared: readonly string[]): JsonSchema {
 
 /** The example of a code that comes with this status: by its own name, unless it comes with others too. */
 export function exampleName(code: ErrorCode, status: number): string {
-  return status === describeError(code).status ? code : `${code}_${status}`;
+  return status === ERRORS[code].status ? code : `${code}_${status}`;
 }
 
 /** One example of an error body for each code and status that it comes with. */
@@ -150,8 +149,12 @@ export function describeExamples(errorTypeBase: string): JsonSchema {
     publishErrors().flatMap(({ code, statuses }) =>
       statuses.map((status) => [
         exampleName(code, status),
-        { value: toProblem(new ServiceError(code), { errorTypeBase, requestId, status }).body },
+        { value: toProblem(failure(code, status), { errorTypeBase, requestId }).body },
       ]),
     ),
   );
+}
+
+function failure(code: ErrorCode, status: number): ServiceError {
+  return new ServiceError(code, { atResource: status !== ERRORS[code].status });
 }

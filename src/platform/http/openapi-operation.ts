@@ -1,27 +1,21 @@
 // Describes one route as an OpenAPI operation. Everything comes from the route itself, so that it cannot say what the guard does not do.
 import type { ZodObject } from 'zod';
-import type { ErrorCode } from '../errors/catalogue.ts';
-import { statusOf } from '../errors/meanings.ts';
+import { type ErrorCode, statusOf } from '../errors/catalogue.ts';
 import { errorsOf } from './contract.ts';
-import { describeLinks } from './openapi-links.ts';
 import { EVERY_ANSWER, headersOf, type ProblemCollector } from './openapi-problems.ts';
 import type { createSchemaCollector, JsonSchema } from './openapi-schemas.ts';
 import { type Route, takesToken } from './route.ts';
 
 type Schemas = ReturnType<typeof createSchemaCollector>;
 
-/** What operations share: the table, and what collects the components that they refer to. */
+/** What collects the components that operations refer to. */
 type Shared = {
-  readonly routes: readonly Route[];
   readonly schemas: Schemas;
   readonly problems: ProblemCollector;
 };
 
-/**
- * @param options.routes the whole table, to which answers may link
- * @returns the operation object (OpenAPI 3.1 §4.8.10) of a route
- */
-export function describeOperation(route: Route, { routes, schemas, problems }: Shared): JsonSchema {
+/** The operation object (OpenAPI 3.1 §4.8.10) of a route. */
+export function describeOperation(route: Route, { schemas, problems }: Shared): JsonSchema {
   const body = describeBody(route, schemas);
   return {
     operationId: route.operationId,
@@ -31,7 +25,7 @@ export function describeOperation(route: Route, { routes, schemas, problems }: S
     security: describeSecurity(route),
     parameters: describeParameters(route, schemas),
     ...(body === undefined ? {} : { requestBody: body }),
-    responses: { ...describeAnswers(route, { routes, schemas }), ...describeErrors(route, problems) },
+    responses: { ...describeAnswers(route, schemas), ...describeErrors(route, problems) },
   };
 }
 
@@ -110,16 +104,12 @@ function describeBody({ request }: Route, schemas: Schemas): JsonSchema | undefi
   };
 }
 
-function describeAnswers(
-  route: Route,
-  { routes, schemas }: Pick<Shared, 'routes' | 'schemas'>,
-): Record<string, JsonSchema> {
+function describeAnswers(route: Route, schemas: Schemas): Record<string, JsonSchema> {
   return Object.fromEntries(
     Object.entries(route.responses).map(([status, { description, headers = [], ...answer }]) => {
       const replayed = route.idempotent && status.startsWith('2') ? ['idempotency-replayed'] : [];
       const nonce = takesToken(route) ? ['dpop-nonce'] : [];
       const content = describeContent(answer, schemas);
-      const links = describeLinks(route, Number(status), routes);
       return [
         status,
         {
@@ -131,7 +121,6 @@ function describeAnswers(
             ...nonce,
           ]),
           ...(content === undefined ? {} : { content }),
-          ...(Object.keys(links).length === 0 ? {} : { links }),
         },
       ];
     }),

@@ -1,6 +1,6 @@
 // Builds openapi.json from the route table. It describes and never decides: the same values validate the requests.
 import type { Config } from '../config.ts';
-import { publishErrors } from '../errors/meanings.ts';
+import { publishErrors } from '../errors/catalogue.ts';
 import {
   describeAssertions,
   describeExamples,
@@ -48,7 +48,7 @@ export function createOpenApi({
     const path = describePath(route.path);
     paths[path] = {
       ...paths[path],
-      [route.method.toLowerCase()]: describeOperation(route, { routes, schemas, problems }),
+      [route.method.toLowerCase()]: describeOperation(route, { schemas, problems }),
     };
   }
   return {

@@ -47,6 +47,8 @@ function asServiceError(thrown: unknown): ServiceError {
 
 function report(logger: Logger, ctx: Context, error: ServiceError, status: number): void {
   const fields = { request_id: ctx.state.requestId, operation: ctx.state.operation, error: error.code };
-  if (status >= 500) logger.error({ ...fields, err: error.cause ?? error }, 'request failed');
-  else if (error.cause !== undefined) logger.debug({ ...fields, err: error.cause }, 'request refused');
+  if (status >= 500)
+    logger.error({ event: 'http.request_failed', ...fields, err: error.cause ?? error }, 'request failed');
+  else if (error.cause !== undefined)
+    logger.debug({ event: 'http.request_refused', ...fields, err: error.cause }, 'request refused');
 }

@@ -1,4 +1,4 @@
-// A route as data: router, guard, bearer check and openapi.json all come from this one value. It must never run anything itself.
+// A route as data: router, guard, bearer check and openapi.json all come from this one value.
 import type { ZodObject, ZodType, z } from 'zod';
 import type { RequestContext } from '../context.ts';
 import type { ErrorCode } from '../errors/catalogue.ts';
@@ -36,13 +36,13 @@ type Schemas = {
   readonly readOnly?: readonly string[];
 };
 
-type Parsed<S extends Schemas> = {
-  params: S['params'] extends ZodObject ? z.output<S['params']> : Record<string, never>;
-  query: S['query'] extends ZodObject ? z.output<S['query']> : Record<string, never>;
-  body: S['body'] extends ZodType ? z.output<S['body']> : undefined;
+type Parsed<S> = {
+  params: S extends { params: infer Params extends ZodObject } ? z.output<Params> : Record<string, never>;
+  query: S extends { query: infer Query extends ZodObject } ? z.output<Query> : Record<string, never>;
+  body: S extends { body: infer Body extends ZodType } ? z.output<Body> : undefined;
 };
 
-type HandlerInput<S extends Schemas> = Parsed<S> & {
+type HandlerInput<S> = Parsed<S> & {
   context: RequestContext;
   /** A request header by its lower-case name. */
   header: (name: string) => string | undefined;
@@ -57,7 +57,7 @@ export type HandlerResult = {
   headers?: Record<string, string>;
 };
 
-type RouteDefinition<S extends Schemas> = {
+type RouteDefinition<S> = {
   readonly method: Method;
   /** Relative to the tenant's address, with `:name` parameters. */
   readonly path: string;
@@ -66,6 +66,8 @@ type RouteDefinition<S extends Schemas> = {
   /** What the summary and the schemas do not say, in Markdown. */
   readonly description?: string;
   readonly tag: string;
+  /** What the operations of this tag are about; one route of the tag says it. */
+  readonly about?: string;
   /** Scope that the bearer token must hold; null for a route that takes no token, or one of any scope (see `subject`). */
   readonly scope: ManagementScope | 'openid' | null;
   /** Takes the token of an agent only, with or without a scope. */
@@ -86,10 +88,10 @@ type RouteDefinition<S extends Schemas> = {
   readonly whileSuspended?: true;
   /** Pages of any origin may read it; unless said, only public GETs below `/.well-known/`. */
   readonly cors?: boolean;
-  readonly request?: S;
+  readonly request?: S & Schemas & { readonly [Misspelt in Exclude<keyof S, keyof Schemas>]: never };
   readonly responses: Readonly<Record<number, RouteResponse>>;
-  /** Codes beyond those that every route can answer. */
-  readonly errors: readonly ErrorCode[];
+  /** Codes beyond those that every route can answer (see errorsOf in contract.ts); none unless said. */
+  readonly errors?: readonly ErrorCode[];
   /**
    * Whether what the path names is there, in one indexed read. The shell asks before it looks at body or `idempotency-key`, so that
    * an unknown id is 404 whatever else is wrong; the handler still has to look for itself.
@@ -99,7 +101,8 @@ type RouteDefinition<S extends Schemas> = {
 };
 
 /** A route whose schema types are forgotten, as the table holds it. The guard validates before it calls `handler`. */
-export type Route = Omit<RouteDefinition<Schemas>, 'handler' | 'exists'> & {
+export type Route = Omit<RouteDefinition<Schemas>, 'errors' | 'handler' | 'exists'> & {
+  readonly errors: readonly ErrorCode[];
   readonly exists?: (context: RequestContext, params: never) => Promise<boolean>;
   readonly handler: (input: never) => Promise<HandlerResult> | HandlerResult;
 };
@@ -111,5 +114,27 @@ export function takesToken({ scope, subject }: Pick<Route, 'scope' | 'subject'>)
 
 /** Types a route's handler from its schemas. */
 export function defineRoute<const S extends Schemas>(definition: RouteDefinition<S>): Route {
-  return definition as Route;
+  return { errors: [], ...definition } as Route;
+}
+
+/** What the routes of a table have in common: each takes it over unless it says otherwise. */
+type Defaults = Pick<Route, 'tag' | 'about'> &
+  /** One scope for all, or one for the GETs and one for all other methods. */
+  ({ readonly scope: Route['scope'] } | { readonly read: Route['scope']; readonly write: Route['scope'] });
+
+type Entry<S> = Omit<RouteDefinition<S>, 'tag' | 'scope'> & Partial<Pick<Route, 'tag' | 'scope'>>;
+
+/** A table of routes with what they have in common; types each handler from the schemas of its route. */
+export function defineRoutes<const S extends readonly unknown[]>(
+  { tag, about, ...scopes }: Defaults,
+  entries: { readonly [Index in keyof S]: Entry<S[Index]> },
+): Route[] {
+  const { read, write } = 'scope' in scopes ? { read: scopes.scope, write: scopes.scope } : scopes;
+  return (entries as readonly Omit<Route, 'tag' | 'scope' | 'errors'>[]).map((entry) => ({
+    tag,
+    ...(about === undefined ? {} : { about }),
+    scope: entry.method === 'GET' ? read : write,
+    errors: [],
+    ...entry,
+  }));
 }

@@ -1,44 +1,45 @@
-// How much of the two connection pools is in use. Read from memory: no question to the database.
+// How much of the connection pool is in use. Read from memory: no question to the database.
 import { Gauge, type Registry } from 'prom-client';
 
-/** Connections of a pool: those that are open, those of them that nobody uses, and those who wait for one. */
-export type PoolUse = { readonly size: number; readonly idle: number; readonly waiting: number };
+/** Connections that are open, those of them that nobody uses, the most there may be, and the works that wait, by what they wait for. */
+export type PoolUse = {
+  readonly max: number;
+  readonly size: number;
+  readonly idle: number;
+  readonly waiting: Readonly<Record<'connection' | 'transaction', number>>;
+};
 
-/** @param options.pools by name: what each reads at this moment, and its greatest size */
+/** @param options.poolUse reads the pool at this moment */
 export function registerPoolMetrics({
   registry,
-  pools,
+  poolUse,
 }: {
   registry: Registry;
-  pools: Readonly<Record<string, { readonly max: number; use(): PoolUse }>>;
+  poolUse: () => PoolUse;
 }): void {
   new Gauge({
     name: 'countersign_database_pool_connections',
-    help: 'Connections of a pool by what they do: in use, or idle.',
-    labelNames: ['pool', 'state'],
+    help: 'Connections of the pool by what they do: in use, or idle.',
+    labelNames: ['state'],
     registers: [registry],
     collect() {
-      for (const [pool, { use }] of Object.entries(pools)) {
-        const { size, idle } = use();
-        this.set({ pool, state: 'used' }, size - idle);
-        this.set({ pool, state: 'idle' }, idle);
-      }
+      const { size, idle } = poolUse();
+      this.set({ state: 'used' }, size - idle);
+      this.set({ state: 'idle' }, idle);
     },
   });
   new Gauge({
     name: 'countersign_database_pool_waiting',
-    help: 'Work that waits for a connection of a pool.',
-    labelNames: ['pool'],
+    help: 'Work that waits for a connection of the pool, or to begin a transaction.',
+    labelNames: ['for'],
     registers: [registry],
     collect() {
-      for (const [pool, { use }] of Object.entries(pools)) this.set({ pool }, use().waiting);
+      for (const [wanted, count] of Object.entries(poolUse().waiting)) this.set({ for: wanted }, count);
     },
   });
-  const most = new Gauge({
+  new Gauge({
     name: 'countersign_database_pool_max_connections',
-    help: 'The most connections that a pool may have.',
-    labelNames: ['pool'],
+    help: 'The most connections that the pool may have.',
     registers: [registry],
-  });
-  for (const [pool, { max }] of Object.entries(pools)) most.set({ pool }, max);
+  }).set(poolUse().max);
 }

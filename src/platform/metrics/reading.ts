@@ -15,32 +15,28 @@ const REST = 20;
 type Asked = { readonly answer: Promise<unknown>; usableUntil: number };
 
 /**
- * @param parts questions by name, asked one after the other as long as none of them is slow
+ * Asks one question after the other as long as none of them is slow, whatever room they are of.
  * @param options.isAway whether a failure came from a database that is not there: it did no work, and needs no rest
- * @returns `read`: the answer to one of them, undefined when it failed or did not come in time
+ * @returns what turns questions by name into `read`: the answer to one of them, undefined when it failed or did not come in time
  */
-export function createReading<P extends Parts>(
-  parts: P,
-  {
-    limits = {},
-    clock = () => performance.now(),
-    isAway = () => false,
-  }: {
-    limits?: Partial<Record<keyof typeof LIMITS, number>> | undefined;
-    clock?: (() => number) | undefined;
-    isAway?: ((error: unknown) => boolean) | undefined;
-  } = {},
-) {
+export function createReadings({
+  limits = {},
+  clock = () => performance.now(),
+  isAway = () => false,
+}: {
+  limits?: Partial<Record<keyof typeof LIMITS, number>> | undefined;
+  clock?: (() => number) | undefined;
+  isAway?: ((error: unknown) => boolean) | undefined;
+} = {}) {
   const { patience, fresh, turn, longestRest } = { ...LIMITS, ...limits };
-  const asked = new Map<keyof P, Asked>();
   let last: Promise<unknown> = Promise.resolve();
 
-  const ask = (name: keyof P & string): Asked => {
+  const ask = (put: () => Promise<unknown>): Asked => {
     const before = within(last, turn);
     const answer = before.then(async () => {
       const began = clock();
       try {
-        const value = await parts[name]?.();
+        const value = await put();
         const now = clock();
         question.usableUntil = now + Math.max(fresh, (now - began) * REST);
         return value;
@@ -57,16 +53,21 @@ export function createReading<P extends Parts>(
     return question;
   };
 
-  return async <Name extends keyof P & string>(name: Name): Promise<Answer<P, Name> | undefined> => {
-    let question = asked.get(name);
-    if (question === undefined || clock() >= question.usableUntil) {
-      question = ask(name);
-      asked.set(name, question);
-    }
-    // Each answer is what its own question gave.
-    return (await within(question.answer, patience)) as Answer<P, Name> | undefined;
+  return <P extends Parts>(parts: P) => {
+    const asked = new Map<keyof P, Asked>();
+    return async <Name extends keyof P & string>(name: Name): Promise<Answer<P, Name> | undefined> => {
+      let question = asked.get(name);
+      if (question === undefined || clock() >= question.usableUntil) {
+        question = ask(async () => parts[name]?.());
+        asked.set(name, question);
+      }
+      // Each answer is what its own question gave.
+      return (await within(question.answer, patience)) as Answer<P, Name> | undefined;
+    };
   };
 }
+
+export type Readings = ReturnType<typeof createReadings>;
 
 async function within<T>(work: Promise<T>, patience: number): Promise<T | undefined> {
   let timer: NodeJS.Timeout | undefined;

@@ -1,24 +1,24 @@
-// Makes the service's schedules in Temporal, and brings those that are there to what this version wants. It must never start one that an
+// Makes the service's schedules in Temporal, and gives existing ones the times and actions of this version. It must never start one that an
 // operator has paused.
-import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type Client,
   ScheduleAlreadyRunning,
   ScheduleNotFoundError,
   ScheduleOverlapPolicy,
 } from '@temporalio/client';
+import { createLoop, type RunningLoop } from '../process/loop.ts';
 import { abandonOn } from './abandon.ts';
 import { RETENTION_SCHEDULE, RETENTION_WORKFLOW, TASK_QUEUES } from './names.ts';
 
 /** Minutes between two runs of retention. */
 const EVERY = 15;
 
-/** Milliseconds that one look may take, between two looks, and after one that failed. */
+/** Milliseconds that one check may take, from one to the next, and after one that failed. */
 const PATIENCE = { call: 20_000, usual: 3_600_000, failed: 30_000 } as const;
 
 /**
  * Makes the schedule of retention where it is missing; one of another version gets this one's times and action, and stays paused if it was.
- * Safe to call from several processes at once.
+ * Safe to call from several processes concurrently.
  * @returns what was done
  * @throws when Temporal does not answer
  */
@@ -45,8 +45,8 @@ export async function findSchedule(
 }
 
 /**
- * Keeps the schedules there for as long as a worker runs: looks at its start, and then each hour. `stop` waits for no look.
- * @param options.onFailure told of each failure; it is tried again
+ * Keeps the schedules there for as long as a worker runs: checks them at its start, and then each hour. `stop` waits for no check.
+ * @param options.onFailure receives each failure; it is tried again
  */
 export function keepSchedules({
   client,
@@ -54,25 +54,12 @@ export function keepSchedules({
 }: {
   client: Pick<Client, 'schedule' | 'withDeadline'>;
   onFailure: (error: unknown) => void;
-}): { stop(): Promise<void> } {
-  const ending = new AbortController();
-  const { signal } = ending;
-  const loop = async (): Promise<void> => {
-    while (!signal.aborted) {
-      const isThere = await abandonOn(signal, ensureSchedules(client)).then(
-        () => true,
-        (error: unknown) => void (signal.aborted || onFailure(error)),
-      );
-      await sleep(isThere ? PATIENCE.usual : PATIENCE.failed, undefined, { signal }).catch(() => undefined);
-    }
-  };
-  const running = loop();
-  return {
-    stop: async () => {
-      ending.abort();
-      await running;
-    },
-  };
+}): RunningLoop {
+  return createLoop({
+    run: (signal) => abandonOn(signal, ensureSchedules(client)),
+    next: (done) => (done === undefined ? PATIENCE.failed : PATIENCE.usual),
+    onFailure,
+  }).start();
 }
 
 async function ensureRetention(

@@ -128,7 +128,7 @@ export function warnUnlessCurrent(
     ({ current }) => {
       if (current === buildId) return;
       const message = `workflows do not come to this build until it is current: countersign worker-version current ${buildId}`;
-      logger.warn({ build_id: buildId, current }, message);
+      logger.warn({ event: 'worker_version.not_current', build_id: buildId, current }, message);
     },
     () => undefined,
   );

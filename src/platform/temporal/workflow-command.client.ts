@@ -1,17 +1,16 @@
 // Hands commands over to Temporal: each worker process has one. A row goes only after the hand-over was acknowledged, so a crash anywhere
 // means that it is handed over again, which does no harm.
-
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../database/database.ts';
+import { createLoop, type RunningLoop } from '../process/loop.ts';
 import type { EntityRequest, EntityStarter } from './entity.client.ts';
 import type { EntityWorkflow } from './names.ts';
 import type { ClaimedCommand } from './workflow-command.store.ts';
 import * as store from './workflow-command.store.ts';
 
-/** Times in milliseconds. The lease is longer than the calls of one look can take. */
+/** Times in milliseconds. The lease is longer than the calls of one run can take. */
 const SETTINGS = { limit: 64, atOnce: 16, poll: 500, lease: 60_000, longestPause: 15_000 } as const;
 
-/** Says what an operator sees of an entity's workflow; nothing for an entity that is gone. */
+/** Reads what an operator sees of an entity's workflow; undefined for an entity that is gone. */
 export type Describe = (entity: {
   tenantId: string;
   id: string;
@@ -19,7 +18,7 @@ export type Describe = (entity: {
 
 /**
  * @param options.describe by workflow type
- * @param options.onFailure told of each failure of Temporal or the database; the runner carries on
+ * @param options.onFailure receives each failure of Temporal or the database; the runner carries on
  */
 export function createWorkflowCommandRunner({
   database,
@@ -71,26 +70,8 @@ export function createWorkflowCommandRunner({
     run,
 
     /** Runs until it is stopped. */
-    start: (): { stop(): Promise<void> } => {
-      const ending = new AbortController();
-      const { signal } = ending;
-      const loop = async (): Promise<void> => {
-        while (!signal.aborted) {
-          const claimed = await run().catch((error: unknown) => {
-            onFailure(error);
-            return 0;
-          });
-          if (claimed < SETTINGS.limit) await sleep(poll, undefined, { signal }).catch(() => undefined);
-        }
-      };
-      const running = loop();
-      return {
-        stop: async () => {
-          ending.abort();
-          await running;
-        },
-      };
-    },
+    start: (): RunningLoop =>
+      createLoop({ run, next: (claimed = 0) => (claimed < SETTINGS.limit ? poll : 0), onFailure }).start(),
   };
 }
 

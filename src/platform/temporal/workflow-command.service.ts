@@ -1,6 +1,6 @@
 // Asks workflows to look at what they own, inside the transaction of the change. It must never speak to Temporal: a worker does, later.
 
-import type { Queryable, Unit } from '../database/transaction.ts';
+import type { Queryable, Transaction } from '../database/transaction.ts';
 import type { WorkflowCommand } from './workflow-command.store.ts';
 import * as store from './workflow-command.store.ts';
 
@@ -13,7 +13,7 @@ export function createWorkflowCommandService() {
      * Once the caller's transaction commits, each entity's workflow is started where none runs, and told to look at its entity
      * again: at least once, also when Temporal is away meanwhile. One round trip whatever their number, none for an empty list.
      */
-    add: async (unit: Unit, commands: readonly WorkflowCommand[]): Promise<void> => {
+    add: async (unit: Transaction, commands: readonly WorkflowCommand[]): Promise<void> => {
       if (commands.length > 0) await store.insert(unit, commands);
     },
 

@@ -29,7 +29,10 @@ export async function openTracing(
       onFailure: (error) => {
         if (performance.now() - warned < WARNING_PAUSE) return;
         warned = performance.now();
-        logger.warn({ reason: reasonOf(error) }, 'the collector of traces did not take all spans');
+        logger.warn(
+          { event: 'tracing.export_failed', reason: reasonOf(error) },
+          'the collector of traces did not take all spans',
+        );
       },
     }),
     resource: resourceFromAttributes({

@@ -1,5 +1,7 @@
 // The route of the daily accounts of deliveries. It must never count: it shows what was counted last.
 import { z } from 'zod';
+import { ok } from '../../platform/http/answers.ts';
+import { present } from '../../platform/http/present.ts';
 import { defineRoute, type Route } from '../../platform/http/route.ts';
 import type { AccountReadingService } from './account-reading.service.ts';
 
@@ -46,19 +48,10 @@ export function createAccountRoutes({ accounts }: { accounts: AccountReadingServ
       scope: 'webhooks:read',
       request: { query: accountsQuery },
       responses: { 200: { description: 'The accounts', schema: accountListSchema } },
-      errors: [],
       handler: async ({ context, query }) => {
         const { since, until } = query;
         const found = await accounts.list(context, { since, until });
-        return {
-          status: 200,
-          body: {
-            data: found.map(({ countedAt, ...account }) => ({
-              ...account,
-              counted_at: countedAt.toISOString(),
-            })),
-          },
-        };
+        return ok({ data: found.map((account) => present(accountSchema, account)) });
       },
     }),
   ];

@@ -29,14 +29,14 @@ WITH accepted AS (
   SELECT g.tenant_id, g.n - coalesce(lost.n, 0) AS n, lost.n AS stranded,
     CASE
       WHEN g.status NOT IN ('pending', 'retrying') THEN g.status
-      WHEN l.deleted THEN 'canceled'
-      WHEN g.status = 'pending' AND (NOT endpoint_is_open(l) OR l.state = 'down') THEN 'held'
+      WHEN p.deleted THEN 'canceled'
+      WHEN g.status = 'pending' AND (NOT endpoint_is_open(p) OR p.state = 'down') THEN 'held'
       ELSE 'waiting'
     END AS state
   FROM grouped g
-  LEFT JOIN endpoints l ON l.subscription_id = g.subscription_id
+  LEFT JOIN endpoints p ON p.subscription_id = g.subscription_id
   LEFT JOIN lost ON lost.tenant_id = g.tenant_id AND lost.subscription_id = g.subscription_id AND lost.status = g.status
-    AND l.deleted IS NOT TRUE
+    AND p.deleted IS NOT TRUE
 ), summed AS (
   SELECT tenant_id,
     coalesce(sum(n) FILTER (WHERE state = 'delivered'), 0) AS delivered, coalesce(sum(n) FILTER (WHERE state = 'waiting'), 0) AS waiting,

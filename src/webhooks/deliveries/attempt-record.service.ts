@@ -7,7 +7,7 @@ import type { Tenant } from '../../platform/context.ts';
 import { createCoalescer } from '../../platform/database/coalescer.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
-import type { Unit } from '../../platform/database/transaction.ts';
+import type { Transaction } from '../../platform/database/transaction.ts';
 import type { EndpointService } from '../endpoints/endpoint.service.ts';
 import type { AttemptMetrics } from './attempt.metrics.ts';
 import * as attemptStore from './attempt.store.ts';
@@ -25,7 +25,7 @@ import { MAX_RETRY_AFTER_MS, readRetryPolicy } from './retry-schedule.ts';
 /** Emits the service's own events in the caller's transaction. */
 export type EventEmitter = {
   emit(
-    unit: Unit,
+    unit: Transaction,
     context: { tenant: Pick<Tenant, 'id'> },
     events: readonly EmittedEvent[],
   ): Promise<unknown>;
@@ -33,12 +33,15 @@ export type EventEmitter = {
 
 /** Deactivates a subscription whose endpoint is gone, with all that belongs to it, in the caller's transaction. */
 export type SubscriptionDeactivation = {
-  deactivateGone(unit: Unit, subscription: { tenantId: string; subscriptionId: string }): Promise<unknown>;
+  deactivateGone(
+    unit: Transaction,
+    subscription: { tenantId: string; subscriptionId: string },
+  ): Promise<unknown>;
 };
 
 type Owner = Pick<
   LoadedDelivery,
-  'tenant_id' | 'subscription_id' | 'test' | 'endpoint_failing' | 'url' | 'created_at'
+  'tenantId' | 'subscriptionId' | 'test' | 'endpointFailing' | 'url' | 'createdAt'
 >;
 type Place = { tenantId: string; subscriptionId: string };
 
@@ -56,7 +59,7 @@ export function createAttemptRecordService({
   metrics,
   random = Math.random,
 }: {
-  database: Pick<Database, 'query' | 'hot'>;
+  database: Pick<Database, 'query' | 'transaction'>;
   /** Another one in tests of faults. */
   store?: typeof attemptStore | undefined;
   audit: Pick<AuditService, 'append'>;
@@ -82,25 +85,25 @@ export function createAttemptRecordService({
     const outcome = outcomeCode(report.outcome);
     const owner = options.owner ?? (await store.load(database, [report]))[0];
     if (owner === undefined) return { step: ended('canceled'), last: { n: report.n, outcome } };
-    const place = { tenantId: owner.tenant_id, subscriptionId: owner.subscription_id };
+    const place = { tenantId: owner.tenantId, subscriptionId: owner.subscriptionId };
     const workflow = options.workflow ? report.generation : null;
     if (report.outcome.kind !== 'delivered') {
       const failure = { place, test: owner.test, url: owner.url, workflow };
-      const { step, n } = await database.hot((unit) => recordFailure(unit, report, failure));
+      const { step, n } = await database.transaction({}, (unit) => recordFailure(unit, report, failure));
       if (step.kind === 'ended') metrics?.ended(step.status);
       return { step, last: { n, outcome } };
     }
     const delivered = { ...place, workflow };
-    const n = owner.endpoint_failing
-      ? await database.hot((unit) => recordRecovery(unit, report, delivered))
+    const n = owner.endpointFailing
+      ? await database.transaction({}, (unit) => recordRecovery(unit, report, delivered))
       : await numbered(() => successes.add({ report, ...delivered }));
-    metrics?.ended('delivered', { report: { ...report, n }, acceptedAt: owner.created_at });
+    metrics?.ended('delivered', { report: { ...report, n }, acceptedAt: owner.createdAt });
     return { step: ended('delivered'), last: { n, outcome } };
   };
 
   /** A 2xx of an endpoint that had failed: its row first, then the endpoint, then the delivery, as for a failure. */
   const recordRecovery = async (
-    unit: Unit,
+    unit: Transaction,
     report: AttemptReport,
     owner: Place & { workflow: number | null },
   ): Promise<number> => {
@@ -110,7 +113,7 @@ export function createAttemptRecordService({
   };
 
   const recordFailure = async (
-    unit: Unit,
+    unit: Transaction,
     made: AttemptReport,
     { place, test, url, workflow }: { place: Place; test: boolean; url: string; workflow: number | null },
   ): Promise<{ step: Step; n: number }> => {
@@ -141,15 +144,15 @@ export function createAttemptRecordService({
 
   /** Writes what follows a failed attempt; the row is locked, and its intents are what they are when this commits. */
   const settle = async (
-    unit: Unit,
+    unit: Transaction,
     report: AttemptReport,
     { row, workflow, former }: { row: LockedDelivery; workflow: number | null; former: boolean },
   ): Promise<Step> => {
-    const asked = row.retry_requested_at !== null && row.retry_requested_at > new Date(report.startedAt);
+    const asked = row.retryRequestedAt !== null && row.retryRequestedAt > new Date(report.startedAt);
     const next = nextStep({
       outcome: report.outcome,
-      failedAttempts: row.failed_attempts,
-      policy: readRetryPolicy(row.retry_policy),
+      failedAttempts: row.failedAttempts,
+      policy: readRetryPolicy(row.retryPolicy),
       retryRequested: asked || former,
       probe: report.probe,
       random: random(),
@@ -169,30 +172,30 @@ export function createAttemptRecordService({
   };
 
   const announceFailure = async (
-    unit: Unit,
+    unit: Transaction,
     report: AttemptReport,
     row: LockedDelivery,
     { reason }: Extract<NextStep, { kind: 'failed' }>,
   ): Promise<void> => {
     // An event about a failed event about a failed event would never end, and of a test nobody but who asked for it wants to know.
-    if (row.test || row.event_type.startsWith('webhook.')) return;
+    if (row.test || row.eventType.startsWith('webhook.')) return;
     const data = {
       delivery_id: report.deliveryId,
-      subscription_id: row.subscription_id,
-      event_id: row.event_id,
-      event_type: row.event_type,
+      subscription_id: row.subscriptionId,
+      event_id: row.eventId,
+      event_type: row.eventType,
       reason,
-      attempt_count: Math.max(row.attempt_count, report.n),
+      attempt_count: Math.max(row.attemptCount, report.n),
       last_status_code: report.outcome.statusCode,
       last_error: outcomeCode(report.outcome),
     };
     const type = 'webhook.delivery.failed';
-    const context = serviceContext({ id: row.tenant_id }, newId());
+    const context = serviceContext({ id: row.tenantId }, newId());
     const { delivery_id: id, ...facts } = data;
     await audit.append(unit, context, [
       { action: type, outcome: 'failure', target: { type: 'delivery', id }, data: facts },
     ]);
-    await events.emit(unit, context, [{ type, data, exceptSubscription: row.subscription_id }]);
+    await events.emit(unit, context, [{ type, data, exceptSubscription: row.subscriptionId }]);
   };
 
   return {
@@ -216,5 +219,5 @@ export function stepOfStatus(status: StoredStatus): Step | undefined {
 
 function stepOfRow(row: LockedDelivery, generation: number): Step {
   if (row.generation !== generation) return ended('superseded');
-  return stepOfStatus(row.status) ?? { kind: 'wait', delayMs: row.due_in_ms ?? 0 };
+  return stepOfStatus(row.status) ?? { kind: 'wait', delayMs: row.dueInMs ?? 0 };
 }

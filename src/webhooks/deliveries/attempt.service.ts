@@ -4,6 +4,7 @@
 import { createCoalescer } from '../../platform/database/coalescer.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
+import type { Log } from '../../platform/logging.ts';
 import type { EndpointOccupancy } from '../endpoints/endpoint-occupancy.ts';
 import { isSlow } from '../endpoints/endpoint-speed.ts';
 import type { SubscriptionSealing } from '../subscriptions/subscription-sealing.service.ts';
@@ -35,9 +36,9 @@ export function createAttemptService({
   occupancy,
   notifier,
   metrics,
-  onUnrecorded,
+  log,
 }: {
-  database: Pick<Database, 'query' | 'hot'>;
+  database: Pick<Database, 'query' | 'transaction'>;
   /** Another one in tests of faults. */
   store?: typeof attemptStore | undefined;
   sender: DeliverySender;
@@ -48,8 +49,7 @@ export function createAttemptService({
   /** Tells the relays of what waits in an endpoint that is open. */
   notifier?: { poke(): void } | undefined;
   metrics?: Pick<AttemptMetrics, 'begun' | 'held' | 'made' | 'ended'> | undefined;
-  /** Told when a POST was made and could not be recorded at once. */
-  onUnrecorded?: ((error: unknown) => void) | undefined;
+  log: Log<'warn'>;
 }) {
   // Each read begins after its attempt was asked for, so nothing in it is older than alone.
   const loads = createCoalescer<AttemptRequest, LoadedDelivery | undefined>({
@@ -74,14 +74,14 @@ export function createAttemptService({
         const passes = mayPass(delivery, request);
         if (passes && enter(delivery, request)) {
           try {
-            if (delivery.endpoint_rated && !isGranted(delivery, request))
-              await store.spendToken(database, delivery.subscription_id);
+            if (delivery.endpointRated && !isGranted(delivery, request))
+              await store.spendToken(database, delivery.subscriptionId);
             // No timer waits for a first attempt: how late it is, the relay lag tells.
-            if (delivery.attempt_count > 0) metrics?.begun(delivery.late_ms);
+            if (delivery.attemptCount > 0) metrics?.begun(delivery.lateMs);
             seen.result = await sender.send(attemptOf(delivery, request, options.signal));
             metrics?.made(seen.result);
           } finally {
-            occupancy.leave(delivery.subscription_id, deliveryId);
+            occupancy.leave(delivery.subscriptionId, deliveryId);
           }
           return await recordNow(delivery, reportOf(delivery, request, seen.result), options);
         }
@@ -95,7 +95,7 @@ export function createAttemptService({
     } finally {
       monitor.end({
         deliveryId,
-        subscriptionId: seen.delivery?.subscription_id,
+        subscriptionId: seen.delivery?.subscriptionId,
         durationMs: seen.result?.durationMs,
         failed: seen.result?.outcome.kind === 'retry',
       });
@@ -104,17 +104,16 @@ export function createAttemptService({
 
   /** An attempt that was let begin and is not due yet, or is over, must not hold up those behind it. */
   const returnPermit = async (delivery: LoadedDelivery, request: AttemptRequest): Promise<void> => {
-    if (!delivery.endpoint_paced || !isGranted(delivery, request)) return;
-    if (await store.returnPermit(database, delivery.subscription_id, delivery.endpoint_epoch))
-      notifier?.poke();
+    if (!delivery.endpointPaced || !isGranted(delivery, request)) return;
+    if (await store.returnPermit(database, delivery.subscriptionId, delivery.endpointEpoch)) notifier?.poke();
   };
 
   /** What the relay let begin has its place already; whatever else finds none waits like what meets a closed endpoint. */
   const enter = (delivery: LoadedDelivery, request: AttemptRequest): boolean =>
     occupancy.enter(
-      delivery.subscription_id,
+      delivery.subscriptionId,
       request.deliveryId,
-      isGranted(delivery, request) ? Number.POSITIVE_INFINITY : delivery.endpoint_cap,
+      isGranted(delivery, request) ? Number.POSITIVE_INFINITY : delivery.endpointCap,
     );
 
   /** Why no attempt may begin now, or undefined. */
@@ -122,10 +121,10 @@ export function createAttemptService({
     if (delivery.generation !== request.generation) return ended('superseded');
     const over = stepOfStatus(delivery.status);
     if (over !== undefined) return over;
-    if (delivery.endpoint_deleted) return end(request.deliveryId, 'canceled', null);
+    if (delivery.endpointDeleted) return end(request.deliveryId, 'canceled', null);
     if (delivery.body === null) return end(request.deliveryId, 'failed', 'event:expired');
-    const waits = delivery.due_in_ms !== null && delivery.due_in_ms > 0 && !delivery.retry_requested;
-    if (waits || delivery.recorded) return { kind: 'wait', delayMs: delivery.due_in_ms ?? 0 };
+    const waits = delivery.dueInMs !== null && delivery.dueInMs > 0 && !delivery.retryRequested;
+    if (waits || delivery.recorded) return { kind: 'wait', delayMs: delivery.dueInMs ?? 0 };
     return undefined;
   };
 
@@ -144,8 +143,8 @@ export function createAttemptService({
     request: AttemptRequest,
     { workflow, full }: AttemptOptions & { readonly full: boolean },
   ): Promise<number | undefined> =>
-    database.hot(async (unit) => {
-      const endpoint = await store.shareEndpoint(unit, delivery.subscription_id);
+    database.transaction({}, async (unit) => {
+      const endpoint = await store.shareEndpoint(unit, delivery.subscriptionId);
       if (endpoint === undefined || endpoint.deleted) return undefined;
       const limited = full || endpoint.paced || endpoint.rated;
       if (endpoint.open && (!limited || request.grant === endpoint.epoch)) return undefined;
@@ -164,24 +163,27 @@ export function createAttemptService({
       const recorded = await records.record(report, { workflow, owner: delivery });
       return { kind: 'settled', ...recorded, slow: isSlow(report.durationMs) };
     } catch (error) {
-      onUnrecorded?.(error);
+      log.warn(
+        { event: 'deliveries.attempt_unrecorded', err: error },
+        'an attempt was made; its record waits for the database',
+      );
       return { kind: 'unrecorded', report: withoutExcerpt(report) };
     }
   };
 
   const attemptOf = (delivery: LoadedDelivery, request: AttemptRequest, signal: AbortSignal | undefined) => {
-    const id = delivery.subscription_id;
-    const current = sealing.openSecret(id, delivery.secret_sealed);
-    const next = delivery.next_secret_sealed && sealing.openSecret(id, delivery.next_secret_sealed);
+    const id = delivery.subscriptionId;
+    const current = sealing.openSecret(id, delivery.secretSealed);
+    const next = delivery.nextSecretSealed && sealing.openSecret(id, delivery.nextSecretSealed);
     return {
       url: delivery.url,
-      headers: sealing.openHeaders(id, delivery.headers_sealed),
+      headers: sealing.openHeaders(id, delivery.headersSealed),
       body: delivery.body ?? new Uint8Array(),
       // Once the overlap is over the new secret is the only one, whether or not its workflow has tidied up yet.
-      secrets: next === null ? { current } : delivery.overlap_ended ? { current: next } : { current, next },
-      maxAge: delivery.max_age,
+      secrets: next === null ? { current } : delivery.overlapEnded ? { current: next } : { current, next },
+      maxAge: delivery.maxAge,
       deliveryId: request.deliveryId,
-      eventType: delivery.event_type,
+      eventType: delivery.eventType,
       signal,
     };
   };
@@ -202,30 +204,30 @@ export type AttemptService = ReturnType<typeof createAttemptService>;
 const ended = (status: Extract<Step, { kind: 'ended' }>['status']): Step => ({ kind: 'ended', status });
 
 function lastOf(delivery: LoadedDelivery) {
-  if (delivery.last_outcome === null) return undefined;
-  return { n: delivery.attempt_count, outcome: delivery.last_outcome };
+  if (delivery.lastOutcome === null) return undefined;
+  return { n: delivery.attemptCount, outcome: delivery.lastOutcome };
 }
 
 /** Whether the endpoint takes this attempt. While it comes back, or has a rate, it takes what the relay let begin, and what a person asked for. */
 function mayPass(delivery: LoadedDelivery, request: AttemptRequest): boolean {
-  const { endpoint_open, endpoint_paced, endpoint_rated, retry_requested } = delivery;
+  const { endpointOpen, endpointPaced, endpointRated, retryRequested } = delivery;
   return (
-    endpoint_open && (!(endpoint_paced || endpoint_rated) || retry_requested || isGranted(delivery, request))
+    endpointOpen && (!(endpointPaced || endpointRated) || retryRequested || isGranted(delivery, request))
   );
 }
 
 /** Whether the relay let this attempt begin, and the endpoint has not closed since. */
-function isGranted({ endpoint_epoch }: LoadedDelivery, { grant }: AttemptRequest): boolean {
-  return grant === endpoint_epoch;
+function isGranted({ endpointEpoch }: LoadedDelivery, { grant }: AttemptRequest): boolean {
+  return grant === endpointEpoch;
 }
 
 function reportOf(delivery: LoadedDelivery, request: AttemptRequest, result: AttemptResult): AttemptReport {
   return {
     deliveryId: request.deliveryId,
     generation: request.generation,
-    n: Math.max(request.n, delivery.attempt_count + 1),
-    probe: delivery.endpoint_down,
-    startedAt: delivery.loaded_at.toISOString(),
+    n: Math.max(request.n, delivery.attemptCount + 1),
+    probe: delivery.endpointDown,
+    startedAt: delivery.loadedAt.toISOString(),
     durationMs: result.durationMs,
     phases: result.phases,
     outcome: result.outcome,

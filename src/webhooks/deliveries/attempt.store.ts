@@ -1,66 +1,65 @@
 // All SQL of attempts: what a send must know, the record of what it did, and waiting for an endpoint.
 // Rows are always locked in this order: attempt, subscription, endpoint, delivery. Whoever takes them otherwise can deadlock.
 // A POST is known by its delivery, generation and start; its number is decided when it is recorded.
-import type { Queryable, Unit } from '../../platform/database/transaction.ts';
+import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import type { AttemptReport } from './attempt.ts';
 import { outcomeCode } from './attempt.ts';
 
 export type StoredStatus = 'pending' | 'retrying' | 'delivered' | 'failed' | 'canceled';
 
-/** Everything that a send needs, read at one moment. `due_in_ms` is null when no time is set; `recorded`: this generation has made attempt n or a later one. */
+/** All that a send needs, read at one moment. `dueInMs` is null when no time is set; `recorded`: this generation has made attempt n or a later one. */
 export type LoadedDelivery = {
-  readonly tenant_id: string;
-  readonly subscription_id: string;
-  readonly event_id: string;
-  readonly event_type: string;
+  readonly tenantId: string;
+  readonly subscriptionId: string;
+  readonly eventType: string;
   readonly test: boolean;
   readonly status: StoredStatus;
   readonly generation: number;
-  readonly attempt_count: number;
-  readonly due_in_ms: number | null;
+  readonly attemptCount: number;
+  readonly dueInMs: number | null;
   /** Since its attempt was due; less than 0 before that. */
-  readonly late_ms: number | null;
-  readonly created_at: Date;
-  readonly retry_requested: boolean;
-  readonly last_outcome: string | null;
+  readonly lateMs: number | null;
+  readonly createdAt: Date;
+  readonly retryRequested: boolean;
+  readonly lastOutcome: string | null;
   readonly recorded: boolean;
-  readonly loaded_at: Date;
-  readonly endpoint_open: boolean;
-  readonly endpoint_deleted: boolean;
-  /** Its health is to be told of a success. */
-  readonly endpoint_failing: boolean;
-  readonly endpoint_down: boolean;
-  /** Attempts of this endpoint begin one by one, as the relay lets them. */
-  readonly endpoint_paced: boolean;
+  readonly loadedAt: Date;
+  readonly endpointOpen: boolean;
+  readonly endpointDeleted: boolean;
+  /** A success changes the endpoint's row. */
+  readonly endpointFailing: boolean;
+  readonly endpointDown: boolean;
+  /** The endpoint comes back: the relay lets its attempts begin one by one. */
+  readonly endpointPaced: boolean;
   /** Attempts of this endpoint are counted against its rate. */
-  readonly endpoint_rated: boolean;
-  /** Its attempts in flight at most. */
-  readonly endpoint_cap: number;
-  readonly endpoint_epoch: number;
+  readonly endpointRated: boolean;
+  /** The most attempts that the endpoint may have under way. */
+  readonly endpointCap: number;
+  readonly endpointEpoch: number;
   readonly body: Buffer | null;
   readonly url: string;
-  readonly max_age: number;
-  readonly secret_sealed: Buffer;
-  readonly next_secret_sealed: Buffer | null;
-  readonly overlap_ended: boolean;
-  readonly headers_sealed: Buffer | null;
+  readonly maxAge: number;
+  readonly secretSealed: Buffer;
+  readonly nextSecretSealed: Buffer | null;
+  readonly overlapEnded: boolean;
+  readonly headersSealed: Buffer | null;
 };
 
 /** A delivery's row while its record is made; the row is locked. */
 export type LockedDelivery = {
-  readonly tenant_id: string;
-  readonly subscription_id: string;
-  readonly event_id: string;
-  readonly event_type: string;
+  readonly tenantId: string;
+  readonly subscriptionId: string;
+  readonly eventId: string;
+  readonly eventType: string;
   readonly test: boolean;
   readonly status: StoredStatus;
   readonly generation: number;
-  readonly attempt_count: number;
-  readonly failed_attempts: number;
-  readonly retry_requested_at: Date | null;
-  readonly due_in_ms: number | null;
-  readonly retry_policy: unknown;
+  readonly attemptCount: number;
+  readonly failedAttempts: number;
+  readonly retryRequestedAt: Date | null;
+  readonly dueInMs: number | null;
+  readonly retryPolicy: unknown;
 };
 
 /** An endpoint that nobody can open or close until the transaction ends. */
@@ -89,25 +88,26 @@ export type FailureRecord = {
 
 // Milliseconds until the next attempt may begin, rounded up: never early.
 const DUE =
-  'greatest(0, ceil(extract(epoch FROM d.next_attempt_at - clock_timestamp()) * 1000))::float8 AS due_in_ms';
+  'greatest(0, ceil(extract(epoch FROM d.next_attempt_at - clock_timestamp()) * 1000))::float8 AS "dueInMs"';
 
-const LATE = 'extract(epoch FROM clock_timestamp() - d.next_attempt_at)::float8 * 1000 AS late_ms';
+const LATE = 'extract(epoch FROM clock_timestamp() - d.next_attempt_at)::float8 * 1000 AS "lateMs"';
 
 // Of several deliveries at once. OFFSET 0 makes each join one index lookup a row, in the one partition that its id names: a plan for any
 // number of rows would rather read whole partitions.
 const LOAD = `
-SELECT w.place, d.tenant_id, d.subscription_id, d.event_id, d.event_type, d.test, d.status, d.generation, d.attempt_count, ${DUE},
-  ${LATE}, d.created_at, d.retry_requested_at IS NOT NULL AS retry_requested, coalesce(d.last_error, 'http:' || d.last_status_code) AS last_outcome,
+SELECT w.place, d.tenant_id AS "tenantId", d.subscription_id AS "subscriptionId", d.event_type AS "eventType", d.test, d.status,
+  d.generation, d.attempt_count AS "attemptCount", ${DUE}, ${LATE}, d.created_at AS "createdAt",
+  d.retry_requested_at IS NOT NULL AS "retryRequested", coalesce(d.last_error, 'http:' || d.last_status_code) AS "lastOutcome",
   EXISTS (SELECT 1 FROM attempts a WHERE a.delivery_id = w.id AND a.n >= w.n AND a.generation = w.generation) AS recorded,
-  now()::timestamptz(3) AS loaded_at,
-  endpoint_is_open(l) AS endpoint_open, l.deleted AS endpoint_deleted, l.state = 'down' AS endpoint_down, l.permits IS NOT NULL AS endpoint_paced,
-  l.rate IS NOT NULL AS endpoint_rated, l.in_flight_cap AS endpoint_cap,
-  l.epoch AS endpoint_epoch, l.failures_in_a_row > 0 OR l.permits IS NOT NULL OR l.state <> 'open' AS endpoint_failing,
-  e.body, s.url, s.max_age, s.secret_sealed, s.next_secret_sealed, s.headers_sealed,
-  coalesce(s.secret_overlap_ends_at <= now(), false) AS overlap_ended
+  now()::timestamptz(3) AS "loadedAt",
+  endpoint_is_open(p) AS "endpointOpen", p.deleted AS "endpointDeleted", p.state = 'down' AS "endpointDown",
+  p.permits IS NOT NULL AS "endpointPaced", p.rate IS NOT NULL AS "endpointRated", p.in_flight_cap AS "endpointCap",
+  p.epoch AS "endpointEpoch", p.failures_in_a_row > 0 OR p.permits IS NOT NULL OR p.state <> 'open' AS "endpointFailing",
+  e.body, s.url, s.max_age AS "maxAge", s.secret_sealed AS "secretSealed", s.next_secret_sealed AS "nextSecretSealed",
+  s.headers_sealed AS "headersSealed", coalesce(s.secret_overlap_ends_at <= now(), false) AS "overlapEnded"
 FROM unnest($1::uuid[], $2::int[], $3::int[]) WITH ORDINALITY AS w (id, n, generation, place)
 CROSS JOIN LATERAL (SELECT * FROM deliveries WHERE deliveries.id = w.id OFFSET 0) AS d
-JOIN endpoints l ON l.subscription_id = d.subscription_id
+JOIN endpoints p ON p.subscription_id = d.subscription_id
 JOIN subscriptions s ON s.id = d.subscription_id
 LEFT JOIN LATERAL (SELECT body FROM events WHERE events.id = d.event_row OFFSET 0) AS e ON true`;
 
@@ -154,10 +154,10 @@ WITH input AS (
     needs_workflow = false, waiting_epoch = NULL, retry_requested_at = NULL, last_status_code = i.status_code, last_error = NULL,
     completed_at = CASE WHEN d.status = 'delivered' THEN d.completed_at ELSE now() END,
     started_generation = greatest(d.started_generation, i.workflow)
-  FROM locked l JOIN attempt a ON a.delivery_id = l.id JOIN input i ON i.delivery_id = l.id
-  WHERE d.id = ANY($1::uuid[]) AND d.id = l.id AND (d.status <> 'delivered' OR d.attempt_count < a.n)
+  FROM locked JOIN attempt a ON a.delivery_id = locked.id JOIN input i ON i.delivery_id = locked.id
+  WHERE d.id = ANY($1::uuid[]) AND d.id = locked.id AND (d.status <> 'delivered' OR d.attempt_count < a.n)
 )
-SELECT delivery_id, n FROM attempt`;
+SELECT delivery_id AS "deliveryId", n FROM attempt`;
 
 const INSERT_ATTEMPT = `WITH numbered AS (${NUMBERED}) ${INSERT} DO NOTHING RETURNING n`;
 
@@ -168,8 +168,9 @@ SELECT n FROM attempts WHERE delivery_id = $1 AND generation = $2 AND started_at
 const MOST_TRIES = 10;
 
 const LOCK = `
-SELECT d.tenant_id, d.subscription_id, d.event_id, d.event_type, d.test, d.status, d.generation, d.attempt_count,
-  d.failed_attempts, d.retry_requested_at, ${DUE}, s.retry_policy
+SELECT d.tenant_id AS "tenantId", d.subscription_id AS "subscriptionId", d.event_id AS "eventId", d.event_type AS "eventType", d.test,
+  d.status, d.generation, d.attempt_count AS "attemptCount", d.failed_attempts AS "failedAttempts",
+  d.retry_requested_at AS "retryRequestedAt", ${DUE}, s.retry_policy AS "retryPolicy"
 FROM deliveries d JOIN subscriptions s ON s.id = d.subscription_id
 WHERE d.id = $1 FOR UPDATE OF d`;
 
@@ -220,7 +221,7 @@ export async function recordDelivered(
   successes: readonly DeliveredRecord[],
 ): Promise<(number | undefined)[]> {
   const reports = successes.map(({ report }) => report);
-  const { rows } = await queryable.query<{ delivery_id: string; n: number }>(RECORD_DELIVERED, [
+  const { rows } = await queryable.query<{ deliveryId: string; n: number }>(RECORD_DELIVERED, [
     reports.map(({ deliveryId }) => deliveryId),
     reports.map(({ n }) => n),
     successes.map(({ tenantId }) => tenantId),
@@ -235,7 +236,7 @@ export async function recordDelivered(
     reports.map(({ responseExcerpt }) => responseExcerpt ?? null),
     successes.map(({ workflow }) => workflow),
   ]);
-  const numbers = new Map(rows.map((row) => [row.delivery_id, row.n]));
+  const numbers = new Map(rows.map((row) => [row.deliveryId, row.n]));
   return reports.map(({ deliveryId }) => numbers.get(deliveryId));
 }
 
@@ -244,7 +245,7 @@ export async function recordDelivered(
  * @returns the number of the attempt, and whether it is new
  */
 export function insertAttempt(
-  unit: Unit,
+  unit: Transaction,
   report: AttemptReport,
   owner: { tenantId: string; subscriptionId: string },
 ): Promise<{ n: number; fresh: boolean }> {
@@ -257,12 +258,12 @@ export function insertAttempt(
   });
 }
 
-export async function lock(unit: Unit, deliveryId: string): Promise<LockedDelivery | undefined> {
+export async function lock(unit: Transaction, deliveryId: string): Promise<LockedDelivery | undefined> {
   return (await unit.query<LockedDelivery>(LOCK, [deliveryId])).rows[0];
 }
 
 export async function recordFailed(
-  unit: Unit,
+  unit: Transaction,
   report: AttemptReport,
   change: FailureRecord & { needsWorkflow: boolean; workflow: number | null },
 ): Promise<void> {
@@ -281,7 +282,7 @@ export async function recordFailed(
 }
 
 /** Counts an attempt of a delivery that has ended meanwhile, or that a newer generation owns. */
-export async function countAttempt(unit: Unit, deliveryId: string, n: number): Promise<void> {
+export async function countAttempt(unit: Transaction, deliveryId: string, n: number): Promise<void> {
   await unit.query('UPDATE deliveries SET attempt_count = greatest(attempt_count, $2) WHERE id = $1', [
     deliveryId,
     n,
@@ -289,10 +290,13 @@ export async function countAttempt(unit: Unit, deliveryId: string, n: number): P
 }
 
 /** Reads an endpoint and keeps whoever opens or closes it waiting until the transaction ends. */
-export async function shareEndpoint(unit: Unit, subscriptionId: string): Promise<LockedEndpoint | undefined> {
+export async function shareEndpoint(
+  unit: Transaction,
+  subscriptionId: string,
+): Promise<LockedEndpoint | undefined> {
   const { rows } = await unit.query<LockedEndpoint>(
-    `SELECT endpoint_is_open(l) AS open, l.permits IS NOT NULL AS paced, l.rate IS NOT NULL AS rated, l.deleted, l.epoch
-         FROM endpoints l WHERE l.subscription_id = $1 FOR SHARE`,
+    `SELECT endpoint_is_open(p) AS open, p.permits IS NOT NULL AS paced, p.rate IS NOT NULL AS rated, p.deleted, p.epoch
+         FROM endpoints p WHERE p.subscription_id = $1 FOR SHARE`,
     [subscriptionId],
   );
   return rows[0];
@@ -300,7 +304,7 @@ export async function shareEndpoint(unit: Unit, subscriptionId: string): Promise
 
 /** The subscription's URL by now. @param share keep whoever would change it waiting until the transaction ends */
 export async function readUrl(
-  unit: Unit,
+  unit: Transaction,
   subscriptionId: string,
   { share }: { share: boolean },
 ): Promise<string | undefined> {
@@ -333,7 +337,7 @@ export async function returnPermit(
 
 /** Notes that a delivery waits for its endpoint, with the outbox row that will wake it. */
 export async function park(
-  unit: Unit,
+  unit: Transaction,
   parking: { deliveryId: string; generation: number; epoch: number; outboxId: string },
 ): Promise<void> {
   await unit.query(PARK, [parking.deliveryId, parking.generation, parking.epoch, parking.outboxId]);

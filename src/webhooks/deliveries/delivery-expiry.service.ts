@@ -12,7 +12,7 @@ export function createDeliveryExpiryService({
   audit,
   onWork,
 }: {
-  database: Pick<Database, 'hot'>;
+  database: Pick<Database, 'transaction'>;
 
   audit: Pick<AuditService, 'append'>;
   /** There are workflows to be told. */
@@ -24,7 +24,7 @@ export function createDeliveryExpiryService({
      * @returns how many; fewer than `limit` when there are no more, or when somebody else holds the others just now
      */
     expire: async (days: number, limit: number): Promise<number> =>
-      database.hot(async (unit) => {
+      database.transaction({}, async (unit) => {
         const expired = await store.expire(unit, days, limit);
         for (const { tenantId, count } of expired) {
           const context = serviceContext({ id: tenantId }, newId());

@@ -6,20 +6,18 @@ import type { AttemptRecord, DeliveryFilters, DeliveryRecord, DeliveryStatus } f
 /** Whose deliveries: of a tenant, and of one subscription where `subscriptionId` is there. */
 export type DeliveryScope = { readonly tenantId: string; readonly subscriptionId?: string | undefined };
 
-type Row = DeliveryRecord & { readonly payload?: Buffer | null };
-
 // What a deleted subscription left is canceled since then, whether or not it has been tidied up yet. The next attempt's time is null while
 // nobody can say when the endpoint opens.
 const COLUMNS = `
 d.id, d.subscription_id AS "subscriptionId", d.event_id AS "eventId", d.event_type AS "eventType",
 d.shown_status AS status, d.attempt_count AS "attemptCount",
-CASE d.shown_status WHEN 'held' THEN endpoint_opens_at(l) WHEN 'pending' THEN d.next_attempt_at
-  WHEN 'retrying' THEN CASE WHEN endpoint_is_open(l) THEN d.next_attempt_at
-    WHEN endpoint_opens_at(l) IS NOT NULL THEN greatest(d.next_attempt_at, endpoint_opens_at(l)) END END AS "nextAttemptAt",
+CASE d.shown_status WHEN 'held' THEN endpoint_opens_at(p) WHEN 'pending' THEN d.next_attempt_at
+  WHEN 'retrying' THEN CASE WHEN endpoint_is_open(p) THEN d.next_attempt_at
+    WHEN endpoint_opens_at(p) IS NOT NULL THEN greatest(d.next_attempt_at, endpoint_opens_at(p)) END END AS "nextAttemptAt",
 d.last_status_code AS "lastStatusCode", d.last_error AS "lastError", d.created_at AS "createdAt",
-CASE d.shown_status WHEN 'canceled' THEN coalesce(d.completed_at, l.updated_at) ELSE d.completed_at END AS "completedAt", d.started_generation AS "startedGeneration"`;
+CASE d.shown_status WHEN 'canceled' THEN coalesce(d.completed_at, p.updated_at) ELSE d.completed_at END AS "completedAt", d.started_generation AS "startedGeneration"`;
 
-const FROM = 'FROM delivery_records d JOIN endpoints l ON l.subscription_id = d.subscription_id';
+const FROM = 'FROM delivery_records d JOIN endpoints p ON p.subscription_id = d.subscription_id';
 
 /** Stored statuses behind each shown one, as literal text: only so can the planner use the partial indexes. */
 const STORED: Readonly<Record<DeliveryStatus, string>> = {
@@ -28,7 +26,7 @@ const STORED: Readonly<Record<DeliveryStatus, string>> = {
   retrying: `d.status = 'retrying'`,
   delivered: `d.status = 'delivered'`,
   failed: `d.status = 'failed'`,
-  canceled: `(d.status = 'canceled' OR d.status IN ('pending', 'retrying') AND l.deleted)`,
+  canceled: `(d.status = 'canceled' OR d.status IN ('pending', 'retrying') AND p.deleted)`,
 };
 
 /** An id begins with the publisher's clock, `created_at` is the database's: their difference must never hide a row. */
@@ -54,8 +52,8 @@ FROM attempts WHERE delivery_id = $1 AND tenant_id = $2 ORDER BY n`;
 const RETRY = `
 WITH target AS (
   SELECT d.id, d.status IN ('delivered', 'failed', 'canceled') AS ended
-  FROM deliveries d JOIN endpoints l ON l.subscription_id = d.subscription_id
-  WHERE d.id = $1 AND d.tenant_id = $2 AND NOT l.deleted
+  FROM deliveries d JOIN endpoints p ON p.subscription_id = d.subscription_id
+  WHERE d.id = $1 AND d.tenant_id = $2 AND NOT p.deleted
     AND ($4::int IS NULL OR d.generation = $4 AND d.status IN ('pending', 'retrying'))
   FOR UPDATE OF d
 ), changed AS (
@@ -104,8 +102,8 @@ const CANCEL_ONE = cancelStatement(`
 // Untried ones only, that wait for an inactive subscription: what was tried is not held but retrying, and what waits for a receiver's
 // Retry-After waits by its wish. In id order, as everybody who locks several.
 const CANCEL_UNTRIED = cancelStatement(`
-  SELECT d.id FROM deliveries d JOIN endpoints l ON l.subscription_id = d.subscription_id
-  WHERE d.subscription_id = $1 AND d.status = 'pending' AND ($2 OR NOT l.active)
+  SELECT d.id FROM deliveries d JOIN endpoints p ON p.subscription_id = d.subscription_id
+  WHERE d.subscription_id = $1 AND d.status = 'pending' AND ($2 OR NOT p.active)
   ORDER BY d.id LIMIT $3 FOR UPDATE OF d`);
 
 const CANCEL_UNFINISHED = cancelStatement(`
@@ -149,7 +147,7 @@ export async function findPayload(
   tenantId: string,
   id: string,
 ): Promise<Buffer | undefined> {
-  const { rows } = await queryable.query<Required<Pick<Row, 'payload'>>>(
+  const { rows } = await queryable.query<{ payload: Buffer | null }>(
     `SELECT e.body AS payload FROM deliveries d JOIN events e ON e.id = d.event_row
          WHERE d.id = $1 AND d.tenant_id = $2`,
     [id, tenantId],

@@ -1,5 +1,7 @@
-// The routes of deliveries: the same below a subscription and across all of them. They must never decide anything.
-import { defineRoute, type Route } from '../../platform/http/route.ts';
+// The routes of deliveries: the same below a subscription and across all of them.
+import { accepted, ok, page } from '../../platform/http/answers.ts';
+import { readFields } from '../../platform/http/field-names.ts';
+import { defineRoutes, type Route } from '../../platform/http/route.ts';
 import { noFields, subscriptionParams } from '../subscriptions/subscription.schemas.ts';
 import {
   deliveryDetailsSchema,
@@ -11,10 +13,9 @@ import {
   presentDelivery,
   presentDetails,
   subscriptionDeliveryParams,
-  toRequest,
 } from './delivery.schemas.ts';
 import type { DeliveryService } from './delivery.service.ts';
-import type { WorkflowPlace } from './delivery.ts';
+import type { DeliveryRecord, WorkflowPlace } from './delivery.ts';
 
 const TAG = 'Webhooks';
 
@@ -53,81 +54,61 @@ export function createDeliveryRoutes({
   deliveries: DeliveryService;
   workflows: WorkflowPlace;
 }): Route[] {
-  const routesAt = (place: Place): Route[] => [
-    defineRoute({
-      method: 'GET',
-      path: place.path,
-      operationId: `list${place.name}Deliveries`,
-      summary: `List deliveries ${place.of}, the newest first`,
-      tag: TAG,
-      scope: 'webhooks:read',
-      request: { params: place.params, query: deliveryListQuery },
-      exists: (context, params) => deliveries.hasSubscription(context, subscriptionOf(params)),
-      responses: { 200: { description: 'A page of deliveries', schema: deliveryListSchema } },
-      errors: ['not_found'],
-      handler: async ({ context, params, query }) => {
-        const page = await deliveries.list(context, toRequest(query), subscriptionOf(params));
-        return {
-          status: 200,
-          body: {
-            data: page.data.map((record) => presentDelivery(record, workflows)),
-            next_cursor: page.nextCursor,
-          },
-        };
+  const present = (record: DeliveryRecord) => presentDelivery(record, workflows);
+  const routesAt = (place: Place): Route[] =>
+    defineRoutes({ tag: TAG, read: 'webhooks:read', write: 'webhooks:write' }, [
+      {
+        method: 'GET',
+        path: place.path,
+        operationId: `list${place.name}Deliveries`,
+        summary: `List deliveries ${place.of}, the newest first`,
+        request: { params: place.params, query: deliveryListQuery },
+        exists: (context, params) => deliveries.hasSubscription(context, subscriptionOf(params)),
+        responses: { 200: { description: 'A page of deliveries', schema: deliveryListSchema } },
+        handler: async ({ context, params, query }) =>
+          page(await deliveries.list(context, readFields(query), subscriptionOf(params)), present),
       },
-    }),
 
-    defineRoute({
-      method: 'GET',
-      path: `${place.path}/:delivery_id`,
-      operationId: `get${place.name}Delivery`,
-      summary: `Read a delivery ${place.of}, with its body and its attempts`,
-      tag: TAG,
-      scope: 'webhooks:read',
-      request: { params: place.oneParams },
-      responses: { 200: { description: 'The delivery', schema: deliveryDetailsSchema } },
-      errors: ['not_found'],
-      handler: async ({ context, params }) => {
-        const details = await deliveries.get(context, params.delivery_id, subscriptionOf(params));
-        return { status: 200, body: presentDetails(details, workflows) };
+      {
+        method: 'GET',
+        path: `${place.path}/:delivery_id`,
+        operationId: `get${place.name}Delivery`,
+        summary: `Read a delivery ${place.of}, with its body and its attempts`,
+        request: { params: place.oneParams },
+        responses: { 200: { description: 'The delivery', schema: deliveryDetailsSchema } },
+        handler: async ({ context, params }) => {
+          const details = await deliveries.get(context, params.delivery_id, subscriptionOf(params));
+          return ok(presentDetails(details, workflows));
+        },
       },
-    }),
 
-    defineRoute({
-      method: 'POST',
-      path: `${place.path}/:delivery_id/retry`,
-      operationId: `retry${place.name}Delivery`,
-      summary: `Retry a delivery ${place.of} now, or replay it when it has ended`,
-      tag: TAG,
-      scope: 'webhooks:write',
-      idempotent: true,
-      request: { params: place.oneParams, body: noFields },
-      exists: (context, params) => deliveries.exists(context, params.delivery_id, subscriptionOf(params)),
-      responses: { 202: { description: 'The delivery', schema: deliverySchema } },
-      errors: ['not_found', 'conflict'],
-      handler: async ({ context, params }) => {
-        const record = await deliveries.retry(context, params.delivery_id, subscriptionOf(params));
-        return { status: 202, body: presentDelivery(record, workflows) };
+      {
+        method: 'POST',
+        path: `${place.path}/:delivery_id/retry`,
+        operationId: `retry${place.name}Delivery`,
+        summary: `Retry a delivery ${place.of} now, or replay it when it has ended`,
+        idempotent: true,
+        request: { params: place.oneParams, body: noFields },
+        exists: (context, params) => deliveries.exists(context, params.delivery_id, subscriptionOf(params)),
+        responses: { 202: { description: 'The delivery', schema: deliverySchema } },
+        errors: ['conflict'],
+        handler: async ({ context, params }) =>
+          accepted(present(await deliveries.retry(context, params.delivery_id, subscriptionOf(params)))),
       },
-    }),
 
-    defineRoute({
-      method: 'POST',
-      path: `${place.path}/:delivery_id/cancel`,
-      operationId: `cancel${place.name}Delivery`,
-      summary: `Cancel a delivery ${place.of}`,
-      tag: TAG,
-      scope: 'webhooks:write',
-      request: { params: place.oneParams, body: noFields },
-      exists: (context, params) => deliveries.exists(context, params.delivery_id, subscriptionOf(params)),
-      responses: { 202: { description: 'The delivery, canceled', schema: deliverySchema } },
-      errors: ['not_found', 'conflict'],
-      handler: async ({ context, params }) => {
-        const record = await deliveries.cancel(context, params.delivery_id, subscriptionOf(params));
-        return { status: 202, body: presentDelivery(record, workflows) };
+      {
+        method: 'POST',
+        path: `${place.path}/:delivery_id/cancel`,
+        operationId: `cancel${place.name}Delivery`,
+        summary: `Cancel a delivery ${place.of}`,
+        request: { params: place.oneParams, body: noFields },
+        exists: (context, params) => deliveries.exists(context, params.delivery_id, subscriptionOf(params)),
+        responses: { 202: { description: 'The delivery, canceled', schema: deliverySchema } },
+        errors: ['conflict'],
+        handler: async ({ context, params }) =>
+          accepted(present(await deliveries.cancel(context, params.delivery_id, subscriptionOf(params)))),
       },
-    }),
-  ];
+    ]);
 
   return [...routesAt(OF_A_SUBSCRIPTION), ...routesAt(OF_ALL)];
 }

@@ -1,6 +1,8 @@
 // The shapes of deliveries in requests and answers.
 import { z } from 'zod';
+import { pageSchema } from '../../platform/http/answers.ts';
 import { moment, pageParameters } from '../../platform/http/field-schemas.ts';
+import { present } from '../../platform/http/present.ts';
 import {
   DELIVERY_STATUSES,
   type DeliveryDetails,
@@ -44,9 +46,7 @@ export const deliverySchema = z
   })
   .meta({ id: 'Delivery' });
 
-export const deliveryListSchema = z
-  .object({ data: z.array(deliverySchema), next_cursor: z.string().nullable() })
-  .meta({ id: 'DeliveryList' });
+export const deliveryListSchema = pageSchema(deliverySchema, 'DeliveryList');
 
 export const deliveryDetailsSchema = deliverySchema
   .extend({
@@ -86,60 +86,26 @@ export const deliveryDetailsSchema = deliverySchema
   })
   .meta({ id: 'DeliveryDetails' });
 
-/** The service's filters from a list's query. */
-export function toRequest(query: z.output<typeof deliveryListQuery>) {
-  const { event_type: eventType, ...request } = query;
-  return { ...request, eventType };
+export function presentDelivery(record: DeliveryRecord, place: WorkflowPlace) {
+  const { id, url } = workflowOf(record, place);
+  return present(deliverySchema, record, { workflow_id: id, workflow_url: url });
 }
 
-export function presentDelivery(
-  record: DeliveryRecord,
-  place: WorkflowPlace,
-): z.input<typeof deliverySchema> {
-  const workflow = workflowOf(record, place);
-  return {
-    id: record.id,
-    subscription_id: record.subscriptionId,
-    event_id: record.eventId,
-    event_type: record.eventType,
-    status: record.status,
-    attempt_count: record.attemptCount,
-    next_attempt_at: record.nextAttemptAt?.toISOString() ?? null,
-    last_status_code: record.lastStatusCode,
-    last_error: record.lastError,
-    created_at: record.createdAt.toISOString(),
-    completed_at: record.completedAt?.toISOString() ?? null,
-    workflow_id: workflow.id,
-    workflow_url: workflow.url,
-  };
-}
-
-export function presentDetails(
-  details: DeliveryDetails,
-  place: WorkflowPlace,
-): z.input<typeof deliveryDetailsSchema> {
-  return {
-    ...presentDelivery(details, place),
-    payload: details.payload,
-    attempts: details.attempts.map((attempt) => ({
-      number: attempt.number,
-      started_at: attempt.startedAt.toISOString(),
-      duration_ms: attempt.durationMs,
-      phases: presentPhases(attempt),
-      status_code: attempt.statusCode,
-      error: attempt.error,
-      retry_after_seconds: attempt.retryAfterSeconds,
-      response_excerpt: attempt.responseExcerpt,
-    })),
-  };
+export function presentDetails(details: DeliveryDetails, place: WorkflowPlace) {
+  const { id, url } = workflowOf(details, place);
+  return present(deliveryDetailsSchema, details, {
+    workflow_id: id,
+    workflow_url: url,
+    attempts: details.attempts.map((attempt) => ({ ...attempt, phases: presentPhases(attempt) })),
+  });
 }
 
 function presentPhases({ phases, durationMs }: DeliveryDetails['attempts'][number]) {
   return {
-    dns_ms: phases.dns_ms ?? null,
-    connect_ms: phases.connect_ms ?? null,
-    tls_ms: phases.tls_ms ?? null,
-    first_byte_ms: phases.first_byte_ms ?? null,
-    total_ms: phases.total_ms ?? durationMs,
+    dnsMs: phases.dns_ms ?? null,
+    connectMs: phases.connect_ms ?? null,
+    tlsMs: phases.tls_ms ?? null,
+    firstByteMs: phases.first_byte_ms ?? null,
+    totalMs: phases.total_ms ?? durationMs,
   };
 }

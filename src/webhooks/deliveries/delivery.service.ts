@@ -6,7 +6,7 @@ import type { RequestContext } from '../../platform/context.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import type { Page, PageRequest } from '../../platform/database/page.ts';
-import type { Queryable, Transaction, Unit } from '../../platform/database/transaction.ts';
+import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import type { EndpointService } from '../endpoints/endpoint.service.ts';
 import type { DeliveryDetails, DeliveryFilters, DeliveryRecord } from './delivery.ts';
@@ -196,7 +196,7 @@ export function createDeliveryService({
      * @returns how many, and whether there may be more
      */
     cancelUntried: async (
-      unit: Unit,
+      unit: Transaction,
       subscriptionId: string,
       { onlyWhileInactive }: { onlyWhileInactive: boolean },
     ): Promise<{ canceled: number; more: boolean }> => {
@@ -209,7 +209,7 @@ export function createDeliveryService({
      * Cancels unfinished deliveries of a subscription whose endpoint this transaction has closed for good, the oldest first, and tells
      * their workflows. As many as a request may: the sweep cancels the others, which count as canceled already.
      */
-    cancelUnfinished: async (unit: Unit, subscriptionId: string): Promise<void> => {
+    cancelUnfinished: async (unit: Transaction, subscriptionId: string): Promise<void> => {
       const canceled = await store.cancelUnfinished(unit, subscriptionId, CHUNK);
       if (canceled > 0) unit.afterCommit(() => notifier.poke());
     },

@@ -1,6 +1,6 @@
 // Replays of many deliveries as other rooms use them. It must never make an attempt: it leaves that to the relay and the workflows.
 
-import type { Queryable, Unit } from '../../platform/database/transaction.ts';
+import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import type { ReplayRange } from './replay.store.ts';
 import * as store from './replay.store.ts';
 
@@ -25,7 +25,7 @@ export function createReplayService({ notifier }: { notifier: { poke(): void } }
      * @param options.after id of the last one that is done
      */
     replay: async (
-      unit: Unit,
+      unit: Transaction,
       range: ReplayRange,
       options: { after: string; limit: number },
     ): Promise<{ replayed: number; last: string | null }> => {

@@ -37,8 +37,8 @@ const WATCHED_FROM = 3;
 // The half millisecond: the column keeps whole ones and rounds, and a hold must never end early.
 const FAIL = `
 WITH endpoint AS (
-  SELECT l.*, cardinality(l.failing_deliveries) + CASE WHEN $2 = ANY(l.failing_deliveries) THEN 0 ELSE 1 END AS deliveries
-  FROM endpoints l WHERE l.subscription_id = $1 AND NOT l.deleted FOR UPDATE
+  SELECT p.*, cardinality(p.failing_deliveries) + CASE WHEN $2 = ANY(p.failing_deliveries) THEN 0 ELSE 1 END AS deliveries
+  FROM endpoints p WHERE p.subscription_id = $1 AND NOT p.deleted FOR UPDATE
 ), judged AS (
   SELECT endpoint.*, state = 'down' AND $4 AS probed, $3::float8 IS NOT NULL AS holds,
     state <> 'down' AND failures_in_a_row + 1 >= $5 AND deliveries >= $6 AS falls
@@ -50,24 +50,24 @@ WITH endpoint AS (
     CASE WHEN falls THEN 0 WHEN probed THEN least(probe_step + 1, cardinality($7::float8[]) - 1) ELSE probe_step END AS step
   FROM judged
 )
-UPDATE endpoints l SET
-  failures_in_a_row = l.failures_in_a_row + 1,
-  failing_since = coalesce(l.failing_since, now()),
-  failing_deliveries = CASE WHEN $2 = ANY(l.failing_deliveries) OR cardinality(l.failing_deliveries) >= 3
-    THEN l.failing_deliveries ELSE l.failing_deliveries || $2::uuid END,
-  state = CASE WHEN l.state = 'down' OR next.falls THEN 'down' WHEN next.holds THEN 'held' ELSE l.state END,
-  hold_until = greatest(l.hold_until, now() + ($3::float8 + 0.5) * interval '1 millisecond'),
+UPDATE endpoints p SET
+  failures_in_a_row = p.failures_in_a_row + 1,
+  failing_since = coalesce(p.failing_since, now()),
+  failing_deliveries = CASE WHEN $2 = ANY(p.failing_deliveries) OR cardinality(p.failing_deliveries) >= 3
+    THEN p.failing_deliveries ELSE p.failing_deliveries || $2::uuid END,
+  state = CASE WHEN p.state = 'down' OR next.falls THEN 'down' WHEN next.holds THEN 'held' ELSE p.state END,
+  hold_until = greatest(p.hold_until, now() + ($3::float8 + 0.5) * interval '1 millisecond'),
   probe_step = next.step,
   probe_at = CASE WHEN next.falls OR next.probed
-    THEN now() + ($7::float8[])[next.step + 1] * interval '1 millisecond' ELSE l.probe_at END,
-  permits = CASE WHEN next.closes THEN 1 WHEN l.state = 'down' THEN l.permits ELSE l.permits + 1 END,
+    THEN now() + ($7::float8[])[next.step + 1] * interval '1 millisecond' ELSE p.probe_at END,
+  permits = CASE WHEN next.closes THEN 1 WHEN p.state = 'down' THEN p.permits ELSE p.permits + 1 END,
   permits_at = now(),
-  released = CASE WHEN next.closes THEN 0 ELSE l.released END,
-  epoch = l.epoch + CASE WHEN next.closes THEN 1 ELSE 0 END,
-  last_error = $8, watched = l.watched OR next.tells,
+  released = CASE WHEN next.closes THEN 0 ELSE p.released END,
+  epoch = p.epoch + CASE WHEN next.closes THEN 1 ELSE 0 END,
+  last_error = $8, watched = p.watched OR next.tells,
   updated_at = now()
-FROM next WHERE l.subscription_id = next.subscription_id
-RETURNING l.state, next.closes AS closed, next.tells AS tell`;
+FROM next WHERE p.subscription_id = next.subscription_id
+RETURNING p.state, next.closes AS closed, next.tells AS tell`;
 
 // A 2xx opens an endpoint that is down. A hold that the receiver asked for, and that has not run out, stays. Each success of an endpoint that
 // comes back lets two more begin; after as many as the endpoint may have in flight it is not paced any longer. While an operator keeps it closed
@@ -78,16 +78,16 @@ WITH endpoint AS (
   SELECT *, hold_until > now() IS TRUE AS held, greatest(tenant_held_until, host_held_until) > now() IS TRUE AS kept FROM endpoints
   WHERE subscription_id = $1 AND NOT deleted AND (failures_in_a_row > 0 OR permits IS NOT NULL OR state <> 'open') FOR UPDATE
 )
-UPDATE endpoints l SET
+UPDATE endpoints p SET
   failures_in_a_row = 0, failing_since = NULL, failing_deliveries = '{}', probe_step = 0, probe_at = NULL, last_error = NULL,
   state = CASE WHEN endpoint.held THEN 'held' ELSE 'open' END,
-  hold_until = CASE WHEN endpoint.held THEN l.hold_until END,
-  permits = CASE WHEN endpoint.held OR endpoint.kept THEN l.permits WHEN l.released + 1 >= l.in_flight_cap THEN NULL ELSE l.permits + 2 END,
-  released = CASE WHEN l.permits IS NULL OR endpoint.held OR endpoint.kept OR l.released + 1 >= l.in_flight_cap THEN 0 ELSE l.released + 1 END,
+  hold_until = CASE WHEN endpoint.held THEN p.hold_until END,
+  permits = CASE WHEN endpoint.held OR endpoint.kept THEN p.permits WHEN p.released + 1 >= p.in_flight_cap THEN NULL ELSE p.permits + 2 END,
+  released = CASE WHEN p.permits IS NULL OR endpoint.held OR endpoint.kept OR p.released + 1 >= p.in_flight_cap THEN 0 ELSE p.released + 1 END,
   permits_at = now(), updated_at = now()
-FROM endpoint WHERE l.subscription_id = endpoint.subscription_id
-RETURNING l.tenant_id AS "tenantId",
-  l.watched AND (endpoint.failures_in_a_row > 0 OR endpoint.state <> l.state OR l.permits IS NULL) AS tell`;
+FROM endpoint WHERE p.subscription_id = endpoint.subscription_id
+RETURNING p.tenant_id AS "tenantId",
+  p.watched AND (endpoint.failures_in_a_row > 0 OR endpoint.state <> p.state OR p.permits IS NULL) AS tell`;
 
 /** SQL of an endpoint's health; every function runs in the caller's transaction. */
 export function createEndpointHealthStore({ failures, deliveries, probeDelaysMs }: RecoverySettings) {

@@ -7,7 +7,7 @@ import type { EventService } from '../../events/event.service.ts';
 import type { TenantService } from '../../identity/tenants/tenant.service.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
-import type { Queryable, Unit } from '../../platform/database/transaction.ts';
+import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
 import type { EndpointCase, EndpointName } from './endpoint-recovery.store.ts';
@@ -98,7 +98,7 @@ export function createRecoveryService({
     });
   };
 
-  const warn = async (unit: Unit, name: EndpointName, found: EndpointCase): Promise<void> => {
+  const warn = async (unit: Transaction, name: EndpointName, found: EndpointCase): Promise<void> => {
     await store.noteWarned(unit, name, { warned: warningsEarned(found), warnedFor: found.failingSince });
     await announce(unit, name, 'failing', {
       host: found.host,
@@ -110,13 +110,17 @@ export function createRecoveryService({
     });
   };
 
-  const announceRecovery = async (unit: Unit, name: EndpointName, found: EndpointCase): Promise<void> => {
+  const announceRecovery = async (
+    unit: Transaction,
+    name: EndpointName,
+    found: EndpointCase,
+  ): Promise<void> => {
     await store.noteWarned(unit, name, { warned: 0, warnedFor: null });
     await announce(unit, name, 'recovered', { host: found.host, failing_since: iso(found.warnedFor) });
   };
 
   const announce = async (
-    unit: Unit,
+    unit: Transaction,
     { tenantId, subscriptionId }: EndpointName,
     what: 'failing' | 'recovered',
     facts: Record<string, string | number | null>,

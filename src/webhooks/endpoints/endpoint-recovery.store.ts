@@ -24,19 +24,19 @@ export type EndpointCase = EndpointFacts & {
 const MOST_WAITING = 10_000;
 
 const READ = `
-SELECT l.active, l.deleted, l.state, endpoint_is_open(l) AS open, l.hold_until AS "holdUntil", l.probe_at AS "probeAt", endpoint_permits(l) AS permits,
-  l.permits_at AS "permitsAt", l.failing_since AS "failingSince", l.warned, l.warned_for AS "warnedFor", l.last_error AS "lastError",
-  l.epoch, coalesce(l.tenant_held_until > now(), false) AS suspended,
-  greatest(CASE WHEN l.tenant_held_until <= now() THEN l.tenant_held_until END,
-    CASE WHEN l.host_held_until <= now() THEN l.host_held_until END) AS "restedUntil",
-  coalesce(l.host_held_until > now(), false) AS "hostHeld",
-  CASE WHEN l.host_held_until > now() AND isfinite(l.host_held_until) THEN l.host_held_until END AS "hostHeldUntil", l.failures_in_a_row AS failures, l.watched, s.host, s.disable_after_days AS "disableAfterDays", now()::timestamptz(3) AS now,
+SELECT p.active, p.deleted, p.state, endpoint_is_open(p) AS open, p.hold_until AS "holdUntil", p.probe_at AS "probeAt", endpoint_permits(p) AS permits,
+  p.permits_at AS "permitsAt", p.failing_since AS "failingSince", p.warned, p.warned_for AS "warnedFor", p.last_error AS "lastError",
+  p.epoch, coalesce(p.tenant_held_until > now(), false) AS suspended,
+  greatest(CASE WHEN p.tenant_held_until <= now() THEN p.tenant_held_until END,
+    CASE WHEN p.host_held_until <= now() THEN p.host_held_until END) AS "restedUntil",
+  coalesce(p.host_held_until > now(), false) AS "hostHeld",
+  CASE WHEN p.host_held_until > now() AND isfinite(p.host_held_until) THEN p.host_held_until END AS "hostHeldUntil", p.failures_in_a_row AS failures, p.watched, s.host, s.disable_after_days AS "disableAfterDays", now()::timestamptz(3) AS now,
   (SELECT count(*)::int FROM (
      SELECT 1 FROM deliveries d
-     WHERE d.subscription_id = l.subscription_id AND d.status IN ('pending', 'retrying') LIMIT ${MOST_WAITING}
+     WHERE d.subscription_id = p.subscription_id AND d.status IN ('pending', 'retrying') LIMIT ${MOST_WAITING}
    ) AS unfinished) AS waiting
-FROM endpoints l JOIN subscriptions s ON s.id = l.subscription_id
-WHERE l.subscription_id = $1 AND l.tenant_id = $2`;
+FROM endpoints p JOIN subscriptions s ON s.id = p.subscription_id
+WHERE p.subscription_id = $1 AND p.tenant_id = $2`;
 
 const EXPECTED = `
 SELECT tenant_id AS "tenantId", subscription_id AS "entityId" FROM endpoints

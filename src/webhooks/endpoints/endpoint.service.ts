@@ -1,7 +1,7 @@
 // A subscription's gate as other rooms use it: open, held, or closed. It must never touch a delivery: whoever waits for an endpoint
 // has an outbox row that becomes claimable when the endpoint opens.
 
-import type { Queryable, Unit } from '../../platform/database/transaction.ts';
+import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
 import type { EndpointChange, EndpointRow, EndpointTelling } from './endpoint.store.ts';
 import * as store from './endpoint.store.ts';
@@ -23,16 +23,20 @@ export function createEndpointService({
   notifier?: { poke(): void } | undefined;
   commands?: Pick<WorkflowCommandService, 'add'> | undefined;
 }) {
-  const announce = (unit: Unit, opened: boolean): void => {
+  const announce = (unit: Transaction, opened: boolean): void => {
     if (opened) unit.afterCommit(() => notifier?.poke());
   };
 
-  const tell = async (unit: Unit, entityId: string, change: EndpointTelling | undefined): Promise<void> => {
+  const tell = async (
+    unit: Transaction,
+    entityId: string,
+    change: EndpointTelling | undefined,
+  ): Promise<void> => {
     if (change?.tell !== true) return;
     await commands?.add(unit, [{ tenantId: change.tenantId, workflow: 'endpointRecovery', entityId }]);
   };
 
-  const tellAll = async (unit: Unit, changes: readonly EndpointChange[]): Promise<void> => {
+  const tellAll = async (unit: Transaction, changes: readonly EndpointChange[]): Promise<void> => {
     const told = changes.filter((change) => change.tell);
     const workflow = 'endpointRecovery';
     await commands?.add(
@@ -52,7 +56,11 @@ export function createEndpointService({
      * Closes or opens an endpoint by its subscription's flag. No attempt begins after the commit that closes it; one under way may
      * finish. Source: Specification, "Webhook subscription" (states).
      */
-    setActive: async (unit: Unit, subscriptionId: string, active: boolean): Promise<{ changed: boolean }> => {
+    setActive: async (
+      unit: Transaction,
+      subscriptionId: string,
+      active: boolean,
+    ): Promise<{ changed: boolean }> => {
       const change = await store.setActive(unit, subscriptionId, { active });
       announce(unit, change !== undefined && active);
       await tell(unit, subscriptionId, change);
@@ -74,11 +82,11 @@ export function createEndpointService({
       store.setRate(unit, subscriptionId, rate),
 
     /** Closes a deleted subscription's endpoint for good; its unfinished deliveries count as canceled from then on. */
-    remove: async (unit: Unit, subscriptionId: string): Promise<void> =>
+    remove: async (unit: Transaction, subscriptionId: string): Promise<void> =>
       tell(unit, subscriptionId, await store.markDeleted(unit, subscriptionId)),
 
     /** Ends a hold at once, when somebody asked for a retry or changed the URL. */
-    endHold: async (unit: Unit, subscriptionId: string): Promise<{ changed: boolean }> => {
+    endHold: async (unit: Transaction, subscriptionId: string): Promise<{ changed: boolean }> => {
       const change = await store.open(unit, subscriptionId);
       announce(unit, change !== undefined);
       await tell(unit, subscriptionId, change);
@@ -90,7 +98,7 @@ export function createEndpointService({
      * them; one under way may finish. What has waited goes out paced, the oldest first.
      * @returns how many endpoints
      */
-    setTenantHeld: async (unit: Unit, tenantId: string, held: boolean): Promise<number> => {
+    setTenantHeld: async (unit: Transaction, tenantId: string, held: boolean): Promise<number> => {
       const changes = await (held ? store.holdTenant : store.releaseTenant)(unit, tenantId);
       announce(unit, !held);
       await tellAll(unit, changes);
@@ -98,14 +106,14 @@ export function createEndpointService({
     },
 
     /** Notes a failed attempt: its receiver may want to be left alone for a time, or be down. */
-    noteFailure: async (unit: Unit, failure: EndpointFailure): Promise<void> => {
+    noteFailure: async (unit: Transaction, failure: EndpointFailure): Promise<void> => {
       const { tenantId, subscriptionId } = failure;
       const state = await health.fail(unit, failure);
       await tell(unit, subscriptionId, state && { tenantId, tell: state.tell });
     },
 
     /** Notes that the receiver of an endpoint which had failed has taken a delivery: what waits goes out, paced, the oldest first. */
-    noteSuccess: async (unit: Unit, subscriptionId: string): Promise<void> => {
+    noteSuccess: async (unit: Transaction, subscriptionId: string): Promise<void> => {
       await tell(unit, subscriptionId, await health.recover(unit, subscriptionId));
       announce(unit, true);
     },
@@ -123,7 +131,7 @@ export function createEndpointService({
     ): Promise<ReadonlyMap<string, EndpointRow>> => {
       if (subscriptionIds.length === 0) return new Map();
       const rows = await store.read(queryable, subscriptionIds);
-      return new Map(rows.map((row) => [row.subscription_id, row]));
+      return new Map(rows.map((row) => [row.subscriptionId, row]));
     },
   };
 }

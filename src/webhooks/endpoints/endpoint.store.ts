@@ -1,16 +1,16 @@
 // All SQL of endpoints. Whatever opens an endpoint takes its row FOR UPDATE and adds one to its epoch, so that no wake-up can be lost.
 import type { Queryable } from '../../platform/database/transaction.ts';
 
-/** An endpoint as it is shown: `state` is `held` only while the hold lasts; `hold_until`: when the next attempt may begin; `waiting` counts deliveries that have not ended. */
+/** An endpoint as it is shown: `state` is `held` only while the hold lasts; `holdUntil`: when the next attempt may begin; `waiting` counts deliveries that have not ended. */
 export type EndpointRow = {
-  readonly subscription_id: string;
+  readonly subscriptionId: string;
   readonly active: boolean;
   readonly deleted: boolean;
   readonly state: 'open' | 'held' | 'down';
-  readonly hold_until: Date | null;
+  readonly holdUntil: Date | null;
   /** Who has it held: `operator` the operator of this service, `endpoint` the endpoint or what was decided for it alone. */
-  readonly held_by: 'operator' | 'endpoint' | null;
-  readonly failing_since: Date | null;
+  readonly heldBy: 'operator' | 'endpoint' | null;
+  readonly failingSince: Date | null;
   readonly epoch: number;
   readonly waiting: number;
 };
@@ -45,32 +45,32 @@ RETURNING tenant_id AS "tenantId", watched OR $2 AND (state <> 'open' OR failure
 // Endpoints of one tenant, locked in order of their ids, as by everybody who locks several. Inactive ones too: they may be activated meanwhile.
 const OF_TENANT = `
 WITH mine AS (
-  SELECT l.subscription_id FROM subscriptions s JOIN endpoints l ON l.subscription_id = s.id
-  WHERE s.tenant_id = $1 AND s.deleted_at IS NULL ORDER BY l.subscription_id FOR UPDATE OF l
+  SELECT p.subscription_id FROM subscriptions s JOIN endpoints p ON p.subscription_id = s.id
+  WHERE s.tenant_id = $1 AND s.deleted_at IS NULL ORDER BY p.subscription_id FOR UPDATE OF p
 )`;
-const CHANGES = 'RETURNING l.subscription_id AS "subscriptionId", l.tenant_id AS "tenantId"';
+const CHANGES = 'RETURNING p.subscription_id AS "subscriptionId", p.tenant_id AS "tenantId"';
 
 const HOLD_TENANT = `${OF_TENANT}
-UPDATE endpoints l SET tenant_held_until = 'infinity', epoch = epoch + 1, ${PACED}, updated_at = now()
-FROM mine WHERE l.subscription_id = mine.subscription_id ${CHANGES}, l.watched AS tell`;
+UPDATE endpoints p SET tenant_held_until = 'infinity', epoch = epoch + 1, ${PACED}, updated_at = now()
+FROM mine WHERE p.subscription_id = mine.subscription_id ${CHANGES}, p.watched AS tell`;
 
 const RELEASE_TENANT = `${OF_TENANT}
-UPDATE endpoints l SET tenant_held_until = now(), epoch = epoch + 1, ${PACED}, updated_at = now()
-FROM mine WHERE l.subscription_id = mine.subscription_id ${CHANGES},
-  l.active AND (l.watched OR l.state <> 'open' OR l.failures_in_a_row > 0) AS tell`;
+UPDATE endpoints p SET tenant_held_until = now(), epoch = epoch + 1, ${PACED}, updated_at = now()
+FROM mine WHERE p.subscription_id = mine.subscription_id ${CHANGES},
+  p.active AND (p.watched OR p.state <> 'open' OR p.failures_in_a_row > 0) AS tell`;
 
 const READ = `
-SELECT l.subscription_id, l.active, l.deleted, l.failing_since, l.epoch,
-  CASE WHEN l.host_held_until > now() THEN 'held'
-    WHEN l.state = 'held' AND (l.hold_until IS NULL OR l.hold_until <= now()) THEN 'open' ELSE l.state END AS state,
-  CASE WHEN l.host_held_until > now() THEN 'operator' WHEN l.hold_until > now() THEN 'endpoint' END AS held_by,
-  CASE WHEN l.host_held_until = 'infinity' THEN NULL ELSE greatest(CASE WHEN l.host_held_until > now() THEN l.host_held_until END,
-    CASE WHEN l.hold_until > now() THEN l.hold_until END, CASE WHEN l.probe_at > now() THEN l.probe_at END) END AS hold_until,
+SELECT p.subscription_id AS "subscriptionId", p.active, p.deleted, p.failing_since AS "failingSince", p.epoch,
+  CASE WHEN p.host_held_until > now() THEN 'held'
+    WHEN p.state = 'held' AND (p.hold_until IS NULL OR p.hold_until <= now()) THEN 'open' ELSE p.state END AS state,
+  CASE WHEN p.host_held_until > now() THEN 'operator' WHEN p.hold_until > now() THEN 'endpoint' END AS "heldBy",
+  CASE WHEN p.host_held_until = 'infinity' THEN NULL ELSE greatest(CASE WHEN p.host_held_until > now() THEN p.host_held_until END,
+    CASE WHEN p.hold_until > now() THEN p.hold_until END, CASE WHEN p.probe_at > now() THEN p.probe_at END) END AS "holdUntil",
   (SELECT count(*)::int FROM (
      SELECT 1 FROM deliveries d
-     WHERE d.subscription_id = l.subscription_id AND d.status IN ('pending', 'retrying') LIMIT ${MOST_WAITING}
+     WHERE d.subscription_id = p.subscription_id AND d.status IN ('pending', 'retrying') LIMIT ${MOST_WAITING}
    ) AS unfinished) AS waiting
-FROM endpoints l WHERE l.subscription_id = ANY($1::uuid[])`;
+FROM endpoints p WHERE p.subscription_id = ANY($1::uuid[])`;
 
 export async function insert(
   unit: Queryable,
@@ -145,7 +145,7 @@ export async function saveSpeeds(
   await queryable.query(
     `UPDATE endpoints SET p90_ms = w.p90_ms
          FROM (SELECT w.endpoint, w.p90_ms FROM unnest($1::uuid[], $2::int[]) AS w (endpoint, p90_ms)
-               JOIN endpoints l ON l.subscription_id = w.endpoint FOR UPDATE OF l SKIP LOCKED) AS w
+               JOIN endpoints p ON p.subscription_id = w.endpoint FOR UPDATE OF p SKIP LOCKED) AS w
          WHERE endpoints.subscription_id = w.endpoint`,
     [speeds.map(({ endpoint }) => endpoint), speeds.map(({ p90Ms }) => p90Ms)],
   );

@@ -1,6 +1,6 @@
 // Hosts that an operator holds: nothing is sent there, whoever subscribes. It must never open an endpoint for another reason than that.
 
-import type { Queryable, Unit } from '../../platform/database/transaction.ts';
+import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
 import type { EndpointChange } from './endpoint.store.ts';
 import type { FailingHost, HeldHost, HostHold } from './host-hold.store.ts';
@@ -21,7 +21,7 @@ export function createHostHoldService({
   notifier?: { poke(): void } | undefined;
   commands?: Pick<WorkflowCommandService, 'add'> | undefined;
 }) {
-  const tell = async (unit: Unit, changes: readonly EndpointChange[]): Promise<void> => {
+  const tell = async (unit: Transaction, changes: readonly EndpointChange[]): Promise<void> => {
     const told = changes.filter((change) => change.tell);
     const workflow = 'endpointRecovery';
     await commands?.add(
@@ -31,7 +31,7 @@ export function createHostHoldService({
   };
 
   const opened = async (
-    unit: Unit,
+    unit: Transaction,
     changes: readonly EndpointChange[],
   ): Promise<readonly EndpointChange[]> => {
     await tell(unit, changes);
@@ -46,7 +46,7 @@ export function createHostHoldService({
      * @returns the hold that it has come to, if any
      */
     follow: async (
-      unit: Unit,
+      unit: Transaction,
       subscriptionId: string,
       hosts: { host: string; before?: string | undefined },
     ): Promise<HeldHost | undefined> => {
@@ -60,7 +60,7 @@ export function createHostHoldService({
      * @returns the endpoints' endpoints
      */
     hold: async (
-      unit: Unit,
+      unit: Transaction,
       host: string,
       hold: { length: HoldLength; reason: string; operator: string },
     ): Promise<readonly EndpointChange[]> => {
@@ -72,7 +72,7 @@ export function createHostHoldService({
     },
 
     /** Ends a hold: what has waited goes out, paced, the oldest first. @returns the endpoints' endpoints, undefined when it is not held */
-    release: async (unit: Unit, host: string): Promise<readonly EndpointChange[] | undefined> => {
+    release: async (unit: Transaction, host: string): Promise<readonly EndpointChange[] | undefined> => {
       await store.lock(unit, host);
       if (!(await store.end(unit, host))) return undefined;
       return opened(unit, await store.releaseEndpoints(unit, host));
@@ -82,7 +82,7 @@ export function createHostHoldService({
      * Lets what waits for the host's endpoints out now, paced, also where an endpoint asked for a pause or is down.
      * @returns their endpoints; undefined when the host is held
      */
-    retry: async (unit: Unit, host: string): Promise<readonly EndpointChange[] | undefined> => {
+    retry: async (unit: Transaction, host: string): Promise<readonly EndpointChange[] | undefined> => {
       await store.lock(unit, host);
       if (await store.isHeld(unit, host)) return undefined;
       return opened(unit, await store.retryEndpoints(unit, host));
@@ -90,7 +90,7 @@ export function createHostHoldService({
 
     /** Makes deliveries due that wait for a time, some at once. @returns their ids, none when there are no more */
     hasten: async (
-      unit: Unit,
+      unit: Transaction,
       subscriptionIds: readonly string[],
       page: { after: string; limit: number },
     ): Promise<string[]> => {

@@ -40,30 +40,30 @@ SELECT pg_advisory_xact_lock_shared(name) FROM (
 ) AS names`;
 
 const OF_HOST = `
-FROM subscriptions s JOIN endpoints l ON l.subscription_id = s.id
+FROM subscriptions s JOIN endpoints p ON p.subscription_id = s.id
 WHERE host_name(s.host) = host_name($1) AND ($1 = host_name($1) OR s.host = $1) AND s.deleted_at IS NULL`;
 
 const MINE = `
-WITH mine AS (SELECT l.subscription_id, host_hold_end(s.host) AS ends ${OF_HOST} ORDER BY l.subscription_id FOR UPDATE OF l)`;
+WITH mine AS (SELECT p.subscription_id, host_hold_end(s.host) AS ends ${OF_HOST} ORDER BY p.subscription_id FOR UPDATE OF p)`;
 
 const CHANGES =
-  'RETURNING l.subscription_id AS "subscriptionId", l.tenant_id AS "tenantId", l.active AND NOT l.deleted AS tell';
+  'RETURNING p.subscription_id AS "subscriptionId", p.tenant_id AS "tenantId", p.active AND NOT p.deleted AS tell';
 
 // Inactive ones too: they may be activated meanwhile.
 const HOLD = `${MINE}
-UPDATE endpoints l SET host_held_until = mine.ends, epoch = epoch + 1, ${PACED}, updated_at = now()
-FROM mine WHERE l.subscription_id = mine.subscription_id ${CHANGES}`;
+UPDATE endpoints p SET host_held_until = mine.ends, epoch = epoch + 1, ${PACED}, updated_at = now()
+FROM mine WHERE p.subscription_id = mine.subscription_id ${CHANGES}`;
 
 // An endpoint that was down is probed at once: somebody says that it is back.
 const RELEASE = `${MINE}
-UPDATE endpoints l SET host_held_until = mine.ends, epoch = epoch + 1, ${PACED}, updated_at = now(),
-  probe_at = CASE WHEN l.probe_at > now() THEN now() ELSE l.probe_at END
-FROM mine WHERE l.subscription_id = mine.subscription_id ${CHANGES}`;
+UPDATE endpoints p SET host_held_until = mine.ends, epoch = epoch + 1, ${PACED}, updated_at = now(),
+  probe_at = CASE WHEN p.probe_at > now() THEN now() ELSE p.probe_at END
+FROM mine WHERE p.subscription_id = mine.subscription_id ${CHANGES}`;
 
 const FOLLOW = `
-UPDATE endpoints l SET host_held_until = host_hold_end($2), epoch = epoch + 1, ${PACED}, updated_at = now()
-WHERE l.subscription_id = $1 AND l.host_held_until IS DISTINCT FROM host_hold_end($2)
-RETURNING l.tenant_id AS "tenantId", l.active AND (l.watched OR l.host_held_until > now()) AS tell`;
+UPDATE endpoints p SET host_held_until = host_hold_end($2), epoch = epoch + 1, ${PACED}, updated_at = now()
+WHERE p.subscription_id = $1 AND p.host_held_until IS DISTINCT FROM host_hold_end($2)
+RETURNING p.tenant_id AS "tenantId", p.active AND (p.watched OR p.host_held_until > now()) AS tell`;
 
 const IN_FORCE = `
 SELECT host, CASE WHEN isfinite(until) THEN until END AS until, reason, operator, held_at AS "heldAt" FROM host_holds
@@ -78,12 +78,12 @@ FROM host_holds h CROSS JOIN LATERAL (
 WHERE h.until > now() ORDER BY h.held_at, h.host`;
 
 const FAILING = `
-SELECT s.host, split_part(l.last_error, ':', 1) AS class, count(*)::int AS endpoints, count(DISTINCT l.tenant_id)::int AS tenants,
-  (count(*) FILTER (WHERE NOT endpoint_is_open(l)))::int AS closed, min(l.failing_since) AS "failingSince",
-  mode() WITHIN GROUP (ORDER BY l.last_error) AS "lastError"
-FROM endpoints l JOIN subscriptions s ON s.id = l.subscription_id
-WHERE l.failures_in_a_row > 0 AND l.active AND NOT l.deleted AND l.last_error IS NOT NULL
-  AND ($1::text IS NULL OR split_part(l.last_error, ':', 1) = $1)
+SELECT s.host, split_part(p.last_error, ':', 1) AS class, count(*)::int AS endpoints, count(DISTINCT p.tenant_id)::int AS tenants,
+  (count(*) FILTER (WHERE NOT endpoint_is_open(p)))::int AS closed, min(p.failing_since) AS "failingSince",
+  mode() WITHIN GROUP (ORDER BY p.last_error) AS "lastError"
+FROM endpoints p JOIN subscriptions s ON s.id = p.subscription_id
+WHERE p.failures_in_a_row > 0 AND p.active AND NOT p.deleted AND p.last_error IS NOT NULL
+  AND ($1::text IS NULL OR split_part(p.last_error, ':', 1) = $1)
 GROUP BY 1, 2 ORDER BY endpoints DESC, s.host, class LIMIT $2`;
 
 // Those that wait for nothing but a time. They are due now; their endpoints let them through one after the other. One whose workflow is being
@@ -109,9 +109,9 @@ SELECT id FROM changed ORDER BY id`;
 
 // An endpoint that is open gets a pace too: what is due at once must not go out at once.
 const RETRY = `${MINE}
-UPDATE endpoints l SET state = 'open', hold_until = NULL, probe_at = NULL, probe_step = 0, epoch = epoch + 1, ${PACED}, updated_at = now()
-FROM mine WHERE l.subscription_id = mine.subscription_id AND l.active AND NOT l.deleted AND EXISTS (
-  SELECT 1 FROM deliveries d WHERE d.subscription_id = l.subscription_id AND d.status IN ('pending', 'retrying'))
+UPDATE endpoints p SET state = 'open', hold_until = NULL, probe_at = NULL, probe_step = 0, epoch = epoch + 1, ${PACED}, updated_at = now()
+FROM mine WHERE p.subscription_id = mine.subscription_id AND p.active AND NOT p.deleted AND EXISTS (
+  SELECT 1 FROM deliveries d WHERE d.subscription_id = p.subscription_id AND d.status IN ('pending', 'retrying'))
 ${CHANGES}`;
 
 const change = async (unit: Queryable, text: string, host: string): Promise<EndpointChange[]> =>

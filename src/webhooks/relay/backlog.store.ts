@@ -36,12 +36,12 @@ FROM endpoints WHERE NOT deleted GROUP BY 1`;
 // an endpoint takes all that it is given does waiting say something of the relay.
 const LAG = `
 WITH busy AS (
-  SELECT l.subscription_id, l.tenant_id,
-    l.permits IS NULL AND l.rate IS NULL AND l.failures_in_a_row = 0 AND coalesce(l.p90_ms, 0) < 1000 AS healthy
-  FROM endpoints l CROSS JOIN LATERAL (
+  SELECT p.subscription_id, p.tenant_id,
+    p.permits IS NULL AND p.rate IS NULL AND p.failures_in_a_row = 0 AND coalesce(p.p90_ms, 0) < 1000 AS healthy
+  FROM endpoints p CROSS JOIN LATERAL (
     SELECT 1 FROM outbox
-    WHERE tenant_id = l.tenant_id AND endpoint = l.subscription_id AND claimed_by IS NULL AND kind <> 'command' LIMIT 1) AS ready
-  WHERE endpoint_is_open(l) LIMIT $1
+    WHERE tenant_id = p.tenant_id AND endpoint = p.subscription_id AND claimed_by IS NULL AND kind <> 'command' LIMIT 1) AS ready
+  WHERE endpoint_is_open(p) LIMIT $1
 ), oldest AS (
   SELECT b.healthy, extract(epoch FROM now() - min(o.created_at))::float8 AS age
   FROM busy b CROSS JOIN (VALUES (0::smallint), (1), (2)) AS ranks (rank)

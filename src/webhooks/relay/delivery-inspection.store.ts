@@ -16,8 +16,8 @@ export type StuckWork = { readonly count: number; readonly oldest: Date | null }
 
 const NO_ID = '00000000-0000-0000-0000-000000000000';
 const STARTED = `
-SELECT d.id, d.tenant_id AS "tenantId", d.generation, d.next_attempt_at AS "nextAttemptAt", endpoint_is_open(l) AS "endpointIsOpen"
-FROM deliveries d JOIN endpoints l ON l.subscription_id = d.subscription_id
+SELECT d.id, d.tenant_id AS "tenantId", d.generation, d.next_attempt_at AS "nextAttemptAt", endpoint_is_open(p) AS "endpointIsOpen"
+FROM deliveries d JOIN endpoints p ON p.subscription_id = d.subscription_id
 WHERE d.status IN ('pending', 'retrying') AND d.started_generation IS NOT NULL AND d.started_generation = d.generation`;
 
 // The index of the overdue ones holds them all by their time.
@@ -39,13 +39,13 @@ const MOST = 100_000;
 
 const DELETED = `
 SELECT count(*)::int AS count, min(created_at) AS oldest FROM (
-  SELECT d.created_at FROM endpoints l JOIN deliveries d ON d.subscription_id = l.subscription_id
-  WHERE l.deleted AND d.status IN ('pending', 'retrying') LIMIT ${MOST}) AS counted`;
+  SELECT d.created_at FROM endpoints p JOIN deliveries d ON d.subscription_id = p.subscription_id
+  WHERE p.deleted AND d.status IN ('pending', 'retrying') LIMIT ${MOST}) AS counted`;
 
 const PARKED = `
 SELECT count(*)::int AS count, min(created_at) AS oldest FROM (
-  SELECT d.created_at FROM deliveries d JOIN endpoints l ON l.subscription_id = d.subscription_id
-  WHERE d.waiting_epoch IS NOT NULL AND d.status IN ('pending', 'retrying') AND endpoint_is_open(l)
+  SELECT d.created_at FROM deliveries d JOIN endpoints p ON p.subscription_id = d.subscription_id
+  WHERE d.waiting_epoch IS NOT NULL AND d.status IN ('pending', 'retrying') AND endpoint_is_open(p)
     AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.delivery_id = d.id AND o.kind = 'wake') LIMIT ${MOST}) AS counted`;
 
 const readStuck = async (

@@ -41,7 +41,7 @@ export function createFirstAttemptService({
      * @throws when the database cannot be read: nothing was posted
      */
     make: async (work: Work): Promise<FirstAttempt> => {
-      const { delivery_id: deliveryId, generation, epoch: grant } = work;
+      const { deliveryId, generation, epoch: grant } = work;
       const request = { deliveryId, generation, n: 1, grant };
       const sent = await attempts.send(request, { workflow: false });
       const unrecorded = sent.kind === 'unrecorded';

@@ -89,15 +89,15 @@ export function createHandOver({
 
   /** Does the work inside a span that follows from the delivery's publication, where that was traced; gives it the `traceparent` to hand on. */
   const traced = <T>(
-    { trace, delivery_id, generation, tenant_id }: Work,
+    { trace, deliveryId, generation, tenantId }: Work,
     name: string,
     call: (trace: string | undefined) => Promise<T>,
   ): Promise<T> => {
     if (!trace) return call(undefined);
     const attributes = {
-      'countersign.delivery_id': delivery_id,
-      'countersign.tenant_id': tenant_id,
-      temporalWorkflowId: deliveryWorkflowId(delivery_id, generation),
+      'countersign.delivery_id': deliveryId,
+      'countersign.tenant_id': tenantId,
+      temporalWorkflowId: deliveryWorkflowId(deliveryId, generation),
     };
     return tracing.span(name, { kind: 'producer', parent: trace, attributes }, () =>
       call(tracing.current() ?? trace),
@@ -126,19 +126,19 @@ export function createHandOver({
     made?: { last: LastAttempt; waiting: Step },
   ): Promise<void> => {
     const permit = await window.acquire();
-    const attempt = begun(work.delivery_id);
+    const attempt = begun(work.deliveryId);
     try {
       if (isTemporalPaused()) return giveBack(work);
       const request = {
-        deliveryId: work.delivery_id,
+        deliveryId: work.deliveryId,
         generation: work.generation,
-        tenantId: work.tenant_id,
+        tenantId: work.tenantId,
         subscriptionId: work.endpoint,
-        eventType: work.event_type,
+        eventType: work.eventType,
         host: work.host,
         local,
         slow,
-        n: (made?.last.n ?? work.attempt_count) + 1,
+        n: (made?.last.n ?? work.attemptCount) + 1,
         last: made?.last,
         waiting: made?.waiting,
         grant: made === undefined ? work.epoch : undefined,
@@ -147,7 +147,7 @@ export function createHandOver({
         traced(work, `StartWorkflow:${DELIVERY_WORKFLOW}`, (trace) => starter.start({ ...request, trace })),
       );
       settlement.done(work, true);
-      if (outcome === 'exists') slots.remove(work.delivery_id);
+      if (outcome === 'exists') slots.remove(work.deliveryId);
       if (outcome === 'eager' && local) await attempt.promise;
     } finally {
       attempt.cancel();
@@ -158,11 +158,11 @@ export function createHandOver({
   const attempt = async (work: Work, makes: FirstAttemptService): Promise<void> => {
     if (isPaused() || !isAlive()) return giveBack(work);
     const first = await traced(work, 'first attempt', () => makes.make(work));
-    slots.remove(work.delivery_id);
+    slots.remove(work.deliveryId);
     if (first.kind === 'release') return giveBack(work);
     if (first.kind === 'done') return settlement.done(work, false);
     // The outbox row stays until the workflow is started: whoever claims it next sees the attempt, and starts one.
-    const tried = { ...work, attempt_count: first.last.n };
+    const tried = { ...work, attemptCount: first.last.n };
     try {
       await start(tried, { local: false, slow: first.slow }, first);
     } catch (error) {
@@ -173,30 +173,30 @@ export function createHandOver({
 
   const signal = async (work: Work): Promise<void> => {
     if (isTemporalPaused()) return giveBack(work);
-    const delivery = { deliveryId: work.delivery_id, generation: work.generation };
+    const delivery = { deliveryId: work.deliveryId, generation: work.generation };
     const heard = await viaTemporal(() =>
       work.kind === 'wake'
         ? starter.signal(delivery, 'wake', work.epoch)
         : starter.signal(delivery, work.command === 'cancel' ? 'cancel' : 'retryNow'),
     );
     if (heard) return settlement.done(work, true);
-    slots.remove(work.delivery_id);
+    slots.remove(work.deliveryId);
     // Whoever was to be told is gone: an unfinished delivery gets a workflow of the next generation.
     if (work.command !== 'cancel') await store.restart(database, { ...delivery, outboxId: newId() });
     settlement.unused(work);
   };
 
   const giveBack = (work: Work): void => {
-    if (work.kind !== 'command') slots.remove(work.delivery_id);
+    if (work.kind !== 'command') slots.remove(work.deliveryId);
     settlement.release(work);
   };
 
   const perform = async (work: Work, manner: Manner): Promise<void> => {
     try {
       if (work.kind !== 'command' && !isWanted(work)) {
-        slots.remove(work.delivery_id);
+        slots.remove(work.deliveryId);
         settlement.unused(work);
-      } else if (work.kind === 'first' && work.attempt_count === 0 && firstAttempts !== undefined) {
+      } else if (work.kind === 'first' && work.attemptCount === 0 && firstAttempts !== undefined) {
         await attempt(work, firstAttempts);
       } else if (work.kind === 'first' || work.kind === 'start') {
         await start(work, manner);
@@ -237,5 +237,5 @@ export function createHandOver({
 
 /** Whether the row's delivery still waits for it. */
 function isWanted(work: Work): boolean {
-  return (work.status === 'pending' || work.status === 'retrying') && work.row_generation === work.generation;
+  return (work.status === 'pending' || work.status === 'retrying') && work.rowGeneration === work.generation;
 }

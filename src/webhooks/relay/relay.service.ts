@@ -1,9 +1,9 @@
-// Hands accepted work over to workflows: claims it fairly, as far as there are free slots, and starts or signals. It must never hold
-// anything in memory that the outbox does not hold as well.
-
+// Hands accepted work over to workflows: claims it fairly, as far as there are free slots, and starts or signals. Memory holds
+// nothing that the outbox does not hold as well.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
+import { createLoop } from '../../platform/process/loop.ts';
 import type { Tracing } from '../../platform/tracing/tracing.ts';
 import type { AttemptMonitor } from '../deliveries/attempt-monitor.service.ts';
 import type { EndpointService } from '../endpoints/endpoint.service.ts';
@@ -27,12 +27,12 @@ export const RELAY_SETTINGS = {
   } satisfies SlotLimits as SlotLimits,
   /** Rows an endpoint gets in one turn. */
   quantum: 4,
-  /** Endpoints that one look covers. */
+  /** Endpoints that one claim covers. */
   endpoints: 1_000,
   commands: 64,
   poll: 250,
   idlePoll: 1_000,
-  /** Between two looks, so that a busy relay claims several rows at once. */
+  /** Between two claims, so that a busy relay claims several rows with one statement. */
   gap: 5,
   /** The least wait for an endpoint with a rate. */
   leastWait: 20,
@@ -48,7 +48,7 @@ export type RelaySettings = {
 };
 type Widened<T> = T extends number ? number : T;
 
-/** Milliseconds after its last beat for which a relay may be sure that nobody has taken its claims over. */
+/** Milliseconds after its last beat for which a relay may be sure that no other has taken its claims over. */
 const LEASE = 4_000;
 
 const FIRST_ENDPOINT = {
@@ -60,7 +60,7 @@ const FIRST_ENDPOINT = {
  * One relay; each worker process has one.
  * @param options.firstAttempts makes first attempts in the relay; without it every delivery is a workflow from its first attempt
  * @param options.listen opens the listener for new work and returns how to close it
- * @param options.onFailure told of failures of Temporal or the database; the relay carries on
+ * @param options.onFailure receives failures of Temporal or the database; the relay carries on
  */
 export function createRelayService({
   database,
@@ -113,40 +113,19 @@ export function createRelayService({
   let identity: RelayIdentity = { instance, epoch: 0 };
   let rotation = START_OF_ROTATION;
   let after = FIRST_ENDPOINT;
-  // The latest look did not reach the last endpoint with work: what nobody has looked at must not wait for a rest.
+  // The latest claim did not reach the last endpoint with work: the others must not wait.
   let endpointsLeft = false;
   let lastWork = Number.NEGATIVE_INFINITY;
-  let poked = false;
-  let wakeUp: (() => void) | undefined;
-  let stopping = false;
   let lastBeat = Number.NEGATIVE_INFINITY;
-  // Milliseconds until an endpoint with a rate, and with work, may begin another attempt; of those looked at in this round.
+  // Milliseconds until an endpoint with a rate, and with work, may begin another attempt; of those read in this round.
   let nextToken = Number.POSITIVE_INFINITY;
-
-  const poke = (): void => {
-    poked = true;
-    wakeUp?.();
-  };
-
-  const rest = async (ms: number): Promise<void> => {
-    if (!poked && !stopping) {
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, ms);
-        wakeUp = () => {
-          clearTimeout(timer);
-          resolve();
-        };
-      });
-    }
-    poked = false;
-  };
 
   /** One page of endpoints with work; behind the last page it begins again. */
   const readEndpoints = async (): Promise<ReadyEndpoint[]> => {
     const page = await store.readyEndpoints(database, { after, limit: settings.endpoints });
     const last = page.at(-1);
     const more = page.length >= settings.endpoints && last !== undefined;
-    after = more ? { tenantId: last.tenant_id, endpoint: last.endpoint } : FIRST_ENDPOINT;
+    after = more ? { tenantId: last.tenantId, endpoint: last.endpoint } : FIRST_ENDPOINT;
     endpointsLeft = more;
     return page.filter((endpoint) => endpoint.open);
   };
@@ -159,15 +138,14 @@ export function createRelayService({
     nextToken = Math.min(nextToken, ...open.map(tokenWait));
     const ready = open.map((endpoint) => {
       permits.set(endpoint.endpoint, permitsOf(endpoint));
-      const stored = { p90Ms: endpoint.p90_ms, failing: endpoint.failing };
       const seen = speeds.p90(endpoint.endpoint);
-      const { tenant_id: tenantId, endpoint: id, cap } = endpoint;
+      const { tenantId, endpoint: id, cap } = endpoint;
       return {
         tenantId,
         endpoint: id,
-        pace: paceOf(stored, seen),
+        pace: paceOf(endpoint, seen),
         cap,
-        localCap: localAttemptsOf(stored, seen),
+        localCap: localAttemptsOf(endpoint, seen),
       };
     });
     const look = slots.look(ready, performance.now());
@@ -188,12 +166,12 @@ export function createRelayService({
     const pace = room?.pace ?? 'unproven';
     const local = room?.local === true && work.kind === 'first';
     slots.add({
-      deliveryId: work.delivery_id,
-      tenantId: work.tenant_id,
+      deliveryId: work.deliveryId,
+      tenantId: work.tenantId,
       endpoint: work.endpoint,
       pace,
       local,
-      attempts: work.attempt_count,
+      attempts: work.attemptCount,
       since: performance.now(),
     });
     handOver.begin(work, { local, slow: pace === 'slow' });
@@ -206,65 +184,56 @@ export function createRelayService({
     return commands.length;
   };
 
-  const loop = async (): Promise<void> => {
-    while (!stopping) {
-      const begun = performance.now();
-      let claimed = 0;
-      endpointsLeft = false;
-      try {
-        const takes = handOver.takes();
-        const claims = takes === 'none' ? [] : [claimWork(takes)];
-        if (takes === 'all') claims.push(claimCommands());
-        claimed = (await Promise.all(claims)).reduce((sum, count) => sum + count, 0);
-      } catch (error) {
-        onFailure(error);
-        await sleep(settings.poll);
-      }
-      const now = performance.now();
-      if (claimed > 0) lastWork = now;
-      await sleep(Math.max(0, begun + settings.gap - now));
-      const poll = now - lastWork < 5_000 ? settings.poll : settings.idlePoll;
-      if (claimed === 0 && !endpointsLeft)
-        await rest(Math.min(poll, Math.max(settings.leastWait, nextToken)));
+  /** Claims once. @returns milliseconds until the next claims; 0 while there may be more work */
+  const claim = async (): Promise<number> => {
+    const begun = performance.now();
+    let claimed = 0;
+    endpointsLeft = false;
+    try {
+      const takes = handOver.takes();
+      const claims = takes === 'none' ? [] : [claimWork(takes)];
+      if (takes === 'all') claims.push(claimCommands());
+      claimed = (await Promise.all(claims)).reduce((sum, count) => sum + count, 0);
+    } catch (error) {
+      onFailure(error);
+      // Within the run, so that new work does not shorten it.
+      await sleep(settings.poll);
     }
+    const now = performance.now();
+    if (claimed > 0) lastWork = now;
+    await sleep(Math.max(0, begun + settings.gap - now));
+    if (claimed > 0 || endpointsLeft) return 0;
+    const poll = now - lastWork < 5_000 ? settings.poll : settings.idlePoll;
+    return Math.min(poll, Math.max(settings.leastWait, nextToken));
   };
 
   /** Once a second: shows that this relay lives, frees what dead ones had claimed, keeps slots and endpoint speeds true. */
   const beat = async (): Promise<void> => {
-    while (!stopping) {
-      try {
-        const now = performance.now();
-        if (!(await store.beat(database, identity))) identity = await store.register(database, instance);
-        lastBeat = now;
-        if ((await store.takeOver(database)) > 0) poke();
-        const changed = speeds.changed();
-        if (changed.length > 0) await endpoints.saveSpeeds(database, changed);
-      } catch (error) {
-        onFailure(error);
-      }
-      await pause(settings.beat);
-    }
+    const now = performance.now();
+    if (!(await store.beat(database, identity))) identity = await store.register(database, instance);
+    lastBeat = now;
+    if ((await store.takeOver(database)) > 0) poke();
+    const changed = speeds.changed();
+    if (changed.length > 0) await endpoints.saveSpeeds(database, changed);
   };
 
   /** Frees the slots of attempts that another process made, or that came to nothing. */
   const watchProgress = async (): Promise<void> => {
-    while (!stopping) {
-      const now = performance.now();
-      const silent = slots.olderThan(now - settings.progress);
-      try {
-        const over = silent.length === 0 ? [] : await store.attempted(database, silent);
-        for (const deliveryId of over) slots.remove(deliveryId);
-        if (over.length > 0) poke();
-      } catch (error) {
-        onFailure(error);
-      }
+    const now = performance.now();
+    const silent = slots.olderThan(now - settings.progress);
+    try {
+      const over = silent.length === 0 ? [] : await store.attempted(database, silent);
+      for (const deliveryId of over) slots.remove(deliveryId);
+      if (over.length > 0) poke();
+    } finally {
       for (const flight of slots.olderThan(now - settings.slotLifetime)) slots.remove(flight.deliveryId);
-      await pause(settings.progress);
     }
   };
 
-  const ending = new AbortController();
-  const pause = (ms: number) => sleep(ms, undefined, { signal: ending.signal }).catch(() => undefined);
+  const claims = createLoop({ run: claim, next: (ms = 0) => ms, onFailure });
+  const beats = createLoop({ run: beat, next: settings.beat, onFailure });
+  const progress = createLoop({ run: watchProgress, next: settings.progress, onFailure });
+  const poke = claims.wake;
 
   return {
     /** Tells the relay that there may be work. */
@@ -288,13 +257,10 @@ export function createRelayService({
         },
       });
       const listener = listen(poke);
-      const loops = [loop(), beat(), watchProgress()];
+      const loops = [claims, beats, progress].map((loop) => loop.start());
       return {
         stop: async () => {
-          stopping = true;
-          ending.abort();
-          poke();
-          await Promise.all(loops);
+          await Promise.all(loops.map((loop) => loop.stop()));
           await handOver.stop();
           stopListening();
           await listener.close();

@@ -10,10 +10,10 @@ export type RelayIdentity = { readonly instance: string; readonly epoch: number 
 
 /** An endpoint that has unclaimed work. */
 export type ReadyEndpoint = {
-  readonly tenant_id: string;
+  readonly tenantId: string;
   readonly endpoint: string;
   readonly open: boolean;
-  readonly p90_ms: number | null;
+  readonly p90Ms: number | null;
   readonly failing: boolean;
   readonly cap: number;
   /** Attempts that may begin while the endpoint comes back; null when it is not paced. */
@@ -28,14 +28,15 @@ export type Work = {
   readonly id: string;
   readonly kind: 'first' | 'wake' | 'start' | 'command';
   readonly command: 'retry' | 'cancel' | null;
-  readonly delivery_id: string;
+  readonly deliveryId: string;
   readonly generation: number;
-  readonly tenant_id: string;
+  readonly tenantId: string;
   readonly endpoint: string;
   readonly status: StoredStatus | null;
-  readonly row_generation: number | null;
-  readonly attempt_count: number;
-  readonly event_type: string;
+  /** The delivery's own generation, which may be newer than the work's. */
+  readonly rowGeneration: number | null;
+  readonly attemptCount: number;
+  readonly eventType: string;
   readonly host: string;
   /** The `traceparent` of what published it, where that was traced. */
   readonly trace?: string | null | undefined;
@@ -70,20 +71,21 @@ WITH RECURSIVE ready AS (
     WHERE o.claimed_by IS NULL AND o.kind <> 'command' AND (o.tenant_id, o.endpoint) > (r.tenant_id, r.endpoint)
     ORDER BY o.tenant_id, o.endpoint LIMIT 1) AS following
 )
-SELECT r.tenant_id, r.endpoint, endpoint_is_open(l) AS open, l.p90_ms, l.failures_in_a_row > 0 AS failing, l.in_flight_cap AS cap,
-  endpoint_permits(l) AS permits, endpoint_tokens(l) AS tokens, l.rate
-FROM (SELECT * FROM ready LIMIT $3) r JOIN endpoints l ON l.subscription_id = r.endpoint
+SELECT r.tenant_id AS "tenantId", r.endpoint, endpoint_is_open(p) AS open, p.p90_ms AS "p90Ms", p.failures_in_a_row > 0 AS failing, p.in_flight_cap AS cap,
+  endpoint_permits(p) AS permits, endpoint_tokens(p) AS tokens, p.rate
+FROM (SELECT * FROM ready LIMIT $3) r JOIN endpoints p ON p.subscription_id = r.endpoint
 ORDER BY r.tenant_id, r.endpoint`;
 
 const ALIVE = `EXISTS (
   SELECT 1 FROM relays r WHERE r.instance = $1 AND r.epoch = $2 AND r.seen_at > now() - ${RELAY_LIFETIME})`;
 
 const CLAIMED = `
-SELECT c.id, c.kind, c.command, c.delivery_id, c.generation, c.tenant_id, c.endpoint, d.status, d.generation AS row_generation,
-  coalesce(d.attempt_count, 0) AS attempt_count, coalesce(d.event_type, '') AS event_type, d.trace, s.host, l.epoch,
-  l.permits IS NOT NULL AND c.kind <> 'command' AS paced
+SELECT c.id, c.kind, c.command, c.delivery_id AS "deliveryId", c.generation, c.tenant_id AS "tenantId", c.endpoint, d.status,
+  d.generation AS "rowGeneration", coalesce(d.attempt_count, 0) AS "attemptCount", coalesce(d.event_type, '') AS "eventType", d.trace,
+  s.host, p.epoch,
+  p.permits IS NOT NULL AND c.kind <> 'command' AS paced
 FROM claimed c
-JOIN subscriptions s ON s.id = c.endpoint JOIN endpoints l ON l.subscription_id = c.endpoint
+JOIN subscriptions s ON s.id = c.endpoint JOIN endpoints p ON p.subscription_id = c.endpoint
 LEFT JOIN deliveries d ON d.id = c.delivery_id
 ORDER BY c.id`;
 
@@ -93,41 +95,41 @@ const CLAIM = `
 WITH unflushed AS (
   SELECT set_config('synchronous_commit', 'off', true)
 ), gate AS (
-  SELECT l.subscription_id, endpoint_permits(l) AS permits, endpoint_tokens(l) AS tokens FROM endpoints l
-  WHERE l.subscription_id = ANY($4::uuid[]) AND (l.permits IS NOT NULL OR l.rate IS NOT NULL)
-  ORDER BY l.subscription_id FOR UPDATE SKIP LOCKED
+  SELECT p.subscription_id, endpoint_permits(p) AS permits, endpoint_tokens(p) AS tokens FROM endpoints p
+  WHERE p.subscription_id = ANY($4::uuid[]) AND (p.permits IS NOT NULL OR p.rate IS NOT NULL)
+  ORDER BY p.subscription_id FOR UPDATE SKIP LOCKED
 ), picked AS (
   SELECT o.id FROM unflushed CROSS JOIN unnest($3::uuid[], $4::uuid[], $5::int[]) AS w (tenant_id, endpoint, quota)
-  JOIN endpoints l ON l.subscription_id = w.endpoint AND endpoint_is_open(l)
+  JOIN endpoints p ON p.subscription_id = w.endpoint AND endpoint_is_open(p)
   LEFT JOIN gate g ON g.subscription_id = w.endpoint
   CROSS JOIN LATERAL (
     SELECT id FROM outbox
     WHERE tenant_id = w.tenant_id AND endpoint = w.endpoint AND claimed_by IS NULL AND kind <> 'command' AND ($6 OR kind = 'first')
     ORDER BY tenant_id, endpoint, rank, id
-    LIMIT CASE WHEN l.permits IS NULL AND l.rate IS NULL THEN w.quota
+    LIMIT CASE WHEN p.permits IS NULL AND p.rate IS NULL THEN w.quota
       ELSE greatest(0, least(w.quota, coalesce(least(g.permits, floor(g.tokens)::int), 0))) END
     FOR UPDATE SKIP LOCKED) AS o
 ), claimed AS (
   UPDATE outbox SET claimed_by = $1, claim_epoch = $2 FROM picked WHERE outbox.id = picked.id AND ${ALIVE}
   RETURNING outbox.*
 ), spent AS (
-  UPDATE endpoints l SET permits = CASE WHEN l.permits IS NOT NULL THEN greatest(0, g.permits - c.rows) END, permits_at = now(),
-    tokens = coalesce(g.tokens - c.rows, l.tokens), tokens_at = greatest(l.tokens_at, now())
+  UPDATE endpoints p SET permits = CASE WHEN p.permits IS NOT NULL THEN greatest(0, g.permits - c.rows) END, permits_at = now(),
+    tokens = coalesce(g.tokens - c.rows, p.tokens), tokens_at = greatest(p.tokens_at, now())
   FROM (SELECT endpoint, count(*)::int AS rows FROM claimed GROUP BY endpoint) AS c JOIN gate g ON g.subscription_id = c.endpoint
-  WHERE l.subscription_id = c.endpoint
+  WHERE p.subscription_id = c.endpoint
 )
 ${CLAIMED}`;
 
 // A permit that nothing was begun with.
 const REFUND = `
 WITH given AS (
-  SELECT l.subscription_id, r.rows FROM (
+  SELECT p.subscription_id, r.rows FROM (
     SELECT endpoint, epoch, count(*)::int AS rows FROM unnest($1::uuid[], $2::bigint[]) AS w (endpoint, epoch) GROUP BY endpoint, epoch
-  ) AS r JOIN endpoints l ON l.subscription_id = r.endpoint AND l.epoch = r.epoch AND l.permits IS NOT NULL
-  ORDER BY l.subscription_id FOR UPDATE OF l
+  ) AS r JOIN endpoints p ON p.subscription_id = r.endpoint AND p.epoch = r.epoch AND p.permits IS NOT NULL
+  ORDER BY p.subscription_id FOR UPDATE OF p
 )
-UPDATE endpoints l SET permits = l.permits + given.rows, permits_at = now()
-FROM given WHERE l.subscription_id = given.subscription_id`;
+UPDATE endpoints p SET permits = p.permits + given.rows, permits_at = now()
+FROM given WHERE p.subscription_id = given.subscription_id`;
 
 const CLAIM_COMMANDS = `
 WITH picked AS (
@@ -255,7 +257,7 @@ export async function complete(
     work.map(({ id }) => id),
     work.map((_, index) => index < marked.length),
     work.map((row) => row.epoch),
-    marked.map((row) => row.delivery_id),
+    marked.map((row) => row.deliveryId),
   ]);
 }
 
@@ -271,7 +273,7 @@ export async function release(
            rank = CASE WHEN o.kind = 'first' AND w.tried THEN 1 ELSE o.rank END
          FROM unnest($1::uuid[], $4::boolean[]) AS w (id, tried)
          WHERE o.id = ANY($1::uuid[]) AND o.id = w.id AND o.claimed_by = $2 AND o.claim_epoch = $3`,
-    [work.map(({ id }) => id), instance, epoch, work.map((row) => row.attempt_count > 0)],
+    [work.map(({ id }) => id), instance, epoch, work.map((row) => row.attemptCount > 0)],
   );
 }
 

@@ -1,10 +1,9 @@
-// Finds deliveries that nothing is going to move any more, and moves them. It must change nothing that is in order, so that it can run
+// Finds deliveries that no workflow and no relay will move any more, and moves them. It changes nothing that is in order, so it can run
 // each minute and by hand.
-
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import { ensurePartitions } from '../../platform/database/partitions.ts';
+import { createLoop, type RunningLoop } from '../../platform/process/loop.ts';
 import type { DeliveryStarter } from './delivery-workflow.client.ts';
 import * as relays from './relay.store.ts';
 import type { OverdueDelivery } from './sweep.store.ts';
@@ -14,7 +13,7 @@ import * as store from './sweep.store.ts';
 export type SweepReport = {
   /** Deliveries whose workflow was gone, and which get another. */
   readonly restarted: number;
-  /** Overdue deliveries whose workflow still waited, and was told. */
+  /** Overdue deliveries whose workflow still waited, and was signalled. */
   readonly told: number;
   /** Of deleted subscriptions. */
   readonly canceled: number;
@@ -24,14 +23,14 @@ export type SweepReport = {
   readonly partitions: number;
 };
 
-/** Rows that one statement changes or one page reads, and how many workflows are asked for at once. */
+/** Rows that one statement changes or one page reads, and how many workflows are asked for concurrently. */
 const CHUNK = 500;
 const ASKED_AT_ONCE = 16;
 
 /**
  * @param options.interval milliseconds between two sweeps
  * @param options.late milliseconds after which a started delivery counts as overdue
- * @param options.onSwept told what was mended, when anything was
+ * @param options.onSwept receives the report of a sweep that mended anything
  */
 export function createSweepService({
   database,
@@ -49,7 +48,7 @@ export function createSweepService({
   interval?: number | undefined;
   late?: number | undefined;
 }) {
-  /** One that is gone is started again; one that waits although its time has come is told to look. */
+  /** A workflow that is gone is started again; one that waits although its time has come is signalled. */
   const moveOn = async ({ id, generation }: OverdueDelivery): Promise<'restarted' | 'told' | undefined> => {
     const delivery = { deliveryId: id, generation };
     const state = await starter.stateOf(delivery);
@@ -92,38 +91,26 @@ export function createSweepService({
     return { partitions, canceled, mended, ...(await moveOverdue()) };
   };
 
+  const runOnce = (): Promise<SweepReport | undefined> => store.exclusively(database, sweep);
+
+  const sweepAndReport = async (): Promise<void> => {
+    const report = await runOnce();
+    if (report !== undefined && Object.values(report).some((count) => count > 0)) onSwept?.(report);
+  };
+
   return {
     /**
      * Sweeps once.
      * @returns undefined when another process is sweeping
      * @throws when the database or Temporal does not answer; what was mended until then stays mended
      */
-    run: (): Promise<SweepReport | undefined> => store.exclusively(database, sweep),
+    run: runOnce,
 
     /** Sweeps at intervals until it is stopped. */
-    start: (): { stop(): Promise<void> } => {
-      const ending = new AbortController();
-      const loop = async (): Promise<void> => {
-        while (!ending.signal.aborted) {
-          // Processes that started together do not stay together.
-          const wait = interval * (0.9 + 0.2 * Math.random());
-          await sleep(wait, undefined, { signal: ending.signal }).catch(() => undefined);
-          if (ending.signal.aborted) return;
-          try {
-            const report = await store.exclusively(database, sweep);
-            if (report !== undefined && Object.values(report).some((count) => count > 0)) onSwept?.(report);
-          } catch (error) {
-            onFailure(error);
-          }
-        }
-      };
-      const running = loop();
-      return {
-        stop: async () => {
-          ending.abort();
-          await running;
-        },
-      };
+    start: (): RunningLoop => {
+      // Processes that started together do not stay together.
+      const next = () => interval * (0.9 + 0.2 * Math.random());
+      return createLoop({ run: sweepAndReport, first: next(), next, onFailure }).start();
     },
   };
 }

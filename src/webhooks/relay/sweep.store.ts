@@ -9,11 +9,11 @@ const LOCK = 5_402_117;
 export type OverdueDelivery = {
   readonly id: string;
   readonly generation: number;
-  readonly next_attempt_at: Date;
+  readonly nextAttemptAt: Date;
 };
 
 const OVERDUE = `
-SELECT d.id, d.generation, d.next_attempt_at FROM deliveries d
+SELECT d.id, d.generation, d.next_attempt_at AS "nextAttemptAt" FROM deliveries d
 WHERE d.status IN ('pending', 'retrying') AND d.started_generation IS NOT NULL AND d.started_generation = d.generation
   AND d.next_attempt_at < now() - $1::float8 * interval '1 millisecond' AND (d.next_attempt_at, d.id) > ($2, $3::uuid)
 ORDER BY d.next_attempt_at, d.id LIMIT $4`;
@@ -22,8 +22,8 @@ ORDER BY d.next_attempt_at, d.id LIMIT $4`;
 // it has started, and that is when a workflow is told that nobody knew of.
 const CANCEL_DELETED = `
 WITH victims AS (
-  SELECT d.id FROM endpoints l JOIN deliveries d ON d.subscription_id = l.subscription_id
-  WHERE l.deleted AND d.status IN ('pending', 'retrying') LIMIT $1 FOR UPDATE OF d SKIP LOCKED
+  SELECT d.id FROM endpoints p JOIN deliveries d ON d.subscription_id = p.subscription_id
+  WHERE p.deleted AND d.status IN ('pending', 'retrying') LIMIT $1 FOR UPDATE OF d SKIP LOCKED
 ), canceled AS (
   UPDATE deliveries d SET status = 'canceled', completed_at = now(), next_attempt_at = NULL, waiting_epoch = NULL,
     needs_workflow = false
@@ -43,8 +43,8 @@ SELECT count(*)::int AS canceled FROM canceled`;
 const MEND_PARKED = `
 INSERT INTO outbox (id, tenant_id, endpoint, delivery_id, generation, kind, rank)
 SELECT gen_random_uuid(), d.tenant_id, d.subscription_id, d.id, d.generation, 'wake', CASE WHEN d.generation > 0 THEN 2 ELSE 1 END
-FROM deliveries d JOIN endpoints l ON l.subscription_id = d.subscription_id
-WHERE d.waiting_epoch IS NOT NULL AND d.status IN ('pending', 'retrying') AND endpoint_is_open(l)
+FROM deliveries d JOIN endpoints p ON p.subscription_id = d.subscription_id
+WHERE d.waiting_epoch IS NOT NULL AND d.status IN ('pending', 'retrying') AND endpoint_is_open(p)
   AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.delivery_id = d.id AND o.kind = 'wake')
 LIMIT $1`;
 
@@ -75,7 +75,7 @@ export async function overdue(
   queryable: Queryable,
   { lateMs, after, limit }: { lateMs: number; after: OverdueDelivery | undefined; limit: number },
 ): Promise<OverdueDelivery[]> {
-  const place = [after?.next_attempt_at ?? '-infinity', after?.id ?? '00000000-0000-0000-0000-000000000000'];
+  const place = [after?.nextAttemptAt ?? '-infinity', after?.id ?? '00000000-0000-0000-0000-000000000000'];
   return (await queryable.query<OverdueDelivery>(OVERDUE, [lateMs, ...place, limit])).rows;
 }
 

@@ -5,7 +5,7 @@ import type { AuditService } from '../../audit/audit.service.ts';
 import { serviceContext } from '../../audit/audit.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
-import type { Unit } from '../../platform/database/transaction.ts';
+import type { Transaction } from '../../platform/database/transaction.ts';
 import type { ReplayRange, ReplayService } from '../deliveries/replay.service.ts';
 import type { EndpointService } from '../endpoints/endpoint.service.ts';
 import { describeRecovery } from './bulk-replay.service.ts';
@@ -39,7 +39,7 @@ export function createBulkRecoveryStepService({
 }: {
   /** Another one in tests of faults. */
   store?: typeof bulkReplayStore | undefined;
-  database: Pick<Database, 'hot'>;
+  database: Pick<Database, 'transaction'>;
   replays: ReplayService;
   endpoints: Pick<EndpointService, 'read'>;
   audit: Pick<AuditService, 'append'>;
@@ -48,7 +48,7 @@ export function createBulkRecoveryStepService({
   const contextOf = ({ tenantId }: Recovery) => serviceContext({ id: tenantId }, newId());
 
   const end = async (
-    unit: Unit,
+    unit: Transaction,
     recovery: Recovery,
     status: 'completed' | 'canceled',
   ): Promise<RecoveryStanding> => {
@@ -59,7 +59,7 @@ export function createBulkRecoveryStepService({
     return standingOf({ ...recovery, status }, 'end');
   };
 
-  const replayChunk = async (unit: Unit, recovery: Recovery): Promise<RecoveryStanding> => {
+  const replayChunk = async (unit: Transaction, recovery: Recovery): Promise<RecoveryStanding> => {
     const options = { after: recovery.nextAfter, limit: pace.chunk };
     const done = await replays.replay(unit, rangeOf(recovery), options);
     await store.advance(unit, recovery.id, done);
@@ -73,7 +73,7 @@ export function createBulkRecoveryStepService({
      * recovery when there are no more, or when the subscription is deleted.
      */
     advance: (name: RecoveryName): Promise<RecoveryStanding> =>
-      database.hot(async (unit) => {
+      database.transaction({}, async (unit) => {
         const recovery = await store.lock(unit, name);
         if (recovery === undefined) return GONE;
         if (recovery.status !== 'running') return standingOf(recovery, 'end');

@@ -1,6 +1,8 @@
 // The shapes of recoveries in requests and answers.
 import { z } from 'zod';
+import { pageSchema } from '../../platform/http/answers.ts';
 import { moment, pageParameters } from '../../platform/http/field-schemas.ts';
+import { present } from '../../platform/http/present.ts';
 import { entityWorkflowId, workflowUrl } from '../../platform/temporal/names.ts';
 import type { WorkflowPlace } from '../deliveries/delivery.ts';
 import { REPLAYABLE } from '../deliveries/replay.service.ts';
@@ -43,30 +45,18 @@ export const recoverySchema = z
   })
   .meta({ id: 'WebhookRecovery' });
 
-export const recoveryListSchema = z
-  .strictObject({ data: z.array(recoverySchema), next_cursor: z.string().nullable() })
-  .meta({ id: 'WebhookRecoveryList' });
+export const recoveryListSchema = pageSchema(recoverySchema, 'WebhookRecoveryList');
 
 export const recoveryParams = z.object({ id: z.uuid(), recovery_id: z.uuid() });
 export const recoveryListQuery = z.object({ ...pageParameters });
 
 /** A recovery as answers show it. @param place where workflows can be looked at */
-export function presentRecovery(recovery: Recovery, place: WorkflowPlace): z.input<typeof recoverySchema> {
+export function presentRecovery(recovery: Recovery, place: WorkflowPlace) {
   const workflowId = entityWorkflowId('bulkRecovery', recovery.id);
-  return {
+  return present(recoverySchema, recovery, {
     recovery_id: recovery.id,
-    subscription_id: recovery.subscriptionId,
-    status: recovery.status,
-    end_reason: recovery.endReason,
-    delivery_status: recovery.deliveryStatus,
-    since: recovery.since.toISOString(),
-    until: recovery.until.toISOString(),
-    matched: recovery.matched,
-    replayed: recovery.replayed,
     remaining: remainingOf(recovery),
-    created_at: recovery.createdAt.toISOString(),
-    completed_at: recovery.completedAt?.toISOString() ?? null,
     workflow_id: workflowId,
     workflow_url: workflowUrl(place, workflowId),
-  };
+  });
 }

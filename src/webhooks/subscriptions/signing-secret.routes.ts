@@ -1,5 +1,8 @@
 // The routes of signing secrets. They must never decide anything, and show a secret only where it was just generated.
 import { z } from 'zod';
+import { ok } from '../../platform/http/answers.ts';
+import { readFields } from '../../platform/http/field-names.ts';
+import { present } from '../../platform/http/present.ts';
 import { defineRoute, type Route } from '../../platform/http/route.ts';
 import type { SigningSecretService } from './signing-secret.service.ts';
 import { OVERLAP } from './signing-secret.ts';
@@ -54,19 +57,10 @@ export function createSigningSecretRoutes({
           schema: rotatedSecretSchema,
         },
       },
-      errors: ['not_found', 'conflict'],
+      errors: ['conflict'],
       handler: async ({ context, params, body }) => {
-        const { secret, overlapEndsAt } = await signingSecrets.rotate(context, params.id, {
-          overlapSeconds: body.overlap_seconds,
-          secret: body.secret,
-        });
-        return {
-          status: 200,
-          body: {
-            ...(secret === undefined ? {} : { secret }),
-            overlap_ends_at: overlapEndsAt.toISOString(),
-          },
-        };
+        const rotated = await signingSecrets.rotate(context, params.id, readFields(body));
+        return ok(present(rotatedSecretSchema, rotated));
       },
     }),
   ];

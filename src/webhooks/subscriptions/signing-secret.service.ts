@@ -9,7 +9,7 @@ import type { RequestContext } from '../../platform/context.ts';
 import { hashSecret, newSigningSecret } from '../../platform/crypto/opaque-secret.node.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
-import type { Queryable, Transaction, Unit } from '../../platform/database/transaction.ts';
+import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
 import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
 import type { SecretRow } from './signing-secret.store.ts';
@@ -46,7 +46,7 @@ export function createSigningSecretService({
   commands: Pick<WorkflowCommandService, 'add'>;
 }) {
   async function record(
-    unit: Unit,
+    unit: Transaction,
     context: AuditContext,
     verb: Verb,
     subscriptionId: string,
@@ -64,7 +64,7 @@ export function createSigningSecretService({
 
   /** Writes down that the secret of an overlap which is over has taken over. @returns the row as it is then */
   async function finish(
-    unit: Unit,
+    unit: Transaction,
     context: AuditContext,
     subscriptionId: string,
     row: SecretRow,

@@ -5,14 +5,14 @@ import type { Page, PageRequest } from '../../platform/database/page.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { DEFAULT_RETRY_POLICY, type RetryPolicy } from '../deliveries/retry-schedule.ts';
 import type { EndpointRow, EndpointService } from '../endpoints/endpoint.service.ts';
-import type { SubscriptionStore } from './subscription.store.ts';
+import * as store from './subscription.store.ts';
 import { maskHeaders, type SubscriptionRecord } from './subscription.ts';
 import type { SubscriptionSealing } from './subscription-sealing.service.ts';
 
 /** A subscription as it is shown: headers masked, retry policy resolved, with its endpoint. */
 export type Subscription = Omit<
   SubscriptionRecord,
-  'secretSealed' | 'headersSealed' | 'retryPolicy' | 'filters' | 'deletedAt'
+  'secretSealed' | 'nextSecretSealed' | 'headersSealed' | 'retryPolicy' | 'filters' | 'deletedAt'
 > & {
   readonly active: boolean;
   readonly headers: Readonly<Record<string, string>>;
@@ -20,7 +20,7 @@ export type Subscription = Omit<
   readonly lane: {
     readonly state: EndpointRow['state'];
     readonly holdUntil: Date | null;
-    readonly heldBy: EndpointRow['held_by'];
+    readonly heldBy: EndpointRow['heldBy'];
     readonly failingSince: Date | null;
     readonly waiting: number;
   };
@@ -28,13 +28,11 @@ export type Subscription = Omit<
 
 /** Reads of a tenant's subscriptions; they join `context.transaction` where there is one. */
 export function createSubscriptionReader({
-  store,
   database,
   endpoints,
   sealing,
 }: {
-  store: Pick<SubscriptionStore, 'exists' | 'find' | 'list'>;
-  database: Pick<Database, 'query'>;
+  database: Pick<Database, 'query' | 'model'>;
   endpoints: Pick<EndpointService, 'read'>;
   sealing: Pick<SubscriptionSealing, 'openHeaders'>;
 }) {
@@ -56,6 +54,7 @@ export function createSubscriptionReader({
   function toSubscription(row: SubscriptionRecord, endpoint: EndpointRow): Subscription {
     const {
       secretSealed: _secret,
+      nextSecretSealed: _next,
       headersSealed,
       retryPolicy,
       filters: _filters,
@@ -69,9 +68,9 @@ export function createSubscriptionReader({
       retryPolicy: retryPolicy ?? DEFAULT_RETRY_POLICY,
       lane: {
         state: endpoint.state,
-        holdUntil: endpoint.hold_until,
-        heldBy: endpoint.held_by,
-        failingSince: endpoint.failing_since,
+        holdUntil: endpoint.holdUntil,
+        heldBy: endpoint.heldBy,
+        failingSince: endpoint.failingSince,
         waiting: endpoint.waiting,
       },
     };
@@ -87,14 +86,14 @@ export function createSubscriptionReader({
 
     /** @throws ServiceError `not_found` for an id that is no subscription of this tenant, or a deleted one */
     get: async (context: RequestContext, id: string): Promise<Subscription> => {
-      const row = await store.find(context.transaction, context.tenant.id, id);
-      if (row === null) throw unknownSubscription();
+      const row = await store.find(context.transaction ?? database, context.tenant.id, id);
+      if (row === undefined) throw unknownSubscription();
       return showOne(context, row);
     },
 
     /** A page of the tenant's subscriptions, the newest first. @throws ServiceError `invalid_request` for a foreign cursor */
     list: async (context: RequestContext, request: PageRequest): Promise<Page<Subscription>> => {
-      const page = await store.list(context.transaction, context.tenant.id, request);
+      const page = await store.list(context.transaction ?? database, context.tenant.id, request);
       return { data: await show(context, page.data), nextCursor: page.nextCursor };
     },
   };

@@ -1,5 +1,7 @@
-// The routes of subscriptions. They must never decide anything: shapes in, one service call, shapes out.
-import { defineRoute, type Route } from '../../platform/http/route.ts';
+// The routes of subscriptions.
+import { accepted, created, locate, noContent, ok, page } from '../../platform/http/answers.ts';
+import { present } from '../../platform/http/present.ts';
+import { defineRoutes, type Route } from '../../platform/http/route.ts';
 import { SUBSCRIPTIONS, TESTS } from './subscription.examples.ts';
 import {
   createdSubscriptionSchema,
@@ -20,35 +22,25 @@ const TAG = 'Webhooks';
 
 /** Source: Specification, "Webhook management". */
 export function createSubscriptionRoutes({ subscriptions }: { subscriptions: SubscriptionService }): Route[] {
-  return [
-    defineRoute({
+  return defineRoutes({ tag: TAG, read: 'webhooks:read', write: 'webhooks:write' }, [
+    {
       method: 'GET',
       path: '/api/v1/webhooks',
       operationId: 'listWebhooks',
       summary: 'List subscriptions, the newest first',
-      tag: TAG,
-      scope: 'webhooks:read',
       request: { query: subscriptionListQuery },
       responses: { 200: { description: 'A page of subscriptions', schema: subscriptionListSchema } },
-      errors: [],
-      handler: async ({ context, query }) => {
-        const page = await subscriptions.list(context, query);
-        return {
-          status: 200,
-          body: { data: page.data.map(presentSubscription), next_cursor: page.nextCursor },
-        };
-      },
-    }),
+      handler: async ({ context, query }) =>
+        page(await subscriptions.list(context, query), presentSubscription),
+    },
 
-    defineRoute({
+    {
       method: 'POST',
       path: '/api/v1/webhooks',
       operationId: 'createWebhook',
       summary: 'Create a subscription',
       description:
         'Events that match are delivered to its URL, signed with its secret, at least once. With a pattern and no `sink` it becomes an audit sink. URLs of private networks and names that are only local are refused.',
-      tag: TAG,
-      scope: 'webhooks:write',
       idempotent: true,
       secretFields: ['secret'],
       request: { body: createSubscriptionBody, examples: SUBSCRIPTIONS },
@@ -59,84 +51,57 @@ export function createSubscriptionRoutes({ subscriptions }: { subscriptions: Sub
           headers: ['location'],
         },
       },
-      errors: [],
       handler: async ({ context, body }) => {
-        const { subscription, secret } = await subscriptions.create(context, {
-          ...toInput(body),
-          url: body.url,
-          eventTypes: body.event_types,
-          secret: body.secret,
-        });
-        return {
-          status: 201,
-          headers: { location: `${context.tenant.baseUrl}/api/v1/webhooks/${subscription.id}` },
-          body: { ...presentSubscription(subscription), ...(secret === undefined ? {} : { secret }) },
-        };
+        const { subscription, secret } = await subscriptions.create(context, toInput(body));
+        return created(
+          { ...presentSubscription(subscription), ...(secret === undefined ? {} : { secret }) },
+          locate(context, `/api/v1/webhooks/${subscription.id}`),
+        );
       },
-    }),
+    },
 
-    defineRoute({
+    {
       method: 'GET',
       path: '/api/v1/webhooks/:id',
       operationId: 'getWebhook',
       summary: 'Read a subscription',
-      tag: TAG,
-      scope: 'webhooks:read',
       request: { params: subscriptionParams },
       responses: { 200: { description: 'The subscription', schema: subscriptionSchema } },
-      errors: ['not_found'],
-      handler: async ({ context, params }) => ({
-        status: 200,
-        body: presentSubscription(await subscriptions.get(context, params.id)),
-      }),
-    }),
+      handler: async ({ context, params }) =>
+        ok(presentSubscription(await subscriptions.get(context, params.id))),
+    },
 
-    defineRoute({
+    {
       method: 'PUT',
       path: '/api/v1/webhooks/:id',
       operationId: 'updateWebhook',
       summary: 'Change a subscription',
       description:
         'Changes the fields that the body names. While `active` is false no attempt begins; deliveries wait and go out, paced and from the oldest, when it is true again.',
-      tag: TAG,
-      scope: 'webhooks:write',
       request: { params: subscriptionParams, body: updateSubscriptionBody },
       exists: (context, { id }) => subscriptions.exists(context, id),
       responses: { 200: { description: 'The subscription, changed', schema: subscriptionSchema } },
-      errors: ['not_found'],
-      handler: async ({ context, params, body }) => ({
-        status: 200,
-        body: presentSubscription(
-          await subscriptions.update(context, params.id, { ...toInput(body), held: body.held }),
-        ),
-      }),
-    }),
+      handler: async ({ context, params, body }) =>
+        ok(presentSubscription(await subscriptions.update(context, params.id, toInput(body)))),
+    },
 
-    defineRoute({
+    {
       method: 'DELETE',
       path: '/api/v1/webhooks/:id',
       operationId: 'deleteWebhook',
       summary: 'Delete a subscription; its unfinished deliveries are canceled',
-      tag: TAG,
-      scope: 'webhooks:write',
       request: { params: subscriptionParams },
       responses: { 204: { description: 'The subscription is deleted' } },
-      errors: ['not_found'],
-      handler: async ({ context, params }) => {
-        await subscriptions.remove(context, params.id);
-        return { status: 204 };
-      },
-    }),
+      handler: ({ context, params }) => noContent(subscriptions.remove(context, params.id)),
+    },
 
-    defineRoute({
+    {
       method: 'POST',
       path: '/api/v1/webhooks/:id/test',
       operationId: 'testWebhook',
       summary: 'Send a test delivery',
       description:
         'Goes to this subscription alone, whatever its filters: an event `webhook.test`, or the example of the type that is asked for, so that a receiver can be tried with what it is made for. A test that fails deactivates nothing.',
-      tag: TAG,
-      scope: 'webhooks:write',
       idempotent: true,
       request: { params: subscriptionParams, body: testBody, examples: TESTS },
       exists: (context, { id }) => subscriptions.exists(context, id),
@@ -146,11 +111,11 @@ export function createSubscriptionRoutes({ subscriptions }: { subscriptions: Sub
           schema: testDeliverySchema,
         },
       },
-      errors: ['not_found', 'subscription_inactive'],
+      errors: ['subscription_inactive'],
       handler: async ({ context, params, body }) => {
-        const { deliveryId, eventId } = await subscriptions.sendTest(context, params.id, body.event_type);
-        return { status: 202, body: { delivery_id: deliveryId, event_id: eventId } };
+        const test = await subscriptions.sendTest(context, params.id, body.event_type);
+        return accepted(present(testDeliverySchema, test));
       },
-    }),
-  ];
+    },
+  ]);
 }

@@ -3,7 +3,10 @@ import { z } from 'zod';
 import { CATALOGUE } from '../../events/catalogue.ts';
 import { FILTER_PATTERN, MAX_EVENT_TYPE_LENGTH } from '../../events/filter.ts';
 import { MAX_URL_LENGTH } from '../../platform/egress/url-rules.ts';
+import { pageSchema } from '../../platform/http/answers.ts';
+import { readFields } from '../../platform/http/field-names.ts';
 import { pageParameters } from '../../platform/http/field-schemas.ts';
+import { present } from '../../platform/http/present.ts';
 import { RETRY_POLICY_BOUNDS } from '../deliveries/retry-schedule.ts';
 import type { Subscription } from './subscription.service.ts';
 import { BOUNDS, SINKS } from './subscription.ts';
@@ -152,9 +155,7 @@ export const createdSubscriptionSchema = subscriptionSchema
   })
   .meta({ id: 'CreatedWebhookSubscription' });
 
-export const subscriptionListSchema = z
-  .object({ data: z.array(subscriptionSchema), next_cursor: z.string().nullable() })
-  .meta({ id: 'WebhookSubscriptionList' });
+export const subscriptionListSchema = pageSchema(subscriptionSchema, 'WebhookSubscriptionList');
 
 export const testDeliverySchema = z.object({ delivery_id: z.uuid(), event_id: z.string() });
 
@@ -179,50 +180,18 @@ export const subscriptionListQuery = z.object({
   ...pageParameters,
 });
 
-type Body = z.output<typeof createSubscriptionBody>;
+type Policy = z.output<typeof retryPolicy> | null | undefined;
 
-/** The service's input from either body; fields that the body does not name stay undefined. */
-export function toInput(body: { readonly [Field in keyof Omit<Body, 'secret'>]?: Body[Field] | undefined }) {
-  const { retry_policy: policy } = body;
-  return {
-    url: body.url,
-    eventTypes: body.event_types,
-    description: body.description,
-    active: body.active,
-    sink: body.sink,
-    maxAge: body.max_age,
-    rateLimit: body.rate_limit,
-    retryPolicy: policy && { delaysMs: policy.delays_seconds.map((delay) => delay * SECOND) },
-    headers: body.headers,
-    disableAfterDays: body.disable_after_days,
-  };
+/** The service's input from either body; fields that the body does not name are not there. */
+export function toInput<Body extends { readonly retry_policy?: Policy }>(body: Body) {
+  const { retry_policy: policy, ...rest } = body;
+  const retryPolicy = policy && { delaysMs: policy.delays_seconds.map((delay) => delay * SECOND) };
+  return { ...readFields(rest), ...(retryPolicy === undefined ? {} : { retryPolicy }) };
 }
 
 /** A subscription as answers show it, without any secret. */
-export function presentSubscription(subscription: Subscription): z.input<typeof subscriptionSchema> {
-  const { lane } = subscription;
-  return {
-    id: subscription.id,
-    url: subscription.url,
-    event_types: [...subscription.eventTypes],
-    description: subscription.description,
-    active: subscription.active,
-    sink: subscription.sink,
-    max_age: subscription.maxAge,
-    rate_limit: subscription.rateLimit,
-    retry_policy: { delays_seconds: subscription.retryPolicy.delaysMs.map((delay) => delay / SECOND) },
-    headers: { ...subscription.headers },
-    disable_after_days: subscription.disableAfterDays,
-    disabled_reason: subscription.disabledReason,
-    secret_overlap_ends_at: subscription.secretOverlapEndsAt?.toISOString() ?? null,
-    lane: {
-      state: lane.state,
-      hold_until: lane.holdUntil?.toISOString() ?? null,
-      held_by: lane.heldBy,
-      failing_since: lane.failingSince?.toISOString() ?? null,
-      waiting: lane.waiting,
-    },
-    created_at: subscription.createdAt.toISOString(),
-    updated_at: subscription.updatedAt.toISOString(),
-  };
+export function presentSubscription(subscription: Subscription) {
+  return present(subscriptionSchema, subscription, {
+    retry_policy: { delaysSeconds: subscription.retryPolicy.delaysMs.map((delay) => delay / SECOND) },
+  });
 }

@@ -7,13 +7,14 @@ import type { RequestContext } from '../../platform/context.ts';
 import { newSigningSecret } from '../../platform/crypto/opaque-secret.node.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
-import type { Transaction, Unit } from '../../platform/database/transaction.ts';
+import type { Transaction } from '../../platform/database/transaction.ts';
 import type { Network } from '../../platform/egress/address-rules.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
 import type { RetryPolicy } from '../deliveries/retry-schedule.ts';
 import type { EndpointService } from '../endpoints/endpoint.service.ts';
 import type { HostHoldService } from '../endpoints/host-hold.service.ts';
-import type { SubscriptionChanges, SubscriptionStore } from './subscription.store.ts';
+import type { SubscriptionChanges } from './subscription.store.ts';
+import * as store from './subscription.store.ts';
 import {
   BOUNDS,
   checkSecret,
@@ -69,7 +70,6 @@ type Verb = 'created' | 'updated' | 'activated' | 'deactivated' | 'deleted';
  * @param admittedNetworks networks beside public addresses that receivers may be in
  */
 export function createSubscriptionService({
-  store,
   database,
   endpoints,
   hostHolds,
@@ -79,24 +79,23 @@ export function createSubscriptionService({
   events,
   admittedNetworks,
 }: {
-  store: SubscriptionStore;
-  database: Pick<Database, 'transaction' | 'query'>;
+  database: Pick<Database, 'transaction' | 'query' | 'model'>;
   endpoints: EndpointService;
   hostHolds: Pick<HostHoldService, 'follow'>;
   sealing: SubscriptionSealing;
   deliveries: {
     cancelUntried(
-      unit: Unit,
+      unit: Transaction,
       subscriptionId: string,
       options: { onlyWhileInactive: boolean },
     ): Promise<{ canceled: number; more: boolean }>;
-    cancelUnfinished(unit: Unit, subscriptionId: string): Promise<void>;
+    cancelUnfinished(unit: Transaction, subscriptionId: string): Promise<void>;
   };
   audit: Pick<AuditService, 'append'>;
   events: Pick<EventService, 'emit'>;
   admittedNetworks: readonly Network[];
 }) {
-  const reader = createSubscriptionReader({ store, database, endpoints, sealing });
+  const reader = createSubscriptionReader({ database, endpoints, sealing });
 
   async function lock(
     transaction: Transaction,
@@ -104,7 +103,7 @@ export function createSubscriptionService({
     id: string,
   ): Promise<SubscriptionRecord> {
     const row = await store.lock(transaction, context.tenant.id, id);
-    if (row === null) throw unknownSubscription();
+    if (row === undefined) throw unknownSubscription();
     return row;
   }
 
@@ -132,7 +131,7 @@ export function createSubscriptionService({
   }
 
   async function record(
-    unit: Unit,
+    unit: Transaction,
     context: AuditContext,
     verb: Verb,
     { id, host, eventTypes }: { id: string; host: string; eventTypes: readonly string[] },
@@ -149,7 +148,7 @@ export function createSubscriptionService({
 
   /** Has the endpoint keep to the holds of its host. Who comes to a held one finds that in the audit log, like those whom the act itself concerned. */
   async function follow(
-    unit: Unit,
+    unit: Transaction,
     { requestId, tenant }: AuditContext,
     id: string,
     hosts: { host: string; before?: string },
@@ -263,8 +262,8 @@ export function createSubscriptionService({
      * @throws ServiceError `not_found`, `invalid_request`
      */
     update: async (context: RequestContext, id: string, patch: SubscriptionPatch): Promise<Subscription> => {
-      const found = await store.find(context.transaction, context.tenant.id, id);
-      if (found === null) throw unknownSubscription();
+      const found = await store.find(context.transaction ?? database, context.tenant.id, id);
+      if (found === undefined) throw unknownSubscription();
       if (fieldsOf(patch).length === 0) return reader.show(context, found);
       toChanges(found, patch);
       if (patch.held !== 'discard') return change(context, id, patch);
@@ -301,7 +300,7 @@ export function createSubscriptionService({
       database.transaction(context, async (transaction) => {
         const row = await store.find(transaction, context.tenant.id, id);
         const endpoint = (await endpoints.read(transaction, [id])).get(id);
-        if (row === null || endpoint === undefined) throw unknownSubscription();
+        if (row === undefined || endpoint === undefined) throw unknownSubscription();
         if (!endpoint.active) {
           throw new ServiceError('subscription_inactive', {
             detail: 'The subscription is not active. Activate it before testing it.',
@@ -331,7 +330,7 @@ export function createSubscriptionService({
      * @param unit the transaction of the attempt's record
      */
     deactivateGone: async (
-      unit: Unit,
+      unit: Transaction,
       { tenantId, subscriptionId }: { tenantId: string; subscriptionId: string },
     ): Promise<void> => {
       const reason = 'gone';
@@ -339,8 +338,7 @@ export function createSubscriptionService({
       if (row === undefined) return;
       await endpoints.setActive(unit, subscriptionId, false);
       const context = serviceContext({ id: tenantId }, newId());
-      const { host, event_types: eventTypes } = row;
-      await record(unit, context, 'deactivated', { id: subscriptionId, host, eventTypes }, { reason });
+      await record(unit, context, 'deactivated', { id: subscriptionId, ...row }, { reason });
     },
 
     /**
@@ -356,7 +354,7 @@ export function createSubscriptionService({
     }): Promise<void> =>
       database.transaction({}, async (transaction) => {
         const row = await store.lock(transaction, tenantId, subscriptionId);
-        if (row === null) return;
+        if (row === undefined) return;
         const { changed } = await endpoints.deactivateFailing(
           transaction,
           subscriptionId,

@@ -6,35 +6,14 @@ import type { Network } from '../../platform/egress/address-rules.ts';
 import { checkCustomHeaders } from '../../platform/egress/header-rules.ts';
 import { checkReceiverUrl, receiverHost } from '../../platform/egress/url-rules.ts';
 import { invalidField } from '../../platform/errors/service-error.ts';
-import type { RetryPolicy } from '../deliveries/retry-schedule.ts';
+import type { SubscriptionRow } from './subscription.model.ts';
 
 /** What a subscription is for. Patterns are for `security` and `audit` only. Source: Specification, "Event types". */
 export const SINKS = ['standard', 'security', 'audit'] as const;
 export type Sink = (typeof SINKS)[number];
 
 /** A row of `subscriptions`. `filters` are the `eventTypes` as they are stored for matching; `retryPolicy` null is the usual one. */
-export type SubscriptionRecord = {
-  readonly id: string;
-  readonly tenantId: string;
-  readonly url: string;
-  readonly host: string;
-  readonly eventTypes: readonly string[];
-  readonly filters: readonly string[];
-  readonly description: string | null;
-  readonly sink: Sink;
-  readonly secretSealed: Buffer;
-  /** While a rotation of the secret is under way. */
-  readonly secretOverlapEndsAt: Date | null;
-  readonly headersSealed: Buffer | null;
-  readonly maxAge: number;
-  readonly rateLimit: number | null;
-  readonly retryPolicy: RetryPolicy | null;
-  readonly disableAfterDays: number;
-  readonly disabledReason: string | null;
-  readonly createdAt: Date;
-  readonly updatedAt: Date;
-  readonly deletedAt: Date | null;
-};
+export type SubscriptionRecord = SubscriptionRow;
 
 /** Seconds for which a signature counts; days after which an endpoint that only fails is deactivated; deliveries a second. */
 export const BOUNDS = {

@@ -206,7 +206,10 @@ describe('the audit log', () => {
     await service().sweep(pulse);
 
     const take = (minute: number) =>
-      database.hot(async (unit) => (await store.takeCounts(unit, bucket(minute).endsAt, 2))?.length);
+      database.transaction(
+        {},
+        async (unit) => (await store.takeCounts(unit, bucket(minute).endsAt, 2))?.length,
+      );
     expect([await take(15), await take(16), await take(15), await take(16), await take(16)]).toEqual([
       2,
       2,
@@ -323,7 +326,7 @@ describe('the sweep', () => {
       text = asked;
       return { rows: [], rowCount: 0 };
     };
-    await challengeExpiryStore.markNext({ query, afterCommit: () => undefined }, 10);
+    await challengeExpiryStore.markNext({ query }, 10);
     const { rows } = await database.query<{ 'QUERY PLAN': string }>(`EXPLAIN ${text.replace('$1', '10')}`);
     const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
     expect(plan.match(/ on challenges\b/g)).toHaveLength(1);

@@ -104,7 +104,7 @@ describe('verifications at the same time', () => {
     const prepared = await prepare(8);
     const [held, ...others] = prepared;
     let isSettled = false;
-    const waiting = await database.hot(async (unit) => {
+    const waiting = await database.transaction({}, async (unit) => {
       await unit.query('SELECT 1 FROM agents WHERE id = $1 FOR UPDATE', [held?.agent.agent.id]);
       const verification = rooms.challenges
         .verify(context, held?.input ?? { challengeId: '', signature: '', algorithm: '' })

@@ -38,7 +38,7 @@ const createProcess = (own: Pick<Database, 'query'>) =>
     verifier: createProofVerifier(),
     masterKeys,
     now: () => clock,
-    onError: (error) => errors.push(error),
+    log: { error: ({ err }) => errors.push(err) },
   });
 let here: ReturnType<typeof createProcess>;
 let elsewhere: ReturnType<typeof createProcess>;

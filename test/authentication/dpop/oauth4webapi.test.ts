@@ -29,7 +29,7 @@ beforeAll(async () => {
     database: test.database,
     verifier: createProofVerifier(),
     masterKeys: [{ key: randomBytes(32) }],
-    onError: () => undefined,
+    log: { error: () => undefined },
   });
 });
 afterAll(() => test?.drop());

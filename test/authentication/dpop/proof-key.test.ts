@@ -74,6 +74,7 @@ describe('the key in a proof', () => {
     ['a number as x', 'EdDSA', { ...OKP, x: 7 }],
     ['a symmetric key without its value', 'ES256', { kty: 'oct' }],
     ['an RSA key of 1,024 bits', 'PS256', { ...RSA, n: bytes(128) }],
+    ['an RSA key of 2,047 bits', 'PS256', { ...RSA, n: bytes(256, 0x7f) }],
     ['an RSA key of 8,192 bits', 'PS256', { ...RSA, n: bytes(1024) }],
     ['an RSA key with a leading zero', 'PS256', { ...RSA, n: bytes(257, 0) }],
     ['an RSA key with a long exponent', 'PS256', { ...RSA, e: bytes(5) }],

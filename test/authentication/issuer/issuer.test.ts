@@ -3,7 +3,6 @@ import { randomBytes } from 'node:crypto';
 import { calculateJwkThumbprint, createLocalJWKSet, jwtVerify } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createIssuerService } from '../../../src/authentication/issuer/issuer.service.ts';
-import { createIssuerStore } from '../../../src/authentication/issuer/issuer.store.ts';
 import type { MasterKey } from '../../../src/platform/crypto/secret-box.node.ts';
 import { createTestDatabase } from '../../setup/database.ts';
 import { type Accounts, createAccounts, provisionTenant, requestTo } from '../tokens/accounts.ts';
@@ -29,7 +28,7 @@ const kidOf = (token: string) =>
 /** A service that has read nothing yet, as another process would be. */
 const another = (masterKeys: readonly MasterKey[] = [{ id: 'other', key: randomBytes(32) }]) =>
   createIssuerService({
-    store: createIssuerStore({ database: test.database }),
+    database: test.database,
     masterKeys,
     revocations: accounts.revocations,
   });
@@ -120,17 +119,14 @@ describe('issuer keys', () => {
   it('made a moment ago by another process are found, and unknown ones cost no query each', async () => {
     const { tenant } = await provisionTenant(accounts, 'fresh');
     let reads = 0;
-    const store = createIssuerStore({
+    let clock = 0;
+    const service = createIssuerService({
       database: {
         query: (text, values) => {
           reads += 1;
           return test.database.query(text, values);
         },
       },
-    });
-    let clock = 0;
-    const service = createIssuerService({
-      store,
       masterKeys: [],
       revocations: accounts.revocations,
       now: () => clock,

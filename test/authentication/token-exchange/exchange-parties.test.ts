@@ -4,7 +4,7 @@ import { subjectId } from '../../../src/authentication/delegations/subject.ts';
 import { TOKEN_TYPES } from '../../../src/authentication/token-exchange/exchange-request.ts';
 import { TOKEN_EXCHANGE_GRANT } from '../../../src/identity/applications/application.ts';
 import type { Database } from '../../../src/platform/database/database.ts';
-import type { Unit } from '../../../src/platform/database/transaction.ts';
+import type { Transaction } from '../../../src/platform/database/transaction.ts';
 import { createTestDatabase } from '../../setup/database.ts';
 import { createAccounts } from '../tokens/accounts.ts';
 import { type AccountsServer, startAccountsServer } from '../tokens/accounts-server.ts';
@@ -136,7 +136,7 @@ describe('the delegation', () => {
 it('an exchange costs one reading of the client and a transaction of six round trips', async () => {
   let count = 0;
   const { database } = test;
-  const counted = (unit: Pick<Unit, 'query'>): Unit['query'] => {
+  const counted = (unit: Pick<Transaction, 'query'>): Transaction['query'] => {
     return (text, values) => {
       count += 1;
       return unit.query(text, values);
@@ -145,8 +145,8 @@ it('an exchange costs one reading of the client and a transaction of six round t
   const counting: Database = {
     ...database,
     query: counted(database),
-    hot: (work) =>
-      database.hot((unit) => {
+    transaction: (context, work) =>
+      database.transaction(context, (unit) => {
         count += 2; // BEGIN and COMMIT
         return work({ ...unit, query: counted(unit) });
       }),

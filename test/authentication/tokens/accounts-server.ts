@@ -31,11 +31,11 @@ export async function startAccountsServer(
   const origin = `http://localhost:${port}`;
   const addresses = { publicUrl: origin, defaultTenant: 'demo', tenantUrl: `${origin}/t/{tenant}` };
   const accounts = createAccounts(database, { ...options, addresses });
-  const rooms = createExchangeRooms(database, { accounts, now: options.now });
+  const rooms = createExchangeRooms(database, { accounts });
   const app = createApp({
     routes: [
-      ...createTokenRoutes(accounts),
-      ...createIntrospectionRoutes(accounts),
+      ...createTokenRoutes(rooms),
+      ...createIntrospectionRoutes(rooms),
       ...createIssuerRoutes(accounts),
       ...createTenantRoutes(accounts),
       ...createApplicationRoutes(accounts),

@@ -1,199 +1,84 @@
 // Tenants, applications, issuer and tokens wired for real over one database; only the clock and the relay's notifier are fakes.
 
 import { randomBytes } from 'node:crypto';
-import pino from 'pino';
-import { createAuditService } from '../../../src/audit/audit.service.ts';
-import { createBruteForceService } from '../../../src/audit/brute-force.service.ts';
-import { createAuthenticationFailureService } from '../../../src/authentication/challenges/authentication-failure.service.ts';
-import { createDpopService } from '../../../src/authentication/dpop/dpop.service.ts';
-import { createProofVerifier } from '../../../src/authentication/dpop/dpop-proof.service.ts';
-import { createIssuerService } from '../../../src/authentication/issuer/issuer.service.ts';
-import { createIssuerStore } from '../../../src/authentication/issuer/issuer.store.ts';
-import { createIssuerKeyService } from '../../../src/authentication/issuer/issuer-key.service.ts';
-import { createIssuerRotationService } from '../../../src/authentication/issuer/issuer-rotation.service.ts';
-import { createClientAssertionService } from '../../../src/authentication/tokens/client-assertion.service.ts';
-import { createClientAuthenticationService } from '../../../src/authentication/tokens/client-authentication.service.ts';
-import { createClientCredentialsService } from '../../../src/authentication/tokens/client-credentials.service.ts';
-import { CLIENT_CREDENTIALS } from '../../../src/authentication/tokens/client-credentials.ts';
-import { createClientRecordService } from '../../../src/authentication/tokens/client-record.service.ts';
-import { createIntrospectionService } from '../../../src/authentication/tokens/introspection.service.ts';
-import { createRefreshService } from '../../../src/authentication/tokens/refresh.service.ts';
-import { createSuccessorDeriver } from '../../../src/authentication/tokens/refresh-successor.node.ts';
-import { REFRESH_TOKEN } from '../../../src/authentication/tokens/refresh-token.ts';
-import { createRevocationService } from '../../../src/authentication/tokens/revocation.service.ts';
-import { createTokenService } from '../../../src/authentication/tokens/token.service.ts';
-import type { Grant } from '../../../src/authentication/tokens/token-answer.ts';
-import { createTokenEndpointService } from '../../../src/authentication/tokens/token-endpoint.service.ts';
-import { createEventService } from '../../../src/events/event.service.ts';
-import { createApplicationService } from '../../../src/identity/applications/application.service.ts';
-import { createApplicationStore } from '../../../src/identity/applications/application.store.ts';
-import { createSecretStore } from '../../../src/identity/applications/secret.store.ts';
-import { createProvisionService } from '../../../src/identity/tenants/provision.service.ts';
-import { createTenantService } from '../../../src/identity/tenants/tenant.service.ts';
-import { createTenantStore } from '../../../src/identity/tenants/tenant.store.ts';
+import { wireAudit } from '../../../src/audit/wire.ts';
+import { wireAuthenticationFailures } from '../../../src/authentication/challenges/wire.ts';
+import { wireDpop } from '../../../src/authentication/dpop/wire.ts';
+import { wireIssuer, wireIssuerRotation } from '../../../src/authentication/issuer/wire.ts';
+import {
+  wireClients,
+  wireRevocations,
+  wireTokenEndpoint,
+  wireTokens,
+} from '../../../src/authentication/tokens/wire.ts';
+import { wireEvents } from '../../../src/events/wire.ts';
+import { wireApplications } from '../../../src/identity/applications/wire.ts';
 import type { AddressRules } from '../../../src/identity/tenants/tenant.ts';
+import { wireProvisioning, wireTenants } from '../../../src/identity/tenants/wire.ts';
 import type { RequestContext, Tenant } from '../../../src/platform/context.ts';
-import type { MasterKey } from '../../../src/platform/crypto/secret-box.node.ts';
 import type { Database } from '../../../src/platform/database/database.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
-import { createFailureLimiter } from '../../../src/platform/http/failure-limiter.ts';
+import { wireLimits } from '../../../src/platform/http/wire.ts';
 import { createWorkflowCommandService } from '../../../src/platform/temporal/workflow-command.service.ts';
-
-const ADDRESSES: AddressRules = {
-  publicUrl: 'http://localhost:8080',
-  defaultTenant: 'demo',
-  tenantUrl: 'http://localhost:8080/t/{tenant}',
-};
+import { createTestPlatform, type TestConfig } from '../../setup/platform.ts';
 
 export type Accounts = ReturnType<typeof createAccounts>;
 
-/** Wires the rooms. @param options.clientFailures wrong secrets allowed a minute; 0 turns the limit off */
+/** Wires the rooms. @param options settings, and: failures allowed a minute (0 turns a limit off), clocks in milliseconds */
 export function createAccounts(
   database: Database,
-  options: {
+  {
+    addresses,
+    now = () => Date.now(),
+    monotonic = () => performance.now(),
+    clientFailures = 0,
+    refreshFailures = 0,
+    ...config
+  }: TestConfig & {
     addresses?: AddressRules;
-    now?: () => number;
+    now?: (() => number) | undefined;
+    monotonic?: () => number;
     clientFailures?: number;
     refreshFailures?: number;
-    masterKeys?: MasterKey[];
-    /** Milliseconds, for the age of what was read. */
-    monotonic?: () => number;
-    /** Seconds. */
-    issuerKeyLifetime?: number;
-    accessTokenLifetime?: number;
   } = {},
 ) {
-  const audit = createAuditService();
-  const masterKeys = options.masterKeys ?? [{ id: 'test', key: randomBytes(32) }];
-  const revocations = createRevocationService({ database });
-  const events = createEventService({
-    notifier: { poke: () => undefined },
-    checked: true,
+  const platform = createTestPlatform(database, {
+    config: {
+      masterKeys: [{ id: 'test', key: randomBytes(32) }],
+      ...config,
+      ...addresses,
+      rateLimit: { clientFailures, fingerprintFailures: refreshFailures },
+    },
+    clock: { now, monotonic },
   });
-  const issuer = createIssuerService({
-    store: createIssuerStore({ database }),
-    masterKeys,
-    revocations,
-    now: options.monotonic,
-  });
-
-  const issuerKeys = createIssuerKeyService({
-    database,
-    masterKeys,
-    issuer,
-    revocations,
-    audit,
-    events,
-    commands: createWorkflowCommandService(),
-    lifetime: options.issuerKeyLifetime ?? 7_776_000,
-  });
-  const tenants = createTenantService({
-    database,
-    store: createTenantStore(database),
-    issuerKeys,
-    audit,
-    addresses: options.addresses ?? ADDRESSES,
-  });
-  const issuerRotation = createIssuerRotationService({ database, tenants, issuerKeys });
-  const applications = createApplicationService({
-    database,
-    store: createApplicationStore({ database, sequelize: database.sequelize }),
-    secrets: createSecretStore({ database }),
-    audit,
-    tokens: revocations,
-  });
-  const tokens = createTokenService({
-    issuer,
-    revocations,
-    accessTokenLifetime: options.accessTokenLifetime ?? 300,
-    refreshTokenLifetime: 3_600,
-    now: options.now,
-  });
-  const onError = (error: unknown) => {
-    throw error;
-  };
-  const clientRecords = createClientRecordService({ database, audit, events, onError });
-  const clientAssertions = createClientAssertionService({
-    database,
-    onError,
-    now: options.now,
-  });
-  const clients = createClientAuthenticationService({
-    applications,
-    assertions: clientAssertions,
-    records: clientRecords,
-    bruteForce: createBruteForceService({ database }),
-    failures: createFailureLimiter({
-      pool: database.pool,
-      points: options.clientFailures ?? 0,
-      seconds: 60,
-      prefix: 'client',
-      logger: pino({ level: 'silent' }),
-    }),
-  });
-  const clientCredentials = createClientCredentialsService({ clients, tokens, records: clientRecords });
-
-  const refresh = createRefreshService({
-    database,
-    successors: createSuccessorDeriver({ masterKeys }),
-    tokens,
-    audit,
-    events,
-    failures: createAuthenticationFailureService({
-      database,
-      audit,
-      events,
-      limiter: createFailureLimiter({
-        pool: database.pool,
-        points: options.refreshFailures ?? 0,
-        seconds: 60,
-        prefix: 'fingerprint',
-        logger: pino({ level: 'silent' }),
-      }),
-      bruteForce: createBruteForceService({ database }),
-    }),
-  });
-  const dpop = createDpopService({
-    database,
-    verifier: createProofVerifier(),
-    masterKeys,
-    onError,
-    now: options.now,
-  });
-  const grants = new Map<string, Grant>([
-    [CLIENT_CREDENTIALS, clientCredentials.grant],
-    [REFRESH_TOKEN, refresh.grant],
-  ]);
-  const tokenEndpoint = createTokenEndpointService({ grants, dpop });
-  const introspection = createIntrospectionService({
-    database,
-    clients,
-    tokens,
-    revocations,
-    audit,
-    events,
-  });
-  const provisioning = createProvisionService({ database, tenants, applications });
+  const limits = wireLimits(platform);
+  const { audit } = wireAudit(platform);
+  const events = wireEvents(platform);
+  const commands = createWorkflowCommandService();
+  const records = { audit, events, commands };
+  const revocations = wireRevocations(platform);
+  const { issuer, issuerKeys } = wireIssuer(platform, { ...records, revocations });
+  const tokens = wireTokens(platform, { issuer, revocations });
+  const { tenants } = wireTenants(platform, { audit, issuerKeys });
+  const { applications } = wireApplications(platform, { audit, tokens: revocations });
+  const dpop = wireDpop(platform);
+  const failures = wireAuthenticationFailures(platform, { ...records, limits });
+  const { clients, clientRecords } = wireClients(platform, { ...records, applications, limits });
+  const accounts = { ...records, tokens, revocations, clients, clientRecords, dpop, failures };
+  const { tokenEndpoint, introspection } = wireTokenEndpoint(platform, accounts);
   return {
+    ...accounts,
+    platform,
     database,
-    audit,
-    events,
     issuer,
     issuerKeys,
-    issuerRotation,
+    issuerRotation: wireIssuerRotation(platform, { tenants, issuerKeys }),
     tenants,
     applications,
-    revocations,
-    tokens,
-    clients,
-    clientRecords,
-    dpop,
-    /** What the token endpoint knows; a room may add its own. */
-    grants,
     tokenEndpoint,
     introspection,
-    provisioning,
-    masterKeys,
+    provisioning: wireProvisioning(platform, { tenants, applications }),
+    masterKeys: platform.config.masterKeys,
   };
 }
 

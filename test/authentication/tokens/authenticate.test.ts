@@ -3,8 +3,8 @@ import { createPrivateKey, generateKeyPairSync, type KeyObject, randomUUID, sign
 import fc from 'fast-check';
 import { createLocalJWKSet, type JWTHeaderParameters, jwtVerify, SignJWT } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { parseCompactJws } from '../../../src/authentication/tokens/compact-jws.ts';
 import type { Tenant } from '../../../src/platform/context.ts';
+import { parseCompactJws } from '../../../src/platform/crypto/jws.ts';
 import { createTestDatabase } from '../../setup/database.ts';
 import { type Accounts, createAccounts, provisionTenant } from './accounts.ts';
 

@@ -58,7 +58,7 @@ describe('a refresh token', () => {
   it('is stored with its transaction only', async () => {
     let token = '';
     await expect(
-      test.database.hot(async (unit) => {
+      test.database.transaction({}, async (unit) => {
         token = await accounts.tokens.createRefreshToken(unit, grant(newId(), newId()));
         throw new Error('no');
       }),
@@ -71,7 +71,7 @@ describe('a refresh token', () => {
     const [agent, key] = [newId(), newId()];
     const token = await tokens.createRefreshToken(test.database, grant(agent, key));
     const elsewhere = { tenantId: newId() };
-    await test.database.hot(async (unit) => {
+    await test.database.transaction({}, async (unit) => {
       expect(await tokens.revokeTokensOfAgent(unit, { ...elsewhere, id: agent }, 'x')).toBe(0);
       expect(await tokens.revokeTokensOfKey(unit, { ...elsewhere, agentId: agent, id: key }, 'x')).toBe(0);
     });
@@ -87,7 +87,7 @@ describe('a refresh token', () => {
       await create(agent, otherKey),
       await create(otherAgent, key),
     ];
-    await test.database.hot(async (unit) => {
+    await test.database.transaction({}, async (unit) => {
       const ended = { tenantId, id: otherKey, agentId: agent };
       expect(await accounts.tokens.revokeTokensOfKey(unit, ended, 'key_revoked')).toBe(1);
     });

@@ -57,7 +57,7 @@ describe('with a feed that polls and nothing else, in the second process', () =>
     const holder = await createHolder(one);
     two.revocations.start();
     closing.push(() => two.revocations.close());
-    await processes.database.hot(async (unit) => {
+    await processes.database.transaction({}, async (unit) => {
       await one.revocations.endTokens(unit, holder.context.tenant.id, [holder.tokenId]);
       await pause(6_500);
     });
@@ -100,7 +100,7 @@ describe('a feed', () => {
     await pause(1_000);
     expect(failures.length).toBeGreaterThan(0);
     expect(await codeOf(feed.check(claims))).toBe('accepted');
-    await processes.database.hot((unit) =>
+    await processes.database.transaction({}, (unit) =>
       one.revocations.endTokens(unit, holder.context.tenant.id, [holder.tokenId]),
     );
     expect(await codeOf(feed.check(claims))).toBe('token_revoked');
@@ -125,7 +125,7 @@ describe('a feed', () => {
     });
     feed.start();
     closing.push(() => feed.close());
-    await processes.database.hot((unit) =>
+    await processes.database.transaction({}, (unit) =>
       one.revocations.endTokens(unit, holder.context.tenant.id, [holder.tokenId]),
     );
     // Between two readings: while one is under way, a notice makes it read again after it.
@@ -140,7 +140,7 @@ describe('a feed', () => {
 
   it('forgets nothing of a transaction that was rolled back, because it never knew it', async () => {
     const holder = await createHolder(one);
-    const rolledBack = processes.database.hot(async (unit) => {
+    const rolledBack = processes.database.transaction({}, async (unit) => {
       await one.revocations.endTokens(unit, holder.context.tenant.id, [holder.tokenId]);
       throw new Error('no');
     });
@@ -167,7 +167,7 @@ describe('the tokens of a tenant', () => {
   it('can be ended all at once; new ones are accepted, and other tenants keep theirs', async () => {
     const [mine, other] = [await createHolder(one), await createHolder(one)];
     const { id } = mine.context.tenant;
-    await processes.database.hot((unit) => one.revocations.endTenant(unit, id));
+    await processes.database.transaction({}, (unit) => one.revocations.endTenant(unit, id));
     await pause(5);
     const after = await issueFirst(one, mine.context, { agentId: mine.agent.id, keyId: mine.key.id });
     expect(await check(two, mine.context, mine.accessToken)).toBe('token_revoked');

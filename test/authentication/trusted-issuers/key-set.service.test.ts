@@ -35,7 +35,7 @@ function newCache(limit?: number) {
       if (published instanceof Error) throw published;
       return { keys: published.map(key), freshness: FRESH };
     },
-    onFailure: (error) => failures.push(error),
+    log: { warn: ({ reason }) => failures.push(reason) },
     now: () => clock,
     limit,
   });
@@ -115,7 +115,7 @@ describe('while the issuer does not answer', () => {
       'temporarily_unavailable',
     ]);
     expect(fetches).toHaveLength(1);
-    expect(failures).toEqual([down]);
+    expect(failures).toEqual([down.message]);
     clock += 10_000;
     published = ['a'];
     expect(await find('a')).toBe('a');

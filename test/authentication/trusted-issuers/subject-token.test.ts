@@ -3,11 +3,8 @@ import { createHmac, generateKeyPairSync } from 'node:crypto';
 import { exportSPKI, importJWK, SignJWT, UnsecuredJWT } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readJwkSet } from '../../../src/authentication/trusted-issuers/jwk-set.ts';
-import { createJwksFetcher } from '../../../src/authentication/trusted-issuers/jwks.client.ts';
-import { createKeySetCache } from '../../../src/authentication/trusted-issuers/key-set.service.ts';
-import { createSubjectTokenService } from '../../../src/authentication/trusted-issuers/subject-token.service.ts';
+import { wireTrustedIssuers } from '../../../src/authentication/trusted-issuers/wire.ts';
 import type { RequestContext } from '../../../src/platform/context.ts';
-import { createGuardedAgent } from '../../../src/platform/egress/guarded-agent.client.ts';
 import { createTestTenant } from '../../identity/agents/agent-rooms.ts';
 import { createTestDatabase } from '../../setup/database.ts';
 import { createDelegationRooms, type DelegationRooms } from '../delegations/delegation-rooms.ts';
@@ -28,10 +25,9 @@ let service: ReturnType<typeof newService>;
 const endings: (() => Promise<unknown>)[] = [];
 
 function newService() {
-  const agent = createGuardedAgent({ allowedNetworks: ['127.0.0.0/8'] });
-  endings.push(() => agent.close());
-  const keySets = createKeySetCache({ fetch: createJwksFetcher({ agent, deadline: 1_000 }) });
-  return createSubjectTokenService({ store: rooms.issuerStore, keySets });
+  const { subjects, close } = wireTrustedIssuers(rooms.platform, rooms, 1_000);
+  endings.push(close);
+  return subjects;
 }
 const verify = (token: string, tenant = context.tenant) => service.verifySubjectToken(tenant, token);
 const refusal = (token: string, tenant = context.tenant): Promise<[string, string]> =>

@@ -1,24 +1,11 @@
 // Agents, keys and challenges wired for real over one database, beside tenants and tokens; only the relay's notifier and the log are fakes.
 
-import pino from 'pino';
-import { composeAgents } from '../../../src/app/wiring/compose-agents.ts';
-import { composeAnchors } from '../../../src/app/wiring/compose-anchors.ts';
-import { createBruteForceService } from '../../../src/audit/brute-force.service.ts';
-import { createAuthenticationFailureService } from '../../../src/authentication/challenges/authentication-failure.service.ts';
-import { createChallengeRoutes } from '../../../src/authentication/challenges/challenge.routes.ts';
-import { createChallengeService } from '../../../src/authentication/challenges/challenge.service.ts';
-import { createRedemptionService } from '../../../src/authentication/challenges/redemption.service.ts';
-import { createEventService } from '../../../src/events/event.service.ts';
-import { createAgentRoutes } from '../../../src/identity/agents/agent.routes.ts';
-import { createSelfRoutes } from '../../../src/identity/agents/self.routes.ts';
-import { createSelfService } from '../../../src/identity/agents/self.service.ts';
-import { createAnchorRoutes } from '../../../src/identity/anchors/anchor.routes.ts';
-import * as anchorStore from '../../../src/identity/anchors/anchor.store.ts';
-import { createEnrollmentRoutes } from '../../../src/identity/enrollments/enrollment.routes.ts';
-import { createEnrollmentService } from '../../../src/identity/enrollments/enrollment.service.ts';
-import { createEnrollmentFailureService } from '../../../src/identity/enrollments/enrollment-failure.service.ts';
-import { createKeyRoutes } from '../../../src/identity/keys/key.routes.ts';
-import { createRotationRoutes } from '../../../src/identity/keys/rotation.routes.ts';
+import { wireAuthenticationFailures, wireChallenges } from '../../../src/authentication/challenges/wire.ts';
+import { tellDelegations } from '../../../src/authentication/delegations/wire.ts';
+import { wireAgents, wireSelf } from '../../../src/identity/agents/wire.ts';
+import { wireAnchors } from '../../../src/identity/anchors/wire.ts';
+import { wireEnrollments } from '../../../src/identity/enrollments/wire.ts';
+import { wireKeys } from '../../../src/identity/keys/wire.ts';
 import type { RequestContext } from '../../../src/platform/context.ts';
 import type { KeyAlgorithm } from '../../../src/platform/crypto/algorithm.ts';
 import { encodeBase64 } from '../../../src/platform/crypto/base64.ts';
@@ -26,94 +13,55 @@ import { fingerprint } from '../../../src/platform/crypto/public-key.ts';
 import { derivePublicKey, generatePrivateKey } from '../../../src/platform/crypto/sign.ts';
 import { createSignatureVerifier } from '../../../src/platform/crypto/verify-signature.node.ts';
 import type { Database } from '../../../src/platform/database/database.ts';
-import { createFailureLimiter } from '../../../src/platform/http/failure-limiter.ts';
-import { createWorkflowCommandService } from '../../../src/platform/temporal/workflow-command.service.ts';
+import { wireLimits } from '../../../src/platform/http/wire.ts';
+import type { Platform } from '../../../src/platform/platform.ts';
 import { createAccounts, requestTo } from '../../authentication/tokens/accounts.ts';
 import { insertSubscription } from '../../events/fixture.ts';
+import { createTestPlatform } from '../../setup/platform.ts';
 
 export type Rooms = ReturnType<typeof createRooms>;
 
 /** Wires the rooms. @param options.failuresAllowed a minute of one key from one address; 0 turns the limit off */
 export function createRooms(
   database: Database,
-  options: {
+  {
+    accounts = createAccounts(database),
+    failuresAllowed = 0,
+    challengeLifetime = 300,
+    log = accounts.platform.log,
+  }: {
     failuresAllowed?: number;
     challengeLifetime?: number;
     accounts?: ReturnType<typeof createAccounts>;
-    onError?: (error: unknown) => void;
+    log?: Platform['log'];
   } = {},
 ) {
-  const accounts = options.accounts ?? createAccounts(database);
-  const { audit, tokens } = accounts;
-  const events = createEventService({ notifier: { poke: () => undefined } });
+  const { config } = accounts.platform;
+  const platform = createTestPlatform(database, {
+    ...accounts.platform,
+    config: { ...config, challengeLifetime, rateLimit: { fingerprintFailures: failuresAllowed } },
+    log,
+  });
+  const limits = wireLimits(platform);
   const verifier = createSignatureVerifier({ schnorrThreads: 1 });
-  const commands = createWorkflowCommandService();
-  const { agents, keys, rotations, rotationSteps } = composeAgents({
-    ...accounts,
-    database,
-    events,
-    verifier,
-    revokeAnchors: anchorStore.revokeAll,
-    onError: options.onError ?? (() => undefined),
-  });
-  const anchors = composeAnchors({ database, audit, events, commands, agents });
-  const limitFailures = (prefix: string) =>
-    createFailureLimiter({
-      pool: database.pool,
-      points: options.failuresAllowed ?? 0,
-      seconds: 60,
-      prefix,
-      logger: pino({ level: 'silent' }),
-    });
-  const failures = createAuthenticationFailureService({
-    database,
-    audit,
-    events,
-    bruteForce: createBruteForceService({ database }),
-    limiter: limitFailures('fingerprint'),
-  });
-  const enrollments = createEnrollmentService({
-    database,
-    agents,
-    keys,
-    audit,
-    failures: createEnrollmentFailureService({
-      database,
-      audit,
-      events,
-      limiter: limitFailures('enrollment'),
-      bruteForce: createBruteForceService({ database }),
-    }),
-  });
-  const challenges = createChallengeService({
-    database,
-    verifier,
-    keys,
-    tokens,
-    redemptions: createRedemptionService({ database, audit, events, rotations }),
-    failures,
-    challengeLifetime: options.challengeLifetime ?? 300,
-  });
-  const routes = [
-    ...createAgentRoutes({ agents }),
-    ...createKeyRoutes({ keys }),
-    ...createRotationRoutes({ rotations, workflows: { uiUrl: 'http://localhost:8233', namespace: 'test' } }),
-    ...createAnchorRoutes({ anchors }),
-    ...createChallengeRoutes({ challenges, dpop: accounts.dpop }),
-    ...createEnrollmentRoutes({ enrollments }),
-    ...createSelfRoutes({ self: createSelfService({ agents, keys, tokens, database }) }),
-  ];
+  const agents = wireAgents(platform, { ...accounts, tellDelegations });
+  const keys = wireKeys(platform, { ...accounts, ...agents, verifier });
+  const anchors = wireAnchors(platform, { ...accounts, ...agents });
+  const failures = wireAuthenticationFailures(platform, { ...accounts, limits });
+  const enrollments = wireEnrollments(platform, { ...accounts, ...agents, ...keys, limits });
+  const challenges = wireChallenges(platform, { ...accounts, ...keys, failures, verifier });
+  const self = wireSelf(platform, { ...accounts, ...agents, ...keys });
   return {
     ...accounts,
-    agents,
-    keys,
-    rotations,
-    rotationSteps,
-    anchors,
-    enrollments,
-    challenges,
+    ...agents,
+    ...keys,
+    ...anchors,
+    ...enrollments,
+    ...challenges,
+    platform,
+    database,
     verifier,
-    routes,
+    routes: [agents, keys, anchors, challenges, enrollments, self].flatMap(({ routes }) => routes),
   };
 }
 

@@ -1,10 +1,8 @@
 // Names that only this system knows: in production an anchor's look never tells that there is one.
 import { promises as dns } from 'node:dns';
 import { afterEach, expect, it, vi } from 'vitest';
-import { composeAnchorChecks } from '../../../src/app/wiring/compose-anchors.ts';
-import { createEventService } from '../../../src/events/event.service.ts';
+import { wireAnchorChecks } from '../../../src/identity/anchors/wire.ts';
 import { loadConfig } from '../../../src/platform/config.ts';
-import { createWorkflowCommandService } from '../../../src/platform/temporal/workflow-command.service.ts';
 import { createTestDatabase } from '../../setup/database.ts';
 import { createRooms, createTestTenant } from '../agents/agent-rooms.ts';
 import { startDnsServer } from './dns-server.ts';
@@ -31,11 +29,7 @@ it.each([
   );
   expect(config.webhookInternalNames).toBe(receivers);
   const rooms = createRooms(test.database);
-  const looks = composeAnchorChecks(config, {
-    ...rooms,
-    events: createEventService({ notifier: { poke: () => undefined } }),
-    commands: createWorkflowCommandService(),
-  });
+  const looks = wireAnchorChecks({ ...rooms.platform, config }, rooms);
   try {
     const context = await createTestTenant(rooms);
     const { id: agentId } = await rooms.agents.create(context, { name: 'Robot' });

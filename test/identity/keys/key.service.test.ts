@@ -2,7 +2,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { presentKey } from '../../../src/identity/keys/key.schemas.ts';
 import { createKeyService } from '../../../src/identity/keys/key.service.ts';
-import { createKeyStore } from '../../../src/identity/keys/key.store.ts';
 import { buildKeyProofPayload } from '../../../src/identity/keys/key-proof.ts';
 import type { RequestContext } from '../../../src/platform/context.ts';
 import { KEY_ALGORITHMS } from '../../../src/platform/crypto/algorithm.ts';
@@ -101,9 +100,9 @@ describe('registering a key', () => {
     const note = (step: string) => void order.push(step);
     const { agents, audit, tokens, verifier, database } = rooms;
     const keys = createKeyService({
-      store: createKeyStore(database),
       database: {
         query: database.query,
+        model: database.model,
         transaction: async (joined, work) => {
           note('begin');
           return database.transaction(joined, work).finally(() => note('end'));

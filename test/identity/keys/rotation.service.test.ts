@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { RequestContext } from '../../../src/platform/context.ts';
 import type { Database } from '../../../src/platform/database/database.ts';
 import { createTestDatabase } from '../../setup/database.ts';
+import { createTestLog } from '../../setup/platform.ts';
 import {
   createRooms,
   createTestAgent,
@@ -23,7 +24,7 @@ const errors: unknown[] = [];
 beforeAll(async () => {
   const opened = await createTestDatabase();
   ({ database, drop } = opened);
-  rooms = createRooms(database, { onError: (error) => errors.push(error) });
+  rooms = createRooms(database, { log: createTestLog((line) => errors.push(line)) });
 });
 beforeEach(async () => {
   context = await createTestTenant(rooms);

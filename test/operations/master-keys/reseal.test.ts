@@ -3,9 +3,10 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { createProgram } from '../../../src/app/command-line.ts';
 import { refuseForeignMasterKey } from '../../../src/app/start-checks.ts';
-import { composeSealedSecrets, SEALED_COLUMNS } from '../../../src/app/wiring/compose-master-keys.ts';
+import { SEALED_COLUMNS } from '../../../src/app/wiring/sealed-columns.ts';
 import type { Finding } from '../../../src/operations/doctor/finding.ts';
 import { createSealedSecretsCheck } from '../../../src/operations/doctor/sealed-secrets.check.ts';
+import { createSealedSecretService } from '../../../src/operations/master-keys/sealed-secret.service.ts';
 import { masterKeys as readMasterKeys } from '../../../src/platform/config-values.ts';
 import type { MasterKey } from '../../../src/platform/crypto/secret-box.node.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
@@ -27,7 +28,7 @@ beforeEach(async () => {
 afterAll(() => test?.drop());
 
 const secretsOf = (masterKeys: MasterKey[], database: Queryable = test.database) =>
-  composeSealedSecrets(database, masterKeys);
+  createSealedSecretService({ database, columns: SEALED_COLUMNS, masterKeys });
 
 /** A tenant with a successor of its issuer key, and subscriptions that have secrets and headers, all under the old master key. */
 async function prepare(subscriptions = 2) {
@@ -114,7 +115,7 @@ describe('sealing anew', () => {
             theirs,
           ]);
           await new Promise<void>((isHeld) => {
-            holding = test.database.hot(async (unit) => {
+            holding = test.database.transaction({}, async (unit) => {
               await unit.query('SELECT 1 FROM subscriptions WHERE id = $1 FOR UPDATE', [locked]);
               isHeld();
               await unit.query('SELECT pg_sleep(0.5)');

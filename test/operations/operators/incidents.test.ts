@@ -226,7 +226,7 @@ it('a tenant that abuses the service is suspended and resumed', async () => {
 
 it('after a bad deployment the former version goes on, a reset does no harm, and what is terminated is started again', async () => {
   const heading = 'A bad deployment: workflow tasks fail';
-  await engine.database.hot((unit) =>
+  await engine.database.transaction({}, (unit) =>
     engine.hostHolds.hold(unit, receiver.host, { length: 'released', reason: 'a test', operator: 'jo' }),
   );
   await engine.waitsFor(troubled, 'hold');

@@ -1,16 +1,13 @@
 // The room of the operators over one database: its services wired for real, and its commands run from their words.
 import { Command } from 'commander';
-import { composeOperators } from '../../../src/app/wiring/compose-operators.ts';
 import { registerTenantCommands } from '../../../src/identity/tenants/tenant.commands.ts';
 import { registerHostCommands } from '../../../src/operations/operators/host.commands.ts';
 import { registerOperatorCommands } from '../../../src/operations/operators/operator.commands.ts';
+import { wireOperatorActs, wireOperators } from '../../../src/operations/operators/wire.ts';
 import type { Database } from '../../../src/platform/database/database.ts';
-import { createWorkflowCommandService } from '../../../src/platform/temporal/workflow-command.service.ts';
-import { createEndpointService } from '../../../src/webhooks/endpoints/endpoint.service.ts';
-import { createEndpointHealthStore } from '../../../src/webhooks/endpoints/endpoint-health.store.ts';
-import { createHostHoldService } from '../../../src/webhooks/endpoints/host-hold.service.ts';
-import { RECOVERY_SETTINGS } from '../../../src/webhooks/endpoints/recovery-settings.ts';
+import { wireEndpoints } from '../../../src/webhooks/endpoints/wire.ts';
 import { createAccounts } from '../../authentication/tokens/accounts.ts';
+import { createTestPlatform } from '../../setup/platform.ts';
 
 export type OperatorRooms = ReturnType<typeof createOperatorRooms>;
 
@@ -20,12 +17,11 @@ export function createOperatorRooms(
   notifier: { poke(): void } = { poke: () => undefined },
 ) {
   const accounts = createAccounts(database);
-  const { audit, tenants, revocations, provisioning } = accounts;
-  const commands = createWorkflowCommandService();
-  const health = createEndpointHealthStore(RECOVERY_SETTINGS);
-  const endpoints = createEndpointService({ health, notifier, commands });
-  const hostHolds = createHostHoldService({ notifier, commands });
-  const operators = composeOperators({ database, audit, tenants, revocations, endpoints, hostHolds });
+  const { tenants, provisioning } = accounts;
+  const platform = createTestPlatform(database, { ...accounts.platform, notifier });
+  const { endpoints, hostHolds } = wireEndpoints(platform, accounts);
+  const acts = wireOperatorActs(platform, accounts);
+  const operators = { acts, ...wireOperators(platform, { ...accounts, endpoints, hostHolds, acts }) };
 
   return {
     ...accounts,

@@ -3,7 +3,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { rootCertificates } from 'node:tls';
 import { describe, expect, it } from 'vitest';
-import { CONFIG_VARIABLES, ConfigError, loadConfig, type Role } from '../../../src/platform/config.ts';
+import { ConfigError, loadConfig, type Role } from '../../../src/platform/config.ts';
+import { CONFIG_VARIABLES } from '../../../src/platform/config-variables.ts';
 import { temporaryFolder } from '../../app/local/temporary-folder.ts';
 
 const KEY = Buffer.alloc(32, 7).toString('base64');
@@ -93,6 +94,44 @@ describe('a wrong setting', () => {
     'TEMPORAL_ADDRESS=%s is none',
     (address) => expect(refusal({ TEMPORAL_ADDRESS: address })).toBe('accepted'),
   );
+});
+
+describe('several wrong settings', () => {
+  it('are reported together, a line each', () => {
+    expect(refusal({ PORT: 'eighty', LOG_FORMAT: 'xml', TRUSTED_PROXIES: 'a b' }).split('\n').sort()).toEqual(
+      [
+        'LOG_FORMAT: must be one of pretty, json',
+        'PORT: must be a whole number from 0 to 65535',
+        'TRUSTED_PROXIES: "a" is not a CIDR block such as 10.0.0.0/8',
+      ],
+    );
+  });
+
+  it('are reported with those that a role needs, or that do not fit each other', () => {
+    const env = { MASTER_KEY: '', PORT: 'eighty', NODE_ENV: 'production', ANCHOR_HTTPS_PORT: '8443' };
+    expect(
+      refusal({ ...env, DATABASE_URL: 'mysql://a' })
+        .split('\n')
+        .sort(),
+    ).toEqual([
+      'ANCHOR_HTTPS_PORT: must be 443 when NODE_ENV=production',
+      'DATABASE_URL: must be a URL such as postgres://user:password@host:5432/database',
+      'MASTER_KEY: is required when NODE_ENV=production',
+      'PORT: must be a whole number from 0 to 65535',
+    ]);
+  });
+
+  it('of one machine are all its ports', () => {
+    expect(refusal({ PORT: '7233', TEMPORAL_UI_PORT: '7233' }, 'start').split('\n')).toEqual([
+      'TEMPORAL_PORT: is needed for PORT too: choose another port',
+      'TEMPORAL_UI_PORT: is needed for PORT too: choose another port',
+    ]);
+  });
+
+  it('hide no fault of a setting that can be read, and add none', () => {
+    expect(refusal({ MASTER_KEY: 'short', PORT: 'eighty' }).split('\n')).toHaveLength(2);
+    expect(refusal({ TEMPORAL_ADDRESS: 'a:b', PORT: '7233' }, 'start').split('\n')).toHaveLength(1);
+  });
 });
 
 describe('where anchors are looked for', () => {

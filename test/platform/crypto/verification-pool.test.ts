@@ -1,6 +1,5 @@
 // BIP 340 on real worker threads.
 import { afterEach, describe, expect, it } from 'vitest';
-import { createBoundedCache } from '../../../src/platform/crypto/bounded-cache.ts';
 import { derivePublicKey, generatePrivateKey, signPayload } from '../../../src/platform/crypto/sign.ts';
 import {
   createVerificationPool,
@@ -71,31 +70,5 @@ describe('the verification pool', () => {
     expect(await verifier.verifySignature(input)).toBe(true);
     expect(await verifier.verifySignature({ ...input, payload: payload.slice(1) })).toBe(false);
     await verifier.close();
-  });
-});
-
-describe('a bounded cache', () => {
-  it('forgets what was used longest ago', () => {
-    const cache = createBoundedCache<string>({ limit: 2 });
-    const loads: string[] = [];
-    const get = (key: string) =>
-      cache.get(key, () => {
-        loads.push(key);
-        return key.toUpperCase();
-      });
-    expect(['a', 'b', 'a', 'c', 'a', 'b'].map(get)).toEqual(['A', 'B', 'A', 'C', 'A', 'B']);
-    expect(loads).toEqual(['a', 'b', 'c', 'b']);
-    expect(cache.size()).toBe(2);
-  });
-
-  it('keeps nothing when loading fails', () => {
-    const cache = createBoundedCache<string>({ limit: 2 });
-    expect(() =>
-      cache.get('a', () => {
-        throw new Error('not now');
-      }),
-    ).toThrow('not now');
-    expect(cache.size()).toBe(0);
-    expect(cache.get('a', () => 'later')).toBe('later');
   });
 });

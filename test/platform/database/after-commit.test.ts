@@ -1,6 +1,7 @@
-// What is promised of afterCommit, on both kinds of transaction: only after a commit that happened, in order.
+// What is promised of afterCommit, of a transaction, with models and without: only after a commit that happened, in order.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Unit } from '../../../src/platform/database/transaction.ts';
+import { TENANT } from '../../../src/identity/tenants/tenant.model.ts';
+import type { Transaction } from '../../../src/platform/database/transaction.ts';
 import { createTestDatabase } from '../../setup/database.ts';
 
 let test: Awaited<ReturnType<typeof createTestDatabase>>;
@@ -15,8 +16,12 @@ beforeAll(async () => {
 afterAll(() => test.drop());
 
 const kinds = {
-  hot: (work: (unit: Unit) => Promise<void>) => test.database.hot(work),
-  management: (work: (unit: Unit) => Promise<void>) => test.database.transaction({}, work),
+  hot: (work: (transaction: Transaction) => Promise<void>) => test.database.transaction({}, work),
+  management: (work: (transaction: Transaction) => Promise<void>) =>
+    test.database.transaction({}, async (transaction) => {
+      await transaction.model(TENANT).list({ limit: 1 });
+      await work(transaction);
+    }),
 };
 
 describe.each(Object.entries(kinds))('an action after the commit of a %s transaction', (_, run) => {

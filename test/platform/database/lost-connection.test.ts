@@ -47,22 +47,24 @@ async function holders(lock: number): Promise<number[]> {
 
 describe('a connection that is lost between two statements', () => {
   it('fails a hot transaction as a dependency that is down', async () => {
-    const lost = database.hot(async (unit) => {
+    const lost = database.transaction({}, async (unit) => {
       const { rows } = await unit.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
       await terminate(rows.map(({ pid }) => pid));
       await unit.query('SELECT 1');
     });
     await expect(lost).rejects.toMatchObject({ code: 'temporarily_unavailable' });
-    expect((await database.hot((unit) => unit.query('SELECT 1 AS one'))).rows).toEqual([{ one: 1 }]);
+    expect((await database.transaction({}, (unit) => unit.query('SELECT 1 AS one'))).rows).toEqual([
+      { one: 1 },
+    ]);
     expect(database.pool.totalCount).toBe(database.pool.idleCount);
   });
 
   it('never serves again, though the work asked nothing more of it', async () => {
-    const { rows } = await database.hot((unit) =>
+    const { rows } = await database.transaction({}, (unit) =>
       unit.query<{ pid: number }>('SELECT pg_backend_pid() AS pid'),
     );
     await expect(
-      database.hot(async (unit) => {
+      database.transaction({}, async (unit) => {
         expect((await unit.query('SELECT pg_backend_pid() AS pid')).rows).toEqual(rows);
         await terminate(rows.map(({ pid }) => pid));
       }),

@@ -1,5 +1,6 @@
 // A database that is there and does nothing: stopped by a signal, or behind a network that swallows packets.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { TENANT } from '../../../src/identity/tenants/tenant.model.ts';
 import { createDatabase, type Database } from '../../../src/platform/database/database.ts';
 import { createTestDatabase } from '../../setup/database.ts';
 import { createStallingProxy } from '../../setup/stalling-proxy.ts';
@@ -43,13 +44,13 @@ const works: readonly (readonly [string, (stall: () => void) => Promise<unknown>
     'the beginning of a transaction',
     (stall) => {
       stall();
-      return database.hot((unit) => unit.query('SELECT 1'));
+      return database.transaction({}, (unit) => unit.query('SELECT 1'));
     },
   ],
   [
     'a statement within a transaction',
     (stall) =>
-      database.hot(async (unit) => {
+      database.transaction({}, async (unit) => {
         await unit.query('SELECT $1::int', [1]);
         stall();
         await unit.query('SELECT $1::int', [1]);
@@ -58,7 +59,7 @@ const works: readonly (readonly [string, (stall: () => void) => Promise<unknown>
   [
     'a commit',
     (stall) =>
-      database.hot(async (unit) => {
+      database.transaction({}, async (unit) => {
         await unit.query('SELECT 1');
         stall();
       }),
@@ -67,17 +68,24 @@ const works: readonly (readonly [string, (stall: () => void) => Promise<unknown>
     'the beginning of a management transaction',
     (stall) => {
       stall();
-      return database.transaction({}, (unit) => unit.query('SELECT 1'));
+      return database.transaction({}, (unit) => unit.model(TENANT).list({}));
     },
   ],
   [
     'a statement within a management transaction',
     (stall) =>
       database.transaction({}, async (unit) => {
-        await unit.query('SELECT 1');
+        await unit.model(TENANT).list({});
         stall();
-        await unit.query('SELECT 1');
+        await unit.model(TENANT).list({});
       }),
+  ],
+  [
+    'one call of a model',
+    (stall) => {
+      stall();
+      return database.model(TENANT).list({});
+    },
   ],
 ];
 

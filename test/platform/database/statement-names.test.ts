@@ -31,7 +31,7 @@ describe('a statement with values', () => {
 
   it('is planned once a connection, in and outside of transactions', async () => {
     const text = 'SELECT $1::int + 1 AS next';
-    const prepared = await test.database.hot(async (unit) => {
+    const prepared = await test.database.transaction({}, async (unit) => {
       for (let n = 0; n < 3; n++) await unit.query(text, [n]);
       return unit.query<{ calls: number }>(
         'SELECT (generic_plans + custom_plans)::int AS calls FROM pg_prepared_statements WHERE statement = $1',

@@ -1,8 +1,7 @@
 // The catalogue of error codes: published whole, and true: what is not reserved is caused somewhere, what is reserved nowhere.
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { ERRORS, type ErrorCode } from '../../../src/platform/errors/catalogue.ts';
-import { publishErrors } from '../../../src/platform/errors/meanings.ts';
+import { ERRORS, type ErrorCode, publishErrors } from '../../../src/platform/errors/catalogue.ts';
 import { errorsOf } from '../../../src/platform/http/contract.ts';
 import { loadAllRoutes } from '../http/route-table.ts';
 
@@ -14,7 +13,10 @@ const SHELL: readonly ErrorCode[] = ['method_not_allowed'];
 
 /** Source that causes errors: not the tables of codes, and not what only declares them. */
 const source = readdirSync('src', { recursive: true, encoding: 'utf8' })
-  .filter((file) => file.endsWith('.ts') && !/^errors\/|\.routes\.ts$|http\/(contract|openapi)/.test(file))
+  .filter(
+    (file) =>
+      file.endsWith('.ts') && !/^platform\/errors\/|\.routes\.ts$|http\/(contract|openapi)/.test(file),
+  )
   .map((file) => readFileSync(`src/${file}`, 'utf8'))
   .join('\n');
 

@@ -12,8 +12,10 @@ export function countAlone() {
         }),
     },
     database: { query: () => Promise.reject(new Error('There is no database.')) },
-    onError: (error) => {
-      throw error;
+    log: {
+      warn: (line) => {
+        throw new Error(JSON.stringify(line));
+      },
     },
   });
 }

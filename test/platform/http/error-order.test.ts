@@ -1,12 +1,12 @@
 // The order of errors on every known route: 401, 403, 404, then what is wrong with the body or the idempotency key. The whole table, wired for real.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { composeCore } from '../../../src/app/wiring/compose.ts';
-import { composeRoutes } from '../../../src/app/wiring/compose-routes.ts';
+import { wireApi } from '../../../src/app/wiring/api.ts';
 import type { Agent } from '../../../src/identity/agents/agent.service.ts';
 import { loadConfig } from '../../../src/platform/config.ts';
 import { newId } from '../../../src/platform/database/ids.ts';
 import type { Route } from '../../../src/platform/http/route.ts';
 import { createLogger } from '../../../src/platform/logging.ts';
+import { openPlatform } from '../../../src/platform/platform.ts';
 import { createTenantContext } from '../../events/fixture.ts';
 import { createTestDatabase } from '../../setup/database.ts';
 import { loadAllRoutes } from './route-table.ts';
@@ -24,8 +24,8 @@ beforeAll(async () => {
   const { database, url, drop } = await createTestDatabase();
   const config = loadConfig({ DATABASE_URL: url, LOG_LEVEL: 'silent' }, { role: 'migrate' });
   const logger = createLogger(config);
-  const core = composeCore(config, { logger, name: 'test' });
-  const { routes, close: closeRoutes } = composeRoutes(config, core, logger);
+  const platform = openPlatform(config, { logger, name: 'test' });
+  const { routes, close: closeRooms } = wireApi(platform);
   const { tenant } = await createTenantContext(database);
   tenantId = tenant.id;
   // An idempotency key that the caller has used on every one of these routes.
@@ -37,8 +37,8 @@ beforeAll(async () => {
   server = await startTestServer(routes, { database, tenants: { bySlug: async () => tenant } });
   close = async () => {
     await server.drain(0);
-    await closeRoutes();
-    await core.close();
+    await closeRooms();
+    await platform.close();
     await drop();
   };
 });

@@ -1,6 +1,5 @@
 // Failure counters, shared through Postgres.
 import pg from 'pg';
-import pino from 'pino';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createFailureLimiter } from '../../../src/platform/http/failure-limiter.ts';
 import { createTestDatabase } from '../../setup/database.ts';
@@ -11,9 +10,9 @@ beforeAll(async () => {
 });
 afterAll(() => test.drop());
 
-const logger = pino({ level: 'silent' });
+const log = { warn: () => undefined };
 const create = (prefix: string, points = 3, seconds = 60) =>
-  createFailureLimiter({ pool: test.database.pool, points, seconds, prefix, logger });
+  createFailureLimiter({ pool: test.database.pool, points, seconds, prefix, log });
 
 describe('a failure limiter', () => {
   it('blocks a key after its failures, and only that key', async () => {
@@ -73,7 +72,7 @@ describe('a failure limiter', () => {
       points: 2,
       seconds: 60,
       prefix: 'f',
-      logger: Object.assign(pino({ level: 'silent' }), { warn }),
+      log: { warn },
     });
     expect((await limiter.failed('k')).failures).toBe(1);
     expect((await limiter.failed('k')).failures).toBe(2);

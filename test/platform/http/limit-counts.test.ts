@@ -23,7 +23,7 @@ function createProcess(database: Pick<typeof test.database, 'query'> = test.data
         return database.query(text, values);
       },
     },
-    onError: (error) => seen.errors.push(error),
+    log: { warn: (line) => seen.errors.push(line) },
     now: () => time,
   });
   return { counts, seen };

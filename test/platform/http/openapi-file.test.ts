@@ -1,9 +1,9 @@
-// Holds openapi.json in the repository against the route table: whoever changes a route sees the interface change.
+// Holds openapi.json in the repository against the route table, so that a change of a route shows the change of the interface.
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { composeOpenApi } from '../../../src/app/wiring/compose-routes.ts';
+import { composeOpenApi } from '../../../src/app/wiring/api.ts';
 
-it('is what the routes say; after a change of a route: npx countersign openapi > openapi.json', () => {
+it('is what the routes say; after a change of a route: npm run openapi', () => {
   const written = JSON.parse(readFileSync('openapi.json', 'utf8'));
   expect(JSON.parse(JSON.stringify(composeOpenApi({})))).toEqual(written);
 });

@@ -1,8 +1,7 @@
 // The route table and the description that is made from it.
 import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { ERRORS } from '../../../src/platform/errors/catalogue.ts';
-import type { PublishedError } from '../../../src/platform/errors/meanings.ts';
+import { ERRORS, type PublishedError } from '../../../src/platform/errors/catalogue.ts';
 import { errorsOf } from '../../../src/platform/http/contract.ts';
 import { createOpenApi } from '../../../src/platform/http/openapi.ts';
 import { problemSchema } from '../../../src/platform/http/openapi-components.ts';
@@ -32,12 +31,6 @@ const response = z.strictObject({
   description: z.string().min(1),
   headers: z.record(z.string(), reference),
   content: media.optional(),
-  links: z
-    .record(
-      z.string(),
-      z.strictObject({ operationId: z.string(), parameters: z.record(z.string(), z.string()) }),
-    )
-    .optional(),
 });
 const operation = z.strictObject({
   operationId: z.string().regex(/^[a-z][A-Za-z0-9]*$/),
@@ -277,30 +270,6 @@ describe('openapi.json', () => {
     expect(shown.length).toBeGreaterThan(15);
     for (const { operationId, name, schema, example } of shown)
       expect(schema?.safeParse(example.value), `${operationId} ${name}`).toMatchObject({ success: true });
-  });
-
-  it('links what is made and listed to what can be done with it', () => {
-    const linksOf = (operationId: string, status: string) =>
-      operations().find((one) => one.operationId === operationId)?.responses[status]?.links ?? {};
-    expect(linksOf('createAgent', '201').registerAgentKey?.parameters).toEqual({
-      agent_id: '$response.body#/id',
-    });
-    expect(linksOf('registerAgentKey', '201').revokeAgentKey?.parameters).toEqual({
-      agent_id: '$request.path.agent_id',
-      key_id: '$response.body#/key_id',
-    });
-    expect(linksOf('testWebhook', '202').getWebhookDelivery?.parameters).toEqual({
-      id: '$request.path.id',
-      delivery_id: '$response.body#/delivery_id',
-    });
-    expect(linksOf('listAuditLogs', '200').getAuditLog?.parameters).toEqual({
-      id: '$response.body#/data/0/id',
-    });
-    expect(linksOf('updateAgent', '200')).toEqual({});
-    const names = new Set(operations().map(({ operationId }) => operationId));
-    for (const { responses } of operations())
-      for (const link of Object.values(responses).flatMap(({ links }) => Object.values(links ?? {})))
-        expect(names).toContain(link.operationId);
   });
 
   it('names the tenant in the server address, and offers the default tenant only where there is one', () => {

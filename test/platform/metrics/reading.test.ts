@@ -3,7 +3,7 @@ import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
 import { isAway, translateDatabaseError } from '../../../src/platform/database/errors.ts';
 import { createGauges } from '../../../src/platform/metrics/gauges.ts';
-import { createReading } from '../../../src/platform/metrics/reading.ts';
+import { createReadings } from '../../../src/platform/metrics/reading.ts';
 
 /** A clock that stands still until a test moves it. */
 function createClock() {
@@ -13,6 +13,11 @@ function createClock() {
   };
   return { now: () => time, pass };
 }
+
+const createReading = <P extends Readonly<Record<string, () => Promise<unknown>>>>(
+  parts: P,
+  options: Parameters<typeof createReadings>[0] = {},
+) => createReadings(options)(parts);
 
 describe('a reading', () => {
   it('asks each question once however many want to know, one after the other', async () => {

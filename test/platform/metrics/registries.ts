@@ -3,13 +3,13 @@
 import { readFileSync } from 'node:fs';
 import pino from 'pino';
 import type { Registry } from 'prom-client';
-import { type Core, composeCore } from '../../../src/app/wiring/compose.ts';
-import { composeProcessMetrics, composeStandingMetrics } from '../../../src/app/wiring/compose-metrics.ts';
-import { composeRoutes } from '../../../src/app/wiring/compose-routes.ts';
+import { measureProcess } from '../../../src/app/operations-port.ts';
+import { wireApi } from '../../../src/app/wiring/api.ts';
+import { measureStanding, wireWorkerRooms } from '../../../src/app/wiring/worker.ts';
 import { loadConfig } from '../../../src/platform/config.ts';
+import { openPlatform, type Platform } from '../../../src/platform/platform.ts';
 import { createMergedMetrics } from '../../../src/platform/temporal/core-metrics.ts';
 import { createWorkflowMetrics } from '../../../src/platform/temporal/workflow.metrics.ts';
-import { createAttemptMetrics } from '../../../src/webhooks/deliveries/attempt.metrics.ts';
 
 export type Metric = { readonly type: string; readonly labels: readonly string[] };
 
@@ -18,28 +18,27 @@ const config = loadConfig(
   { role: 'api' },
 );
 const logger = pino({ level: 'silent' });
-const away = () => Promise.reject(new Error('nothing is there'));
 
 /** What an api, a worker, and the SDK in a worker can tell. Nothing is connected to anything. */
 export async function listMetrics(): Promise<Record<'api' | 'worker' | 'sdk', Map<string, Metric>>> {
-  const api = compose('api', (core) => composeRoutes(config, core, logger).close);
-  const worker = compose('worker', (core) => {
-    createAttemptMetrics(core);
-    createWorkflowMetrics(core);
-    composeStandingMetrics(core, { readStanding: away });
-    createMergedMetrics({ registry: core.registry, address: 'http://127.0.0.1:1' });
-    return async () => undefined;
+  const api = wire('api', (platform) => wireApi(platform).close);
+  const worker = wire('worker', (platform) => {
+    const rooms = wireWorkerRooms(platform);
+    createWorkflowMetrics(platform);
+    measureStanding(platform, rooms);
+    createMergedMetrics({ registry: platform.registry, address: 'http://127.0.0.1:1' });
+    return rooms.close;
   });
   return { api: await api, worker: await worker, sdk: listSdkMetrics() };
 }
 
-async function compose(role: string, wire: (core: Core) => () => Promise<void>) {
-  const core = composeCore(config, { logger, name: role });
-  const close = wire(core);
-  composeProcessMetrics(core, { role, readiness: async () => ({ ready: true }) });
-  const metrics = listRegistry(core.registry);
+async function wire(role: string, wireRole: (platform: Platform) => () => Promise<unknown>) {
+  const platform = openPlatform(config, { logger, name: role });
+  const close = wireRole(platform);
+  measureProcess(platform, { role, readiness: async () => ({ ready: true }) });
+  const metrics = listRegistry(platform.registry);
   await close();
-  await core.close();
+  await platform.close();
   return metrics;
 }
 

@@ -134,7 +134,7 @@ describe('the backlog', () => {
     registerBacklogMetrics({ registry, read: { ...read, lag: () => store.readLag(database) } });
     const told = async () =>
       (await registry.getSingleMetric('countersign_relay_lag_seconds')?.get())?.values.map(
-        ({ labels }) => labels.endpoints,
+        ({ labels }) => labels.lanes,
       );
     expect(await told()).toEqual(['other', 'command']);
     await database.query('DELETE FROM outbox WHERE id = (SELECT id FROM outbox LIMIT 1)');

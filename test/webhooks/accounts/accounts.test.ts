@@ -86,9 +86,9 @@ describe('an account', () => {
       { id: newId(), tenantId: context.tenant.id, now: new Date() },
     );
 
-    await database.hot((unit) => eventStore.emit(unit, [record]));
+    await database.transaction({}, (unit) => eventStore.emit(unit, [record]));
     await insertSubscription(database, context, { filters: ['*'] });
-    await database.hot((unit) => eventStore.emit(unit, [record]));
+    await database.transaction({}, (unit) => eventStore.emit(unit, [record]));
     expect(await count()).toMatchObject({ accepted: 1, waiting: 1, difference: 0 });
   });
 

@@ -21,7 +21,7 @@ export async function dayOf(database: Database, daysAgo: number): Promise<string
 /** Publishes events to whoever subscribes to them. @returns the ids of all deliveries */
 export async function accept(database: Database, context: RequestContext, count: number): Promise<string[]> {
   const before = await listIds(database, context);
-  await database.hot((unit) =>
+  await database.transaction({}, (unit) =>
     events.emit(
       unit,
       context,

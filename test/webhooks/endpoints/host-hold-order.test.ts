@@ -2,7 +2,7 @@
 // points to, and to no other.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Transaction, Unit } from '../../../src/platform/database/transaction.ts';
+import type { Transaction } from '../../../src/platform/database/transaction.ts';
 import { createHostHoldService } from '../../../src/webhooks/endpoints/host-hold.service.ts';
 import { createWebhookRooms, type WebhookRooms } from '../webhook-rooms.ts';
 
@@ -70,7 +70,7 @@ async function enter() {
 
 type Place = Awaited<ReturnType<typeof enter>>;
 
-const hold = (unit: Unit, host: string) => hosts.hold(unit, host, INTENT);
+const hold = (unit: Transaction, host: string) => hosts.hold(unit, host, INTENT);
 const leave = (transaction: Transaction, { id, there }: Place) =>
   rooms.subscriptions.update({ ...rooms.demo, transaction }, id, { url: `https://${there}/` });
 const alone = (work: (transaction: Transaction) => Promise<unknown>) => rooms.database.transaction({}, work);

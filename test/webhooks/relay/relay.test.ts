@@ -48,7 +48,7 @@ describe('the relay', () => {
     expect(await claim(relay, id, 5)).toEqual([]);
     await engine.subscriptions.update(engine.context, id, { active: true });
     // An endpoint that opens is paced: one first.
-    expect((await claim(relay, id, 2)).map((work) => work.delivery_id)).toEqual([...ids].sort().slice(0, 1));
+    expect((await claim(relay, id, 2)).map((work) => work.deliveryId)).toEqual([...ids].sort().slice(0, 1));
   });
 
   it('opens a held lane by itself when the hold has run out', async () => {
@@ -119,7 +119,7 @@ describe('the relay', () => {
       const last = page.at(-1);
       if (last === undefined) break;
       seen.push(...page.map(({ endpoint }) => endpoint));
-      after = { tenantId: last.tenant_id, endpoint: last.endpoint };
+      after = { tenantId: last.tenantId, endpoint: last.endpoint };
     }
     expect(seen).toEqual([...new Set(seen)].sort());
     expect(seen).toEqual(expect.arrayContaining(endpoints.map(({ id }) => id)));

@@ -342,7 +342,7 @@ describe('events about subscriptions', () => {
     const id = await rooms.subscribe();
     const place = { tenantId: rooms.demo.tenant.id, subscriptionId: id };
     for (let n = 0; n < 2; n += 1)
-      await rooms.database.hot((unit) => rooms.subscriptions.deactivateGone(unit, place));
+      await rooms.database.transaction({}, (unit) => rooms.subscriptions.deactivateGone(unit, place));
     const { body } = await rooms.send('GET', `${PATH}/${id}`);
     expect(body).toMatchObject({ active: false, disabled_reason: 'gone' });
     expect(await auditOf(id)).toEqual(['webhook.endpoint.created', 'webhook.endpoint.deactivated']);

@@ -1,0 +1,139 @@
+// The rooms of an API process, in the order of the wings, and the routes of its interface.
+import { wireAudit } from '../../audit/wire.ts';
+import { wireAuthenticationFailures, wireChallenges } from '../../authentication/challenges/wire.ts';
+import { tellDelegations, wireDelegations } from '../../authentication/delegations/wire.ts';
+import { wireDpop } from '../../authentication/dpop/wire.ts';
+import { wireIssuer } from '../../authentication/issuer/wire.ts';
+import { wireTokenExchange } from '../../authentication/token-exchange/wire.ts';
+import { authorize } from '../../authentication/tokens/bearer.routes.ts';
+import {
+  wireClients,
+  wireRevocations,
+  wireTokenEndpoint,
+  wireTokens,
+  wireUserinfo,
+} from '../../authentication/tokens/wire.ts';
+import { wireTrustedIssuers } from '../../authentication/trusted-issuers/wire.ts';
+import { wireEvents, wirePublishing } from '../../events/wire.ts';
+import { wireAgents, wireSelf } from '../../identity/agents/wire.ts';
+import { wireAnchors } from '../../identity/anchors/wire.ts';
+import { wireApplications } from '../../identity/applications/wire.ts';
+import { wireEnrollments } from '../../identity/enrollments/wire.ts';
+import { wireKeys } from '../../identity/keys/wire.ts';
+import { wireTenants } from '../../identity/tenants/wire.ts';
+import { wireSealedSecrets } from '../../operations/master-keys/wire.ts';
+import { loadConfig } from '../../platform/config.ts';
+import { createSignatureVerifier } from '../../platform/crypto/verify-signature.node.ts';
+import { createOpenApi } from '../../platform/http/openapi.ts';
+import { measureRequests } from '../../platform/http/request.metrics.ts';
+import type { Route } from '../../platform/http/route.ts';
+import { wireLimits } from '../../platform/http/wire.ts';
+import { createLogger } from '../../platform/logging.ts';
+import { openPlatform, type Platform } from '../../platform/platform.ts';
+import { createWorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
+import { wireAccounts } from '../../webhooks/accounts/wire.ts';
+import { wireDeliveries } from '../../webhooks/deliveries/wire.ts';
+import { wireEndpoints } from '../../webhooks/endpoints/wire.ts';
+import { wireReplays } from '../../webhooks/replays/wire.ts';
+import { wireSubscriptions } from '../../webhooks/subscriptions/wire.ts';
+import { SEALED_COLUMNS } from './sealed-columns.ts';
+
+/** Wires everything behind the HTTP interface, and its route table. */
+export function wireApi(platform: Platform) {
+  const limits = wireLimits(platform);
+  const verifier = createSignatureVerifier();
+  const commands = createWorkflowCommandService();
+
+  const audit = wireAudit(platform);
+  const events = wireEvents(platform);
+  const records = { audit: audit.audit, events, commands };
+
+  // Tenants have an issuer, and what ends an agent or a key ends its tokens.
+  const revocations = wireRevocations(platform);
+  const issuer = wireIssuer(platform, { ...records, revocations });
+  const tokens = wireTokens(platform, { ...issuer, revocations });
+
+  const tenants = wireTenants(platform, { ...records, ...issuer });
+  const applications = wireApplications(platform, { ...records, tokens: revocations });
+  const agents = wireAgents(platform, { ...records, tokens, tellDelegations });
+  const keys = wireKeys(platform, { ...records, ...tenants, ...agents, tokens, verifier });
+  const anchors = wireAnchors(platform, { ...records, ...agents });
+  const enrollments = wireEnrollments(platform, { ...records, ...agents, ...keys, limits });
+  const self = wireSelf(platform, { ...agents, ...keys, tokens });
+
+  const endpoints = wireEndpoints(platform, records);
+  const deliveries = wireDeliveries(platform, { ...records, ...endpoints });
+  const subscriptions = wireSubscriptions(platform, { ...records, ...endpoints, ...deliveries });
+  const replays = wireReplays(platform, { ...records, ...endpoints, ...subscriptions });
+  const accounts = wireAccounts(platform);
+  const publishing = wirePublishing(platform, { ...deliveries, limits });
+
+  const dpop = wireDpop(platform);
+  const failures = wireAuthenticationFailures(platform, { ...records, limits });
+  const clients = wireClients(platform, { ...records, ...applications, limits });
+  const delegations = wireDelegations(platform, { ...records, ...agents, revocations });
+  const trustedIssuers = wireTrustedIssuers(platform, records);
+  const exchanging = { ...clients, ...delegations, ...trustedIssuers, tokens, revocations };
+  const exchange = wireTokenExchange(platform, { ...records, ...exchanging });
+  const tokenEndpoint = wireTokenEndpoint(platform, {
+    ...records,
+    ...clients,
+    tokens,
+    revocations,
+    dpop,
+    failures,
+    grants: [exchange],
+  });
+  const userinfo = wireUserinfo({ ...agents, ...applications });
+  const challenges = wireChallenges(platform, { ...records, ...keys, tokens, dpop, failures, verifier });
+
+  const sealedSecrets = wireSealedSecrets(platform, { columns: SEALED_COLUMNS });
+
+  // In the order of the OpenAPI document.
+  const routes: Route[] = [
+    issuer.routes,
+    tokenEndpoint.routes,
+    userinfo.routes,
+    challenges.routes,
+    enrollments.routes,
+    self.routes,
+    tenants.routes,
+    issuer.keyRoutes,
+    applications.routes,
+    agents.routes,
+    keys.routes,
+    anchors.routes,
+    audit.routes,
+    delegations.routes,
+    trustedIssuers.routes,
+    publishing.routes,
+    subscriptions.routes,
+    replays.routes,
+    deliveries.routes,
+    accounts.routes,
+  ].flat();
+  return {
+    routes,
+    issuer: issuer.issuer,
+    tenants: tenants.tenants,
+    sealedSecrets,
+    revocations,
+    authorize: (route: Route) => authorize(route, tokens.authenticate, dpop),
+    rateLimits: limits.rateLimits,
+    measure: measureRequests({ registry: platform.registry, routes }),
+    /** To be called before the platform closes: what was counted is written now. */
+    close: async () => {
+      await Promise.allSettled(
+        [clients, dpop, trustedIssuers, verifier, limits, revocations].map((room) => room.close()),
+      );
+    },
+  };
+}
+
+/** The OpenAPI document, without opening anything: a pool connects when it is first used. */
+export function composeOpenApi(env: Readonly<Record<string, string | undefined>>) {
+  const config = loadConfig({ DATABASE_URL: 'postgres://localhost/unused', ...env }, { role: 'migrate' });
+  const logger = createLogger({ ...config, logLevel: 'silent' });
+  const { routes } = wireApi(openPlatform(config, { logger, name: 'openapi' }));
+  return createOpenApi({ routes, config });
+}

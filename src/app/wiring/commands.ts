@@ -1,0 +1,109 @@
+// The rooms of the commands, in the order of the wings: management, `countersign doctor` and `countersign worker-version`.
+import type { Logger } from 'pino';
+import { wireAudit, wireAuditVerification } from '../../audit/wire.ts';
+import { wireChallengeExpiry } from '../../authentication/challenges/wire.ts';
+import { listDelegations } from '../../authentication/delegations/wire.ts';
+import { listIssuerKeys, wireIssuer } from '../../authentication/issuer/wire.ts';
+import { wireRevocations } from '../../authentication/tokens/wire.ts';
+import { wireEvents } from '../../events/wire.ts';
+import { listAnchors } from '../../identity/anchors/wire.ts';
+import { wireApplications } from '../../identity/applications/wire.ts';
+import { listRotations } from '../../identity/keys/wire.ts';
+import { wireProvisioning, wireTenants } from '../../identity/tenants/wire.ts';
+import { wireDoctor } from '../../operations/doctor/wire.ts';
+import { wireSealedSecrets } from '../../operations/master-keys/wire.ts';
+import { wireOperatorActs, wireOperators } from '../../operations/operators/wire.ts';
+import type { Config } from '../../platform/config.ts';
+import { createLogger } from '../../platform/logging.ts';
+import { openPlatform, type Platform } from '../../platform/platform.ts';
+import { createLazyConnection, createTemporalClient } from '../../platform/temporal/client.ts';
+import { createWorkerVersions } from '../../platform/temporal/worker-version.ts';
+import { createWorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
+import { wireAccounts } from '../../webhooks/accounts/wire.ts';
+import { listFailingEndpoints, wireEndpoints } from '../../webhooks/endpoints/wire.ts';
+import { wireRelayInspection } from '../../webhooks/relay/wire.ts';
+import { listBulkReplays } from '../../webhooks/replays/wire.ts';
+import { listSecretRotations } from '../../webhooks/subscriptions/wire.ts';
+import { SEALED_COLUMNS } from './sealed-columns.ts';
+
+/** Wires the commands that manage tenants, applications, secrets and the audit log. */
+export function wireManagement(config: Config, logger: Logger) {
+  const platform = openPlatform(config, { logger, name: 'command' });
+  const { audit } = wireAudit(platform);
+  const records = { audit, events: wireEvents(platform), commands: createWorkflowCommandService() };
+  const revocations = wireRevocations(platform);
+  const { issuer, issuerKeys } = wireIssuer(platform, { ...records, revocations });
+  const { tenants } = wireTenants(platform, { ...records, issuerKeys });
+  const { applications } = wireApplications(platform, { ...records, tokens: revocations });
+  const provisioning = wireProvisioning(platform, { tenants, applications });
+  const endpoints = wireEndpoints(platform, records);
+  const acts = wireOperatorActs(platform, records);
+  return {
+    issuer,
+    tenants,
+    applications,
+    provisioning,
+    acts,
+    ...wireOperators(platform, { ...endpoints, tenants, revocations, acts }),
+    sealedSecrets: wireSealedSecrets(platform, { columns: SEALED_COLUMNS }),
+    auditVerification: wireAuditVerification(platform),
+    close: async () => {
+      await revocations.close();
+      await platform.close();
+    },
+  };
+}
+
+/** Wires the examination of `countersign doctor`; nothing is asked before `examine`. */
+export function wireExamination(config: Config, logger: Logger) {
+  const platform = openPlatform(config, { logger, name: 'doctor' });
+  const connection = createLazyConnection(config.temporal);
+  const client = createTemporalClient(connection, config.temporal);
+  const { audit } = wireAudit(platform);
+  const doctor = wireDoctor(platform, {
+    connection,
+    client,
+    commands: createWorkflowCommandService(),
+    expected: {
+      agentKeyRotation: listRotations,
+      anchorVerification: listAnchors,
+      endpointRecovery: listFailingEndpoints,
+      bulkRecovery: listBulkReplays,
+      webhookSecretRotation: listSecretRotations,
+      issuerKeyRotation: listIssuerKeys,
+      delegationExpiry: listDelegations,
+    },
+    relay: wireRelayInspection(platform, { client }),
+    sealedSecrets: wireSealedSecrets(platform, { columns: SEALED_COLUMNS }),
+    challengeExpiry: wireChallengeExpiry(platform, { audit }),
+    readStanding: wireAccounts(platform).readStanding,
+  });
+  return {
+    doctor,
+    acts: wireOperatorActs(platform, { audit }),
+    close: async () => {
+      await connection.close();
+      await platform.close();
+    },
+  };
+}
+
+/** Wires `countersign worker-version`, which needs no master key. `openActs` is for the commands that change something. */
+export function wireWorkerVersions(config: Config) {
+  const { namespace } = config.temporal;
+  const connection = createLazyConnection(config.temporal);
+  let platform: Platform | undefined;
+  return {
+    versions: createWorkerVersions({ connection, namespace }),
+    /** The record of what is changed. @throws ConfigError without a database */
+    openActs: () => {
+      const logger = createLogger({ ...config, logLevel: 'silent' });
+      platform = openPlatform(config, { logger, name: 'command' });
+      return wireOperatorActs(platform, wireAudit(platform));
+    },
+    close: async () => {
+      await connection.close();
+      await platform?.close();
+    },
+  };
+}

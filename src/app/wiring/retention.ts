@@ -1,0 +1,35 @@
+// The purges of all rooms, by the names that an operator sees, and how long everything is kept.
+import { purgesOfChallenges } from '../../authentication/challenges/wire.ts';
+import { purgesOfProofs } from '../../authentication/dpop/wire.ts';
+import { purgesOfTokens } from '../../authentication/tokens/wire.ts';
+import { purgesOfEvents } from '../../events/wire.ts';
+import { purgesOfEnrollments } from '../../identity/enrollments/wire.ts';
+import { ACCOUNT_DAYS, KEPT_DAYS } from '../../operations/retention/retention.ts';
+import { wireRetention } from '../../operations/retention/wire.ts';
+import { purgesOfRequests } from '../../platform/http/wire.ts';
+import type { Platform } from '../../platform/platform.ts';
+import { purgesOfAccounts, wireAccounts } from '../../webhooks/accounts/wire.ts';
+import { purgesOfDeliveries, wireDeliveryExpiry } from '../../webhooks/deliveries/wire.ts';
+import { purgesOfReplays } from '../../webhooks/replays/wire.ts';
+
+/** Wires retention and the daily accounts of a worker. */
+export function wireRetentionOfRooms(platform: Platform, records: Parameters<typeof wireDeliveryExpiry>[1]) {
+  const kept = { keptDays: KEPT_DAYS, accountDays: ACCOUNT_DAYS };
+  const { accounts, readStanding } = wireAccounts(platform);
+  const retention = wireRetention(platform, {
+    accounts,
+    expiry: wireDeliveryExpiry(platform, records),
+    purges: {
+      ...purgesOfRequests,
+      ...purgesOfEvents(kept),
+      ...purgesOfEnrollments,
+      ...purgesOfDeliveries(kept),
+      ...purgesOfReplays,
+      ...purgesOfAccounts(kept),
+      ...purgesOfChallenges,
+      ...purgesOfTokens,
+      ...purgesOfProofs,
+    },
+  });
+  return { retention, readStanding: () => readStanding(kept) };
+}

@@ -1,0 +1,5 @@
+// Every column that holds something sealed: what a start check and `countersign master-key` read.
+import { SEALED_ISSUER_KEYS } from '../../authentication/issuer/wire.ts';
+import { SEALED_SUBSCRIPTIONS } from '../../webhooks/subscriptions/wire.ts';
+
+export const SEALED_COLUMNS = [SEALED_ISSUER_KEYS, ...SEALED_SUBSCRIPTIONS];

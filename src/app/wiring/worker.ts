@@ -1,0 +1,140 @@
+// The rooms of a worker process, in the order of the wings: first those that need the database only, then those that use Temporal.
+import type { Client } from '@temporalio/client';
+import { createActivities } from '../../../activities/index.ts';
+import { measureSealer, wireAudit, wireAuditSealer } from '../../audit/wire.ts';
+import { wireChallengeExpiry, wireExpiryKeeper } from '../../authentication/challenges/wire.ts';
+import {
+  countOverdueDelegations,
+  tellDelegations,
+  wireDelegationExpiry,
+  wireDelegations,
+} from '../../authentication/delegations/wire.ts';
+import { countOverdueIssuerKeys, wireIssuer, wireIssuerRotation } from '../../authentication/issuer/wire.ts';
+import { wireRevocations, wireTokens } from '../../authentication/tokens/wire.ts';
+import { wireEvents } from '../../events/wire.ts';
+import { wireAgents } from '../../identity/agents/wire.ts';
+import { countOverdueAnchors, wireAnchorChecks } from '../../identity/anchors/wire.ts';
+import { countOverdueRotations, wireKeys } from '../../identity/keys/wire.ts';
+import { wireTenants } from '../../identity/tenants/wire.ts';
+import { wireSealedSecrets } from '../../operations/master-keys/wire.ts';
+import { createSignatureVerifier } from '../../platform/crypto/verify-signature.node.ts';
+import { isAway } from '../../platform/database/errors.ts';
+import { createReadings } from '../../platform/metrics/reading.ts';
+import type { Platform } from '../../platform/platform.ts';
+import { TASK_QUEUES } from '../../platform/temporal/names.ts';
+import { measureWorkflowCommands, wireWorkflowCommands } from '../../platform/temporal/wire.ts';
+import { createWorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
+import { measureAccounts } from '../../webhooks/accounts/wire.ts';
+import { wireAttempts, wireDeliveries } from '../../webhooks/deliveries/wire.ts';
+import { wireEndpointRecovery, wireEndpoints } from '../../webhooks/endpoints/wire.ts';
+import { measureBacklog, wireRelay } from '../../webhooks/relay/wire.ts';
+import { wireReplays } from '../../webhooks/replays/wire.ts';
+import { countOverdueSecrets, wireSubscriptions } from '../../webhooks/subscriptions/wire.ts';
+import { wireRetentionOfRooms } from './retention.ts';
+import { SEALED_COLUMNS } from './sealed-columns.ts';
+
+export type WorkerRooms = ReturnType<typeof wireWorkerRooms>;
+
+/** Wires what a worker has before Temporal answers. */
+export function wireWorkerRooms(platform: Platform) {
+  const verifier = createSignatureVerifier();
+  const commands = createWorkflowCommandService();
+
+  const { audit } = wireAudit(platform);
+  const events = wireEvents(platform);
+  const records = { audit, events, commands };
+
+  // Tenants have an issuer, and what ends an agent or a key ends its tokens.
+  const revocations = wireRevocations(platform);
+  const issuer = wireIssuer(platform, { ...records, revocations });
+  const tokens = wireTokens(platform, { ...issuer, revocations });
+
+  const tenants = wireTenants(platform, { ...records, ...issuer });
+  const agents = wireAgents(platform, { ...records, tokens, tellDelegations });
+  const keys = wireKeys(platform, { ...records, ...tenants, ...agents, tokens, verifier });
+  const anchorChecks = wireAnchorChecks(platform, { ...records, ...tenants, ...agents });
+
+  const endpoints = wireEndpoints(platform, records);
+  const deliveries = wireDeliveries(platform, { ...records, ...endpoints });
+  const subscriptions = wireSubscriptions(platform, { ...records, ...endpoints, ...deliveries });
+  const replays = wireReplays(platform, { ...records, ...endpoints, ...subscriptions });
+  const attempts = wireAttempts(platform, { ...records, ...endpoints, ...subscriptions });
+  const recovery = wireEndpointRecovery(platform, { ...records, ...tenants, ...subscriptions });
+
+  const issuerRotation = wireIssuerRotation(platform, { ...tenants, ...issuer });
+  const delegations = wireDelegations(platform, { ...records, ...agents, revocations });
+  const delegationExpiry = wireDelegationExpiry(platform, { ...records, ...tenants, ...delegations });
+  const challengeExpiry = wireChallengeExpiry(platform, records);
+
+  const sealedSecrets = wireSealedSecrets(platform, { columns: SEALED_COLUMNS });
+  const { retention, readStanding } = wireRetentionOfRooms(platform, records);
+
+  return {
+    issuer: issuer.issuer,
+    sealedSecrets,
+    endpoints: endpoints.endpoints,
+    attempts,
+    challengeExpiry,
+    readStanding,
+    activities: createActivities({
+      ...attempts,
+      ...deliveries,
+      ...keys,
+      ...anchorChecks,
+      ...replays,
+      ...subscriptions,
+      recovery,
+      issuerRotation,
+      delegationExpiry,
+      challengeExpiry,
+      retention,
+    }),
+    /** What an operator sees of each entity that has a workflow. */
+    describe: {
+      agentKeyRotation: ({ tenantId, id }) => keys.rotationSteps.describe({ tenantId, keyId: id }),
+      anchorVerification: async (name) => {
+        const shown = await anchorChecks.anchorChecks.describe(name);
+        return shown && { ...shown, slowQueue: TASK_QUEUES.slow };
+      },
+      bulkRecovery: replays.bulkRecoveries.describe,
+      webhookSecretRotation: ({ tenantId, id }) =>
+        subscriptions.signingSecrets.describe({ tenantId, subscriptionId: id }),
+      endpointRecovery: ({ tenantId, id }) => recovery.describe({ tenantId, subscriptionId: id }),
+      issuerKeyRotation: issuerRotation.describe,
+      delegationExpiry: delegationExpiry.describe,
+    } satisfies Parameters<typeof wireWorkflowCommands>[1]['describe'],
+    /** To be called when nothing runs any more, before the platform closes. */
+    close: () =>
+      Promise.allSettled([attempts, verifier, anchorChecks, revocations].map((room) => room.close())),
+  };
+}
+
+/** Wires what uses Temporal: the loops of a worker, none of which runs yet. @param client starts workflows */
+export function wireWorkerLoops(platform: Platform, rooms: WorkerRooms, client: Client) {
+  const { endpoints, attempts, challengeExpiry, describe } = rooms;
+  return {
+    sealer: wireAuditSealer(platform),
+    ...wireWorkflowCommands(platform, { client, describe }),
+    ...wireRelay(platform, { ...attempts, endpoints, client }),
+    expiryKeeper: wireExpiryKeeper(platform, { client, expiry: challengeExpiry }),
+  };
+}
+
+/** Registers what workers read from the database at each scrape; every worker tells the same. */
+export function measureStanding(
+  platform: Platform,
+  { challengeExpiry, readStanding }: Pick<WorkerRooms, 'challengeExpiry' | 'readStanding'>,
+): void {
+  const readings = createReadings({ isAway });
+  measureBacklog(platform, readings);
+  measureWorkflowCommands(platform, readings, {
+    agentKeyRotation: countOverdueRotations,
+    anchorVerification: countOverdueAnchors,
+    challengeExpiry: async () => ((await challengeExpiry.findOverdue()) === null ? 0 : 1),
+    delegationExpiry: countOverdueDelegations,
+    issuerKeyRotation: countOverdueIssuerKeys,
+    webhookSecretRotation: countOverdueSecrets,
+  });
+  measureSealer(platform, readings);
+  measureAccounts(platform, readings, readStanding);
+}

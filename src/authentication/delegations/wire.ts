@@ -1,0 +1,33 @@
+// Wires delegations: as tenants and exchanges use them, and, in a worker, their ends.
+import type { Needs, Platform } from '../../platform/platform.ts';
+import { createDelegationRoutes } from './delegation.routes.ts';
+import { createDelegationService } from './delegation.service.ts';
+import { createDelegationExpiryService } from './delegation-expiry.service.ts';
+
+export function wireDelegations(
+  { database }: Platform,
+  {
+    revocations,
+    ...rooms
+  }: Needs<typeof createDelegationService, 'database' | 'tokens'> & {
+    revocations: Parameters<typeof createDelegationService>[0]['tokens'];
+  },
+) {
+  const delegations = createDelegationService({ ...rooms, database, tokens: revocations });
+  return { delegations, routes: createDelegationRoutes({ delegations }) };
+}
+
+/** The ends of delegations. */
+export function wireDelegationExpiry(
+  { database }: Platform,
+  rooms: Needs<typeof createDelegationExpiryService, 'database'>,
+) {
+  return createDelegationExpiryService({ ...rooms, database });
+}
+
+/** The delegations that have a workflow, those whose end is late, and how the workflows of a deleted agent's delegations are signalled. */
+export {
+  countOverdue as countOverdueDelegations,
+  listExpectedWorkflows as listDelegations,
+  tellOfAgent as tellDelegations,
+} from './delegation-expiry.store.ts';

@@ -1,0 +1,33 @@
+// The table of issuer keys.
+import type { SigningAlgorithm } from '../../platform/context.ts';
+import {
+  bytes,
+  defineTable,
+  given,
+  json,
+  nullable,
+  primaryKey,
+  type RowOf,
+  text,
+  time,
+  uuid,
+} from '../../platform/database/table.ts';
+import type { IssuerJwk } from './issuer-key.ts';
+
+export const ISSUER_KEY = defineTable('issuer_keys', {
+  kid: primaryKey(text()),
+  tenantId: uuid(),
+  algorithm: text<SigningAlgorithm>(),
+  publicJwk: json<IssuerJwk>(),
+  /** PKCS #8 DER under a master key; null once it is destroyed. */
+  privateSealed: nullable(bytes()),
+  createdAt: given(time()),
+  activateAt: time(),
+  /** Null while no later key is published; so is `removeAt`. */
+  retireAt: nullable(time()),
+  removeAt: nullable(time()),
+  id: given(uuid()),
+  revokedAt: nullable(time()),
+});
+
+export type IssuerKeyRow = RowOf<typeof ISSUER_KEY>;

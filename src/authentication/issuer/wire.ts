@@ -1,0 +1,45 @@
+// Wires the issuer of a tenant: its keys, what it publishes, and their rotation in a worker.
+import type { Needs, Platform } from '../../platform/platform.ts';
+import { createIssuerRoutes } from './issuer.routes.ts';
+import { createIssuerService } from './issuer.service.ts';
+import { createIssuerKeyRoutes } from './issuer-key.routes.ts';
+import { createIssuerKeyService } from './issuer-key.service.ts';
+import { createIssuerRotationService } from './issuer-rotation.service.ts';
+
+export function wireIssuer(
+  { config, database, clock }: Platform,
+  rooms: Needs<typeof createIssuerService, 'database' | 'masterKeys' | 'now'> &
+    Needs<typeof createIssuerKeyService, 'database' | 'masterKeys' | 'issuer' | 'lifetime'>,
+) {
+  const { masterKeys } = config;
+  const issuer = createIssuerService({ ...rooms, database, masterKeys, now: clock.monotonic });
+  const issuerKeys = createIssuerKeyService({
+    ...rooms,
+    database,
+    masterKeys,
+    issuer,
+    lifetime: config.issuerKeyLifetime,
+  });
+  return {
+    issuer,
+    issuerKeys,
+    routes: createIssuerRoutes({ issuer }),
+    keyRoutes: createIssuerKeyRoutes({ issuerKeys, workflows: config.temporal }),
+  };
+}
+
+/** The steps of the workflow issuerKeyRotation. */
+export function wireIssuerRotation(
+  { database }: Platform,
+  rooms: Needs<typeof createIssuerRotationService, 'database'>,
+) {
+  return createIssuerRotationService({ ...rooms, database });
+}
+
+/** The column that holds something sealed. */
+export { SEALED_ISSUER_KEYS } from './issuer-key.ts';
+/** The issuer keys that have a workflow, and those whose workflow is late. */
+export {
+  countOverdue as countOverdueIssuerKeys,
+  listExpectedWorkflows as listIssuerKeys,
+} from './key-schedule.store.ts';

@@ -1,0 +1,30 @@
+// Wires the grant of token exchange (RFC 8693).
+import { TOKEN_EXCHANGE_GRANT } from '../../identity/applications/application.ts';
+import type { Needs, Platform } from '../../platform/platform.ts';
+import { createExchangePartiesService } from './exchange-parties.service.ts';
+import { createTokenExchangeService } from './token-exchange.service.ts';
+
+/** @returns the grant beside its `grant_type` */
+export function wireTokenExchange(
+  { config, database, clock }: Platform,
+  {
+    clientRecords,
+    ...rooms
+  }: Needs<
+    typeof createTokenExchangeService,
+    'database' | 'parties' | 'records' | 'accessTokenLifetime' | 'now'
+  > &
+    Needs<typeof createExchangePartiesService, never> & {
+      clientRecords: Parameters<typeof createTokenExchangeService>[0]['records'];
+    },
+) {
+  const { grant } = createTokenExchangeService({
+    ...rooms,
+    database,
+    parties: createExchangePartiesService(rooms),
+    records: clientRecords,
+    accessTokenLifetime: config.accessTokenLifetime,
+    now: clock.now,
+  });
+  return [TOKEN_EXCHANGE_GRANT, grant] as const;
+}

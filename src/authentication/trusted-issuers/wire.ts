@@ -1,0 +1,36 @@
+// Wires the issuers that tenants trust, and the verification of what these signed.
+import { createGuardedAgent } from '../../platform/egress/guarded-agent.client.ts';
+import type { Needs, Platform } from '../../platform/platform.ts';
+import { createJwksFetcher } from './jwks.client.ts';
+import { createKeySetCache } from './key-set.service.ts';
+import { createSubjectTokenService } from './subject-token.service.ts';
+import { createTrustedIssuerRoutes } from './trusted-issuer.routes.ts';
+import { createTrustedIssuerService } from './trusted-issuer.service.ts';
+
+/** @param fetchDeadline milliseconds, fewer in tests */
+export function wireTrustedIssuers(
+  { config, database, log, clock }: Platform,
+  rooms: Needs<typeof createTrustedIssuerService, 'database' | 'admittedNetworks'>,
+  fetchDeadline?: number,
+) {
+  // Other issuers are on the internet: networks inside are admitted for development only.
+  const production = config.nodeEnv === 'production';
+  const agent = createGuardedAgent({
+    allowedNetworks: production ? [] : config.webhookAllowedNetworks,
+    internalNames: !production,
+  });
+  const keySets = createKeySetCache({
+    fetch: createJwksFetcher({ agent, deadline: fetchDeadline }),
+    log,
+    now: clock.now,
+  });
+  const { admittedNetworks } = agent;
+  const trustedIssuers = createTrustedIssuerService({ ...rooms, database, admittedNetworks });
+  return {
+    trustedIssuers,
+    /** Verifies the tokens of such issuers. */
+    subjects: createSubjectTokenService({ database, keySets, now: clock.now }),
+    routes: createTrustedIssuerRoutes({ trustedIssuers }),
+    close: () => agent.close(),
+  };
+}

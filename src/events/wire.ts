@@ -1,0 +1,49 @@
+// Wires events: those of the service itself, those that tenants publish, and how tenants read both.
+import type { Limits } from '../platform/http/wire.ts';
+import type { Needs, Platform } from '../platform/platform.ts';
+import { createBacklogGauge } from './backlog.service.ts';
+import { createEventRoutes } from './event.routes.ts';
+import { createEventService } from './event.service.ts';
+import * as eventStore from './event.store.ts';
+import { createEventTypeRoutes } from './event-type.routes.ts';
+import { createFeedService } from './feed.service.ts';
+import { countPublications } from './publishing.metrics.ts';
+import { createPublishingService } from './publishing.service.ts';
+
+/** The events of the service itself; in tests each is held against the catalogue. */
+export function wireEvents({ config, notifier, tracing }: Platform) {
+  return createEventService({ notifier, checked: config.nodeEnv === 'test', tracing });
+}
+
+/** What tenants publish and read. */
+export function wirePublishing(
+  { config, database, notifier, registry, tracing }: Platform,
+  { limits, ...rooms }: Needs<typeof createFeedService, 'database'> & { limits: Pick<Limits, 'limitRate'> },
+) {
+  const publishing = createPublishingService({
+    database,
+    notifier,
+    backlog: createBacklogGauge({
+      count: (tenantId, atMost) => eventStore.countUnfinished(database, tenantId, atMost),
+      limit: config.backlogLimit,
+    }),
+    limit: limits.limitRate('publish', config.rateLimit.publish),
+    tracing,
+  });
+  return {
+    publishing,
+    routes: [
+      ...createEventRoutes({
+        publishing: countPublications(publishing, { registry }),
+        feed: createFeedService({ ...rooms, database }),
+      }),
+      ...createEventTypeRoutes(),
+    ],
+  };
+}
+
+/** What retention removes here. */
+export const purgesOfEvents = ({ keptDays }: { keptDays: number }) => ({
+  'published event ids': (queryable: Parameters<typeof eventStore.purgePublished>[0], limit: number) =>
+    eventStore.purgePublished(queryable, keptDays, limit),
+});

@@ -1,0 +1,47 @@
+// Wires the keys of agents and their rotations: as tenants manage them, and as the workflow agentKeyRotation takes its steps.
+import type { Needs, Platform } from '../../platform/platform.ts';
+import { createKeyRoutes } from './key.routes.ts';
+import { createKeyService } from './key.service.ts';
+import { createRotationRoutes } from './rotation.routes.ts';
+import { createRotationService } from './rotation.service.ts';
+import { createRotationProgressService } from './rotation-progress.service.ts';
+import { createRotationStepService } from './rotation-steps.service.ts';
+
+export function wireKeys(
+  { config, database, log }: Platform,
+  rooms: Needs<typeof createKeyService, 'database' | 'rotations'> &
+    Needs<typeof createRotationProgressService, never> &
+    Needs<typeof createRotationStepService, 'database' | 'keys'>,
+) {
+  const keys = createKeyService({
+    ...rooms,
+    database,
+    rotations: createRotationProgressService(rooms),
+  });
+  const rotationSteps = createRotationStepService({ ...rooms, database, keys });
+  const rotations = createRotationService({
+    ...rooms,
+    database,
+    keys,
+    steps: rotationSteps,
+    log,
+  });
+  return {
+    keys,
+    rotations,
+    rotationSteps,
+    routes: [
+      ...createKeyRoutes({ keys }),
+      ...createRotationRoutes({ rotations, workflows: config.temporal }),
+    ],
+  };
+}
+
+/** Frees the keys of an agent that is deleted, in the caller's transaction. */
+export { release as releaseKeysOfAgent } from './key.store.ts';
+
+/** The rotations that have a workflow, and those whose workflow is late. */
+export {
+  countOverdue as countOverdueRotations,
+  listExpectedWorkflows as listRotations,
+} from './rotation.store.ts';

@@ -1,0 +1,96 @@
+// Wires `countersign doctor`: its checks, over what each room expects to run and how each mends it.
+import type { Client } from '@temporalio/client';
+import { pendingMigrations } from '../../platform/database/migrate.ts';
+import { reasonOf } from '../../platform/logging.ts';
+import type { Platform } from '../../platform/platform.ts';
+import type { createLazyConnection } from '../../platform/temporal/client.ts';
+import { type EntityWorkflow, TASK_QUEUES } from '../../platform/temporal/names.ts';
+import { ensureNamespace, readNamespace } from '../../platform/temporal/namespace.ts';
+import { ensureSchedules, findSchedule } from '../../platform/temporal/schedules.ts';
+import { createWorkerVersions } from '../../platform/temporal/worker-version.ts';
+import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
+import { createWorkflowInspector } from '../../platform/temporal/workflow-inspection.client.ts';
+import type { wireRelayInspection } from '../../webhooks/relay/wire.ts';
+import { KEPT_DAYS } from '../retention/retention.ts';
+import { createAccountsCheck, type Standing } from './accounts.check.ts';
+import { createChallengeExpiryCheck } from './challenge-expiry.check.ts';
+import { createDeliveryWorkflowCheck } from './delivery-workflows.check.ts';
+import { createDoctorService } from './doctor.service.ts';
+import { createEntityWorkflowCheck, type ListExpected } from './entity-workflows.check.ts';
+import type { Check } from './finding.ts';
+import { createFoundationCheck } from './foundation.check.ts';
+import { createSealedSecretsCheck } from './sealed-secrets.check.ts';
+import { createStuckWorkCheck } from './stuck-work.check.ts';
+
+/**
+ * Wires the examination; nothing is asked before `examine`.
+ * @param rooms.connection, rooms.client made when a check first needs Temporal
+ * @param rooms.expected the entities that should have a workflow; every type has its entry, or nobody would miss its workflows
+ */
+export function wireDoctor(
+  { config, database }: Platform,
+  {
+    connection,
+    client,
+    commands,
+    expected,
+    relay,
+    sealedSecrets,
+    challengeExpiry,
+    readStanding,
+  }: {
+    connection: ReturnType<typeof createLazyConnection>;
+    client: Client;
+    commands: WorkflowCommandService;
+    expected: Readonly<Record<EntityWorkflow, ListExpected>>;
+    relay: ReturnType<typeof wireRelayInspection>;
+    sealedSecrets: Parameters<typeof createSealedSecretsCheck>[0];
+    challengeExpiry: Parameters<typeof createChallengeExpiryCheck>[0];
+    readStanding: (kept: { keptDays: number }) => Promise<Standing>;
+  },
+) {
+  const { namespace } = config.temporal;
+  const { store, sweep, restart } = relay;
+  const inspector = createWorkflowInspector({ client });
+  const versions = createWorkerVersions({ connection, namespace });
+
+  let reached: Promise<void> | undefined;
+  const needing = (check: Check): Check => ({
+    ...check,
+    require: () => {
+      reached ??= connection.ensureConnected();
+      return reached;
+    },
+  });
+
+  const checks = [
+    createStuckWorkCheck({ database, store, commands, sweep }),
+    createChallengeExpiryCheck(challengeExpiry),
+    createSealedSecretsCheck(sealedSecrets),
+    createAccountsCheck({ read: () => readStanding({ keptDays: KEPT_DAYS }) }),
+    ...[
+      createFoundationCheck({
+        pendingMigrations: () => pendingMigrations(database.sequelize),
+        readNamespace: () => readNamespace(connection, config.temporal),
+        ensureNamespace: () => ensureNamespace(connection, config.temporal),
+        findSchedule: () => findSchedule(client),
+        ensureSchedules: () => ensureSchedules(client),
+        inspector,
+        readCurrentBuild: async () => (await versions.list()).current,
+        taskQueues: TASK_QUEUES,
+        keptDays: KEPT_DAYS,
+      }),
+      createDeliveryWorkflowCheck({ database, store, inspector, restart }),
+      ...Object.entries(expected).map(([workflow, listExpected]) =>
+        createEntityWorkflowCheck({
+          workflow: workflow as EntityWorkflow,
+          listExpected,
+          database,
+          inspector,
+          commands,
+        }),
+      ),
+    ].map(needing),
+  ];
+  return createDoctorService({ checks, reasonOf });
+}

@@ -1,0 +1,10 @@
+// Wires the service that reads every sealed secret, whatever room it is of.
+import type { Needs, Platform } from '../../platform/platform.ts';
+import { createSealedSecretService } from './sealed-secret.service.ts';
+
+export function wireSealedSecrets(
+  { config, database }: Platform,
+  rooms: Needs<typeof createSealedSecretService, 'database' | 'masterKeys'>,
+) {
+  return createSealedSecretService({ ...rooms, database, masterKeys: config.masterKeys });
+}

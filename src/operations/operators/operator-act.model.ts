@@ -1,0 +1,30 @@
+// The table of operators' acts. Rows are added under the table's lock and never changed.
+import {
+  bigint,
+  bytes,
+  defineTable,
+  given,
+  integer,
+  json,
+  primaryKey,
+  type RowOf,
+  text,
+  time,
+} from '../../platform/database/table.ts';
+import type { OperatorDeed } from './operator-act.ts';
+
+export const OPERATOR_ACT = defineTable('operator_acts', {
+  n: primaryKey(bigint()),
+  at: given(time()),
+  operator: text(),
+  action: text(),
+  targetType: text<OperatorDeed['target']['type']>(),
+  targetId: text(),
+  reason: text(),
+  data: given(json<Record<string, unknown>>()),
+  tenants: integer(),
+  /** Filled in by a trigger: each act's follows from the one before. */
+  hash: bytes(),
+});
+
+export type OperatorActRow = RowOf<typeof OPERATOR_ACT>;

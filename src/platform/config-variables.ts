@@ -1,0 +1,203 @@
+// Every setting of the service: how it is written, its default, and what it means. docs/settings.md is made from this file.
+import { resolve } from 'node:path';
+import { z } from 'zod';
+import { TRACING_VARIABLES } from './config-tracing.ts';
+import {
+  buildId,
+  databaseUrl,
+  dnsServers,
+  grpcAddress,
+  masterKeys,
+  networks,
+  oneOf,
+  origin,
+  port,
+  processes,
+  slug,
+  tenantUrl,
+  webUrl,
+  wholeNumber,
+} from './config-values.ts';
+
+/** Of a worker and of an api, so that those of one machine do not meet; under `npm start` the workers come first, then the apis. */
+export const METRICS_PORTS = { api: 9_465, worker: 9_464 } as const;
+
+/** Requests a minute: of a deployment, and of a machine for development, where load tests come from one address. */
+export const RATE_LIMITS = {
+  deployed: { tenant: 60_000, address: 1_200, fingerprintFailures: 10, clientFailures: 10, publish: 60_000 },
+  local: {
+    tenant: 10_000_000,
+    address: 10_000_000,
+    fingerprintFailures: 1_000,
+    clientFailures: 1_000,
+    publish: 10_000_000,
+  },
+} as const;
+
+/** A limit a minute; 0 turns it off. */
+const limit = wholeNumber(0, 1_000_000_000).optional();
+
+/** All variables, in the order and under the titles of docs/settings.md. `shown` is a default that depends on something else. */
+export const VARIABLES = {
+  Addresses: {
+    PORT: port.default(8080).meta({ description: 'port of the API' }),
+    HOST: z.string().default('127.0.0.1').meta({ description: 'address on which the API listens' }),
+    PUBLIC_URL: origin.optional().meta({
+      description: "origin of the default tenant, and of the other tenants' addresses",
+      shown: '`http://localhost:<PORT>`',
+    }),
+    DEFAULT_TENANT: slug.optional().meta({
+      description: 'the tenant that is served at the root',
+      shown: 'none; `demo` under `npm start`',
+    }),
+    TENANT_URL: tenantUrl.optional().meta({
+      description: 'address of the other tenants; `{tenant}` may stand in the host',
+      shown: '`<PUBLIC_URL>/t/{tenant}`',
+    }),
+    ERROR_TYPE_BASE: webUrl
+      .default('https://errors.countersign.dev')
+      .meta({ description: 'base address of error type URIs' }),
+    TRUSTED_PROXIES: networks.default([]).meta({
+      description:
+        'CIDR blocks whose `X-Forwarded-For` counts. Behind a proxy that is not among them all clients are one address to the limits',
+    }),
+  },
+  'Postgres and Temporal': {
+    DATABASE_URL: databaseUrl
+      .optional()
+      .meta({ description: 'Postgres; required, except for `npm start`, which has its own' }),
+    DATABASE_POOL: wholeNumber(2, 500).default(10).meta({
+      description:
+        'a process opens at most pool + 3 connections, and its transactions hold at most half of the pool; keep all processes together below `max_connections` of Postgres',
+    }),
+    TEMPORAL_ADDRESS: grpcAddress.optional().meta({
+      description:
+        'Temporal; required, except for `npm start`, which has its own. Further `TEMPORAL_*` variables (TLS, API key) as the tools of Temporal read them',
+    }),
+    TEMPORAL_NAMESPACE: z
+      .string()
+      .min(1)
+      .default('countersign')
+      .meta({ description: 'namespace of all workflows' }),
+    TEMPORAL_UI_URL: webUrl.optional().meta({
+      description: 'for the links to workflows in answers',
+      shown: '`http://localhost:<TEMPORAL_UI_PORT>`',
+    }),
+    DELIVERY_WORKFLOWS: oneOf(['all', 'retries']).default('all').meta({
+      description:
+        'with `retries` a first attempt is made without Temporal, and only an unfinished delivery gets a workflow; may be changed under load',
+    }),
+    WORKER_BUILD_ID: buildId.optional().meta({
+      description:
+        'the release of a worker. With it Temporal gives the work to one release until `countersign worker-version current` names another ([operations/upgrade.md](operations/upgrade.md))',
+    }),
+  },
+  Secrets: {
+    MASTER_KEY: masterKeys.optional().meta({
+      description:
+        '32 bytes in base64; several, separated by commas: the first seals, all open. Required, except for `npm start`, which keeps one in `DATA_DIR`. `countersign master-key reseal` seals everything with the first, before an old one is left out',
+    }),
+  },
+  Lifetimes: {
+    CHALLENGE_LIFETIME: wholeNumber(10, 3600).default(300).meta({ description: 'seconds' }),
+    ACCESS_TOKEN_LIFETIME: wholeNumber(10, 86_400).default(300).meta({ description: 'seconds' }),
+    REFRESH_TOKEN_LIFETIME: wholeNumber(60, 31_536_000)
+      .default(2_592_000)
+      .meta({ description: 'seconds (30 days unless set)' }),
+    ISSUER_KEY_LIFETIME: wholeNumber(3_600, 63_072_000).default(7_776_000).meta({
+      description:
+        'seconds (90 days unless set; from an hour to two years) for which an issuer key signs before the next one does; the same value in all processes',
+    }),
+  },
+  'Outgoing connections': {
+    WEBHOOK_ALLOWED_NETWORKS: networks.optional().meta({
+      description:
+        'CIDR blocks beside public addresses that receivers may be in. Plain `http` is allowed into them, and with any of them names that only the system knows (hosts file, search domains). Without them production asks DNS alone',
+      shown: 'none; the loopback under `npm start`',
+    }),
+    WEBHOOK_CA_FILE: z
+      .string()
+      .optional()
+      .meta({ description: 'further certificate authorities for receivers (PEM)' }),
+    ANCHOR_DNS_SERVERS: dnsServers.default([]).meta({
+      description:
+        "DNS servers that are asked about anchors' domains, such as `192.0.2.53` or `192.0.2.53:5353`. Name public ones where the system's servers answer differently inside than outside",
+      shown: "the system's",
+    }),
+    ANCHOR_HTTPS_PORT: wholeNumber(1, 65_535)
+      .default(443)
+      .meta({ description: 'port of the proofs of `domain_https`; another one for development only' }),
+  },
+  Limits: {
+    RATE_LIMIT_TENANT: limit.meta({
+      description:
+        'requests of a tenant a minute, all processes together. 0 turns a limit off; `npm start` sets all limits high enough for load tests from one address',
+      shown: RATE_LIMITS.deployed.tenant,
+    }),
+    RATE_LIMIT_ADDRESS: limit.meta({
+      description: 'requests from one address a minute',
+      shown: RATE_LIMITS.deployed.address,
+    }),
+    RATE_LIMIT_PUBLISH: limit.meta({
+      description: 'events that a tenant publishes a minute',
+      shown: RATE_LIMITS.deployed.publish,
+    }),
+    RATE_LIMIT_FINGERPRINT_FAILURES: limit.meta({
+      description:
+        'failed authentications a minute of one key from one address, and failed enrollments with one token',
+      shown: RATE_LIMITS.deployed.fingerprintFailures,
+    }),
+    RATE_LIMIT_CLIENT_FAILURES: limit.meta({
+      description: 'failed authentications a minute of one client from one address',
+      shown: RATE_LIMITS.deployed.clientFailures,
+    }),
+    BACKLOG_LIMIT: wholeNumber(1, 1_000_000_000)
+      .default(1_000_000)
+      .meta({ description: 'undelivered deliveries of a tenant from which publishing gets 429' }),
+  },
+  'Logs and metrics': {
+    LOG_LEVEL: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
+      .default('info')
+      .meta({ description: '`trace`, `debug`, `info`, `warn`, `error`, `fatal` or `silent`' }),
+    LOG_FORMAT: oneOf(['pretty', 'json'])
+      .optional()
+      .meta({ description: '`pretty` or `json`', shown: '`pretty` on a terminal, else `json`' }),
+    METRICS_PORT: port.optional().meta({
+      description:
+        'port on which a process serves its health and its metrics ([operations/metrics.md](operations/metrics.md)); 0: none. It authenticates no client: never publish it',
+      shown: `${METRICS_PORTS.worker} for a worker, ${METRICS_PORTS.api} for an api`,
+    }),
+    METRICS_HOST: z.string().default('127.0.0.1').meta({ description: 'address of that port' }),
+  },
+  Traces: TRACING_VARIABLES,
+  Process: {
+    NODE_ENV: oneOf(['production', 'development', 'test'])
+      .default('development')
+      .meta({ description: '`production` for every deployment: it refuses what is for development only' }),
+    DATA_DIR: z
+      .string()
+      .transform((folder) => resolve(folder))
+      .prefault('.data')
+      .meta({ description: 'where `npm start` keeps its data' }),
+    API_PROCESSES: processes.default(1).meta({ description: 'of `npm start`; `auto` is one a core' }),
+    WORKER_PROCESSES: processes.default(1).meta({ description: 'of `npm start`; `auto` is one a core' }),
+    TEMPORAL_PORT: port.default(7233).meta({ description: 'of the Temporal server of `npm start`' }),
+    TEMPORAL_UI_PORT: port.default(8233).meta({ description: 'of its UI' }),
+  },
+};
+
+/** What the environment must hold. */
+export const schema = z.object({
+  ...VARIABLES.Addresses,
+  ...VARIABLES['Postgres and Temporal'],
+  ...VARIABLES.Secrets,
+  ...VARIABLES.Lifetimes,
+  ...VARIABLES['Outgoing connections'],
+  ...VARIABLES.Limits,
+  ...VARIABLES['Logs and metrics'],
+  ...VARIABLES.Traces,
+  ...VARIABLES.Process,
+});
+
+/** Names of all variables. */
+export const CONFIG_VARIABLES: readonly string[] = Object.keys(schema.shape);

@@ -1,0 +1,94 @@
+// Public keys as JWKs (RFC 7517): the kinds that the service knows, their members and their thumbprints.
+// It judges the form only: a point off its curve is found when the key is imported.
+import { sha256 } from '@noble/hashes/sha2.js';
+import { decodeBase64, encodeBase64Url } from './base64.ts';
+
+type Members = Readonly<Record<string, unknown>>;
+
+/** Members that hold private or shared material in any kind of JWK (RFC 7518 §6.2.2, §6.3.2, §6.4; RFC 8037 §2). */
+export const PRIVATE_MEMBERS: readonly string[] = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k', 'priv'];
+
+/** Curves by their `crv` (RFC 7518 §6.2.1, RFC 8037 §2, RFC 8812 §3.1); `bytes` of each coordinate. */
+export const JWK_CURVES = {
+  'P-256': { kty: 'EC', coordinates: ['x', 'y'], bytes: 32 },
+  secp256k1: { kty: 'EC', coordinates: ['x', 'y'], bytes: 32 },
+  'P-384': { kty: 'EC', coordinates: ['x', 'y'], bytes: 48 },
+  'P-521': { kty: 'EC', coordinates: ['x', 'y'], bytes: 66 },
+  Ed25519: { kty: 'OKP', coordinates: ['x'], bytes: 32 },
+} as const;
+
+export type JwkCurve = keyof typeof JWK_CURVES;
+export type JwkKind = JwkCurve | 'RSA';
+
+/** The required members of a public key on a curve (RFC 7518 §6.2.1, RFC 8037 §2); `y` is missing for Ed25519. */
+export type CurveJwk = {
+  readonly kty: 'EC' | 'OKP';
+  readonly crv: JwkCurve;
+  readonly x: string;
+  readonly y?: string;
+};
+
+/** The required members of a public RSA key (RFC 7518 §6.3.1). */
+export type RsaJwk = { readonly kty: 'RSA'; readonly n: string; readonly e: string };
+
+/** The first private member of a JWK, whatever its value is. */
+export function findPrivateMember(jwk: Members): string | undefined {
+  return PRIVATE_MEMBERS.find((member) => Object.hasOwn(jwk, member));
+}
+
+/** The member by which a JWK says that it does not verify signatures (RFC 7517 §4.2, §4.3). */
+export function findWrongPurpose({ use, key_ops: operations }: Members): 'use' | 'key_ops' | undefined {
+  if (use !== undefined && use !== 'sig') return 'use';
+  const verifies = operations === undefined || (Array.isArray(operations) && operations.includes('verify'));
+  return verifies ? undefined : 'key_ops';
+}
+
+/** The kind of a JWK by `kty` and `crv`; undefined when they do not fit each other, or are not known. */
+export function kindOf({ kty, crv }: Members): JwkKind | undefined {
+  if (kty === 'RSA') return 'RSA';
+  return isCurve(crv) && JWK_CURVES[crv].kty === kty ? crv : undefined;
+}
+
+/**
+ * Reads the required members of a public key of this kind; other members are ignored.
+ * @returns null for a key of another kind, and for members that are not canonical base64url of the right length
+ */
+export function readPublicJwk(kind: JwkKind, jwk: Members): CurveJwk | RsaJwk | null {
+  const { x, y, n, e } = jwk;
+  if (kindOf(jwk) !== kind) return null;
+  if (kind === 'RSA') return isText(n) && isText(e) && measureRsa(jwk) !== null ? { kty: 'RSA', n, e } : null;
+  const { kty, bytes } = JWK_CURVES[kind];
+  if (!isText(x) || decodeMember(x)?.length !== bytes) return null;
+  if (kty === 'OKP') return { kty, crv: kind, x };
+  return isText(y) && decodeMember(y)?.length === bytes ? { kty, crv: kind, x, y } : null;
+}
+
+/** The bytes of a member: canonical base64url without padding, of one byte at least; else null. */
+export function decodeMember(value: unknown): Uint8Array | null {
+  return isText(value) && /^[A-Za-z0-9_-]+$/.test(value) ? decodeBase64(value) : null;
+}
+
+/**
+ * The size of an RSA key. @returns null when `n` or `e` is malformed, or has a leading zero (RFC 7518 §6.3.1): with one, a number
+ *   has a second text, a key a second thumbprint, and a short modulus seems long
+ */
+export function measureRsa({ n, e }: Members): { bits: number; exponent: Uint8Array } | null {
+  const [modulus, exponent] = [decodeMember(n), decodeMember(e)];
+  if (!modulus?.[0] || !exponent?.[0]) return null;
+  return { bits: modulus.length * 8 - Math.clz32(modulus[0]) + 24, exponent };
+}
+
+/** RFC 7638 with SHA-256, base64url: over the required members in lexical order, without white space. */
+export function thumbprintOf(jwk: CurveJwk | RsaJwk): string {
+  const { crv, e, kty, n, x, y }: Partial<Record<'crv' | 'e' | 'kty' | 'n' | 'x' | 'y', string>> = jwk;
+  // JSON leaves out what is undefined.
+  return encodeBase64Url(sha256(new TextEncoder().encode(JSON.stringify({ crv, e, kty, n, x, y }))));
+}
+
+function isCurve(crv: unknown): crv is JwkCurve {
+  return isText(crv) && Object.hasOwn(JWK_CURVES, crv);
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string';
+}

@@ -1,0 +1,133 @@
+// The calls of Sequelize's models that stores make: they join the transaction that they are made on, and give plain rows.
+import {
+  type FindOptions,
+  fn,
+  type LOCK,
+  type literal,
+  type ModelStatic,
+  Op,
+  type Sequelize,
+  type Model as SequelizeModel,
+  type Transaction as SequelizeTransaction,
+  type WhereOptions,
+} from 'sequelize';
+import { translateDatabaseError } from './errors.ts';
+import { decodeCursor, type Page, type PageRequest, toPage } from './page.ts';
+import type { NewRowOf, RowOf, Table } from './table.ts';
+
+/** The database's clock at the beginning of the transaction. */
+export const NOW = fn('now');
+
+/** What an update sets. */
+export type Changes<T extends Table> = {
+  readonly [Name in keyof RowOf<T>]?: RowOf<T>[Name] | ReturnType<typeof fn | typeof literal>;
+};
+
+/** Conditions on a row, all of which hold. */
+export type Where<T extends Table> = WhereOptions<RowOf<T>>;
+
+type Extras = Pick<FindOptions, 'order' | 'limit' | 'attributes'>;
+
+/** Which other locks a lock on a row keeps out: all (`UPDATE`), all but references to it (`NO KEY UPDATE`), or changes only (`KEY SHARE`). */
+type LockLevel = 'UPDATE' | 'NO KEY UPDATE' | 'KEY SHARE';
+
+/** Where models are found: in the database, where each call is committed by itself, or in an open transaction. */
+export type Models = { model<T extends Table>(table: T): Model<T> };
+
+/** A table on one connection. A database that is down is `temporarily_unavailable`. */
+export type Model<T extends Table> = {
+  find(where: Where<T>, extras?: Pick<Extras, 'attributes'>): Promise<RowOf<T> | undefined>;
+  /** Reads a row, and locks it until the transaction ends. */
+  lock(where: Where<T>, level: LockLevel, extras?: Pick<Extras, 'attributes'>): Promise<RowOf<T> | undefined>;
+  list(options: Extras & { where?: Where<T> }): Promise<RowOf<T>[]>;
+  /** The newest id first. @throws ServiceError `invalid_request` for a foreign cursor */
+  page(
+    where: Where<T>,
+    request: PageRequest,
+    extras?: Pick<Extras, 'attributes'>,
+  ): Promise<Page<RowOf<T> & { readonly id: string }>>;
+  insert(row: NewRowOf<T>): Promise<RowOf<T>>;
+  /** @returns the rows afterwards */
+  update(where: Where<T>, changes: Changes<T>): Promise<RowOf<T>[]>;
+  /** Changes a row that the transaction has locked. @returns the row afterwards */
+  change(id: string, changes: Changes<T>): Promise<RowOf<T>>;
+  remove(where: Where<T>): Promise<void>;
+};
+
+/** Sequelize's models of tables, each defined when it is first asked for. */
+export function createModels(sequelize: Sequelize) {
+  const defined = new Map<Table, ModelStatic<SequelizeModel>>();
+  return <T extends Table>(table: T, transaction: SequelizeTransaction | null): Model<T> => {
+    let model = defined.get(table);
+    if (model === undefined) {
+      model = define(sequelize, table);
+      defined.set(table, model);
+    }
+    return bind<T>(model, transaction);
+  };
+}
+
+export type ModelsOf = ReturnType<typeof createModels>;
+
+function define(sequelize: Sequelize, { name, columns }: Table): ModelStatic<SequelizeModel> {
+  const attributes = Object.entries(columns).map(([attribute, { type, isNullable, isGiven, isKey }]) => [
+    attribute,
+    // Sequelize would ask for what the database fills in.
+    { type, allowNull: isNullable || isGiven, primaryKey: isKey },
+  ]);
+  return sequelize.define(name, Object.fromEntries(attributes));
+}
+
+function bind<T extends Table>(
+  model: ModelStatic<SequelizeModel>,
+  transaction: SequelizeTransaction | null,
+): Model<T> {
+  type Row = RowOf<T>;
+  const rowOf = (instance: SequelizeModel) => instance.get({ plain: true }) as Row;
+  const read = async (options: FindOptions) =>
+    (await model.findAll({ ...options, transaction, raw: true }).catch(refuse)) as unknown as Row[];
+  const update = async (where: WhereOptions, changes: Changes<T>) => {
+    const [, rows] = await model
+      .update({ ...changes }, { where, transaction, returning: true })
+      .catch(refuse);
+    return rows.map(rowOf);
+  };
+
+  return {
+    list: read,
+    find: async (where, extras) => (await read({ ...extras, where, limit: 1 }))[0],
+    lock: async (where, level, extras) => (await read({ ...extras, where, lock: level as LOCK }))[0],
+    page: async (where, { limit, cursor }, extras) => {
+      const after = decodeCursor(cursor);
+      const rows = await read({
+        ...extras,
+        where: after === undefined ? where : { [Op.and]: [where, { id: { [Op.lt]: after } }] },
+        order: [['id', 'DESC']],
+        limit: limit + 1,
+      });
+      return toPage(rows as (Row & { readonly id: string })[], limit);
+    },
+    insert: async (row) => rowOf(await model.create({ ...row }, { transaction }).catch(refuse)),
+    update,
+    change: async (id, changes) => {
+      const [row] = await update({ id }, changes);
+      if (row === undefined) throw new Error(`${model.getTableName()} ${id} vanished although it was locked`);
+      return row;
+    },
+    remove: async (where) => {
+      await model.destroy({ where, transaction }).catch(refuse);
+    },
+  };
+}
+
+type Asked<Conditions> = { [Name in keyof Conditions]?: Exclude<Conditions[Name], undefined> };
+
+/** The conditions of a request: what it leaves out is no condition. */
+export function asked<Conditions extends object>(conditions: Conditions): Asked<Conditions> {
+  const set = Object.entries(conditions).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(set) as Asked<Conditions>;
+}
+
+function refuse(error: unknown): never {
+  throw translateDatabaseError(error);
+}

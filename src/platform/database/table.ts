@@ -1,0 +1,77 @@
+// A table, described once: Sequelize's model of it and the types of its rows both come from its columns.
+import { type DataType, DataTypes } from 'sequelize';
+
+declare const VALUE: unique symbol;
+declare const OPTIONAL: unique symbol;
+
+/** `sql`: the type as Postgres writes it. `isGiven`: the database fills the column in where an insert leaves it out. */
+export type Column<Value = unknown, Optional extends boolean = boolean> = {
+  readonly sql: string;
+  readonly type: DataType;
+  readonly isNullable: boolean;
+  readonly isGiven: boolean;
+  readonly isKey: boolean;
+  readonly [VALUE]?: Value;
+  readonly [OPTIONAL]?: Optional;
+};
+
+export type Columns = Readonly<Record<string, Column>>;
+
+/** The columns have the names of their attributes; in the database they are written in snake_case. */
+export type Table<C extends Columns = Columns> = { readonly name: string; readonly columns: C };
+
+type ValueOf<C> = C extends Column<infer Value> ? Value : never;
+type OptionalNames<C> = { [Name in keyof C]: C[Name] extends Column<unknown, true> ? Name : never }[keyof C];
+
+/** A row as it is read. */
+export type RowOf<T extends Table> = { readonly [Name in keyof T['columns']]: ValueOf<T['columns'][Name]> };
+
+/** A row as it is inserted: what is nullable or given may be left out. */
+export type NewRowOf<T extends Table> = Omit<RowOf<T>, OptionalNames<T['columns']>> &
+  Partial<Pick<RowOf<T>, OptionalNames<T['columns']>>>;
+
+export function defineTable<C extends Columns>(name: string, columns: C): Table<C> {
+  return { name, columns };
+}
+
+const column = <Value, Optional extends boolean = false>(
+  sql: string,
+  type: DataType,
+  traits: Partial<Pick<Column, 'isNullable' | 'isGiven' | 'isKey'>> = {},
+): Column<Value, Optional> => ({ sql, type, isNullable: false, isGiven: false, isKey: false, ...traits });
+
+export const uuid = () => column<string>('uuid', DataTypes.UUID);
+export const text = <Value extends string = string>() => column<Value>('text', DataTypes.TEXT);
+export const texts = () => column<readonly string[]>('text[]', DataTypes.ARRAY(DataTypes.TEXT));
+export const bytes = <Value extends Uint8Array = Uint8Array>() => column<Value>('bytea', DataTypes.BLOB);
+export const json = <Value>() => column<Value>('jsonb', DataTypes.JSONB);
+export const integer = () => column<number>('integer', DataTypes.INTEGER);
+export const bigint = () => column<number>('bigint', DataTypes.BIGINT);
+export const time = () => column<Date>('timestamp(3) with time zone', DataTypes.DATE(3));
+/** A time that may lie in the infinite future. */
+export const timeOrInfinity = () => column<Date | number>('timestamp with time zone', DataTypes.DATE);
+
+export const primaryKey = <C extends Column>(of: C): C => ({ ...of, isKey: true });
+
+export const nullable = <Value>({ sql, type }: Column<Value, false>) =>
+  column<Value | null, true>(sql, type, { isNullable: true });
+
+export const given = <Value>({ sql, type }: Column<Value, false>) =>
+  column<Value, true>(sql, type, { isGiven: true });
+
+/** The name of an attribute's column. */
+export function columnOf(attribute: string): string {
+  return attribute.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+/** A list of columns for a SELECT or RETURNING, each under the name of its attribute. @param options.of what the table is called in the statement */
+export function selectList<T extends Table, Name extends keyof T['columns'] & string>(
+  _table: T,
+  names: readonly Name[],
+  options: { readonly of?: string } = {},
+): string {
+  const prefix = options.of === undefined ? '' : `${options.of}.`;
+  return names
+    .map((name) => (columnOf(name) === name ? `${prefix}${name}` : `${prefix}${columnOf(name)} AS "${name}"`))
+    .join(', ');
+}

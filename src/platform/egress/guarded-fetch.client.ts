@@ -1,0 +1,73 @@
+// Fetches one small document of another party. It connects only through the guarded agent, follows no redirect, and bounds the
+// time and the bytes.
+import type { Dispatcher } from 'undici';
+import { newConnectionTrace } from './guarded-agent.client.ts';
+import { EgressError, errorCode } from './guarded-connection.client.ts';
+import { type Answer, exchange, TIMED_OUT } from './guarded-exchange.client.ts';
+import { classifyFailure, classifyTimeout } from './outcome.ts';
+
+/** Why there is no document; `code` as attempts have it, such as `http:404`, `dns:ENOTFOUND` or `timeout:connect`. */
+export type FetchFault = {
+  readonly kind: 'timeout' | 'failure' | 'status' | 'content' | 'size';
+  readonly code: string;
+  readonly cause?: unknown;
+};
+
+export type Fetched =
+  | { readonly body: Buffer; readonly headers: Answer['headers']; readonly fault?: never }
+  | { readonly fault: FetchFault };
+
+/**
+ * Sends a GET request, and checks its answer: status 200, `refuse`, size, in this order.
+ * @param options.deadline milliseconds for all of it, from DNS to the last byte
+ * @param options.largest bytes of the body
+ * @param options.refuse the code of what is wrong with the headers of an answer
+ * @param options.isFresh whether the connection is closed afterwards, so that the next request resolves the name again
+ * @throws what undici reports when this service's own part fails
+ */
+export async function fetchGuarded(
+  dispatcher: Dispatcher,
+  { origin, path }: { readonly origin: string; readonly path: string },
+  {
+    accept,
+    userAgent,
+    deadline,
+    largest,
+    refuse,
+    isFresh = false,
+  }: {
+    readonly accept: string;
+    readonly userAgent: string;
+    readonly deadline: number;
+    readonly largest: number;
+    readonly refuse: (headers: Answer['headers']) => string | undefined;
+    readonly isFresh?: boolean;
+  },
+): Promise<Fetched> {
+  const trace = newConnectionTrace();
+  const { answer, failure } = await exchange(
+    dispatcher,
+    {
+      origin,
+      path,
+      method: 'GET',
+      headers: { Accept: accept, 'Accept-Encoding': 'identity', 'User-Agent': userAgent },
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      ...(isFresh ? { reset: true } : {}),
+      trace,
+    },
+    { timeoutMs: deadline, maxBodyBytes: largest + 1, excerptBytes: largest + 1 },
+  );
+  if (failure === TIMED_OUT) return { fault: { kind: 'timeout', code: classifyTimeout(trace.phase).error } };
+  if (failure !== undefined || answer === undefined) {
+    const phase = failure instanceof EgressError ? failure.phase : trace.phase;
+    const { error } = classifyFailure(phase, errorCode(failure));
+    return { fault: { kind: 'failure', code: error, cause: failure } };
+  }
+  const { statusCode, headers, excerpt: body } = answer;
+  if (statusCode !== 200) return { fault: { kind: 'status', code: `http:${statusCode}` } };
+  const refused = refuse(headers);
+  if (refused !== undefined) return { fault: { kind: 'content', code: refused } };
+  return body.length > largest ? { fault: { kind: 'size', code: 'too_large' } } : { body, headers };
+}

@@ -1,0 +1,50 @@
+// The answers that handlers share, by their status; pages of a list; and the address of a thing that was made.
+import { type ZodType, z } from 'zod';
+import type { RequestContext } from '../context.ts';
+import type { Page } from '../database/page.ts';
+import type { HandlerResult } from './route.ts';
+
+type Headers = HandlerResult['headers'];
+
+/** 200. */
+export function ok(body: unknown, headers?: Headers): HandlerResult {
+  return answer(200, body, headers);
+}
+
+/** 201: the thing that was made. */
+export function created(body: unknown, headers?: Headers): HandlerResult {
+  return answer(201, body, headers);
+}
+
+/** 202: work that goes on. */
+export function accepted(body: unknown, headers?: Headers): HandlerResult {
+  return answer(202, body, headers);
+}
+
+/** 204 once the work is done. */
+export async function noContent(work: Promise<unknown>): Promise<HandlerResult> {
+  await work;
+  return { status: 204 };
+}
+
+/** 200 with a page of a list, each item as `present` shows it; its schema is `pageSchema`. */
+export function page<Item>(
+  { data, nextCursor }: Page<Item>,
+  present: (item: Item) => unknown,
+): HandlerResult {
+  return ok({ data: data.map((item) => present(item)), next_cursor: nextCursor });
+}
+
+/** The schema of a page. @param id name of its component in openapi.json */
+export function pageSchema<Item extends ZodType>(item: Item, id: string) {
+  return z.strictObject({ data: z.array(item), next_cursor: z.string().nullable() }).meta({ id });
+}
+
+/** The header `Location`. @param path of the thing that was made, below the tenant's address */
+export function locate({ tenant }: RequestContext, path: string): { location: string } {
+  return { location: `${tenant.baseUrl}${path}` };
+}
+
+function answer(status: number, body: unknown, headers: Headers): HandlerResult {
+  return headers === undefined ? { status, body } : { status, body, headers };
+}

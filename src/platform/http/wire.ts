@@ -1,0 +1,32 @@
+// Wires the limits of the HTTP interface: of requests, and of attempts that failed. Each refusal is counted.
+import type { Platform } from '../platform.ts';
+import { createFailureLimiter } from './failure-limiter.ts';
+import * as idempotencyStore from './idempotency.store.ts';
+import { countRefusals } from './limit.metrics.ts';
+import * as limitCountsStore from './limit-counts.store.ts';
+import { createLimitCounts } from './limit-counts.ts';
+import { createRateLimiter, createRateLimits } from './rate-limit.ts';
+
+export type Limits = ReturnType<typeof wireLimits>;
+
+export function wireLimits({ config, database, log, registry }: Platform) {
+  const onRefused = countRefusals({ registry });
+  const counts = createLimitCounts({ database, log });
+  return {
+    /** Of every request below a tenant. */
+    rateLimits: createRateLimits(config.rateLimit, counts, onRefused),
+    /** @param points a minute; 0 turns the limit off */
+    limitRate: (name: string, points: number) => createRateLimiter({ name, points, counts, onRefused }),
+    /** @param points failures that are allowed in a minute; 0 turns the limit off */
+    limitFailures: (prefix: string, points: number) =>
+      createFailureLimiter({ pool: database.pool, points, prefix, log, onRefused }),
+    /** To be called before the database closes. */
+    close: () => counts.settled(),
+  };
+}
+
+/** What retention removes here. */
+export const purgesOfRequests = {
+  'idempotency keys': idempotencyStore.purge,
+  'rate limits': limitCountsStore.purge,
+};

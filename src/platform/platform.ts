@@ -1,0 +1,74 @@
+// What every process opens first, and every room is wired over: settings, log, database, notifications, metrics and traces.
+import { Registry } from 'prom-client';
+import { type Config, databaseMissing } from './config.ts';
+import { createDatabase } from './database/database.ts';
+import { createOutboxListener } from './database/listener.client.ts';
+import { createOutboxNotifier, OUTBOX_CHANNEL } from './database/notifier.client.ts';
+import { type Log, reasonOf } from './logging.ts';
+import { NO_TRACING, type Tracing } from './tracing/tracing.ts';
+
+export type Platform = ReturnType<typeof openPlatform>;
+
+/** A channel of notifications between the processes of one database. */
+export type Channel = {
+  /** Notifies all that listen; called after commits only. */
+  poke(): void;
+  /** Calls `onNotice` for each notification, until it is closed. */
+  listen(onNotice: () => void): { close(): Promise<void> };
+};
+
+/** What a factory takes, without what the wiring of its room gives. */
+export type Needs<Create extends (needs: never) => unknown, Given extends PropertyKey> = Omit<
+  Parameters<Create>[0],
+  Given
+>;
+
+/**
+ * Opens what every process needs; each connection is made when it is first used.
+ * @param options.name shown in pg_stat_activity
+ * @throws ConfigError without a database
+ */
+export function openPlatform(
+  config: Config,
+  { logger: log, name, tracing = NO_TRACING }: { logger: Log; name: string; tracing?: Tracing | undefined },
+) {
+  const url = config.databaseUrl;
+  if (url === undefined) throw databaseMissing();
+  const onError = (error: unknown) =>
+    log.warn(
+      { event: 'database.connection_broken', reason: reasonOf(error) },
+      'a database connection broke; another will replace it',
+    );
+  const database = createDatabase({
+    url,
+    pool: config.databasePool,
+    applicationName: `countersign ${name}`,
+    onError,
+  });
+  const notifiers: { close(): Promise<void> }[] = [];
+  const openChannel = (channel: string): Channel => {
+    const notifier = createOutboxNotifier({ url, channel, onError });
+    notifiers.push(notifier);
+    return {
+      poke: notifier.poke,
+      listen: (onWork) => createOutboxListener({ url, channel, onWork, onError }),
+    };
+  };
+  return {
+    config,
+    log,
+    database,
+    /** Wakes the relays. */
+    notifier: openChannel(OUTBOX_CHANNEL),
+    openChannel,
+    registry: new Registry(),
+    tracing,
+    /** Milliseconds: since 1970, and of a clock that nobody sets. */
+    clock: { now: () => Date.now(), monotonic: () => performance.now() },
+    /** To be called after the rooms have closed. */
+    close: async () => {
+      await Promise.all(notifiers.map((notifier) => notifier.close()));
+      await database.close();
+    },
+  };
+}

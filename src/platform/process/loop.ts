@@ -1,0 +1,82 @@
+// Repeats one piece of work in the background until it is stopped, with a wait after each run.
+
+export type RunningLoop = {
+  /** Ends the wait, or waits for the run that is under way. */
+  stop(): Promise<void>;
+};
+
+/**
+ * Makes a loop. Runs never overlap; a stop takes effect between two runs.
+ * @param options.run the work; a run that can be long, or may be abandoned, watches the signal of the stop
+ * @param options.next milliseconds to wait after a run, by its result, which is undefined after a failure; 0: no wait
+ * @param options.first milliseconds to wait before the first run
+ * @param options.onFailure receives what a run throws; the loop goes on
+ */
+export function createLoop<Result>({
+  run,
+  next,
+  first = 0,
+  onFailure,
+}: {
+  run: (signal: AbortSignal) => Promise<Result>;
+  next: number | ((result: Result | undefined) => number);
+  first?: number | undefined;
+  onFailure: (error: unknown) => void;
+}) {
+  let isWoken = false;
+  let timer: NodeJS.Timeout | undefined;
+  let underWay: Promise<void> | undefined;
+
+  const attempt = async (signal: AbortSignal): Promise<Result | undefined> => {
+    try {
+      return await run(signal);
+    } catch (error) {
+      // A run that the stop has ended has not failed.
+      if (!signal.aborted || error !== signal.reason) onFailure(error);
+      return undefined;
+    }
+  };
+
+  const clear = (): void => {
+    clearTimeout(timer);
+    timer = undefined;
+  };
+
+  /** Begins a run, which plans the one after it. */
+  const turn = (signal: AbortSignal): void => {
+    clear();
+    isWoken = false;
+    underWay = attempt(signal).then((result) => {
+      underWay = undefined;
+      if (!signal.aborted) plan(signal, typeof next === 'number' ? next : next(result));
+    });
+  };
+
+  const plan = (signal: AbortSignal, ms: number): void => {
+    if (ms <= 0 || isWoken) turn(signal);
+    else timer = setTimeout(turn, ms, signal);
+  };
+
+  let ending = new AbortController();
+
+  return {
+    /** Ends the wait between two runs; during a run, it makes the next run follow without a wait. */
+    wake: (): void => {
+      isWoken = true;
+      if (timer !== undefined) turn(ending.signal);
+    },
+
+    /** Begins; not again before it was stopped. */
+    start: (): RunningLoop => {
+      ending = new AbortController();
+      plan(ending.signal, first);
+      return {
+        stop: async () => {
+          ending.abort();
+          clear();
+          await underWay;
+        },
+      };
+    },
+  };
+}

@@ -1,0 +1,55 @@
+// Wires what starts and signals the workflows of entities, and what a worker reads of them at each scrape.
+import type { Client } from '@temporalio/client';
+import type { Queryable } from '../database/transaction.ts';
+import { reasonOf } from '../logging.ts';
+import type { Readings } from '../metrics/reading.ts';
+import type { Platform } from '../platform.ts';
+import { createEntityStarter } from './entity.client.ts';
+import { ENTITY_WORKFLOW_TYPES, TASK_QUEUES } from './names.ts';
+import { createWorkflowCommandRunner } from './workflow-command.client.ts';
+import { registerWorkflowCommandMetrics } from './workflow-command.metrics.ts';
+import * as store from './workflow-command.store.ts';
+
+/** @param rooms.client starts workflows @param rooms.describe what an operator sees of each entity */
+export function wireWorkflowCommands(
+  { database, log }: Platform,
+  {
+    client,
+    describe,
+  }: { client: Client } & Pick<Parameters<typeof createWorkflowCommandRunner>[0], 'describe'>,
+) {
+  const entities = createEntityStarter({ client, taskQueue: TASK_QUEUES.main });
+  const runner = createWorkflowCommandRunner({
+    database,
+    starter: entities,
+    describe,
+    onFailure: (error) =>
+      log.warn(
+        { event: 'workflow_commands.failed', reason: reasonOf(error) },
+        'a workflow could not be told; trying again',
+      ),
+  });
+  return { entities, runner };
+}
+
+/** @param countOverdue by type of workflow: entities whose workflow should have acted */
+export function measureWorkflowCommands(
+  { database, registry }: Platform,
+  createReading: Readings,
+  countOverdue: Readonly<Record<string, (queryable: Queryable) => Promise<number>>>,
+): void {
+  const read = createReading({
+    commands: () => store.waiting(database),
+    overdue: async () => {
+      const counts: Record<string, number> = {};
+      for (const [workflow, count] of Object.entries(countOverdue)) counts[workflow] = await count(database);
+      return counts;
+    },
+  });
+  registerWorkflowCommandMetrics({
+    registry,
+    workflows: ENTITY_WORKFLOW_TYPES,
+    read: () => read('commands'),
+    readOverdue: () => read('overdue'),
+  });
+}

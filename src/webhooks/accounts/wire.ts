@@ -1,0 +1,37 @@
+// Wires the accounts of deliveries: as tenants read them, and as a worker counts them each day.
+import type { Readings } from '../../platform/metrics/reading.ts';
+import type { Platform } from '../../platform/platform.ts';
+import { registerAccountMetrics } from './account.metrics.ts';
+import { createAccountRoutes } from './account.routes.ts';
+import { createAccountService } from './account.service.ts';
+import * as accountStore from './account.store.ts';
+import { createAccountReadingService } from './account-reading.service.ts';
+
+export function wireAccounts({ database, log }: Platform) {
+  return {
+    accounts: createAccountService({
+      database,
+      onDifference: (account) =>
+        log.error({ event: 'accounts.difference', ...account }, 'deliveries are not accounted for'),
+    }),
+    /** The accounts as they were counted last, of deliveries that are kept. */
+    readStanding: ({ keptDays }: { keptDays: number }) => accountStore.standing(database, keptDays + 1),
+    routes: createAccountRoutes({ accounts: createAccountReadingService({ database }) }),
+  };
+}
+
+/** What a worker reads of the accounts at each scrape. */
+export function measureAccounts(
+  { registry }: Platform,
+  createReading: Readings,
+  readStanding: () => Promise<accountStore.Standing>,
+): void {
+  const read = createReading({ accounts: readStanding });
+  registerAccountMetrics({ registry, read: () => read('accounts') });
+}
+
+/** What retention removes here. */
+export const purgesOfAccounts = ({ accountDays }: { accountDays: number }) => ({
+  accounts: (queryable: Parameters<typeof accountStore.purge>[0], limit: number) =>
+    accountStore.purge(queryable, accountDays, limit),
+});

@@ -1,0 +1,69 @@
+// Wires deliveries: as tenants manage them, and, in a worker, their attempts and their end by age.
+import { createGuardedAgent } from '../../platform/egress/guarded-agent.client.ts';
+import type { Needs, Platform } from '../../platform/platform.ts';
+import { createEndpointOccupancy } from '../endpoints/endpoint-occupancy.ts';
+import { createAttemptMetrics } from './attempt.metrics.ts';
+import { createAttemptService } from './attempt.service.ts';
+import { createAttemptMonitor } from './attempt-monitor.service.ts';
+import { createAttemptRecordService } from './attempt-record.service.ts';
+import { createDeliverySender } from './delivery.client.ts';
+import { createDeliveryRoutes } from './delivery.routes.ts';
+import { createDeliveryService } from './delivery.service.ts';
+import { createDeliveryExpiryService } from './delivery-expiry.service.ts';
+import * as expiryStore from './delivery-expiry.store.ts';
+
+export function wireDeliveries(
+  { config, database, notifier }: Platform,
+  rooms: Needs<typeof createDeliveryService, 'database' | 'notifier'>,
+) {
+  const deliveries = createDeliveryService({ ...rooms, database, notifier });
+  return { deliveries, routes: createDeliveryRoutes({ deliveries, workflows: config.temporal }) };
+}
+
+/** The attempts of a worker. `monitor` and `occupancy` are how the relay of this process knows of them. */
+export function wireAttempts(
+  { config, database, log, notifier, registry, tracing }: Platform,
+  rooms: Needs<typeof createAttemptRecordService, 'database' | 'metrics' | 'store'> &
+    Pick<Parameters<typeof createAttemptService>[0], 'sealing'>,
+) {
+  const agent = createGuardedAgent({
+    allowedNetworks: config.webhookAllowedNetworks,
+    internalNames: config.webhookInternalNames,
+    caFile: config.webhookCaFile,
+    insecureReceivers: config.insecureReceivers,
+  });
+  const metrics = createAttemptMetrics({ registry });
+  const monitor = createAttemptMonitor();
+  const occupancy = createEndpointOccupancy();
+  const records = createAttemptRecordService({ ...rooms, database, metrics });
+  const attempts = createAttemptService({
+    ...rooms,
+    database,
+    sender: createDeliverySender({ agent, tracing }),
+    records,
+    monitor,
+    occupancy,
+    notifier,
+    metrics,
+    log,
+  });
+  return { attempts, records, monitor, occupancy, close: () => agent.close() };
+}
+
+/** Ends deliveries that are too old. */
+export function wireDeliveryExpiry(
+  { database, notifier }: Platform,
+  rooms: Needs<typeof createDeliveryExpiryService, 'database' | 'onWork'>,
+) {
+  return createDeliveryExpiryService({ ...rooms, database, onWork: notifier.poke });
+}
+
+type Queryable = Parameters<typeof expiryStore.purgeWork>[0];
+
+/** What retention removes here. */
+export const purgesOfDeliveries = ({ keptDays }: { keptDays: number }) => ({
+  'work of old deliveries': (queryable: Queryable, limit: number) =>
+    expiryStore.purgeWork(queryable, keptDays, limit),
+  'rows without a partition': (queryable: Queryable, limit: number) =>
+    expiryStore.purgeSpare(queryable, keptDays, limit),
+});

@@ -1,0 +1,91 @@
+// Wires what hands deliveries to Temporal: the relay, the sweep behind it, and what the doctor examines and mends of both.
+import type { Client } from '@temporalio/client';
+import { newId } from '../../platform/database/ids.ts';
+import { reasonOf } from '../../platform/logging.ts';
+import type { Readings } from '../../platform/metrics/reading.ts';
+import type { Needs, Platform } from '../../platform/platform.ts';
+import { TASK_QUEUES } from '../../platform/temporal/names.ts';
+import { registerBacklogMetrics } from './backlog.metrics.ts';
+import { createBacklogStore } from './backlog.store.ts';
+import * as inspectionStore from './delivery-inspection.store.ts';
+import { createDeliveryStarter } from './delivery-workflow.client.ts';
+import { createFirstAttemptService } from './first-attempt.service.ts';
+import { createRelayService } from './relay.service.ts';
+import * as relayStore from './relay.store.ts';
+import { createSweepService } from './sweep.service.ts';
+
+/** The relay and the sweep of a worker. @param rooms.client starts workflows */
+export function wireRelay(
+  { config, database, log, notifier, tracing }: Platform,
+  {
+    client,
+    ...rooms
+  }: Pick<Parameters<typeof createRelayService>[0], 'monitor' | 'occupancy' | 'endpoints'> &
+    Parameters<typeof createFirstAttemptService>[0] & { client: Client },
+) {
+  const onFailure = (error: unknown) =>
+    log.warn({ event: 'relay.failed', reason: reasonOf(error) }, 'the relay waits and tries again');
+  const eager = config.workerBuildId === undefined;
+  const starter = createDeliveryStarter({ client, taskQueues: TASK_QUEUES, eager });
+  return {
+    starter,
+    relay: createRelayService({
+      ...rooms,
+      database,
+      starter,
+      firstAttempts: config.deliveryWorkflows === 'retries' ? createFirstAttemptService(rooms) : undefined,
+      listen: notifier.listen,
+      onFailure,
+      tracing,
+    }),
+    sweep: createSweepService({
+      database,
+      starter,
+      onSwept: (report) => log.info({ event: 'sweep.mended', ...report }, 'the sweep mended something'),
+      onFailure: onSweepFailure(log),
+    }),
+  };
+}
+
+/** What a worker reads of the relays' work at each scrape. */
+export function measureBacklog({ database, registry }: Platform, createReading: Readings): void {
+  const backlog = createBacklogStore();
+  const read = createReading({
+    rows: () => backlog.countRows(database),
+    endpoints: () => backlog.countEndpoints(database),
+    lag: () => backlog.readLag(database),
+    overdue: () => backlog.readOverdue(database),
+    relays: () => backlog.countRelays(database),
+  });
+  registerBacklogMetrics({
+    registry,
+    read: {
+      rows: () => read('rows'),
+      endpoints: () => read('endpoints'),
+      lag: () => read('lag'),
+      overdue: () => read('overdue'),
+      relays: () => read('relays'),
+    },
+  });
+}
+
+/** What the doctor examines and mends. @param rooms.client a connection that is made when it is first used */
+export function wireRelayInspection(
+  { database, log }: Platform,
+  { client }: Needs<typeof createDeliveryStarter, 'taskQueues'>,
+) {
+  return {
+    store: inspectionStore,
+    sweep: createSweepService({
+      database,
+      starter: createDeliveryStarter({ client, taskQueues: TASK_QUEUES }),
+      onFailure: onSweepFailure(log),
+    }),
+    /** Starts a delivery again whose workflow is gone. */
+    restart: ({ id, generation }: { id: string; generation: number }) =>
+      relayStore.restart(database, { deliveryId: id, generation, outboxId: newId() }),
+  };
+}
+
+const onSweepFailure = (log: Platform['log']) => (error: unknown) =>
+  log.warn({ event: 'sweep.failed', reason: reasonOf(error) }, 'a part of the sweep failed');
