@@ -82,7 +82,7 @@ describe('the sealer', () => {
     await sealing.write(context, 2);
     await sealing.sealAll();
     await test.database.transaction({}, async (unit) => {
-      await sealing.audit.append(unit, context, [{ action: 'slow', outcome: 'success' }]);
+      await sealing.records.write(unit, context, { audit: [{ action: 'slow', outcome: 'success' }] });
       await sealing.write(context, 3);
       await sealing.sealer.runOnce();
       expect(await timesSealed()).toEqual([
@@ -107,9 +107,9 @@ describe('the sealer', () => {
         if (context === undefined) return;
         const isAborted = (seed + turn) % 5 === 0;
         const work = test.database.transaction({}, async (unit) => {
-          await sealing.audit.append(unit, context, [{ action: 'first', outcome: 'success' }]);
+          await sealing.records.write(unit, context, { audit: [{ action: 'first', outcome: 'success' }] });
           await sleep((seed * 7 + turn * 13) % 60);
-          await sealing.audit.append(unit, context, [{ action: 'second', outcome: 'failure' }]);
+          await sealing.records.write(unit, context, { audit: [{ action: 'second', outcome: 'failure' }] });
           if (isAborted) throw new Error('rolled back');
         });
         await work.catch(() => (aborted += 1));

@@ -37,7 +37,7 @@ export async function createChallengeExpiryEngine(options: { challengeLifetime?:
   const workers = new Set<() => Promise<void>>();
   const connections = [connection];
   const serviceWith = (settings?: { chunk: number; budget: number }) =>
-    createExpiryService({ database, audit: rooms.audit, settings });
+    createExpiryService({ database, records: rooms.records, settings });
 
   const keeperOn = (own: NativeConnection, bucketLength?: number) =>
     createExpiryKeeper({

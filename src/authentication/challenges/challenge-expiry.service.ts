@@ -1,8 +1,8 @@
 // Marks challenges that were not used in time, and writes their number to the audit log. No request depends on it: wherever a challenge
 // is used, its own time decides whether it has expired.
 
-import type { AuditService } from '../../audit/audit.service.ts';
 import { type AuditActor, serviceContext } from '../../audit/audit.ts';
+import type { RecordService } from '../../events/record.service.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import * as store from './challenge-expiry.store.ts';
@@ -20,11 +20,11 @@ const LATE = 300;
 /** Source: Specification, "Challenge": a challenge that was not answered in time expires. */
 export function createExpiryService({
   database,
-  audit,
+  records,
   settings,
 }: {
   database: Pick<Database, 'query' | 'transaction'>;
-  audit: Pick<AuditService, 'prepare' | 'appendPrepared'>;
+  records: Pick<RecordService, 'prepare' | 'writeBatch'>;
   settings?: Readonly<Partial<Record<keyof typeof SETTINGS, number>>> | undefined;
 }) {
   const { chunk, tenants, budget } = { ...SETTINGS, ...settings };
@@ -44,18 +44,14 @@ export function createExpiryService({
       const requestId = newId();
       const actor: AuditActor = { kind: asked === undefined ? 'service' : 'operator' };
       const reason = asked?.reason ? { reason: asked.reason } : {};
-      const lines = counts.flatMap(({ tenantId, expired }) =>
-        audit.prepare(serviceContext({ id: tenantId }, requestId), [
-          {
-            action: 'auth.challenges_expired',
-            outcome: 'success',
-            actor,
-            target: { type: 'challenge_expiry', id: name },
-            data: { count: expired, ...reason },
-          },
-        ]),
-      );
-      await audit.appendPrepared(unit, lines);
+      const target = { type: 'challenge_expiry', id: name };
+      const describe = ({ tenantId, expired }: store.ExpiredCount) => {
+        const data = { count: expired, ...reason };
+        return records.prepare(serviceContext({ id: tenantId }, requestId), {
+          audit: [{ action: 'auth.challenges_expired', outcome: 'success', actor, target, data }],
+        });
+      };
+      await records.writeBatch(unit, counts.map(describe));
       return counts;
     });
 

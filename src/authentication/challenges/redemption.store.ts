@@ -1,7 +1,7 @@
 // The SQL of a verification: one statement consumes challenges and writes everything that follows, for challenges that it consumed.
 import { type AuditRecord, auditColumns } from '../../audit/audit.ts';
-import type { PreparedRecords } from '../../events/event.service.ts';
 import { type EventRecord, eventColumns } from '../../events/event.ts';
+import type { PreparedRecords } from '../../events/record.service.ts';
 import type { SwitchedKey } from '../../identity/keys/rotation.service.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import type { RefreshTokenRecord } from '../tokens/token.service.ts';

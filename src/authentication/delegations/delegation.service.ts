@@ -1,7 +1,6 @@
 // Delegations of users to agents. Whether a delegation has expired is decided when it is read; marking it afterwards changes nothing.
 
-import type { AuditService } from '../../audit/audit.service.ts';
-import type { EventService } from '../../events/event.service.ts';
+import type { RecordService } from '../../events/record.service.ts';
 import type { AgentService } from '../../identity/agents/agent.service.ts';
 import type { RequestContext, Tenant } from '../../platform/context.ts';
 import type { Database } from '../../platform/database/database.ts';
@@ -38,15 +37,13 @@ type Joined = RequestContext & { readonly transaction: Transaction };
 export function createDelegationService({
   database,
   agents,
-  audit,
-  events,
+  records,
   tokens,
   commands,
 }: {
   database: Pick<Database, 'transaction' | 'query'>;
   agents: Pick<AgentService, 'hold'>;
-  audit: Pick<AuditService, 'append'>;
-  events: Pick<EventService, 'emit'>;
+  records: Pick<RecordService, 'write'>;
   /** Ends tokens. */
   tokens: Pick<RevocationService, 'endPrincipal'>;
   commands: Pick<WorkflowCommandService, 'add'>;
@@ -92,26 +89,28 @@ export function createDelegationService({
     await store.markRevoked(transaction, id, reason ?? null);
     await tokens.endPrincipal(transaction, tenant.id, id);
     const data = { agent_id: agentId, subject_id: subjectId(tenant.id, subject) };
-    await audit.append(transaction, context, [
-      {
-        action: 'delegation.revoked',
-        outcome: 'success',
-        target: { type: 'delegation', id },
-        data: reason === undefined ? data : { ...data, reason },
-      },
-    ]);
-    await events.emit(transaction, context, [
-      {
-        type: 'admin.delegation.revoked',
-        data: {
-          delegation_id: id,
-          ...data,
-          subject: { ...subject },
-          scopes: [...scopes],
-          reason: reason ?? null,
+    await records.write(transaction, context, {
+      audit: [
+        {
+          action: 'delegation.revoked',
+          outcome: 'success',
+          target: { type: 'delegation', id },
+          data: reason === undefined ? data : { ...data, reason },
         },
-      },
-    ]);
+      ],
+      events: [
+        {
+          type: 'admin.delegation.revoked',
+          data: {
+            delegation_id: id,
+            ...data,
+            subject: { ...subject },
+            scopes: [...scopes],
+            reason: reason ?? null,
+          },
+        },
+      ],
+    });
   }
 
   return {
@@ -133,14 +132,16 @@ export function createDelegationService({
         const row = { id, tenantId: tenant.id, agentId, subject, scopes, audience, expiresAt };
         if (!(await store.insert(transaction, row)))
           throw invalidField('body.expires_at', 'must be in the future, and at most a year from now');
-        await audit.append(transaction, context, [
-          {
-            action: 'delegation.created',
-            outcome: 'success',
-            target: { type: 'delegation', id },
-            data: { agent_id: agentId, subject_id: subjectId(tenant.id, subject), scopes, audience },
-          },
-        ]);
+        await records.write(transaction, context, {
+          audit: [
+            {
+              action: 'delegation.created',
+              outcome: 'success',
+              target: { type: 'delegation', id },
+              data: { agent_id: agentId, subject_id: subjectId(tenant.id, subject), scopes, audience },
+            },
+          ],
+        });
         await tellWorkflow(transaction, tenant.id, id);
         return read({ ...context, transaction }, id);
       }),

@@ -32,13 +32,13 @@ const CLIENT_ID = /^[0-9a-f-]{36}$/i;
 export function createClientAuthenticationService({
   applications,
   assertions,
-  records,
+  clientRecords,
   failures,
   bruteForce,
 }: {
   applications: Pick<ApplicationService, 'findClient'>;
   assertions: Pick<ClientAssertionService, 'read' | 'verify'>;
-  records: Pick<ClientRecordService, 'failure' | 'bruteForce'>;
+  clientRecords: Pick<ClientRecordService, 'failure' | 'bruteForce'>;
   failures: FailureCounter;
   bruteForce: Pick<BruteForceService, 'failed' | 'goesOn'>;
 }) {
@@ -93,8 +93,8 @@ export function createClientAuthenticationService({
     if (blocked !== undefined) await bruteForce.goesOn(name);
     if (client !== undefined) {
       const isOnlyCounted = blocked !== undefined;
-      records.failure(context, client.id, error.code, undefined, { proof: { method }, isOnlyCounted });
-      if (episode !== undefined) records.bruteForce(context, client.id, episode);
+      clientRecords.failure(context, client.id, error.code, undefined, { proof: { method }, isOnlyCounted });
+      if (episode !== undefined) clientRecords.bruteForce(context, client.id, episode);
     }
     if (blocked === undefined) return error;
     return new ServiceError('rate_limited', {

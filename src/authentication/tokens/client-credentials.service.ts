@@ -22,11 +22,11 @@ const REFUSALS: ReadonlySet<ErrorCode> = new Set([
 export function createClientCredentialsService({
   clients,
   tokens,
-  records,
+  clientRecords,
 }: {
   clients: Pick<ClientAuthenticationService, 'authenticate'>;
   tokens: Pick<TokenService, 'issueAccessToken'>;
-  records: Pick<ClientRecordService, 'success' | 'failure'>;
+  clientRecords: Pick<ClientRecordService, 'success' | 'failure'>;
 }) {
   /** A refusal to an authenticated client is recorded; a request for a nonce is no failure. */
   async function recorded<T>(
@@ -39,7 +39,7 @@ export function createClientCredentialsService({
     } catch (error) {
       if (error instanceof ServiceError && REFUSALS.has(error.code)) {
         const { id, proof } = client;
-        records.failure(context, id, error.code, CLIENT_CREDENTIALS, { proof, isAuthenticated: true });
+        clientRecords.failure(context, id, error.code, CLIENT_CREDENTIALS, { proof, isAuthenticated: true });
       }
       throw error;
     }
@@ -61,7 +61,7 @@ export function createClientCredentialsService({
         return { grant: { ...decided, jkt: proven?.jkt }, key: proven };
       });
       const issued = await tokens.issueAccessToken(context.tenant, grant);
-      await records.success(context, grant, issued, client.proof);
+      await clientRecords.success(context, grant, issued, client.proof);
       return {
         access_token: issued.accessToken,
         token_type: tokenTypeOf(key),

@@ -2,8 +2,8 @@
 // committed although the answer is a failure.
 
 import { createHash } from 'node:crypto';
-import type { AuditService } from '../../audit/audit.service.ts';
-import type { EventService, JsonObject } from '../../events/event.service.ts';
+import type { JsonObject } from '../../events/event.ts';
+import type { RecordService } from '../../events/record.service.ts';
 import { AGENT_CLIENT_ID } from '../../identity/agents/agent.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import { hashSecret } from '../../platform/crypto/opaque-secret.node.ts';
@@ -44,15 +44,13 @@ export function createRefreshService({
   database,
   successors,
   tokens,
-  audit,
-  events,
+  records,
   failures,
 }: {
   database: Pick<Database, 'query' | 'transaction'>;
   successors: SuccessorDeriver;
   tokens: Pick<TokenService, 'issueAccessToken' | 'endAccessTokensOf'>;
-  audit: Pick<AuditService, 'append'>;
-  events: Pick<EventService, 'emit'>;
+  records: Pick<RecordService, 'write'>;
   failures: Pick<AuthenticationFailureService, 'report'>;
 }) {
   async function find(context: RequestContext, text: string): Promise<StoredRefreshToken> {
@@ -107,23 +105,23 @@ export function createRefreshService({
     const { scopes, audience, issued, jkt } = prepared;
     const data = { method: REFRESH_TOKEN, scope: scopes.join(' '), audience };
     const bound = jkt === undefined ? {} : { jkt };
-    await audit.append(unit, context, [
-      {
-        ...entryOf(token),
-        action: 'auth.token.issued',
-        outcome: 'success',
-        tokenId: issued.tokenId,
-        data: { ...data, ...bound },
-      },
-    ]);
     const facts: JsonObject = {
       token_id: issued.tokenId,
       client_id: token.clientId,
       expires_in: issued.expiresIn,
     };
-    await events.emit(unit, context, [
-      { type: 'auth.token.issued', data: { ...subjectOf(token), ...data, ...facts } },
-    ]);
+    await records.write(unit, context, {
+      audit: [
+        {
+          ...entryOf(token),
+          action: 'auth.token.issued',
+          outcome: 'success',
+          tokenId: issued.tokenId,
+          data: { ...data, ...bound },
+        },
+      ],
+      events: [{ type: 'auth.token.issued', data: { ...subjectOf(token), ...data, ...facts } }],
+    });
   }
 
   /** Spends the token. @returns the text of its successor; undefined when a concurrent request did, or the token has changed */
@@ -173,18 +171,13 @@ export function createRefreshService({
       if (ended.length === 0) return;
       await tokens.endAccessTokensOf(unit, ended);
       const facts = { family_id: token.familyId, client_id: token.clientId, address: context.address };
-      await audit.append(unit, context, [
-        {
-          ...entryOf(token),
-          action: 'security.refresh_token.reuse',
-          outcome: 'failure',
-          reason: 'invalid_grant',
-          data: facts,
-        },
-      ]);
-      await events.emit(unit, context, [
-        { type: 'security.refresh_token.reuse', data: { ...subjectOf(token), ...facts } },
-      ]);
+      const type = 'security.refresh_token.reuse';
+      await records.write(unit, context, {
+        audit: [
+          { ...entryOf(token), action: type, outcome: 'failure', reason: 'invalid_grant', data: facts },
+        ],
+        events: [{ type, data: { ...subjectOf(token), ...facts } }],
+      });
     });
   }
 

@@ -31,7 +31,7 @@ export function createAttemptService({
   store = attemptStore,
   sender,
   sealing,
-  records,
+  attemptRecords,
   monitor,
   occupancy,
   notifier,
@@ -43,7 +43,7 @@ export function createAttemptService({
   store?: typeof attemptStore | undefined;
   sender: DeliverySender;
   sealing: Pick<SubscriptionSealing, 'openSecret' | 'openHeaders'>;
-  records: AttemptRecordService;
+  attemptRecords: AttemptRecordService;
   monitor: Pick<AttemptMonitor, 'begin' | 'end'>;
   occupancy: Pick<EndpointOccupancy, 'enter' | 'leave'>;
   /** Tells the relays of what waits in an endpoint that is open. */
@@ -160,7 +160,7 @@ export function createAttemptService({
     { workflow }: AttemptOptions,
   ): Promise<SendResult> => {
     try {
-      const recorded = await records.record(report, { workflow, owner: delivery });
+      const recorded = await attemptRecords.record(report, { workflow, owner: delivery });
       return { kind: 'settled', ...recorded, slow: isSlow(report.durationMs) };
     } catch (error) {
       log.warn(

@@ -1,9 +1,8 @@
 // The watch over endpoints in trouble: warnings, deactivation, and what an operator does by hand. Postgres decides each step anew, so one
 // asked for twice, late or for nothing does no harm. An endpoint opens by itself: nothing here may ever be needed for that.
 
-import type { AuditService } from '../../audit/audit.service.ts';
 import { operatorContext, serviceContext } from '../../audit/audit.ts';
-import type { EventService } from '../../events/event.service.ts';
+import type { RecordService } from '../../events/record.service.ts';
 import type { TenantService } from '../../identity/tenants/tenant.service.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
@@ -59,16 +58,14 @@ export function createRecoveryService({
   database,
   subscriptions,
   tenants,
-  audit,
-  events,
+  records,
   commands,
   notifier,
 }: {
   database: Pick<Database, 'query' | 'transaction'>;
   subscriptions: { deactivateFailing(name: EndpointName): Promise<unknown> };
   tenants: Pick<TenantService, 'byId'>;
-  audit: Pick<AuditService, 'append'>;
-  events: Pick<EventService, 'emit'>;
+  records: Pick<RecordService, 'write'>;
   commands: Pick<WorkflowCommandService, 'add'>;
   notifier: { poke(): void };
 }) {
@@ -128,9 +125,11 @@ export function createRecoveryService({
     const type = `webhook.endpoint.${what}`;
     const context = serviceContext({ id: tenantId }, newId());
     const target = { type: 'subscription', id: subscriptionId };
-    await audit.append(unit, context, [{ action: type, outcome: 'success', target, data: facts }]);
     const data = { subscription_id: subscriptionId, ...facts };
-    await events.emit(unit, context, [{ type, data, exceptSubscription: subscriptionId }]);
+    await records.write(unit, context, {
+      audit: [{ action: type, outcome: 'success', target, data: facts }],
+      events: [{ type, data, exceptSubscription: subscriptionId }],
+    });
   };
 
   const change = (unit: Queryable, name: EndpointName, step: OperatorStep): Promise<boolean> =>
@@ -195,9 +194,9 @@ export function createRecoveryService({
           });
         const target = { type: 'subscription', id: name.subscriptionId };
         const data = step.kind === 'hold' ? { seconds: step.seconds } : {};
-        await audit.append(transaction, operatorContext(tenant, newId()), [
-          { action: AUDITED[step.kind], outcome: 'success', target, data },
-        ]);
+        await records.write(transaction, operatorContext(tenant, newId()), {
+          audit: [{ action: AUDITED[step.kind], outcome: 'success', target, data }],
+        });
         // Whoever asked: from here on the endpoint counts as watched, so somebody must.
         const { tenantId, subscriptionId: entityId } = name;
         await commands.add(transaction, [{ tenantId, workflow: 'endpointRecovery', entityId }]);

@@ -19,16 +19,16 @@ const LONGEST_PAUSE = 5_000;
 
 export function createFirstAttemptService({
   attempts,
-  records,
+  attemptRecords,
 }: {
   attempts: Pick<AttemptService, 'send'>;
-  records: Pick<AttemptRecordService, 'record'>;
+  attemptRecords: Pick<AttemptRecordService, 'record'>;
 }) {
   /** A POST that was made is recorded, however long that takes, as long as this process lives. */
-  const recordAtLast = async (report: Parameters<typeof records.record>[0]) => {
+  const recordAtLast = async (report: Parameters<typeof attemptRecords.record>[0]) => {
     for (let pause = LEAST_PAUSE; ; pause = Math.min(pause * 2, LONGEST_PAUSE)) {
       try {
-        return await records.record(report, { workflow: false });
+        return await attemptRecords.record(report, { workflow: false });
       } catch {
         await sleep(pause);
       }
