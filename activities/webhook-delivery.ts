@@ -21,11 +21,11 @@ const HEARTBEAT = 2_000;
 /** @returns the activities of webhookDelivery; a POST is repeated only when a process died during it */
 export function createWebhookDeliveryActivities({
   attempts,
-  records,
+  attemptRecords,
   deliveries,
 }: {
   attempts: Pick<AttemptService, 'send'>;
-  records: Pick<AttemptRecordService, 'record'>;
+  attemptRecords: Pick<AttemptRecordService, 'record'>;
   deliveries: Pick<DeliveryService, 'operate'>;
 }) {
   return {
@@ -42,7 +42,7 @@ export function createWebhookDeliveryActivities({
 
     /** Records an attempt that was made while the database did not answer. */
     recordAttempt: (report: AttemptReport): Promise<RecordResult> =>
-      records.record(report, { workflow: true }),
+      attemptRecords.record(report, { workflow: true }),
 
     /** An operator retries or cancels. A refusal is final, not to be tried again. */
     operateDelivery: (name: OperatedDelivery, step: DeliveryStep, reason: string | null): Promise<void> =>

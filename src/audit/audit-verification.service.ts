@@ -1,4 +1,4 @@
-// Recomputes what was sealed of the audit log, and tells what is not as it was. It must never change anything, nor hold more than a few pages.
+// Recomputes what was sealed of the audit log, and reports every difference. It changes nothing, and holds a few pages at a time.
 
 import type { MasterKey } from '../platform/crypto/secret-box.node.ts';
 import type { Queryable } from '../platform/database/transaction.ts';
@@ -23,7 +23,7 @@ import { createTenantVerifier } from './tenant-verifier.ts';
 import type { VerificationStore } from './verification.store.ts';
 import type { Anchor, Finding, VerificationReport } from './verification.ts';
 
-/** Seals whose checkpoints are looked for with one statement. */
+/** Seals whose checkpoints one statement searches. */
 const SEALS_AT_ONCE = 200;
 
 /**
@@ -44,10 +44,10 @@ export function createAuditVerificationService({
 
   return {
     /**
-     * Verifies one tenant's log, or all. Nothing that is written or sealed meanwhile disturbs it.
+     * Verifies one tenant's log, or all. Rows and seals that are written during the verification do not disturb it.
      * @param options.tenantId the tenant; all when absent
      * @param options.anchors checkpoints that were kept elsewhere: only they tell when the whole log was set back to an earlier state
-     * @param options.onFinding told each finding as it is made
+     * @param options.onFinding receives each finding as it is made
      */
     async verifyAuditLog({
       tenantId,
@@ -184,7 +184,7 @@ async function lastSealAsHead(store: VerificationStore): Promise<Head> {
   return last;
 }
 
-/** Everybody of whom there is anything, and everybody of whom something was kept. */
+/** Every tenant with rows, checkpoints or kept checkpoints. */
 async function* tenantsOf(store: VerificationStore, anchors: readonly Anchor[]): AsyncGenerator<string> {
   const wanted = new Set(anchors.map((anchor) => anchor.tenantId));
   for await (const id of store.tenants()) {

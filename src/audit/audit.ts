@@ -1,4 +1,4 @@
-// What one line of the audit log says. Types and rules only; an entry must never hold a secret, a token or a signature.
+// What one entry of the audit log says. An entry never holds a secret, a token or a signature.
 import type { RequestContext, Tenant } from '../platform/context.ts';
 import type { Transaction } from '../platform/database/transaction.ts';
 import type { ErrorCode } from '../platform/errors/catalogue.ts';
@@ -17,13 +17,13 @@ export type AuditEntry = {
   readonly outcome: 'success' | 'failure';
   /** What it was done to: `{ type: 'agent', id: '…' }`. */
   readonly target?: { readonly type: string; readonly id: string } | undefined;
-  /** The request's principal unless said. */
+  /** The request's principal when absent. */
   readonly actor?: AuditActor | undefined;
   /** Why it failed. */
   readonly reason?: ErrorCode | undefined;
   /** Key that authenticated or was acted on. */
   readonly keyId?: string | undefined;
-  /** `jti` of the token that was issued or ended; that of the request's own token unless said. */
+  /** `jti` of the token that was issued or ended; that of the request's own token when absent. */
   readonly tokenId?: string | undefined;
   readonly data?: Readonly<Record<string, unknown>> | undefined;
 };
@@ -118,7 +118,7 @@ export function prepareEntry(context: AuditContext, entry: AuditEntry, id: strin
   };
 }
 
-/** Who acts in this request: the entry's own actor, else the context's, else the principal, else nobody known. */
+/** The actor of this request: the entry's own actor, else the context's, else the principal, else an anonymous one. */
 function actorOf(context: AuditContext, entry: AuditEntry): AuditActor {
   const actor = entry.actor ?? context.actor;
   if (actor !== undefined) return actor;

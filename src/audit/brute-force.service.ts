@@ -1,5 +1,5 @@
-// Tells guessing from mistakes: many failures in a short time are one episode, whatever addresses and processes they went through. It
-// must never refuse anybody; that is the limiters' business.
+// Separates guessing from mistakes: many failures in a short time are one episode, also from many addresses and through several
+// processes. It refuses no request; the limiters do.
 
 import type { Database } from '../platform/database/database.ts';
 import { createShortLivedCache } from '../platform/database/short-lived-cache.ts';
@@ -11,7 +11,7 @@ const WINDOW = 60;
 /** Failures within a window that begin an episode. */
 const MANY = 10;
 
-/** Milliseconds between two writings of one process for failures that were not counted. */
+/** Milliseconds between two writes of one process for failures that were not counted. */
 const WRITE_PAUSE = 1_000;
 
 const MOST_NAMES = 10_000;
@@ -43,7 +43,7 @@ export function createBruteForceService({
       return isNew ? { failures, windowSeconds: WINDOW } : undefined;
     },
 
-    /** Notes that failures go on which a limiter refuses and nobody counts; at most one writing a second and name. */
+    /** Notes that failures go on which a limiter refuses and which are not counted; at most one write a second for each name. */
     goesOn: (name: string): Promise<void> => continued.get(name),
   };
 }

@@ -1,4 +1,4 @@
-// SQL of the episodes of brute force, in the table rate_limits. Losing one in a crash costs one telling.
+// SQL of the episodes of brute force, in the table rate_limits. A crash that loses one costs one event.
 import type { Queryable } from '../platform/database/transaction.ts';
 
 /** `failures`: in the current window, this one included. `isNew`: whether this failure began an episode; of concurrent ones exactly one does. */

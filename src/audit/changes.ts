@@ -1,4 +1,4 @@
-// What a change really changes, and how the audit log tells it. Pure; it must never tell values of fields that are not said to be told.
+// What a change really changes, and how the audit log describes it. Values are shown only of the fields in `told`.
 
 type Values = Readonly<Record<string, unknown>>;
 
@@ -13,7 +13,7 @@ export function findChanges<Change extends object>(before: object, change: Chang
 }
 
 /**
- * A change as an entry of the audit log tells it: the names of its fields as the interface spells them, and of those in `told` both values.
+ * A change as an audit entry describes it: the names of its fields as the interface spells them, and both values of the fields in `told`.
  * @param changes what `findChanges` gave
  */
 export function describeChanges(

@@ -54,7 +54,7 @@ export function createCheckpointSigner({ masterKeys }: { masterKeys: readonly Ma
     isTrusted: (keyId: string): boolean => trusted.has(keyId),
 
     /**
-     * Verifies a signature by one of our own keys, or by a key of before, whose public half must be what its id says.
+     * Verifies a signature by a present key, or by an earlier one, whose public half must match its id.
      * @param known public halves by key id
      */
     verify(

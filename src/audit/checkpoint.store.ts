@@ -4,7 +4,7 @@ import type { Queryable } from '../platform/database/transaction.ts';
 import { type AuditRow, ROW_FIELDS } from './audit-row.ts';
 import type { Checkpoint, Head, Position, Seal, Signature } from './checkpoint.ts';
 
-/** Any constant: the advisory lock of whoever seals. */
+/** Any constant: the advisory lock of the process that seals. */
 const LOCK = 6_640_093;
 
 /** A checkpoint with what is stored beside it: the ids of its rows, in order, and their leaf hashes, 32 bytes each. */
@@ -96,7 +96,7 @@ export async function unsealedSeconds(queryable: Queryable): Promise<number> {
   return (await queryable.query<{ seconds: number }>(UNSEALED_SECONDS)).rows[0]?.seconds ?? 0;
 }
 
-/** Becomes the only one who seals, until the transaction ends. @returns null when another one is, else the database's time */
+/** Becomes the only process that seals, until the transaction ends. @returns null when another one is, else the database's time */
 export async function tryLock(unit: Queryable): Promise<{ now: string } | null> {
   const { rows } = await unit.query<{ locked: boolean; now: string }>(
     `SELECT pg_try_advisory_xact_lock($1) AS locked, ${milliseconds('now()::timestamptz(3)')} AS now`,

@@ -1,20 +1,20 @@
-// Tells of failed authentications at most once a minute each, with their number. What strangers send must not decide how much
-// is written, and must never delay an answer: telling happens in the background.
+// Reports failed authentications, at most once a minute each, with their number. So requests without valid credentials do not decide how
+// much is written; reports are written in the background and delay no answer.
 
-/** Milliseconds between two tellings of one key. */
+/** Milliseconds between two reports of one key. */
 const PAUSE = 60_000;
 
-/** Keys that are counted at the same time; failures beyond them are told of when there is room again. */
+/** Keys that are counted at the same time; failures of further keys are reported once there is room again. */
 const MOST_KEYS = 100_000;
 
 type Window<Failure> = { untold: number; last: Failure; readonly timer: NodeJS.Timeout };
 
 /**
  * Creates a counter of failures for this process.
- * @param tell writes a telling: the last failure of a kind, how many there were since the telling before, and whether it is that of a first
- *   failure, which `report` has answered with true
- * @param onError told when `tell` failed; the number is not lost but added to the next telling
- * @param pause milliseconds between two tellings of one key; a minute, unless said
+ * @param tell writes a report: the last failure of a kind, how many there were since the report before, and whether it is the report of
+ *   a first failure, for which `report` has returned true
+ * @param onError receives the error of `tell`; the number is added to the next report
+ * @param pause milliseconds between two reports of one key; a minute by default
  */
 export function createFailureReporter<Failure>({
   tell,
@@ -55,8 +55,8 @@ export function createFailureReporter<Failure>({
 
   return {
     /**
-     * Counts a failure of this kind. The first is told at once; later ones with their number when a minute has passed.
-     * @returns whether it is being told now
+     * Counts a failure of this kind. The first is reported immediately; later ones with their number when a minute has passed.
+     * @returns whether it is being reported now
      */
     report(key: string, failure: Failure): boolean {
       const window = windows.get(key);
@@ -70,10 +70,10 @@ export function createFailureReporter<Failure>({
       return false;
     },
 
-    /** Waits for the tellings that are under way. */
+    /** Waits for the reports that are under way. */
     settled: async (): Promise<void> => void (await Promise.all(underWay)),
 
-    /** Tells of everything that was counted, and counts no more windows. */
+    /** Reports everything that was counted, and begins no further window. */
     async close(): Promise<void> {
       for (const window of windows.values()) {
         clearTimeout(window.timer);

@@ -1,5 +1,5 @@
-// Merkle tree hashes of RFC 9162 §2.1.1 (those of RFC 6962 §2.1), built leaf by leaf. Leaves and nodes are hashed in domains of their own,
-// so that no node can pass for a leaf.
+// Merkle tree hashes of RFC 9162 §2.1.1 (those of RFC 6962 §2.1), built leaf by leaf. Leaves and nodes are hashed in separate
+// domains, so that no node can pass for a leaf.
 
 /** SHA-256 of some bytes: 32 bytes. */
 export type Digest = (bytes: Uint8Array) => Uint8Array;

@@ -2,7 +2,7 @@
 import type { Registry } from 'prom-client';
 import { createGauges } from '../platform/metrics/gauges.ts';
 
-/** @param options.read seconds since the oldest row that is not sealed was written, 0 when there is none; undefined while nobody knows */
+/** @param options.read seconds since the oldest row that is not sealed was written, 0 when there is none; undefined while it is unknown */
 export function registerSealerMetrics({
   registry,
   read,

@@ -44,7 +44,7 @@ const HASH_LENGTH = 32;
 /**
  * @param digest SHA-256
  * @param verifySignature whether a text was signed by the service
- * @param report told each finding as it is made
+ * @param report receives each finding as it is made
  */
 export function createTenantVerifier({
   digest,
@@ -182,7 +182,7 @@ export function createTenantVerifier({
       for (const n of anchors.keys())
         if (n > reached)
           report({ kind: 'anchor_differs', tenantId, checkpoint: n, detail: 'was kept, and is gone' });
-      // The head reaches beyond the tenant's last checkpoint: whatever lies between was put there afterwards.
+      // The head reaches beyond the tenant's last checkpoint: rows between the two were put there afterwards.
       const end = previous?.last;
       let behind = 0;
       for (let row = rows.peek(); row !== undefined; row = rows.peek()) {

@@ -1,4 +1,4 @@
-// What verification reads, page by page: memory does not grow with the log. It must never change anything.
+// What verification reads, page by page: memory does not grow with the log.
 import { nestRow } from '../platform/database/nested-row.ts';
 import type { Queryable } from '../platform/database/transaction.ts';
 import type { AuditRow } from './audit-row.ts';
@@ -61,7 +61,7 @@ type SealRow = Omit<StoredSeal, 'checkpoints'> & {
   readonly hashes: readonly Uint8Array[];
 };
 
-/** SQL of verification. @param database any pool; each page is a statement of its own */
+/** SQL of verification. @param database any pool; each page is one statement */
 export function createVerificationStore({ database }: { database: Queryable }) {
   return {
     /** A tenant's rows up to a position, in the order in which they are sealed. */
@@ -111,7 +111,7 @@ export function createVerificationStore({ database }: { database: Queryable }) {
         ])
       ).rows,
 
-    /** Everybody of whom there are rows or checkpoints. */
+    /** The tenants with rows or checkpoints. */
     async *tenants(): AsyncGenerator<string> {
       let id: string | null = BEGINNING.id;
       for (;;) {

@@ -35,11 +35,11 @@ export type VerificationReport = {
   readonly findings: number;
   /** Rows that no seal reaches yet, and when the oldest says that it occurred. */
   readonly unsealed: { readonly rows: number; readonly oldest: string | null };
-  /** Rows that were sealed long after they say they occurred: nobody was sealing, or they were written later. */
+  /** Rows that were sealed long after they say they occurred: no process was sealing, or they were written later. */
   readonly sealedLate: number;
 };
 
-/** A checkpoint that somebody kept elsewhere. */
+/** A checkpoint that was kept outside of the service. */
 export type Anchor = { readonly tenantId: string; readonly n: number; readonly statement: string };
 
 /** Milliseconds. No transaction of the service takes so long, and no two clocks of one database differ by so much. */
@@ -92,7 +92,7 @@ export function createTimeCheck() {
   };
 }
 
-/** An async sequence with one look ahead. */
+/** An async sequence whose next item can be seen before it is taken. */
 export async function createLookahead<Item>(items: AsyncIterator<Item>) {
   let next = await items.next();
   return {

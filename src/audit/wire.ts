@@ -1,9 +1,8 @@
-// Wires the audit log: its rows, how tenants read it, the sealer of a worker, and the verification by an operator.
+// Wires the audit log: how tenants read it, the sealer of a worker, and the verification by an operator.
 import { reasonOf } from '../platform/logging.ts';
 import type { Readings } from '../platform/metrics/reading.ts';
 import type { Platform } from '../platform/platform.ts';
 import { createAuditRoutes } from './audit.routes.ts';
-import { createAuditService } from './audit.service.ts';
 import { createAuditReadingService } from './audit-reading.service.ts';
 import { createAuditSealer } from './audit-sealing.service.ts';
 import { createAuditVerificationService } from './audit-verification.service.ts';
@@ -11,11 +10,9 @@ import * as checkpointStore from './checkpoint.store.ts';
 import { registerSealerMetrics } from './sealer.metrics.ts';
 import { createVerificationStore } from './verification.store.ts';
 
+/** How tenants read the audit log. */
 export function wireAudit({ database }: Platform) {
-  return {
-    audit: createAuditService(),
-    routes: createAuditRoutes({ auditLogs: createAuditReadingService({ database }) }),
-  };
+  return { routes: createAuditRoutes({ auditLogs: createAuditReadingService({ database }) }) };
 }
 
 /** The sealer of a worker. */

@@ -9,11 +9,11 @@ import type { Queryable } from '../platform/database/transaction.ts';
 import { ServiceError } from '../platform/errors/service-error.ts';
 import { NO_TRACING, type Tracing } from '../platform/tracing/tracing.ts';
 import type { BacklogGauge } from './backlog.service.ts';
-import type { Notifier } from './event.service.ts';
 import type { FanOut } from './event.store.ts';
 import * as store from './event.store.ts';
 import { type EventRecord, prepareEvent } from './event.ts';
 import { contentOf, dataTooLarge, eventIdConflict, type Publication } from './publication.ts';
+import type { Notifier } from './record.service.ts';
 
 /** The answer for one accepted event; `deliveries` counts the subscriptions that get it. */
 export type Published = { readonly eventId: string; readonly deliveries: number };

@@ -3,16 +3,16 @@ import type { Limits } from '../platform/http/wire.ts';
 import type { Needs, Platform } from '../platform/platform.ts';
 import { createBacklogGauge } from './backlog.service.ts';
 import { createEventRoutes } from './event.routes.ts';
-import { createEventService } from './event.service.ts';
 import * as eventStore from './event.store.ts';
 import { createEventTypeRoutes } from './event-type.routes.ts';
 import { createFeedService } from './feed.service.ts';
 import { countPublications } from './publishing.metrics.ts';
 import { createPublishingService } from './publishing.service.ts';
+import { createRecordService } from './record.service.ts';
 
-/** The events of the service itself; in tests each is held against the catalogue. */
-export function wireEvents({ config, notifier, tracing }: Platform) {
-  return createEventService({ notifier, checked: config.nodeEnv === 'test', tracing });
+/** Audit entries and events of the service itself; in tests each event is compared with the catalogue. */
+export function wireRecords({ config, notifier, tracing }: Platform) {
+  return createRecordService({ notifier, checked: config.nodeEnv === 'test', tracing });
 }
 
 /** What tenants publish and read. */

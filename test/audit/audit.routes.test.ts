@@ -27,18 +27,20 @@ beforeAll(async () => {
   const tenant = await tenants.bySlug('demo');
   if (tenant === undefined) throw new Error(`no tenant ${id}`);
   const context = { tenant, requestId: 'request-1', address: '192.0.2.7' };
-  await sealing.audit.append(test.database, context, [
-    {
-      action: 'auth.verify',
-      outcome: 'failure',
-      reason: 'invalid_signature',
-      target: { type: 'key', id: KEY },
-      actor: { kind: 'agent', id: 'agent-1' },
-      keyId: KEY,
-      tokenId: 'token-1',
-      data: { text: 'ü' },
-    },
-  ]);
+  await sealing.records.write(test.database, context, {
+    audit: [
+      {
+        action: 'auth.verify',
+        outcome: 'failure',
+        reason: 'invalid_signature',
+        target: { type: 'key', id: KEY },
+        actor: { kind: 'agent', id: 'agent-1' },
+        keyId: KEY,
+        tokenId: 'token-1',
+        data: { text: 'ü' },
+      },
+    ],
+  });
   await sealing.sealAll();
   for (let index = 0; index < 4; index += 1) {
     await sealing.write({ ...context, requestId: `request-${index + 2}` });

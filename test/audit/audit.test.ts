@@ -1,14 +1,14 @@
 // The audit log against a real database: whole, in the transaction, append-only.
 import { beforeEach, describe, expect, it } from 'vitest';
-import { createAuditService } from '../../src/audit/audit.service.ts';
 import { operatorContext } from '../../src/audit/audit.ts';
+import { createRecordService } from '../../src/events/record.service.ts';
 import type { RequestContext } from '../../src/platform/context.ts';
 import type { Transaction } from '../../src/platform/database/transaction.ts';
 import { createTenantContext } from '../events/fixture.ts';
 import { useTestDatabase } from '../setup/database.ts';
 
 let context: RequestContext;
-const audit = createAuditService();
+const records = createRecordService({ notifier: { poke: () => undefined } });
 
 const test = await useTestDatabase();
 
@@ -44,15 +44,21 @@ describe('the audit log', () => {
             return unit.query<Row>(text, values);
           },
         };
-        await audit.append(counting, { ...context, principal }, [
-          { action: 'agent.created', outcome: 'success', target, keyId, tokenId: 'token-2', data },
+        await records.write(
+          counting,
+          { ...context, principal },
           {
-            action: 'auth.verify',
-            outcome: 'failure',
-            reason: 'invalid_signature',
-            actor: { kind: 'anonymous' },
+            audit: [
+              { action: 'agent.created', outcome: 'success', target, keyId, tokenId: 'token-2', data },
+              {
+                action: 'auth.verify',
+                outcome: 'failure',
+                reason: 'invalid_signature',
+                actor: { kind: 'anonymous' },
+              },
+            ],
           },
-        ]);
+        );
       });
       expect(statements).toBe(1);
     }
@@ -84,26 +90,28 @@ describe('the audit log', () => {
   it('knows nothing of what was rolled back, and writes nothing for no entries', async () => {
     await expect(
       test.database.transaction({}, async (unit) => {
-        await audit.append(unit, context, [{ action: 'agent.created', outcome: 'success' }]);
+        await records.write(unit, context, { audit: [{ action: 'agent.created', outcome: 'success' }] });
         throw new Error('changed my mind');
       }),
     ).rejects.toThrow('changed my mind');
-    await audit.append({ query: () => Promise.reject(new Error('a statement for nothing')) }, context, []);
+    await records.write({ query: () => Promise.reject(new Error('a statement for nothing')) }, context, {
+      audit: [],
+    });
     expect(await rows()).toEqual([]);
   });
 
   it('names the operator for what the command line does', async () => {
     const { tenant } = context;
-    await audit.append(test.database, operatorContext(tenant, 'request-1'), [
-      { action: 'tenant.created', outcome: 'success' },
-    ]);
+    await records.write(test.database, operatorContext(tenant, 'request-1'), {
+      audit: [{ action: 'tenant.created', outcome: 'success' }],
+    });
     expect(await rows()).toMatchObject([
       { actor_kind: 'operator', address: 'local', request_id: 'request-1' },
     ]);
   });
 
   it('can be neither changed nor shortened', async () => {
-    await audit.append(test.database, context, [{ action: 'agent.created', outcome: 'success' }]);
+    await records.write(test.database, context, { audit: [{ action: 'agent.created', outcome: 'success' }] });
     for (const statement of [
       "UPDATE audit_log SET action = 'nothing'",
       'DELETE FROM audit_log',

@@ -82,7 +82,7 @@ describe('the sealer', () => {
     await sealing.write(context, 2);
     await sealing.sealAll();
     await test.database.transaction({}, async (unit) => {
-      await sealing.audit.append(unit, context, [{ action: 'slow', outcome: 'success' }]);
+      await sealing.records.write(unit, context, { audit: [{ action: 'slow', outcome: 'success' }] });
       await sealing.write(context, 3);
       await sealing.sealer.runOnce();
       expect(await timesSealed()).toEqual([
@@ -107,9 +107,9 @@ describe('the sealer', () => {
         if (context === undefined) return;
         const isAborted = (seed + turn) % 5 === 0;
         const work = test.database.transaction({}, async (unit) => {
-          await sealing.audit.append(unit, context, [{ action: 'first', outcome: 'success' }]);
+          await sealing.records.write(unit, context, { audit: [{ action: 'first', outcome: 'success' }] });
           await sleep((seed * 7 + turn * 13) % 60);
-          await sealing.audit.append(unit, context, [{ action: 'second', outcome: 'failure' }]);
+          await sealing.records.write(unit, context, { audit: [{ action: 'second', outcome: 'failure' }] });
           if (isAborted) throw new Error('rolled back');
         });
         await work.catch(() => (aborted += 1));
@@ -156,8 +156,19 @@ describe('the sealer', () => {
     const sealing = createSealing(test.database);
     const context = await createTenantContext(test.database);
     await sealing.write(context, 4);
-    const broken = createSealing(test.database);
-    broken.checkpoints.advanceHead = () => Promise.reject(new Error('power cut'));
+    const broken = createSealing({
+      ...test.database,
+      transaction: (context, work) =>
+        test.database.transaction(context, (transaction) =>
+          work({
+            ...transaction,
+            query: (text, values) =>
+              text.startsWith('UPDATE audit_head')
+                ? Promise.reject(new Error('power cut'))
+                : transaction.query(text, values),
+          }),
+        ),
+    });
     await expect(broken.sealAll()).rejects.toThrow('power cut');
     expect(await checkpoints()).toEqual([]);
     await sealing.write(context, 1);

@@ -1,13 +1,13 @@
 // The audit log with its sealer and its verification over one database, and a superuser's hand in it.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createAuditService } from '../../src/audit/audit.service.ts';
 import { createAuditReadingService } from '../../src/audit/audit-reading.service.ts';
 import { createAuditSealer } from '../../src/audit/audit-sealing.service.ts';
 import { createAuditVerificationService } from '../../src/audit/audit-verification.service.ts';
 import * as checkpoints from '../../src/audit/checkpoint.store.ts';
 import { createVerificationStore } from '../../src/audit/verification.store.ts';
 import type { Anchor, Finding } from '../../src/audit/verification.ts';
+import { createRecordService } from '../../src/events/record.service.ts';
 import type { RequestContext } from '../../src/platform/context.ts';
 import type { MasterKey } from '../../src/platform/crypto/secret-box.node.ts';
 import type { Database } from '../../src/platform/database/database.ts';
@@ -23,13 +23,13 @@ export function createSealing(
 ) {
   const { masterKeys = MASTER_KEYS, sealRows, pageRows } = options;
 
-  const audit = createAuditService();
+  const records = createRecordService({ notifier: { poke: () => undefined } });
   const newSealer = () => createAuditSealer({ database, masterKeys, sealRows, pageRows, interval: 50 });
   const sealer = newSealer();
   const store = createVerificationStore({ database });
   const verification = createAuditVerificationService({ database, store, masterKeys });
   return {
-    audit,
+    records,
     checkpoints,
     newSealer,
     sealer,
@@ -39,9 +39,9 @@ export function createSealing(
     /** Writes rows, each in a transaction of its own. */
     write: async (context: RequestContext, count = 1, data: Record<string, unknown> = {}) => {
       for (let index = 0; index < count; index += 1)
-        await audit.append(database, context, [
-          { action: 'agent.created', outcome: 'success', data: { index, ...data } },
-        ]);
+        await records.write(database, context, {
+          audit: [{ action: 'agent.created', outcome: 'success', data: { index, ...data } }],
+        });
     },
 
     /** Seals until nothing is left; transactions of other databases of the server hold rows back for moments. */

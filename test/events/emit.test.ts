@@ -1,9 +1,9 @@
 // The fan-out of emitted events, in the transaction that causes them.
 
 import { describe, expect, it, vi } from 'vitest';
-import { createEventService } from '../../src/events/event.service.ts';
 import * as store from '../../src/events/event.store.ts';
 import { type JsonObject, prepareEvent } from '../../src/events/event.ts';
+import { createRecordService } from '../../src/events/record.service.ts';
 import type { RequestContext } from '../../src/platform/context.ts';
 import { newId } from '../../src/platform/database/ids.ts';
 import { useTestDatabase } from '../setup/database.ts';
@@ -12,7 +12,7 @@ import { countRows, createTenantContext, insertSubscription } from './fixture.ts
 let context: RequestContext;
 
 const poke = vi.fn();
-const events = createEventService({ notifier: { poke } });
+const records = createRecordService({ notifier: { poke } });
 
 const test = await useTestDatabase();
 
@@ -47,7 +47,7 @@ describe('emit', () => {
     context = await createTenantContext(test.database);
     const id = await insertSubscription(test.database, context, subscription);
     const [emitted] = await test.database.transaction({}, (unit) =>
-      events.emit(unit, context, [{ type, data: { n: 1 } }]),
+      records.write(unit, context, { events: [{ type, data: { n: 1 } }] }),
     );
     expect(emitted?.deliveries).toBe(expected);
     expect(await countRows(test.database, context.tenant.id)).toEqual({
@@ -88,7 +88,7 @@ describe('emit', () => {
     const occurredAt = new Date('2026-02-03T04:05:06.789Z');
     const data = { text: 'a "quoted" \\ é 🙂 \u0000 \ud800', list: [1, null, { deep: true }], 'key,{}': '' };
     const [emitted] = await test.database.transaction({}, (unit) =>
-      events.emit(unit, context, [{ type: 'org.created', data, occurredAt }]),
+      records.write(unit, context, { events: [{ type: 'org.created', data, occurredAt }] }),
     );
     const { rows } = await test.database.query<{ body: Buffer; occurred_at: Date }>(
       'SELECT body, occurred_at FROM events WHERE tenant_id = $1',
@@ -111,12 +111,14 @@ describe('emit', () => {
     const quiet = await insertSubscription(test.database, context, { filters: ['org.created'] });
     const audit = await insertSubscription(test.database, context, { filters: ['*'] });
     const emitted = await test.database.transaction({}, (unit) =>
-      events.emit(unit, context, [
-        { type: 'org.member.added', data: {}, exceptSubscription: audit },
-        { type: 'org.created', data: {}, exceptSubscription: quiet },
-        { type: 'wallet.tx.signed', data: {}, onlySubscription: quiet, eventId: 'mine', test: true },
-        { type: 'wallet.tx.signed', data: {}, onlySubscription: newId(), test: true },
-      ]),
+      records.write(unit, context, {
+        events: [
+          { type: 'org.member.added', data: {}, exceptSubscription: audit },
+          { type: 'org.created', data: {}, exceptSubscription: quiet },
+          { type: 'wallet.tx.signed', data: {}, onlySubscription: quiet, eventId: 'mine', test: true },
+          { type: 'wallet.tx.signed', data: {}, onlySubscription: newId(), test: true },
+        ],
+      }),
     );
     expect(emitted.map(({ deliveries }) => deliveries)).toEqual([0, 1, 1, 0]);
     expect(emitted[2]?.eventId).toBe('mine');
@@ -136,7 +138,7 @@ describe('emit', () => {
     await insertSubscription(test.database, context, { filters: ['*'] });
     poke.mockClear();
     const failing = test.database.transaction({}, async (unit) => {
-      await events.emit(unit, context, [{ type: 'org.created', data: {} }]);
+      await records.write(unit, context, { events: [{ type: 'org.created', data: {} }] });
       throw new Error('the change failed');
     });
     await expect(failing).rejects.toThrow('the change failed');
@@ -148,7 +150,7 @@ describe('emit', () => {
     });
     expect(poke).not.toHaveBeenCalled();
     await test.database.transaction({}, (tx) =>
-      events.emit(tx, context, [{ type: 'org.created', data: {} }]),
+      records.write(tx, context, { events: [{ type: 'org.created', data: {} }] }),
     );
     expect(poke).toHaveBeenCalledTimes(1);
   });
@@ -173,15 +175,15 @@ describe('emit', () => {
 
   it('refuses data of its own types that the catalogue does not describe, unless it was told not to look', async () => {
     const emit =
-      (type: string, data: JsonObject, service = events) =>
+      (type: string, data: JsonObject, service = records) =>
       () =>
-        service.prepare({ tenant: { id: newId() } }, [{ type, data }]);
+        service.prepare({ ...context, tenant: { id: newId() } }, { events: [{ type, data }] });
     const data = { subscription_id: newId(), message: 'This is a test delivery.' };
     expect(emit('webhook.test', data)).not.toThrow();
     expect(emit('webhook.test', { ...data, more: 1 })).toThrow(/webhook\.test carries other data.*more/s);
     expect(emit('webhook.test', { message: '' })).toThrow(/subscription_id/);
     expect(emit('webhook.made_up', data)).toThrow('webhook.made_up is not in the catalogue');
-    const unchecked = createEventService({ notifier: { poke }, checked: false });
+    const unchecked = createRecordService({ notifier: { poke }, checked: false });
     expect(emit('webhook.made_up', data, unchecked)).not.toThrow();
   });
 
@@ -189,7 +191,9 @@ describe('emit', () => {
     context = await createTenantContext(test.database);
     const emit = (length: number) =>
       test.database.transaction({}, (unit) =>
-        events.emit(unit, context, [{ type: 'org.created', data: { text: 'é'.repeat(length) } }]),
+        records.write(unit, context, {
+          events: [{ type: 'org.created', data: { text: 'é'.repeat(length) } }],
+        }),
       );
     await expect(emit(131_072)).rejects.toMatchObject({ code: 'payload_too_large' });
     await expect(emit(130_000)).resolves.toHaveLength(1);

@@ -1,8 +1,7 @@
 // Events, subscriptions and deliveries wired for real over one database and served over HTTP; only tokens and the notifier are fakes.
 
 import { vi } from 'vitest';
-import { wireAudit } from '../../src/audit/wire.ts';
-import { wireEvents, wirePublishing } from '../../src/events/wire.ts';
+import { wirePublishing, wireRecords } from '../../src/events/wire.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import { wireLimits } from '../../src/platform/http/wire.ts';
 import { createWorkflowCommandService } from '../../src/platform/temporal/workflow-command.service.ts';
@@ -91,21 +90,21 @@ function wire(database: Database, allowedNetworks: string[]) {
     config: { webhookAllowedNetworks: allowedNetworks },
   });
   const commands = createWorkflowCommandService();
-  const events = wireEvents(platform);
-  const records = { ...wireAudit(platform), events, commands };
-  const endpoints = wireEndpoints(platform, records);
-  const deliveries = wireDeliveries(platform, { ...records, ...endpoints });
-  const subscriptions = wireSubscriptions(platform, { ...records, ...endpoints, ...deliveries });
+  const records = wireRecords(platform);
+  const shared = { records, commands };
+  const endpoints = wireEndpoints(platform, shared);
+  const deliveries = wireDeliveries(platform, { ...shared, ...endpoints });
+  const subscriptions = wireSubscriptions(platform, { ...shared, ...endpoints, ...deliveries });
   const replays = wireReplays(
     platform,
-    { ...records, ...endpoints, ...subscriptions },
+    { ...shared, ...endpoints, ...subscriptions },
     { chunk: 3, waiting: 5 },
   );
   const publishing = wirePublishing(platform, { ...deliveries, limits: wireLimits(platform) });
   const accounts = wireAccounts(platform);
   return {
     notifier,
-    events,
+    records,
     ...endpoints,
     ...deliveries,
     ...subscriptions,

@@ -28,7 +28,7 @@ export async function createChallengeExpiryEngine(options: { challengeLifetime?:
   const failures: unknown[] = [];
   const connections: NativeConnection[] = [];
   const serviceWith = (settings?: { chunk: number; budget: number }) =>
-    createExpiryService({ database, audit: rooms.audit, settings });
+    createExpiryService({ database, records: rooms.records, settings });
 
   const keeperOn = (own: NativeConnection, bucketLength?: number) =>
     createExpiryKeeper({

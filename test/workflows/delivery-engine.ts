@@ -129,9 +129,15 @@ export async function createEngine(
     const monitor = createAttemptMonitor();
     const occupancy = createEndpointOccupancy();
     const store = (wrap ?? ((same) => same))(attemptStore);
-    const { audit, events, subscriptions, sealing } = services;
+    const { subscriptions, sealing } = services;
     const endpoints = { ...services.endpoints, ...replaced };
-    const records = createAttemptRecordService({ database, store, audit, events, endpoints, subscriptions });
+    const attemptRecords = createAttemptRecordService({
+      database,
+      store,
+      records: services.records,
+      endpoints,
+      subscriptions,
+    });
     const real = createDeliverySender({ agent });
     const sender: typeof real = {
       send: (attempt) => real.send({ ...attempt, timeoutMs: sendTimeoutMs ?? attempt.timeoutMs }),
@@ -141,13 +147,13 @@ export async function createEngine(
       store,
       sender,
       sealing,
-      records,
+      attemptRecords,
       monitor,
       occupancy,
       notifier,
       log: services.platform.log,
     });
-    return { monitor, occupancy, attempts, records };
+    return { monitor, occupancy, attempts, attemptRecords };
   }
 
   const starter = createDeliveryStarter({ client, taskQueues });
@@ -161,7 +167,7 @@ export async function createEngine(
       workflows?: { code: string };
     } = {},
   ) {
-    const { monitor, occupancy, attempts, records } = createAttempts(options);
+    const { monitor, occupancy, attempts, attemptRecords } = createAttempts(options);
     const own =
       options.version === undefined ? undefined : await NativeConnection.connect({ address: server.address });
     const worker =
@@ -174,7 +180,11 @@ export async function createEngine(
             taskQueues,
             activities: {
               ...(options.wrap ?? wrap)({
-                ...createWebhookDeliveryActivities({ attempts, records, deliveries: services.deliveries }),
+                ...createWebhookDeliveryActivities({
+                  attempts,
+                  attemptRecords,
+                  deliveries: services.deliveries,
+                }),
                 ...createEndpointRecoveryActivities({ recovery: services.recoveries }),
               }),
               ...createWebhookSecretRotationActivities(services),
@@ -195,7 +205,7 @@ export async function createEngine(
       endpoints: services.endpoints,
       firstAttempts:
         (options.mode ?? defaultMode) === 'retries'
-          ? createFirstAttemptService({ attempts, records })
+          ? createFirstAttemptService({ attempts, attemptRecords })
           : undefined,
       listen: (onWork) => createOutboxListener({ url, onWork }),
       onFailure: (error) => failures.push(error),
@@ -209,7 +219,7 @@ export async function createEngine(
       await own?.close();
     };
     stops.push(stop);
-    return { relay, attempts, records, stop };
+    return { relay, attempts, attemptRecords, stop };
   }
 
   return {
@@ -287,15 +297,13 @@ export async function createEngine(
     /** Publishes events for one subscription. @returns the ids of the deliveries, in order */
     publish: async (subscriptionId: string, count = 1, tenant: RequestContext = context) => {
       const emitted = await database.transaction({}, (unit) =>
-        services.events.emit(
-          unit,
-          tenant,
-          Array.from({ length: count }, (_, n) => ({
+        services.records.write(unit, tenant, {
+          events: Array.from({ length: count }, (_, n) => ({
             type: 'wallet.tx.signed',
             data: { n },
             onlySubscription: subscriptionId,
           })),
-        ),
+        }),
       );
       return emitted.map(({ deliveryId }) => deliveryId ?? '');
     },

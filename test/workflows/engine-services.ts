@@ -1,7 +1,6 @@
 // The rooms that the delivery engine of the tests is made of.
 
-import { wireAudit } from '../../src/audit/wire.ts';
-import { wireEvents } from '../../src/events/wire.ts';
+import { wireRecords } from '../../src/events/wire.ts';
 import { masterKeys } from '../../src/platform/config-values.ts';
 import type { RequestContext } from '../../src/platform/context.ts';
 import type { Database } from '../../src/platform/database/database.ts';
@@ -32,22 +31,20 @@ export function wireServices({
     notifier,
     config: { masterKeys: masterKeys.parse(MASTER_KEY) },
   });
-  const { audit } = wireAudit(platform);
-  const events = wireEvents(platform);
-  const records = { audit, events, commands: createWorkflowCommandService() };
-  const endpoints = wireEndpoints(platform, records, recovery);
-  const deliveries = wireDeliveries(platform, { ...records, ...endpoints });
-  const subscriptions = wireSubscriptions(platform, { ...records, ...endpoints, ...deliveries });
+  const records = wireRecords(platform);
+  const shared = { records, commands: createWorkflowCommandService() };
+  const endpoints = wireEndpoints(platform, shared, recovery);
+  const deliveries = wireDeliveries(platform, { ...shared, ...endpoints });
+  const subscriptions = wireSubscriptions(platform, { ...shared, ...endpoints, ...deliveries });
   const tenants = { byId: async () => tenant };
   const pace = { chunk: 5, waiting: 10 };
   return {
-    audit,
-    events,
+    records,
     platform,
     ...endpoints,
     ...deliveries,
     ...subscriptions,
-    ...wireReplays(platform, { ...records, ...endpoints, ...subscriptions }, pace),
-    recoveries: wireEndpointRecovery(platform, { ...records, ...subscriptions, tenants }),
+    ...wireReplays(platform, { ...shared, ...endpoints, ...subscriptions }, pace),
+    recoveries: wireEndpointRecovery(platform, { ...shared, ...subscriptions, tenants }),
   };
 }

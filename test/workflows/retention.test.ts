@@ -108,7 +108,7 @@ describe('a delivery that became too old', () => {
     await eventually(async () => (await engine.delivery(waiting)).status === 'retrying', 'the first attempt');
     const expiry = createDeliveryExpiryService({
       database: engine.database,
-      audit: engine.audit,
+      records: engine.records,
       onWork: engine.notifier.poke,
     });
     expect(await expiry.expire(0, 100)).toBe(1);

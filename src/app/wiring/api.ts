@@ -14,7 +14,7 @@ import {
   wireUserinfo,
 } from '../../authentication/tokens/wire.ts';
 import { wireTrustedIssuers } from '../../authentication/trusted-issuers/wire.ts';
-import { wireEvents, wirePublishing } from '../../events/wire.ts';
+import { wirePublishing, wireRecords } from '../../events/wire.ts';
 import { wireAgents, wireSelf } from '../../identity/agents/wire.ts';
 import { wireAnchors } from '../../identity/anchors/wire.ts';
 import { wireApplications } from '../../identity/applications/wire.ts';
@@ -44,39 +44,37 @@ export function wireApi(platform: Platform) {
   const verifier = createSignatureVerifier();
   const commands = createWorkflowCommandService();
 
-  const audit = wireAudit(platform);
-  const events = wireEvents(platform);
-  const records = { audit: audit.audit, events, commands };
+  const shared = { records: wireRecords(platform), commands };
 
   // Tenants have an issuer, and what ends an agent or a key ends its tokens.
   const revocations = wireRevocations(platform);
-  const issuer = wireIssuer(platform, { ...records, revocations });
+  const issuer = wireIssuer(platform, { ...shared, revocations });
   const tokens = wireTokens(platform, { ...issuer, revocations });
 
-  const tenants = wireTenants(platform, { ...records, ...issuer });
-  const applications = wireApplications(platform, { ...records, tokens: revocations });
-  const agents = wireAgents(platform, { ...records, tokens, tellDelegations });
-  const keys = wireKeys(platform, { ...records, ...tenants, ...agents, tokens, verifier });
-  const anchors = wireAnchors(platform, { ...records, ...agents });
-  const enrollments = wireEnrollments(platform, { ...records, ...agents, ...keys, limits });
+  const tenants = wireTenants(platform, { ...shared, ...issuer });
+  const applications = wireApplications(platform, { ...shared, tokens: revocations });
+  const agents = wireAgents(platform, { ...shared, tokens, tellDelegations });
+  const keys = wireKeys(platform, { ...shared, ...tenants, ...agents, tokens, verifier });
+  const anchors = wireAnchors(platform, { ...shared, ...agents });
+  const enrollments = wireEnrollments(platform, { ...shared, ...agents, ...keys, limits });
   const self = wireSelf(platform, { ...agents, ...keys, tokens });
 
-  const endpoints = wireEndpoints(platform, records);
-  const deliveries = wireDeliveries(platform, { ...records, ...endpoints });
-  const subscriptions = wireSubscriptions(platform, { ...records, ...endpoints, ...deliveries });
-  const replays = wireReplays(platform, { ...records, ...endpoints, ...subscriptions });
+  const endpoints = wireEndpoints(platform, shared);
+  const deliveries = wireDeliveries(platform, { ...shared, ...endpoints });
+  const subscriptions = wireSubscriptions(platform, { ...shared, ...endpoints, ...deliveries });
+  const replays = wireReplays(platform, { ...shared, ...endpoints, ...subscriptions });
   const accounts = wireAccounts(platform);
   const publishing = wirePublishing(platform, { ...deliveries, limits });
 
   const dpop = wireDpop(platform);
-  const failures = wireAuthenticationFailures(platform, { ...records, limits });
-  const clients = wireClients(platform, { ...records, ...applications, limits });
-  const delegations = wireDelegations(platform, { ...records, ...agents, revocations });
-  const trustedIssuers = wireTrustedIssuers(platform, records);
+  const failures = wireAuthenticationFailures(platform, { ...shared, limits });
+  const clients = wireClients(platform, { ...shared, ...applications, limits });
+  const delegations = wireDelegations(platform, { ...shared, ...agents, revocations });
+  const trustedIssuers = wireTrustedIssuers(platform, shared);
   const exchanging = { ...clients, ...delegations, ...trustedIssuers, tokens, revocations };
-  const exchange = wireTokenExchange(platform, { ...records, ...exchanging });
+  const exchange = wireTokenExchange(platform, { ...shared, ...exchanging });
   const tokenEndpoint = wireTokenEndpoint(platform, {
-    ...records,
+    ...shared,
     ...clients,
     tokens,
     revocations,
@@ -84,8 +82,9 @@ export function wireApi(platform: Platform) {
     failures,
     grants: [exchange],
   });
+  const audit = wireAudit(platform);
   const userinfo = wireUserinfo({ ...agents, ...applications });
-  const challenges = wireChallenges(platform, { ...records, ...keys, tokens, dpop, failures, verifier });
+  const challenges = wireChallenges(platform, { ...shared, ...keys, tokens, dpop, failures, verifier });
 
   const sealedSecrets = wireSealedSecrets(platform, { columns: SEALED_COLUMNS });
 

@@ -1,11 +1,11 @@
 // The rooms of the commands, in the order of the wings: management, `countersign doctor` and `countersign worker-version`.
 import type { Logger } from 'pino';
-import { wireAudit, wireAuditVerification } from '../../audit/wire.ts';
+import { wireAuditVerification } from '../../audit/wire.ts';
 import { wireChallengeExpiry } from '../../authentication/challenges/wire.ts';
 import { listDelegations } from '../../authentication/delegations/wire.ts';
 import { listIssuerKeys, wireIssuer } from '../../authentication/issuer/wire.ts';
 import { wireRevocations } from '../../authentication/tokens/wire.ts';
-import { wireEvents } from '../../events/wire.ts';
+import { wireRecords } from '../../events/wire.ts';
 import { listAnchors } from '../../identity/anchors/wire.ts';
 import { wireApplications } from '../../identity/applications/wire.ts';
 import { listRotations } from '../../identity/keys/wire.ts';
@@ -29,15 +29,14 @@ import { SEALED_COLUMNS } from './sealed-columns.ts';
 /** Wires the commands that manage tenants, applications, secrets and the audit log. */
 export function wireManagement(config: Config, logger: Logger) {
   const platform = openPlatform(config, { logger, name: 'command' });
-  const { audit } = wireAudit(platform);
-  const records = { audit, events: wireEvents(platform), commands: createWorkflowCommandService() };
+  const shared = { records: wireRecords(platform), commands: createWorkflowCommandService() };
   const revocations = wireRevocations(platform);
-  const { issuer, issuerKeys } = wireIssuer(platform, { ...records, revocations });
-  const { tenants } = wireTenants(platform, { ...records, issuerKeys });
-  const { applications } = wireApplications(platform, { ...records, tokens: revocations });
+  const { issuer, issuerKeys } = wireIssuer(platform, { ...shared, revocations });
+  const { tenants } = wireTenants(platform, { ...shared, issuerKeys });
+  const { applications } = wireApplications(platform, { ...shared, tokens: revocations });
   const provisioning = wireProvisioning(platform, { tenants, applications });
-  const endpoints = wireEndpoints(platform, records);
-  const acts = wireOperatorActs(platform, records);
+  const endpoints = wireEndpoints(platform, shared);
+  const acts = wireOperatorActs(platform, shared);
   return {
     issuer,
     tenants,
@@ -59,7 +58,7 @@ export function wireExamination(config: Config, logger: Logger) {
   const platform = openPlatform(config, { logger, name: 'doctor' });
   const connection = createLazyConnection(config.temporal);
   const client = createTemporalClient(connection, config.temporal);
-  const { audit } = wireAudit(platform);
+  const records = wireRecords(platform);
   const doctor = wireDoctor(platform, {
     connection,
     client,
@@ -75,12 +74,12 @@ export function wireExamination(config: Config, logger: Logger) {
     },
     relay: wireRelayInspection(platform, { client }),
     sealedSecrets: wireSealedSecrets(platform, { columns: SEALED_COLUMNS }),
-    challengeExpiry: wireChallengeExpiry(platform, { audit }),
+    challengeExpiry: wireChallengeExpiry(platform, { records }),
     readStanding: wireAccounts(platform).readStanding,
   });
   return {
     doctor,
-    acts: wireOperatorActs(platform, { audit }),
+    acts: wireOperatorActs(platform, { records }),
     close: async () => {
       await connection.close();
       await platform.close();
@@ -99,7 +98,7 @@ export function wireWorkerVersions(config: Config) {
     openActs: () => {
       const logger = createLogger({ ...config, logLevel: 'silent' });
       platform = openPlatform(config, { logger, name: 'command' });
-      return wireOperatorActs(platform, wireAudit(platform));
+      return wireOperatorActs(platform, { records: wireRecords(platform) });
     },
     close: async () => {
       await connection.close();

@@ -1,7 +1,7 @@
 // The rooms of a worker process, in the order of the wings: first those that need the database only, then those that use Temporal.
 import type { Client } from '@temporalio/client';
 import { createActivities } from '../../../activities/index.ts';
-import { measureSealer, wireAudit, wireAuditSealer } from '../../audit/wire.ts';
+import { measureSealer, wireAuditSealer } from '../../audit/wire.ts';
 import { wireChallengeExpiry, wireExpiryKeeper } from '../../authentication/challenges/wire.ts';
 import {
   countOverdueDelegations,
@@ -11,7 +11,7 @@ import {
 } from '../../authentication/delegations/wire.ts';
 import { countOverdueIssuerKeys, wireIssuer, wireIssuerRotation } from '../../authentication/issuer/wire.ts';
 import { wireRevocations, wireTokens } from '../../authentication/tokens/wire.ts';
-import { wireEvents } from '../../events/wire.ts';
+import { wireRecords } from '../../events/wire.ts';
 import { wireAgents } from '../../identity/agents/wire.ts';
 import { countOverdueAnchors, wireAnchorChecks } from '../../identity/anchors/wire.ts';
 import { countOverdueRotations, wireKeys } from '../../identity/keys/wire.ts';
@@ -40,34 +40,32 @@ export function wireWorkerRooms(platform: Platform) {
   const verifier = createSignatureVerifier();
   const commands = createWorkflowCommandService();
 
-  const { audit } = wireAudit(platform);
-  const events = wireEvents(platform);
-  const records = { audit, events, commands };
+  const shared = { records: wireRecords(platform), commands };
 
   // Tenants have an issuer, and what ends an agent or a key ends its tokens.
   const revocations = wireRevocations(platform);
-  const issuer = wireIssuer(platform, { ...records, revocations });
+  const issuer = wireIssuer(platform, { ...shared, revocations });
   const tokens = wireTokens(platform, { ...issuer, revocations });
 
-  const tenants = wireTenants(platform, { ...records, ...issuer });
-  const agents = wireAgents(platform, { ...records, tokens, tellDelegations });
-  const keys = wireKeys(platform, { ...records, ...tenants, ...agents, tokens, verifier });
-  const anchorChecks = wireAnchorChecks(platform, { ...records, ...tenants, ...agents });
+  const tenants = wireTenants(platform, { ...shared, ...issuer });
+  const agents = wireAgents(platform, { ...shared, tokens, tellDelegations });
+  const keys = wireKeys(platform, { ...shared, ...tenants, ...agents, tokens, verifier });
+  const anchorChecks = wireAnchorChecks(platform, { ...shared, ...tenants, ...agents });
 
-  const endpoints = wireEndpoints(platform, records);
-  const deliveries = wireDeliveries(platform, { ...records, ...endpoints });
-  const subscriptions = wireSubscriptions(platform, { ...records, ...endpoints, ...deliveries });
-  const replays = wireReplays(platform, { ...records, ...endpoints, ...subscriptions });
-  const attempts = wireAttempts(platform, { ...records, ...endpoints, ...subscriptions });
-  const recovery = wireEndpointRecovery(platform, { ...records, ...tenants, ...subscriptions });
+  const endpoints = wireEndpoints(platform, shared);
+  const deliveries = wireDeliveries(platform, { ...shared, ...endpoints });
+  const subscriptions = wireSubscriptions(platform, { ...shared, ...endpoints, ...deliveries });
+  const replays = wireReplays(platform, { ...shared, ...endpoints, ...subscriptions });
+  const attempts = wireAttempts(platform, { ...shared, ...endpoints, ...subscriptions });
+  const recovery = wireEndpointRecovery(platform, { ...shared, ...tenants, ...subscriptions });
 
   const issuerRotation = wireIssuerRotation(platform, { ...tenants, ...issuer });
-  const delegations = wireDelegations(platform, { ...records, ...agents, revocations });
-  const delegationExpiry = wireDelegationExpiry(platform, { ...records, ...tenants, ...delegations });
-  const challengeExpiry = wireChallengeExpiry(platform, records);
+  const delegations = wireDelegations(platform, { ...shared, ...agents, revocations });
+  const delegationExpiry = wireDelegationExpiry(platform, { ...shared, ...tenants, ...delegations });
+  const challengeExpiry = wireChallengeExpiry(platform, shared);
 
   const sealedSecrets = wireSealedSecrets(platform, { columns: SEALED_COLUMNS });
-  const { retention, readStanding } = wireRetentionOfRooms(platform, records);
+  const { retention, readStanding } = wireRetentionOfRooms(platform, shared);
 
   return {
     issuer: issuer.issuer,

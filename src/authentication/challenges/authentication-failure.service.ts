@@ -1,11 +1,13 @@
-// Records failed authentications with a known key, or with a refresh token that came of one: an audit entry each, an event at most once a minute. Its records commit although the answer is an error.
+// Records failed authentications with a known key, or with a refresh token that was issued to its holder: an audit entry each, an event
+// at most once a minute. These records are committed although the answer is an error.
 
-import type { AuditEntry, AuditService } from '../../audit/audit.service.ts';
+import type { AuditEntry } from '../../audit/audit.ts';
 import type { BruteForceService, Episode } from '../../audit/brute-force.service.ts';
-import type { EmittedEvent, EventService, JsonObject } from '../../events/event.service.ts';
+import type { EmittedEvent, JsonObject } from '../../events/event.ts';
+import type { RecordService } from '../../events/record.service.ts';
 import { addressGroup } from '../../platform/address-group.ts';
 import type { RequestContext } from '../../platform/context.ts';
-import type { Database } from '../../platform/database/database.ts';
+import type { Queryable } from '../../platform/database/transaction.ts';
 import type { ErrorCode } from '../../platform/errors/catalogue.ts';
 import { type LimitReached, ServiceError } from '../../platform/errors/service-error.ts';
 import type { FailureTally } from './authentication-failure.store.ts';
@@ -20,7 +22,7 @@ const METHODS = {
 } as const;
 const LOGIN_FAILURE = 'auth.login.failure';
 
-/** Seconds in which failures of one key for one reason are told once. */
+/** Seconds in which the failures of one key for one reason make one event. */
 const WINDOW = 60;
 
 /** The agent and key that a failure is of. */
@@ -35,26 +37,24 @@ export type FailureLimiter = {
 };
 
 /**
- * A correct signature may meet these too: a lost race or a late answer is nobody's guess. They are always answered as what they
- * are, and counted apart from guesses; the limit only decides whether another one is still written.
+ * Codes that a correct signature can get too: a lost race or a late answer is no guess. They are always answered with their code
+ * and are counted apart from guesses; the limit decides only whether a further one is recorded.
  */
 const NOBODYS_GUESS: ReadonlySet<ErrorCode> = new Set(['challenge_used', 'challenge_expired']);
 
 /**
  * Failed authentications. Source: Specification, "Event types" (`auth.login.failure`, `security.*`).
- * @param limiter per key and address, so that a stranger's failures are the stranger's own
+ * @param limiter per key and address, so that failures from one address do not block another
  * @param bruteForce counts wrong signatures by key: from many addresses they are one attack
  */
 export function createAuthenticationFailureService({
   database,
-  audit,
-  events,
+  records,
   limiter,
   bruteForce,
 }: {
-  database: Pick<Database, 'query' | 'transaction'>;
-  audit: Pick<AuditService, 'append'>;
-  events: Pick<EventService, 'emit'>;
+  database: Queryable;
+  records: Pick<RecordService, 'write'>;
   limiter: FailureLimiter;
   bruteForce: Pick<BruteForceService, 'failed' | 'goesOn'>;
 }) {
@@ -103,13 +103,11 @@ export function createAuthenticationFailureService({
         address: context.address,
       };
       const told = describeFailure(refusal.code, tally, episode, { ...facts, method, stage });
-      if (told.length === 0) await audit.append(database, context, [entry]);
-      else
-        await database.transaction({}, async (unit) => {
-          const alarms = told.filter(({ type }) => type !== LOGIN_FAILURE);
-          await audit.append(unit, context, [entry, ...alarms.map(({ type, data }) => entryOf(type, data))]);
-          await events.emit(unit, context, told);
-        });
+      const alarms = told.filter(({ type }) => type !== LOGIN_FAILURE);
+      await records.write(database, context, {
+        audit: [entry, ...alarms.map(({ type, data }) => entryOf(type, data))],
+        events: told,
+      });
       return error;
     },
   };

@@ -1,11 +1,12 @@
-// SQL of the counters of failed authentications. They live in an unlogged table: losing one in a crash costs one event, counting one costs no disk flush.
+// SQL of the counters of failed authentications. They are in an unlogged table: a crash that loses one costs one event, and counting
+// costs no disk flush.
 import type { Queryable } from '../../platform/database/transaction.ts';
 
-/** `failures`: in the current window, this one included. `untold`: since the last telling, set on the first of a window. */
+/** `failures`: in the current window, this one included. `untold`: those that no event has counted yet, set on the first of a window. */
 export type FailureTally = { readonly failures: number; readonly untold: number | null };
 
-// The row is read and locked before it is changed, which the condition on "before" makes sure of: a window that begins must
-// know how many failures the last one left untold.
+// The condition on "before" makes Postgres read and lock the row before it changes it: a new window needs the number of failures
+// that the last window left without an event.
 const COUNT = `
 WITH clock AS (
   SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS ms
@@ -24,7 +25,7 @@ SELECT points AS failures, CASE WHEN points = 1 THEN coalesce((SELECT points FRO
 /**
  * Counts one failure.
  * @param name what is counted together @param window seconds
- * @returns the tally; `untold` counts this failure and those of the window before that were not told
+ * @returns the tally; `untold` counts this failure and those of the window before that no event has counted
  */
 export async function count(queryable: Queryable, name: string, window: number): Promise<FailureTally> {
   const { rows } = await queryable.query<FailureTally>(COUNT, [`authentication_failure:${name}`, window]);

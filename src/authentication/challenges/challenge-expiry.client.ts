@@ -1,5 +1,5 @@
-// Keeps the workflows of the current and the next bucket started: each worker process has one. It must never be needed by a request, and
-// starts none for buckets that are over, as the next one does their work.
+// Starts the workflows of the current and the next bucket, in each worker process. No request needs it. It starts none for buckets that
+// are over: the next bucket does their work.
 import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
 import { createLoop, type RunningLoop } from '../../platform/process/loop.ts';
 import { abandonOn } from '../../platform/temporal/abandon.ts';
@@ -45,7 +45,7 @@ export function createExpiryKeeper({
           workflowId: challengeExpiryWorkflowId(name),
           taskQueue,
           args: [input],
-          // One that is over, or was ended by hand, is not begun again.
+          // A workflow that has ended, or that an operator has ended, is not started again.
           workflowIdReusePolicy: 'REJECT_DUPLICATE',
           staticSummary: `challenges that expired by ${endsAt.slice(11, 19)} UTC`,
           ...(indexed
@@ -61,7 +61,7 @@ export function createExpiryKeeper({
   };
 
   /**
-   * Starts what is missing. Safe to call from any number of processes concurrently.
+   * Starts the workflows that are missing. Any number of processes may call it concurrently.
    * @returns names of the buckets whose workflows this call started
    * @throws when the database or Temporal does not answer
    */

@@ -1,30 +1,30 @@
-// Marks challenges that nobody used in time, and tells the audit log how many. Nothing waits for it: whether a challenge has expired is
-// decided by its own time wherever it is used.
+// Marks challenges that were not used in time, and writes their number to the audit log. No request depends on it: wherever a challenge
+// is used, its own time decides whether it has expired.
 
-import type { AuditService } from '../../audit/audit.service.ts';
 import { type AuditActor, serviceContext } from '../../audit/audit.ts';
+import type { RecordService } from '../../events/record.service.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import * as store from './challenge-expiry.store.ts';
 import type { Bucket, OperatorRequest, SettleResult, SweepResult } from './challenge-expiry.ts';
 
-/** How a sweep tells that it lives, and is told to stop. */
+/** How a sweep reports its progress, and how it is stopped. */
 export type Pulse = { readonly beat: () => void; readonly signal: AbortSignal };
 
-/** `chunk`: challenges of one transaction; `tenants`: those told to the audit log in one; `budget`: milliseconds that a sweep may take. */
+/** `chunk`: challenges of one transaction; `tenants`: audit entries of one transaction; `budget`: milliseconds that a sweep may take. */
 const SETTINGS = { chunk: 5_000, tenants: 5_000, budget: 10_000 } as const;
 
-/** Seconds: somebody should have swept by then, also where one bucket was missed. */
+/** Seconds: a sweep should have come by then, also when one bucket was missed. */
 const LATE = 300;
 
 /** Source: Specification, "Challenge": a challenge that was not answered in time expires. */
 export function createExpiryService({
   database,
-  audit,
+  records,
   settings,
 }: {
   database: Pick<Database, 'query' | 'transaction'>;
-  audit: Pick<AuditService, 'prepare' | 'appendPrepared'>;
+  records: Pick<RecordService, 'prepare' | 'writeBatch'>;
   settings?: Readonly<Partial<Record<keyof typeof SETTINGS, number>>> | undefined;
 }) {
   const { chunk, tenants, budget } = { ...SETTINGS, ...settings };
@@ -35,7 +35,7 @@ export function createExpiryService({
       return store.markNext(unit, chunk);
     });
 
-  /** Moves the counts of the next tenants into their lines, all or none. @returns undefined when nothing is left for this bucket */
+  /** Moves the counts of the next tenants into audit entries, all or none. @returns undefined when nothing is left for this bucket */
   const settleChunk = ({ name, endsAt }: Bucket, asked: OperatorRequest | undefined) =>
     database.transaction({}, async (unit) => {
       await store.lock(unit);
@@ -44,25 +44,21 @@ export function createExpiryService({
       const requestId = newId();
       const actor: AuditActor = { kind: asked === undefined ? 'service' : 'operator' };
       const reason = asked?.reason ? { reason: asked.reason } : {};
-      const lines = counts.flatMap(({ tenantId, expired }) =>
-        audit.prepare(serviceContext({ id: tenantId }, requestId), [
-          {
-            action: 'auth.challenges_expired',
-            outcome: 'success',
-            actor,
-            target: { type: 'challenge_expiry', id: name },
-            data: { count: expired, ...reason },
-          },
-        ]),
-      );
-      await audit.appendPrepared(unit, lines);
+      const target = { type: 'challenge_expiry', id: name };
+      const describe = ({ tenantId, expired }: store.ExpiredCount) => {
+        const data = { count: expired, ...reason };
+        return records.prepare(serviceContext({ id: tenantId }, requestId), {
+          audit: [{ action: 'auth.challenges_expired', outcome: 'success', actor, target, data }],
+        });
+      };
+      await records.writeBatch(unit, counts.map(describe));
       return counts;
     });
 
   return {
     /**
-     * Marks every challenge that is overdue, whichever bucket should have: chunk by chunk, each with its count in one transaction. A call
-     * that is repeated goes on where the last chunk ended.
+     * Marks every overdue challenge, of this bucket and of buckets that were missed: chunk by chunk, each with its count in one
+     * transaction. A repeated call goes on where the last chunk ended.
      */
     sweep: async ({ beat, signal }: Pulse): Promise<SweepResult> => {
       const began = performance.now();
@@ -76,9 +72,9 @@ export function createExpiryService({
     },
 
     /**
-     * Writes a bucket's lines of the audit log, one a tenant: the challenges that were marked and are in no earlier line. Some tenants a
-     * transaction; a call that is repeated goes on behind the last one. A bucket gets its lines once; what is found when it has them is left
-     * to the next bucket.
+     * Writes a bucket's audit entries, one for each tenant: the challenges that were marked and are in no earlier entry. Each transaction
+     * takes some tenants; a repeated call goes on after the last one. A bucket gets its entries once; challenges that are marked later are
+     * left to the next bucket.
      * @param asked by the operator who did not want to wait for the bucket's end
      * @returns what this call has written
      */

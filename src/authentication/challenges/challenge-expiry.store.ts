@@ -1,5 +1,5 @@
-// SQL that marks overdue challenges as expired and counts them. It must never read a challenge twice: the place that it has come to is
-// written with what it marks.
+// SQL that marks overdue challenges as expired and counts them. It never counts a challenge twice: the place that the sweep has reached
+// is written in the statement that marks.
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { OVERDUE_SECONDS } from './challenge-expiry.ts';
 
@@ -8,8 +8,8 @@ export type ExpiredCount = { readonly tenantId: string; readonly expired: number
 
 type Window = { since: string; until: string; more: boolean };
 
-// OFFSET 0 keeps the place from being looked for once for each use of its outcome.
-// Whole seconds at least, as challenges end at whole seconds, any number of them at one. Times go out as text: '-infinity' is no date.
+// OFFSET 0 makes Postgres compute the place once, and not once for each of its uses.
+// At least a whole second: challenges end at whole seconds, any number of them at one. Times are read as text: '-infinity' is no date.
 const NEXT_WINDOW = `
 SELECT since::text, until::text, until < horizon AS more
 FROM (
@@ -21,7 +21,7 @@ FROM (
 ) AS next
 WHERE since < until`;
 
-// In the order of tenants: one that was told in this bucket's lines is told in the next one's of what comes meanwhile.
+// In the order of tenants: a tenant that has its entry of this bucket gets later challenges in its entry of the next bucket.
 const TAKE_COUNTS = `
 WITH taken AS (
   DELETE FROM challenge_expiry_counts WHERE tenant_id IN (
@@ -56,7 +56,7 @@ export async function lock(unit: Transaction): Promise<void> {
 }
 
 /**
- * Marks the next overdue challenges, about `limit` of them, from where the last call came to.
+ * Marks the next overdue challenges, about `limit` of them, from the place that the last call reached.
  * @returns how many were marked, and whether there is more that is overdue
  */
 export async function markNext(unit: Queryable, limit: number): Promise<{ expired: number; more: boolean }> {
@@ -68,9 +68,9 @@ export async function markNext(unit: Queryable, limit: number): Promise<{ expire
 }
 
 /**
- * Takes counts that are in no bucket's line of the audit log, of the next tenants, at most `limit`, for the bucket that ends then. With
- * fewer than that the bucket has all of its lines.
- * @returns null when this bucket has its lines already, or a later one has or gets them: the next one takes what has come since
+ * Takes the counts of the next tenants, at most `limit`, that are in no audit entry yet, for the bucket that ends then. With fewer
+ * tenants than `limit` the bucket has all of its entries.
+ * @returns null when this bucket has its entries already, or a later bucket has or gets them: the next one takes what has come since
  */
 export async function takeCounts(
   unit: Transaction,

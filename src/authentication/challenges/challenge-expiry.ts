@@ -12,7 +12,7 @@ export type Bucket = { readonly name: string; readonly endsAt: string };
 /** What one call of the sweep did. `more`: its time was over before its work was. */
 export type SweepResult = { readonly expired: number; readonly more: boolean };
 
-/** What the audit log got: one line for each of so many tenants, with so many challenges in all. */
+/** What the audit log got: one entry for each of so many tenants, with so many challenges in all. */
 export type SettleResult = { readonly tenants: number; readonly challenges: number };
 
 /** What the workflow of a bucket is started with; what an execution that begins anew had done before is in `expired` and `asked`. */
@@ -23,7 +23,7 @@ export type ExpiryInput = Bucket & {
   readonly asked?: OperatorRequest | undefined;
 };
 
-/** An operator wants the sweep at once. */
+/** An operator wants the sweep immediately. */
 export type OperatorRequest = { readonly reason: string | null };
 
 /**

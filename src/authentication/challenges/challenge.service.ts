@@ -1,4 +1,4 @@
-// Challenge-response authentication of agents. A challenge is worth one success, whatever the number of processes that verify it.
+// Challenge-response authentication of agents. A challenge is worth one success, also when several processes verify it.
 
 import { randomBytes } from 'node:crypto';
 import { AGENT_CLIENT_ID } from '../../identity/agents/agent.ts';
@@ -104,7 +104,7 @@ export function createChallengeService({
     return failures.report(context, { stage: 'verify', holder, refusal });
   }
 
-  /** Makes both tokens, which nobody has yet. */
+  /** Makes both tokens. The agent gets them only once the challenge is consumed. */
   async function sign(context: RequestContext, { challenge, holder, audience }: Judged, jkt?: string) {
     const { agent, key } = holder;
     const common = { audience, scopes: challenge.scopes, clientId: AGENT_CLIENT_ID, jkt };
@@ -125,9 +125,9 @@ export function createChallengeService({
 
   return {
     /**
-     * Issues a challenge. Two round trips, which requests at the same time share; one more for a key that is named by an alias.
+     * Issues a challenge. Two round trips, which concurrent requests share; one more for a key that is named by an alias.
      * @param input.keyFingerprint 64 hex digits, echoed in the challenge @param input.scope as requested
-     * @param input.resource audience of the token that the challenge is for; unless said, the agent's own (RFC 8707)
+     * @param input.resource audience of the token that the challenge is for; without it the agent's own (RFC 8707)
      * @returns the challenge, and headers that warn of a deprecated key
      * @throws ServiceError `key_not_found`, `key_revoked`, `policy_denied`, `invalid_scope`, `invalid_target`, `rate_limited`
      */
@@ -168,8 +168,8 @@ export function createChallengeService({
 
     /**
      * Verifies the answer to a challenge, consumes it and issues tokens. The access token is signed before the challenge is
-     * consumed, so that a failure to sign does not cost the agent its challenge. Two round trips, which requests at the same time
-     * share: one loads, one consumes and records.
+     * consumed, so that a failure to sign does not cost the agent its challenge. Two round trips, which concurrent requests share:
+     * one loads, one consumes and records.
      * @throws ServiceError `invalid_grant`, `challenge_used`, `challenge_expired`, `key_not_found`, `key_revoked`,
      *   `policy_denied`, `invalid_scope`, `invalid_target`, `invalid_signature`, `rate_limited`
      */

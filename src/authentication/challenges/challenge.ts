@@ -1,4 +1,4 @@
-// What a challenge says, and in which order a request that uses one is judged. It must never look at a clock or check a signature itself.
+// What a challenge says, and the order in which a request that uses one is judged. Reads no clock and checks no signature.
 
 import { AGENT_CLIENT_ID, chooseAudience } from '../../identity/agents/agent.ts';
 import { type KeyState, mayAuthenticate } from '../../identity/keys/key.ts';
@@ -9,8 +9,8 @@ import { isAgentScope, isWithin } from '../../platform/scopes.ts';
 import { buildChallengePayload } from './payload.ts';
 
 /**
- * `nonce` in lowercase hex; `keyFingerprint` as it was asked for, which may be an alias; times are whole seconds. `resource`: the audience
- * that was asked for, null where the agent's own counts (RFC 8707). `isExpired`: it is written down that nobody used it in time.
+ * `nonce` in lowercase hex; `keyFingerprint` as the request named it, which may be an alias; times are whole seconds. `resource`: the
+ * audience that the request named, null for the agent's own (RFC 8707). `isExpired`: a sweep has marked it as not used in time.
  */
 export type Challenge = {
   readonly id: string;
@@ -26,7 +26,7 @@ export type Challenge = {
   readonly isExpired: boolean;
 };
 
-/** Whose key it is, as stored now. `isUseNoted`: whether a use within the last minute is on record; `isVerified`: any use at all. */
+/** A key with its agent, as stored now. `isUseNoted`: a use within the last minute is stored; `isVerified`: the key has been used. */
 export type Holder = {
   readonly key: {
     readonly id: string;
@@ -58,7 +58,7 @@ export type Judgement<Granted> = { readonly refusal: Refusal } | Granted;
 
 type Check<Subject> = Refusal & { readonly fails: (subject: Subject) => boolean };
 
-/** Who is asked: `audience` is the one of tokens for an agent that has none of its own. */
+/** The tenant that is asked: `audience` is that of tokens for an agent without an audience. */
 type Asked = { readonly tenant: { readonly audience: string; readonly resumedAt?: Date | undefined } };
 
 /** `now` is the database's clock at the reading; `algorithm` is what the request says. */
@@ -158,7 +158,7 @@ export function judgeRequest(
 
 /**
  * Judges everything about a verification but its signature: used, expired, algorithm, key, agent, scope, resource. Scope and resource
- * are those of the challenge, held against what the agent may ask for now.
+ * are those of the challenge, compared with what the agent may ask for now.
  * @returns the key's holder and the audience of its token, or the first thing that is wrong
  */
 export function judgeAttempt(

@@ -1,8 +1,7 @@
 // Consumes challenges for verifications whose signature was right. Concurrent verifications share a statement; a row that another
 // transaction has locked makes only its own verification wait.
 
-import type { AuditService } from '../../audit/audit.service.ts';
-import type { EventService, PreparedRecords } from '../../events/event.service.ts';
+import type { PreparedRecords, RecordService } from '../../events/record.service.ts';
 import type { RotationService } from '../../identity/keys/rotation.service.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import { createCoalescer } from '../../platform/database/coalescer.ts';
@@ -10,7 +9,7 @@ import type { Queryable } from '../../platform/database/transaction.ts';
 import type { RefreshTokenRecord } from '../tokens/token.service.ts';
 import type { Redemption } from './redemption.store.ts';
 import * as store from './redemption.store.ts';
-import { type Description, describeFirstUse, describeSuccess, type Success } from './redemption.ts';
+import { describeFirstUse, describeSuccess, type Success } from './redemption.ts';
 
 /** Redemptions that wait for a locked row at the same time, each on its own connection. */
 const WAITING = 2;
@@ -20,13 +19,11 @@ const NOTHING: PreparedRecords = { audit: [], events: [] };
 /** Source: Specification, "Challenge-response procedure": a challenge is used once. */
 export function createRedemptionService({
   database,
-  audit,
-  events,
+  records,
   rotations,
 }: {
   database: Queryable;
-  audit: Pick<AuditService, 'prepare'>;
-  events: Pick<EventService, 'prepare' | 'announce'>;
+  records: Pick<RecordService, 'prepare' | 'announce'>;
   rotations: Pick<RotationService, 'noticeSwitches'>;
 }) {
   const underWay = new Map<string, Promise<boolean>>();
@@ -44,7 +41,7 @@ export function createRedemptionService({
 
   async function settle(batch: readonly Redemption[], options: { waits: boolean }): Promise<boolean[]> {
     const { consumed, deliveries, switched } = await store.redeem(database, batch, options);
-    events.announce(deliveries);
+    records.announce(deliveries);
     rotations.noticeSwitches(switched);
     return batch.map(({ challengeId }) => consumed.has(challengeId));
   }
@@ -54,11 +51,6 @@ export function createRedemptionService({
     (await together.add(redemption)) ||
     (await alone.add(redemption)) ||
     store.isRedeemed(database, redemption);
-
-  const prepare = (context: RequestContext, description: Description): PreparedRecords => ({
-    audit: audit.prepare(context, description.audit),
-    events: events.prepare(context, description.events),
-  });
 
   return {
     /**
@@ -76,11 +68,13 @@ export function createRedemptionService({
       const rival = underWay.get(challengeId);
       if (rival !== undefined) return rival.then(() => false);
       const attempted = attempt({
-        ...prepare(context, describeSuccess(success)),
+        ...records.prepare(context, describeSuccess(success)),
         tenantId: context.tenant.id,
         challengeId,
         refreshToken,
-        firstUse: success.holder.key.isVerified ? NOTHING : prepare(context, describeFirstUse(success)),
+        firstUse: success.holder.key.isVerified
+          ? NOTHING
+          : records.prepare(context, describeFirstUse(success)),
       });
       const settled = attempted.catch(() => false).finally(() => underWay.delete(challengeId));
       underWay.set(challengeId, settled);

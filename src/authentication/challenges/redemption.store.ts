@@ -1,7 +1,7 @@
 // The SQL of a verification: one statement consumes challenges and writes everything that follows, for challenges that it consumed.
 import { type AuditRecord, auditColumns } from '../../audit/audit.ts';
-import type { PreparedRecords } from '../../events/event.service.ts';
 import { type EventRecord, eventColumns } from '../../events/event.ts';
+import type { PreparedRecords } from '../../events/record.service.ts';
 import type { SwitchedKey } from '../../identity/keys/rotation.service.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import type { RefreshTokenRecord } from '../tokens/token.service.ts';
@@ -133,7 +133,7 @@ const WAITING = redeemStatement('');
 
 /**
  * Consumes each challenge that is unused and not expired, whose key and agent may authenticate and whose scopes and resource are still
- * the agent's, and writes what belongs to it; a key's first use also verifies the key, and tells the rotation that waits for it.
+ * the agent's, and writes what belongs to it; a key's first use also verifies the key, and wakes the workflow of the rotation that waits for it.
  * @param options.waits whether to wait for locked rows; challenges with such rows are left alone otherwise
  */
 export async function redeem(

@@ -1,6 +1,5 @@
-// What a successful verification leaves behind: audit entries and events. It must never be given a token or a signature.
-import type { AuditEntry } from '../../audit/audit.ts';
-import type { EmittedEvent } from '../../events/event.ts';
+// What a successful verification leaves behind: audit entries and events. They never hold a token or a signature.
+import type { Happening } from '../../events/record.service.ts';
 import { AGENT_CLIENT_ID } from '../../identity/agents/agent.ts';
 import type { Challenge, Holder } from './challenge.ts';
 
@@ -17,11 +16,8 @@ export type Success = {
   readonly token: { readonly tokenId: string; readonly expiresIn: number };
 };
 
-/** Audit entries and events of one happening. */
-export type Description = { readonly audit: readonly AuditEntry[]; readonly events: readonly EmittedEvent[] };
-
 /** The records of each success. Source: Specification, "Event types". */
-export function describeSuccess({ challenge, holder, audience, address, jkt, token }: Success): Description {
+export function describeSuccess({ challenge, holder, audience, address, jkt, token }: Success): Happening {
   const scope = challenge.scopes.join(' ');
   const common = commonEntry(holder, token.tokenId);
   const subject = subjectOf(holder);
@@ -50,7 +46,7 @@ export function describeSuccess({ challenge, holder, audience, address, jkt, tok
 }
 
 /** The further records of a key's first success, which verifies the key. */
-export function describeFirstUse({ holder, token }: Success): Description {
+export function describeFirstUse({ holder, token }: Success): Happening {
   const { key, agent } = holder;
   const data = { agent_id: agent.id, key_fingerprint: key.fingerprint, method: METHOD };
   const target = { type: 'key', id: key.id };

@@ -1,8 +1,8 @@
-// The ends of delegations, written down. Postgres decides each step anew, so a step asked for twice, late or for nothing does no harm; and
-// nothing waits for it: an exchange and the tokens issued on a delegation are bound by its own time.
+// Writes down that delegations have expired. Postgres decides each step anew, so a step may come twice, late or without need. No request
+// depends on it: an exchange and the tokens issued on a delegation are bound by the delegation's own time.
 
-import type { AuditService } from '../../audit/audit.service.ts';
 import { operatorContext, serviceContext } from '../../audit/audit.ts';
+import type { RecordService } from '../../events/record.service.ts';
 import type { TenantService } from '../../identity/tenants/tenant.service.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
@@ -36,12 +36,12 @@ export function createDelegationExpiryService({
   database,
   tenants,
   delegations,
-  audit,
+  records,
 }: {
   database: Pick<Database, 'transaction' | 'query'>;
   tenants: Pick<TenantService, 'byId'>;
   delegations: Pick<DelegationService, 'revokeActive'>;
-  audit: Pick<AuditService, 'append'>;
+  records: Pick<RecordService, 'write'>;
 }) {
   const look = async (name: DelegationName): Promise<DelegationStanding> =>
     standingOf(await store.read(database, name));
@@ -50,7 +50,7 @@ export function createDelegationExpiryService({
     /** How a delegation stands, and what is due for it. One round trip; changes nothing. */
     look,
 
-    /** What an operator is shown of a delegation: what it allows and until when, and whose it is; never for whom. */
+    /** What an operator sees of a delegation: what it allows, until when, and its agent; never the user. */
     describe: async (name: DelegationName): Promise<{ summary: string; agentId: string } | undefined> => {
       const found = await store.read(database, name);
       if (found === undefined) return undefined;
@@ -68,14 +68,16 @@ export function createDelegationExpiryService({
         const found = await store.read(transaction, name);
         if (found === undefined || decideDelegationStep(found).kind !== 'expire') return standingOf(found);
         await store.markExpired(transaction, name.id);
-        await audit.append(transaction, serviceContext(tenant, newId()), [
-          {
-            action: 'delegation.expired',
-            outcome: 'success',
-            target: { type: 'delegation', id: name.id },
-            data: { agent_id: found.agentId, expires_at: found.expiresAt.toISOString() },
-          },
-        ]);
+        await records.write(transaction, serviceContext(tenant, newId()), {
+          audit: [
+            {
+              action: 'delegation.expired',
+              outcome: 'success',
+              target: { type: 'delegation', id: name.id },
+              data: { agent_id: found.agentId, expires_at: found.expiresAt.toISOString() },
+            },
+          ],
+        });
         return standingOf(await store.read(transaction, name));
       });
     },

@@ -42,7 +42,7 @@ export async function markExpired(transaction: Transaction, id: string): Promise
   await transaction.model(DELEGATION).update({ id }, { expiredAt: NOW });
 }
 
-/** Asks the workflows of an agent's delegations to look at them: it is deleted in this transaction. */
+/** Asks the workflows of an agent's delegations to read them again: this transaction deletes the agent. */
 export async function tellOfAgent(unit: Transaction, agentId: string): Promise<void> {
   await unit.query(
     `INSERT INTO workflow_commands (tenant_id, workflow, entity_id)

@@ -20,7 +20,7 @@ export type DelegationStep =
   | { readonly kind: 'expire' }
   | { readonly kind: 'end' };
 
-/** Milliseconds: a delegation is looked at daily, whatever is heard of it. */
+/** Milliseconds: each delegation is read daily, also without a signal. */
 const LONGEST_WAIT = 86_400_000;
 
 /** What is to be done about a delegation now. */

@@ -1,7 +1,6 @@
-// Delegations of users to agents. Whether one has expired is seen at the moment of reading; that it is written down afterwards changes nothing.
+// Delegations of users to agents. Whether a delegation has expired is decided when it is read; marking it afterwards changes nothing.
 
-import type { AuditService } from '../../audit/audit.service.ts';
-import type { EventService } from '../../events/event.service.ts';
+import type { RecordService } from '../../events/record.service.ts';
 import type { AgentService } from '../../identity/agents/agent.service.ts';
 import type { RequestContext, Tenant } from '../../platform/context.ts';
 import type { Database } from '../../platform/database/database.ts';
@@ -38,15 +37,13 @@ type Joined = RequestContext & { readonly transaction: Transaction };
 export function createDelegationService({
   database,
   agents,
-  audit,
-  events,
+  records,
   tokens,
   commands,
 }: {
   database: Pick<Database, 'transaction' | 'query'>;
   agents: Pick<AgentService, 'hold'>;
-  audit: Pick<AuditService, 'append'>;
-  events: Pick<EventService, 'emit'>;
+  records: Pick<RecordService, 'write'>;
   /** Ends tokens. */
   tokens: Pick<RevocationService, 'endPrincipal'>;
   commands: Pick<WorkflowCommandService, 'add'>;
@@ -92,33 +89,35 @@ export function createDelegationService({
     await store.markRevoked(transaction, id, reason ?? null);
     await tokens.endPrincipal(transaction, tenant.id, id);
     const data = { agent_id: agentId, subject_id: subjectId(tenant.id, subject) };
-    await audit.append(transaction, context, [
-      {
-        action: 'delegation.revoked',
-        outcome: 'success',
-        target: { type: 'delegation', id },
-        data: reason === undefined ? data : { ...data, reason },
-      },
-    ]);
-    await events.emit(transaction, context, [
-      {
-        type: 'admin.delegation.revoked',
-        data: {
-          delegation_id: id,
-          ...data,
-          subject: { ...subject },
-          scopes: [...scopes],
-          reason: reason ?? null,
+    await records.write(transaction, context, {
+      audit: [
+        {
+          action: 'delegation.revoked',
+          outcome: 'success',
+          target: { type: 'delegation', id },
+          data: reason === undefined ? data : { ...data, reason },
         },
-      },
-    ]);
+      ],
+      events: [
+        {
+          type: 'admin.delegation.revoked',
+          data: {
+            delegation_id: id,
+            ...data,
+            subject: { ...subject },
+            scopes: [...scopes],
+            reason: reason ?? null,
+          },
+        },
+      ],
+    });
   }
 
   return {
     /**
      * Records that a user lets an agent act for him.
      * @throws ServiceError `invalid_request` naming the field: an issuer that is neither an https URL nor the tenant's own, an
-     *   agent of nobody, a scope beyond the agent's, an end that is past or more than a year away
+     *   agent that does not exist, a scope beyond the agent's, an end that is past or more than a year away
      */
     create: (context: RequestContext, input: NewDelegation): Promise<Delegation> =>
       database.transaction(context, async (transaction) => {
@@ -133,14 +132,16 @@ export function createDelegationService({
         const row = { id, tenantId: tenant.id, agentId, subject, scopes, audience, expiresAt };
         if (!(await store.insert(transaction, row)))
           throw invalidField('body.expires_at', 'must be in the future, and at most a year from now');
-        await audit.append(transaction, context, [
-          {
-            action: 'delegation.created',
-            outcome: 'success',
-            target: { type: 'delegation', id },
-            data: { agent_id: agentId, subject_id: subjectId(tenant.id, subject), scopes, audience },
-          },
-        ]);
+        await records.write(transaction, context, {
+          audit: [
+            {
+              action: 'delegation.created',
+              outcome: 'success',
+              target: { type: 'delegation', id },
+              data: { agent_id: agentId, subject_id: subjectId(tenant.id, subject), scopes, audience },
+            },
+          ],
+        });
         await tellWorkflow(transaction, tenant.id, id);
         return read({ ...context, transaction }, id);
       }),
@@ -170,7 +171,7 @@ export function createDelegationService({
         return read(joined, id);
       }),
 
-    /** The same for an active one only, by its workflow, which is not told again. @throws ServiceError `not_found`, `conflict` */
+    /** The same for an active one only, by its workflow, which gets no further signal. @throws ServiceError `not_found`, `conflict` */
     revokeActive: (context: RequestContext, id: string, reason?: string | undefined): Promise<Delegation> =>
       withLock(context, id, async (joined, found) => {
         if (found.status !== 'active')

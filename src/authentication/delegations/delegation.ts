@@ -37,7 +37,7 @@ export type DelegationRequest = {
   readonly links?: readonly string[] | undefined;
 };
 
-/** The best delegation there is for a request, with the state of everybody in it. */
+/** The best delegation there is for a request, with the state of every agent in it. */
 export type DelegationCandidate = {
   readonly delegation: Pick<Delegation, 'id' | 'scopes' | 'audience' | 'status' | 'expiresAt'>;
   readonly agent: DelegateAgent;

@@ -16,13 +16,13 @@ const PURPOSE = 'countersign:dpop-nonce:v1';
 
 /**
  * Which steps are good, tried in this order. The next one, because the clock of the process that gave the nonce may be
- * ahead of this one's when a step begins: a client must not be refused the nonce that it has just been told to use.
+ * ahead of this one's when a step begins: a client must not be refused the nonce that it has just received.
  */
 const GOOD_STEPS = [0, -1, 1];
 
 /**
  * Creates the nonces of all tenants. Every process with the same master keys agrees.
- * @param masterKeys the first one makes nonces; those of all are accepted, so that a change of keys interrupts nobody
+ * @param masterKeys the first one makes nonces; those of all are accepted, so that a change of keys interrupts no client
  */
 export function createDpopNonces({ masterKeys }: { masterKeys: readonly { readonly key: Uint8Array }[] }) {
   const keys = masterKeys.map(({ key }) => hkdf(sha256, key, undefined, utf8(PURPOSE), 32));

@@ -1,4 +1,4 @@
-// Checks the signatures of DPoP proofs. It must never use a point for which anybody could sign.
+// Checks the signatures of DPoP proofs. It refuses points for which a signature needs no private key.
 import type { KeyObject } from 'node:crypto';
 import { createBoundedCache } from '../../platform/bounded-cache.ts';
 import { importJwk, verifyJws } from '../../platform/crypto/jws.node.ts';
@@ -16,7 +16,7 @@ export function createProofVerifier() {
   const keys = createBoundedCache<KeyObject>({ limit: KEYS_KEPT });
   return {
     /**
-     * Synchronous, 0.1 to 0.2 ms; a key that is seen for the first time costs the check of its point besides.
+     * Synchronous, 0.1 to 0.2 ms; a new key also costs the check of its point.
      * @throws ServiceError `invalid_dpop_proof` for a bad signature or an impossible key (RFC 9449 §4.3, check 6)
      */
     verify({ algorithm, key, signed, signature }: DpopProof): void {
@@ -31,7 +31,7 @@ export type ProofVerifier = ReturnType<typeof createProofVerifier>;
 
 function importKey({ jwk }: ProofKey): KeyObject {
   try {
-    // OpenSSL takes small-order Ed25519 points, for which anybody can sign.
+    // OpenSSL takes small-order Ed25519 points, for which a signature needs no private key.
     if (jwk.kty !== 'RSA') parsePublicKey(jwk.kty === 'OKP' ? 'ed25519' : 'es256', jwk);
     return importJwk(jwk);
   } catch (error) {

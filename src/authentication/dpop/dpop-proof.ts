@@ -1,5 +1,5 @@
-// What a DPoP proof says, and whether it is for this request (RFC 9449 §4.3). It must never decide whether the signature is good,
-// nor whether the proof was used before.
+// What a DPoP proof says, and whether it is for this request (RFC 9449 §4.3). Others decide whether the signature is good and whether
+// the proof was used before.
 import { sha256 } from '@noble/hashes/sha2.js';
 import { encodeBase64Url } from '../../platform/crypto/base64.ts';
 import { parseCompactJws } from '../../platform/crypto/jws.ts';
@@ -32,7 +32,7 @@ export type ProofClaims = {
   readonly nonce?: string | undefined;
 };
 
-/** A proof whose form is right. `signed` is what the signature is over. */
+/** A proof whose form is right. `signed` is the text that was signed. */
 export type DpopProof = {
   readonly algorithm: ProofAlgorithm;
   readonly key: ProofKey;

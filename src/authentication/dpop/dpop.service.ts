@@ -1,4 +1,4 @@
-// Proof of possession (RFC 9449). A proof is worth one request, whatever the number of processes, and no failure here lets one through.
+// Proof of possession (RFC 9449). A proof is worth one request, also among several processes, and a failure here refuses the request.
 
 import { createHash } from 'node:crypto';
 import type { RequestContext, Tenant } from '../../platform/context.ts';

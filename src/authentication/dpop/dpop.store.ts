@@ -1,4 +1,4 @@
-// All SQL of DPoP proofs. One insert decides who used a proof, whatever the number of processes.
+// All SQL of DPoP proofs. One insert decides which of several uses counts, also among several processes.
 import type { Queryable } from '../../platform/database/transaction.ts';
 
 /** A proof that was used: its key's thumbprint (32 bytes), SHA-256 of its `jti`, and when it may be forgotten, in Unix seconds. */
@@ -9,8 +9,8 @@ export type UsedProof = {
 };
 
 /**
- * How long a row stays after its time. The process that judges a proof and the database that forgets it have two clocks;
- * what is kept too long refuses only what is refused anyway.
+ * How long a row stays after its time: the process that judges a proof and the database that deletes it have two clocks.
+ * A row that stays too long refuses only proofs that are refused anyway.
  */
 const MARGIN = "interval '5 minutes'";
 

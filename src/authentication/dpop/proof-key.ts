@@ -1,4 +1,4 @@
-// Reads the public key inside a DPoP proof and names it by its thumbprint. It must never accept a key with private members.
+// Reads the public key inside a DPoP proof and names it by its thumbprint. A key with private members is refused.
 import {
   type CurveJwk,
   findPrivateMember,

@@ -1,4 +1,4 @@
-// Brings addresses of requests into one form, so that `htu` can be compared. It must never read a Host header: both sides are given.
+// Brings addresses of requests into one form, so that `htu` can be compared. It reads no Host header: both sides are given.
 
 /** The characters of a URI (RFC 3986 §2), with well-formed percent-encodings only. `URL` alone would repair everything else. */
 const URI = /^(?:[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2})+$/;

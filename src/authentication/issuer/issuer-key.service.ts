@@ -1,8 +1,7 @@
-// Changes of a tenant's issuer keys: made, rotated, revoked. Each is decided in Postgres under the lock of the tenant, and needs no workflow.
+// Makes, rotates and revokes a tenant's issuer keys. Each change is decided in Postgres under the lock of the tenant, without a workflow.
 
-import type { AuditService } from '../../audit/audit.service.ts';
 import type { AuditContext, AuditEntry } from '../../audit/audit.ts';
-import type { EventService } from '../../events/event.service.ts';
+import type { RecordService } from '../../events/record.service.ts';
 import type { RequestContext, SigningAlgorithm, Tenant } from '../../platform/context.ts';
 import { type MasterKey, sealSecret } from '../../platform/crypto/secret-box.node.ts';
 import type { Database } from '../../platform/database/database.ts';
@@ -35,13 +34,13 @@ export { ISSUER_KEY_STATES, type IssuerKeyState } from './key-schedule.ts';
 
 type TenantId = Pick<Tenant, 'id'>;
 
-/** Whose transaction it is; audit rows and events of the change are in it. */
+/** The caller's transaction; audit entries and events of the change are in it. */
 type Changing = AuditContext & { readonly tenant: TenantId };
 
 /** Why a key is published. */
 type Cause = 'schedule' | 'rotation' | 'algorithm' | 'revocation';
 
-/** `workflow`: asked for by the tenant's own workflow, which needs not be told. */
+/** `workflow`: asked for by the tenant's own workflow, which needs no signal. */
 export type AskedBy = 'request' | 'workflow';
 
 /**
@@ -53,8 +52,7 @@ export function createIssuerKeyService({
   masterKeys,
   issuer,
   revocations,
-  audit,
-  events,
+  records,
   commands,
   lifetime,
 }: {
@@ -62,8 +60,7 @@ export function createIssuerKeyService({
   masterKeys: readonly MasterKey[];
   issuer: Pick<IssuerService, 'forget'>;
   revocations: Pick<RevocationService, 'endPrincipal'>;
-  audit: Pick<AuditService, 'append'>;
-  events: Pick<EventService, 'emit'>;
+  records: Pick<RecordService, 'write'>;
   commands: Pick<WorkflowCommandService, 'add'>;
   lifetime: number;
 }) {
@@ -76,13 +73,13 @@ export function createIssuerKeyService({
     return schedule;
   }
 
-  /** Reads the schedule so that nobody else changes it until the transaction ends. */
+  /** Reads the schedule and locks it until the transaction ends. */
   async function lock(unit: Transaction, tenant: TenantId): Promise<Schedule> {
     await store.lock(unit, tenant.id);
     return read(unit, tenant);
   }
 
-  /** Writes down the times that follow from a change, and lets this process see it. */
+  /** Writes the times that follow from a change, and makes this process read the keys again. */
   async function settle(unit: Transaction, tenant: TenantId): Promise<Schedule> {
     const schedule = await read(unit, tenant);
     const times = arrange(schedule);
@@ -104,8 +101,10 @@ export function createIssuerKeyService({
     const key = { id: newId(), kid, algorithm, publicJwk, privateSealed, publishedAt: now, activateAt };
     await store.insert(unit, tenant.id, key);
     const facts = { algorithm, activate_at: activateAt.toISOString() };
-    await audit.append(unit, context, [entry('published', kid, { ...facts, cause })]);
-    await events.emit(unit, context, [{ type: 'admin.issuer.key.published', data: { kid, ...facts } }]);
+    await records.write(unit, context, {
+      audit: [entry('published', kid, { ...facts, cause })],
+      events: [{ type: 'admin.issuer.key.published', data: { kid, ...facts } }],
+    });
     return kid;
   }
 
@@ -140,14 +139,15 @@ export function createIssuerKeyService({
     await revocations.endPrincipal(unit, tenant.id, id);
     const successor = succession && (await succeed(unit, context, schedule, succession, 'revocation'));
     const signing = successor ?? signingKeyOf({ now, keys })?.kid ?? null;
-    await audit.append(unit, context, [entry('revoked', kid, { reason, signing_kid: signing })]);
-    await events.emit(unit, context, [
-      { type: 'admin.issuer.key.revoked', data: { kid, algorithm, reason, signing_kid: signing } },
-    ]);
+    const data = { reason, signing_kid: signing };
+    await records.write(unit, context, {
+      audit: [entry('revoked', kid, data)],
+      events: [{ type: 'admin.issuer.key.revoked', data: { kid, algorithm, ...data } }],
+    });
   }
 
   return {
-    /** Makes a tenant's first key, which signs at once, in the transaction that creates the tenant; its workflow starts with that. */
+    /** Makes a tenant's first key, which signs immediately, in the transaction that creates the tenant and starts the keys' workflow. */
     createFirstKey: async (
       unit: Transaction,
       context: Changing,
@@ -160,7 +160,7 @@ export function createIssuerKeyService({
 
     /**
      * Makes the tenant sign with another algorithm: a new key is published now and signs after `PUBLISHED_AHEAD_SECONDS`,
-     * so that no verifier meets a key that it could not have seen. Asking for the present algorithm changes nothing.
+     * so that every verifier can know a key before the key signs. Asking for the present algorithm changes nothing.
      */
     changeAlgorithm: async (
       unit: Transaction,
@@ -171,11 +171,9 @@ export function createIssuerKeyService({
       const schedule = await lock(unit, tenant);
       const { drop, publishAt } = planAlgorithm(schedule, algorithm);
       if (drop.length > 0) await store.remove(unit, tenant.id, drop);
-      await audit.append(
-        unit,
-        context,
-        drop.map((kid) => entry('removed', kid, { cause: 'algorithm' })),
-      );
+      await records.write(unit, context, {
+        audit: drop.map((kid) => entry('removed', kid, { cause: 'algorithm' })),
+      });
       if (publishAt !== null)
         await publish(unit, context, { now: schedule.now, algorithm, activateAt: publishAt }, 'algorithm');
       await settle(unit, tenant);
@@ -191,8 +189,8 @@ export function createIssuerKeyService({
       planActivation(schedule, lifetime),
 
     /**
-     * Lets the next key sign as soon as every verifier can know it: at once when it has been published for ten minutes. Asked for again
-     * within ten minutes of a rotation it changes nothing.
+     * Lets the next key sign as soon as every verifier can know it: immediately when it has been published for ten minutes. A second call
+     * within ten minutes of a rotation changes nothing.
      * @returns the schedule afterwards
      */
     rotate: (
@@ -209,7 +207,7 @@ export function createIssuerKeyService({
           previous_kid: signingKeyOf(schedule)?.kid ?? null,
           activate_at: succession.activateAt.toISOString(),
         };
-        await audit.append(transaction, context, [entry('rotated', kid, data)]);
+        await records.write(transaction, context, { audit: [entry('rotated', kid, data)] });
         if (by === 'request') await tell(transaction, context.tenant);
         return settle(transaction, context.tenant);
       }),
@@ -239,7 +237,7 @@ export function createIssuerKeyService({
     exists: async ({ tenant }: RequestContext, kid: string): Promise<boolean> =>
       (await read(database, tenant)).keys.some((key) => key.kid === kid),
 
-    /** Reads the schedule in a transaction, so that nobody else changes it until that ends. */
+    /** Reads the schedule and locks it until the caller's transaction ends. */
     lock,
 
     /** Publishes the next key. To be called with the schedule as it was locked. */
@@ -260,16 +258,10 @@ export function createIssuerKeyService({
         context.tenant.id,
         retired.map(({ kid }) => kid),
       );
-      await audit.append(
-        unit,
-        context,
-        retired.map(({ kid }) => entry('retired', kid, { signing_kid: signing.kid })),
-      );
       const { kid, algorithm, activateAt } = signing;
-      await events.emit(
-        unit,
-        context,
-        retired.map((previous) => ({
+      await records.write(unit, context, {
+        audit: retired.map((previous) => entry('retired', previous.kid, { signing_kid: kid })),
+        events: retired.map((previous) => ({
           type: 'admin.issuer.key.rotated',
           data: {
             kid,
@@ -279,7 +271,7 @@ export function createIssuerKeyService({
             previous_removed_at: previous.removeAt?.toISOString() ?? null,
           },
         })),
-      );
+      });
       unit.afterCommit(() => issuer.forget(context.tenant.id));
     },
 
@@ -287,11 +279,9 @@ export function createIssuerKeyService({
     remove: async (unit: Transaction, context: Changing, schedule: Schedule): Promise<void> => {
       const kids = keysToRemove(schedule).map(({ kid }) => kid);
       await store.remove(unit, context.tenant.id, kids);
-      await audit.append(
-        unit,
-        context,
-        kids.map((kid) => entry('removed', kid, { cause: 'schedule' })),
-      );
+      await records.write(unit, context, {
+        audit: kids.map((kid) => entry('removed', kid, { cause: 'schedule' })),
+      });
       unit.afterCommit(() => issuer.forget(context.tenant.id));
     },
   };

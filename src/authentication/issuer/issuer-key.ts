@@ -1,4 +1,4 @@
-// What an issuer key is: its public form, and which of several signs. It must never hold an unsealed private key.
+// What an issuer key is: its public form, and which of several signs. Private keys are sealed here.
 import type { SigningAlgorithm } from '../../platform/context.ts';
 import type { SealedColumn } from '../../platform/database/sealed-column.ts';
 

@@ -1,5 +1,5 @@
-// What time makes due for a tenant's issuer keys, and what an operator may do about them. Postgres decides each step anew, so a step asked
-// for twice, late or for nothing does no harm.
+// The steps that come due for a tenant's issuer keys, and what an operator may do. Postgres decides each step anew, so a step may come
+// twice, late or without need.
 
 import { operatorContext, serviceContext } from '../../audit/audit.ts';
 import type { TenantService } from '../../identity/tenants/tenant.service.ts';
@@ -21,7 +21,7 @@ import {
   stateOf,
 } from './key-schedule.ts';
 
-/** Names the tenant whose keys they are. */
+/** Names the tenant of the keys. */
 export type IssuerName = { readonly tenantId: string };
 
 /** How a tenant's keys stand; `gone` without the tenant. Times in ISO 8601. */

@@ -1,5 +1,5 @@
-// A tenant's issuer keys as requests use them: published, signed with, verified by. An unsealed private key must never leave this file,
-// except into the signer.
+// A tenant's issuer keys as requests use them: to publish, to sign and to verify. An unsealed private key leaves this file only into the
+// signer.
 import type { KeyObject } from 'node:crypto';
 import { createBoundedCache } from '../../platform/bounded-cache.ts';
 import type { SigningAlgorithm, Tenant } from '../../platform/context.ts';
@@ -13,12 +13,12 @@ import { type IssuerJwk, type IssuerKey, sealingContext, selectSigningKey } from
 import { loadSigningKey, type SigningKey, signClaims } from './jws-signing.service.ts';
 
 /**
- * Milliseconds for which a tenant's list of keys serves before it is read again. So a key may sign that much too late, and the one before it
- * that much too long: both are published by far longer than that.
+ * Milliseconds for which a tenant's list of keys is used before it is read again. A key may begin to sign so much too late, and its
+ * predecessor may sign so much too long; both are published for far longer.
  */
 const LIST_LIFETIME = 2_000;
 
-/** Milliseconds within which unknown key ids cause no second reading: a stranger's tokens must not cost queries. */
+/** Milliseconds within which unknown key ids cause no second reading: tokens with invented key ids must not cost queries. */
 const UNKNOWN_KEY_PAUSE = 500;
 
 /** Tenants, and keys, kept in the process. */
@@ -34,7 +34,7 @@ export type VerificationKey = JwsKey<SigningAlgorithm> & { readonly id: string }
 
 /**
  * Issuer keys by tenant. Source: RFC 7517, RFC 7638, RFC 9068.
- * @param revocations tells of keys that were revoked since a list was read
+ * @param revocations knows keys that were revoked since a list was read
  * @param now a monotonic clock in milliseconds, for the age of what was read
  */
 export function createIssuerService({
@@ -63,7 +63,7 @@ export function createIssuerService({
     keep: (keys) => selectSigningKey(keys) !== undefined,
   });
 
-  /** The tenant's keys, at most 2 s old, and no older than any revocation of one of them that the feed has told of. */
+  /** The tenant's keys, at most 2 s old, and read after every revocation of one of them that the feed knows. */
   async function listKeys(tenant: TenantId): Promise<IssuerKey[]> {
     const keys = await lists.get(tenant.id);
     if (!keys.some(({ id, isRevoked }) => !isRevoked && revocations.hasEnded(id))) return keys;
@@ -97,11 +97,11 @@ export function createIssuerService({
     sign: async (tenant: TenantId, claims: object, options: { typ: string }): Promise<string> =>
       (await prepareSigning(tenant))(claims, options),
 
-    /** As `sign`, in two steps: the second needs no connection, so it can be done within a transaction. To be used at once. */
+    /** As `sign`, in two steps: the second needs no connection, so it can be done within a transaction. To be used immediately. */
     prepareSigning,
 
     /**
-     * Holds the master keys against the database: tries to open the issuer key that was sealed last.
+     * Compares the master keys with the database: tries to open the issuer key that was sealed last.
      * @returns why it cannot be opened; undefined when it can, or when there is none yet
      */
     findSealingFault: async (): Promise<string | undefined> => {
@@ -125,8 +125,8 @@ export function createIssuerService({
     }),
 
     /**
-     * The key of this id, or undefined. A key made moments ago by another process is found too, and so is one that was revoked: whoever
-     * verifies by it must ask whether it was.
+     * The key of this id, or undefined. A key that another process has just made is found too, and so is a revoked key: a caller that
+     * verifies with it must ask the revocations.
      */
     verificationKey: async (tenant: TenantId, kid: string): Promise<VerificationKey | undefined> => {
       const find = (keys: readonly IssuerKey[]) => keys.find((key) => key.kid === kid);

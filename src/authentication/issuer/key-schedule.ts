@@ -1,5 +1,5 @@
-// The life of issuer keys: published, active, retired, removed, or revoked at any time. Every moment is written down long before it comes, so
-// that verifiers and other processes are never surprised. It must never look at a clock itself.
+// The life of issuer keys: published, active, retired, removed, or revoked at any time. Every change is stored long before it comes, so
+// that verifiers and other processes know it in time. Reads no clock.
 import type { SigningAlgorithm } from '../../platform/context.ts';
 
 /**
@@ -23,7 +23,7 @@ const DESTROYED_AFTER_SECONDS = 60;
  */
 const IMMINENT_SECONDS = 60;
 
-/** Nobody signals this long: then the workflow looks by itself whether it has missed something. */
+/** After so long without a signal the workflow reads the keys by itself, in case it has missed one. */
 const LONGEST_WAIT_MS = 86_400_000;
 
 /** `published`: will sign. `active`: signs. `retired`: has signed, and what it signed still verifies. `revoked`: nothing verifies. */
@@ -95,7 +95,7 @@ export type Succession =
   | { readonly kind: 'publish'; readonly activateAt: Date };
 
 /**
- * How the keys rotate as soon as verifiers allow it: at once when the next key has been published for long enough. Rotations that are
+ * How the keys rotate as soon as verifiers allow it: immediately when the next key has been published for long enough. Rotations that are
  * asked for within ten minutes of one another are one rotation.
  * @returns null when that has been done already
  */

@@ -1,4 +1,4 @@
-// Who takes part in a token exchange: reads the actor and the subject token. It must never grant anything.
+// Reads the actor and the subject token of a token exchange. It grants nothing.
 
 import { type Act, readAct } from '../../platform/act.ts';
 import type { RequestContext } from '../../platform/context.ts';
@@ -47,7 +47,7 @@ export function createExchangePartiesService({
     }
   }
 
-  /** Whoever the token is about; of a delegated token the same user again, with the actors so far. */
+  /** The subject of the token; of a delegated token the same user again, with the actors so far. */
   async function readOwnSubject(context: RequestContext, text: string, type: string) {
     const own = await verifyOwn(context, 'subject', text);
     checkOwnSubject(own, type);
@@ -64,9 +64,9 @@ export function createExchangePartiesService({
   return {
     /**
      * Reads both tokens of an exchange: the actor's must be an agent's own, the subject's one of this issuer or of an issuer that the
-     * tenant trusts, and let this actor act. A token is ours when it names this issuer, whatever is trusted besides.
-     * @throws ServiceError `invalid_request` for every fault of a token (RFC 8693 §2.2.2); `temporarily_unavailable` when nobody can
-     *   tell, such as a trusted issuer whose keys cannot be had
+     * tenant trusts, and let this actor act. A token that names this issuer is ours, also when the tenant trusts an issuer of that name.
+     * @throws ServiceError `invalid_request` for every fault of a token (RFC 8693 §2.2.2); `temporarily_unavailable` when that cannot be
+     *   decided, for example without the keys of a trusted issuer
      */
     read: async (context: RequestContext, request: ExchangeRequest): Promise<ExchangeParties> => {
       const actor = await verifyOwn(context, 'actor', request.actorToken);

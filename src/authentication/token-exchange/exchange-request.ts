@@ -1,4 +1,4 @@
-// What a token exchange asks for: its form parameters, read strictly. It must never look into a token.
+// What a token exchange asks for: its form parameters, read strictly. It reads no token.
 import { ServiceError } from '../../platform/errors/service-error.ts';
 
 const TOKEN_TYPE = 'urn:ietf:params:oauth:token-type:';

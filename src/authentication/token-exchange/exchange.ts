@@ -1,4 +1,5 @@
-// What a token exchange grants: never more than any one of subject, actor, delegation and agent has. It must never sign or check a signature.
+// What a token exchange grants: never more than any one of subject, actor, delegation and agent has. Signatures are made and checked
+// elsewhere.
 import { validate as isUuid } from 'uuid';
 import { type Act, type Actor, actorsOf, buildAct } from '../../platform/act.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
@@ -90,7 +91,7 @@ export function ownLinks(act: Act | undefined): string[] {
 }
 
 /**
- * What else a delegated token came of: it ends when any of it does.
+ * Ids of everything that a delegated token is derived from: the token ends when one of them does.
  * @param parents the tokens of this issuer that are exchanged: ids of each, and of all that ends it
  * @param known ids that the new token names elsewhere
  * @returns UUIDs, each once

@@ -1,8 +1,8 @@
-// The token endpoint's token exchange: an agent gets a token in which it acts for somebody else. It must never issue one that outlives, or
-// may more than, anything that it came of.
+// The token endpoint's token exchange: an agent gets a token in which it acts for a user. The token never outlives, and never allows more
+// than, anything that it is derived from.
 
-import type { AuditService } from '../../audit/audit.service.ts';
-import type { EventService, JsonObject } from '../../events/event.service.ts';
+import type { JsonObject } from '../../events/event.ts';
+import type { RecordService } from '../../events/record.service.ts';
 import type { Client } from '../../identity/applications/application.service.ts';
 import { TOKEN_EXCHANGE_GRANT } from '../../identity/applications/application.ts';
 import { actorsOf } from '../../platform/act.ts';
@@ -62,9 +62,8 @@ export function createTokenExchangeService({
   tokens,
   delegations,
   revocations,
+  clientRecords,
   records,
-  audit,
-  events,
   accessTokenLifetime,
   now = Date.now,
 }: {
@@ -74,13 +73,12 @@ export function createTokenExchangeService({
   tokens: Pick<TokenService, 'prepareAccessTokens'>;
   delegations: Pick<DelegationService, 'findForExchange'>;
   revocations: Pick<RevocationService, 'anyRevoked'>;
-  records: Pick<ClientRecordService, 'failure'>;
-  audit: Pick<AuditService, 'append'>;
-  events: Pick<EventService, 'emit'>;
+  clientRecords: Pick<ClientRecordService, 'failure'>;
+  records: Pick<RecordService, 'write'>;
   accessTokenLifetime: number;
   now?: (() => number) | undefined;
 }) {
-  /** What the token may do, by all that it comes of. To be called once the delegation is locked: it counts from now. */
+  /** What the token may do, by all that it is derived from. To be called once the delegation is locked: it counts from now. */
   function decide(
     { tenant }: RequestContext,
     { client, request, actor, subject, key }: Asked,
@@ -155,26 +153,28 @@ export function createTokenExchangeService({
       ...(subject.own === undefined ? {} : { subject_token_id: subject.own.jti }),
     };
     const agentId = actor.sub;
-    await audit.append(unit, context, [
-      {
-        action: 'auth.token.issued',
-        outcome: 'success',
-        actor: { kind: 'agent', id: agentId },
-        target: { type: 'delegation', id: delegation.id },
-        tokenId: issued.tokenId,
-        data,
-      },
-    ]);
     const facts: JsonObject = {
       agent_id: agentId,
       token_id: issued.tokenId,
       expires_in: issued.expiresIn,
       actors: actorsOf(grant.delegation?.act).map(({ sub }) => sub),
     };
-    await events.emit(unit, context, [{ type: 'auth.token.issued', data: { ...data, ...facts } }]);
+    await records.write(unit, context, {
+      audit: [
+        {
+          action: 'auth.token.issued',
+          outcome: 'success',
+          actor: { kind: 'agent', id: agentId },
+          target: { type: 'delegation', id: delegation.id },
+          tokenId: issued.tokenId,
+          data,
+        },
+      ],
+      events: [{ type: 'auth.token.issued', data: { ...data, ...facts } }],
+    });
   }
 
-  /** Issues the token, recorded with it; nothing that it comes of can end meanwhile unseen. */
+  /** Issues the token and records it in one transaction, which sees the end of everything that the token is derived from. */
   const exchange = (context: RequestContext, asked: Asked, issue: AccessTokenIssuer) =>
     database.transaction({}, async (unit) => {
       const { actor, subject, request } = asked;
@@ -228,7 +228,7 @@ export function createTokenExchangeService({
       return await work();
     } catch (error) {
       if (error instanceof ServiceError && !UNRECORDED.includes(error.code))
-        records.failure(context, client.id, error.code, METHOD, {
+        clientRecords.failure(context, client.id, error.code, METHOD, {
           proof: client.proof,
           isAuthenticated: true,
         });

@@ -7,22 +7,13 @@ import { createTokenExchangeService } from './token-exchange.service.ts';
 /** @returns the grant beside its `grant_type` */
 export function wireTokenExchange(
   { config, database, clock }: Platform,
-  {
-    clientRecords,
-    ...rooms
-  }: Needs<
-    typeof createTokenExchangeService,
-    'database' | 'parties' | 'records' | 'accessTokenLifetime' | 'now'
-  > &
-    Needs<typeof createExchangePartiesService, never> & {
-      clientRecords: Parameters<typeof createTokenExchangeService>[0]['records'];
-    },
+  rooms: Needs<typeof createTokenExchangeService, 'database' | 'parties' | 'accessTokenLifetime' | 'now'> &
+    Needs<typeof createExchangePartiesService, never>,
 ) {
   const { grant } = createTokenExchangeService({
     ...rooms,
     database,
     parties: createExchangePartiesService(rooms),
-    records: clientRecords,
     accessTokenLifetime: config.accessTokenLifetime,
     now: clock.now,
   });

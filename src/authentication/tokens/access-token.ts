@@ -1,4 +1,4 @@
-// What an access token says, and when what it says is acceptable. It must never sign, or check a signature.
+// What an access token says, and when that is acceptable. Signatures are made and checked elsewhere.
 import { z } from 'zod';
 import type { Act } from '../../platform/act.ts';
 import type { Principal, Tenant } from '../../platform/context.ts';
@@ -10,14 +10,14 @@ export const ACCESS_TOKEN_TYPE = 'at+jwt';
 /** The agent as its tokens describe it. */
 export type AgentClaim = { readonly name: string; readonly capabilities: readonly string[] };
 
-/** What a token says besides when an agent acts for somebody else in it (RFC 8693 §4.1). */
+/** The further claims of a token in which an agent acts for a user (RFC 8693 §4.1). */
 export type DelegationClaims = {
-  /** Whom the agent acts for, as his own issuer names him. */
+  /** The user for whom the agent acts, as the user's own issuer names him. */
   readonly delegated_subject: { readonly iss: string; readonly sub: string };
   readonly act: Act;
   /** The delegation on which it was issued. */
   readonly delegation_id: string;
-  /** Ids of what else it came of: tokens (`jti`), delegations, applications. It ends when any of them does. */
+  /** Ids of what else it is derived from: tokens (`jti`), delegations, applications. It ends when one of them does. */
   readonly derived_from: readonly string[];
 };
 
@@ -34,7 +34,7 @@ export type AccessTokenGrant = {
   /** RFC 7638 thumbprint of the key that the token is bound to (RFC 9449 §6). */
   readonly jkt?: string | undefined;
   readonly delegation?: DelegationClaims | undefined;
-  /** Unix seconds; from now on, and for as long as usual, unless said. */
+  /** Unix seconds; without them from now on, and for the usual lifetime. */
   readonly period?: { readonly issuedAt: number; readonly expiresAt: number } | undefined;
 };
 

@@ -1,4 +1,4 @@
-// Verifies client assertions (RFC 7523). One is worth one request, whatever the number of processes.
+// Verifies client assertions (RFC 7523). An assertion is worth one request, also among several processes.
 import { createHash, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import type { Client } from '../../identity/applications/application.service.ts';
 import type { ApplicationJwk } from '../../identity/applications/application-jwks.ts';

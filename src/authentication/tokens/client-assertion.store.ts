@@ -1,7 +1,7 @@
-// SQL of used client assertions. One insert decides who used one, whatever the number of processes.
+// SQL of used client assertions. One insert decides which of several uses counts, also among several processes.
 import type { Queryable } from '../../platform/database/transaction.ts';
 
-/** How long a row stays after its time: the clocks of the process that judges and of the database that forgets may differ. */
+/** How long a row stays after its time: the clocks of the process that judges and of the database that deletes may differ. */
 const MARGIN = "interval '5 minutes'";
 
 /** Notes the use. @param use.expiresAt Unix seconds @returns false when it was used before */

@@ -32,13 +32,13 @@ const CLIENT_ID = /^[0-9a-f-]{36}$/i;
 export function createClientAuthenticationService({
   applications,
   assertions,
-  records,
+  clientRecords,
   failures,
   bruteForce,
 }: {
   applications: Pick<ApplicationService, 'findClient'>;
   assertions: Pick<ClientAssertionService, 'read' | 'verify'>;
-  records: Pick<ClientRecordService, 'failure' | 'bruteForce'>;
+  clientRecords: Pick<ClientRecordService, 'failure' | 'bruteForce'>;
   failures: FailureCounter;
   bruteForce: Pick<BruteForceService, 'failed' | 'goesOn'>;
 }) {
@@ -86,15 +86,15 @@ export function createClientAuthenticationService({
     error = clientRefused(),
   ): Promise<ServiceError> {
     const { blocked } = await failures.failed(failureKey(context, clientId));
-    // Counted for clients that nobody knows as well: the answer must not come sooner for them. Below another tenant the id is nobody's,
-    // so that an episode there cannot hide one here.
+    // Counted for unknown clients too: the answer must not come sooner for them. Below another tenant the id is unknown, so that an
+    // episode there cannot hide one here.
     const name = `${context.tenant.id}:${nameOf(clientId)}`;
     const episode = blocked === undefined ? await bruteForce.failed(name) : undefined;
     if (blocked !== undefined) await bruteForce.goesOn(name);
     if (client !== undefined) {
       const isOnlyCounted = blocked !== undefined;
-      records.failure(context, client.id, error.code, undefined, { proof: { method }, isOnlyCounted });
-      if (episode !== undefined) records.bruteForce(context, client.id, episode);
+      clientRecords.failure(context, client.id, error.code, undefined, { proof: { method }, isOnlyCounted });
+      if (episode !== undefined) clientRecords.bruteForce(context, client.id, episode);
     }
     if (blocked === undefined) return error;
     return new ServiceError('rate_limited', {
@@ -105,7 +105,7 @@ export function createClientAuthenticationService({
 
   return {
     /**
-     * Authenticates the client of a request. One round trip to read the client, which requests at the same time share; one more for an
+     * Authenticates the client of a request. One round trip to read the client, which concurrent requests share; one more for an
      * assertion, to use it up.
      * @throws ServiceError `invalid_request` (malformed header, two methods, another `client_id`), `invalid_client`, or `rate_limited`
      *   instead after too many failures; right credentials are never refused for failures before them

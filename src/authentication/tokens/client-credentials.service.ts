@@ -1,4 +1,4 @@
-// The token endpoint's client credentials grant. It must never be told a secret: the client is authenticated before.
+// The token endpoint's client credentials grant. It sees no secret: the client is authenticated before.
 import type { RequestContext } from '../../platform/context.ts';
 import type { ErrorCode } from '../../platform/errors/catalogue.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
@@ -22,13 +22,13 @@ const REFUSALS: ReadonlySet<ErrorCode> = new Set([
 export function createClientCredentialsService({
   clients,
   tokens,
-  records,
+  clientRecords,
 }: {
   clients: Pick<ClientAuthenticationService, 'authenticate'>;
   tokens: Pick<TokenService, 'issueAccessToken'>;
-  records: Pick<ClientRecordService, 'success' | 'failure'>;
+  clientRecords: Pick<ClientRecordService, 'success' | 'failure'>;
 }) {
-  /** What is refused to a client that has authenticated is on record; to be asked for a nonce is no failure. */
+  /** A refusal to an authenticated client is recorded; a request for a nonce is no failure. */
   async function recorded<T>(
     context: RequestContext,
     client: AuthenticatedClient,
@@ -39,7 +39,7 @@ export function createClientCredentialsService({
     } catch (error) {
       if (error instanceof ServiceError && REFUSALS.has(error.code)) {
         const { id, proof } = client;
-        records.failure(context, id, error.code, CLIENT_CREDENTIALS, { proof, isAuthenticated: true });
+        clientRecords.failure(context, id, error.code, CLIENT_CREDENTIALS, { proof, isAuthenticated: true });
       }
       throw error;
     }
@@ -48,7 +48,7 @@ export function createClientCredentialsService({
   return {
     /**
      * Answers a token request. Round trips: 1 to read the client and 1 to write audit entries and events, both shared by
-     * requests at the same time; a failure costs the reading and the counter, and its record is written in the background.
+     * concurrent requests; a failure costs the reading and the counter, and its record is written in the background.
      * @throws ServiceError `invalid_request`, `invalid_client`, `unauthorized_client`, `policy_denied`, `invalid_scope`,
      *   `invalid_target`, `rate_limited` instead of `invalid_client` after too many failures, `invalid_dpop_proof`, `use_dpop_nonce`
      */
@@ -61,7 +61,7 @@ export function createClientCredentialsService({
         return { grant: { ...decided, jkt: proven?.jkt }, key: proven };
       });
       const issued = await tokens.issueAccessToken(context.tenant, grant);
-      await records.success(context, grant, issued, client.proof);
+      await clientRecords.success(context, grant, issued, client.proof);
       return {
         access_token: issued.accessToken,
         token_type: tokenTypeOf(key),

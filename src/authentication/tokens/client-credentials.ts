@@ -1,4 +1,4 @@
-// The rules of the client credentials grant. They must never see a secret: whether it was right is an input here.
+// The rules of the client credentials grant. They see no secret.
 import type { Client } from '../../identity/applications/application.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
 import { grantScopes, intersectScopes } from '../../platform/scopes.ts';
@@ -45,7 +45,7 @@ export function decideGrant(
 /**
  * Checks that an authenticated client may use a grant at all.
  * @throws ServiceError `unauthorized_client` when the grant is not allowed, `policy_denied` when the linked agent is suspended,
- *   `invalid_client` when it was deleted (the client stands for nobody any more, as a deleted agent's keys do)
+ *   `invalid_client` when it was deleted (the client stands for no agent any more, like a deleted agent's keys)
  */
 export function checkGrantAllowed({ agent, grantTypes }: Client, grantType: string): void {
   if (agent?.status === 'deleted') throw clientRefused();

@@ -1,4 +1,4 @@
-// Which way of authenticating a client a request has chosen. It must never accept two at once.
+// How a request authenticates its client. A request with two ways is refused.
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import type { ClientCredentials } from './basic-credentials.ts';
 import type { TokenParameters } from './token-answer.ts';

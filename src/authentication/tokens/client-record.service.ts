@@ -1,9 +1,10 @@
-// What a token request of a client leaves behind: audit entries and events. It must never be given a token or a secret.
+// What a token request of a client leaves behind: audit entries and events. They never hold a token or a secret.
 
-import type { AuditService } from '../../audit/audit.service.ts';
+import type { AuditEntry } from '../../audit/audit.ts';
 import type { Episode } from '../../audit/brute-force.service.ts';
 import { createFailureReporter } from '../../audit/failure-report.service.ts';
-import type { EventService, JsonObject, PreparedRecords } from '../../events/event.service.ts';
+import type { JsonObject } from '../../events/event.ts';
+import type { Happening, PreparedRecords, RecordService } from '../../events/record.service.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import { createCoalescer } from '../../platform/database/coalescer.ts';
 import type { Database } from '../../platform/database/database.ts';
@@ -35,13 +36,11 @@ type Failure = {
 /** Records of client credentials requests. Source: Specification, "Event types". */
 export function createClientRecordService({
   database,
-  audit,
-  events,
+  records,
   log,
 }: {
   database: Pick<Database, 'query'>;
-  audit: Pick<AuditService, 'prepare'>;
-  events: Pick<EventService, 'prepare' | 'writeBatch'>;
+  records: Pick<RecordService, 'prepare' | 'writeBatch'>;
   log: Log<'error'>;
 }) {
   const onError = (error: unknown) =>
@@ -49,30 +48,31 @@ export function createClientRecordService({
       { event: 'client_records.write_failed', err: error },
       'a record of what happened could not be written',
     );
-  const records = createCoalescer<PreparedRecords, void>({
+  const batches = createCoalescer<PreparedRecords, void>({
     sizeOf: (record) => ({
       rows: record.audit.length + record.events.length,
       bytes: record.events.reduce((sum, { body }) => sum + body.length, 0),
     }),
     run: async (batch) => {
-      await events.writeBatch(database, batch);
+      await records.writeBatch(database, batch);
       return batch.map(() => undefined);
     },
   });
   const reporter = createFailureReporter<Failure>({ tell: writeFailure, onError });
 
-  const auditFailure = (failure: Failure) => {
-    const { context, clientId, reason, method, proof, isAuthenticated, episode } = failure;
-    return audit.prepare(context, [
-      {
-        action: typeOf(failure),
-        outcome: 'failure',
-        reason,
-        ...(isAuthenticated ? { actor: { kind: 'application', id: clientId } as const } : {}),
-        target: { type: 'application', id: clientId },
-        data: { method, ...proofFacts(proof), ...episodeFacts(episode) },
-      },
-    ]);
+  const write = (context: RequestContext, happening: Happening): Promise<void> =>
+    batches.add(records.prepare(context, happening));
+
+  const describeFailure = (failure: Failure): AuditEntry => {
+    const { clientId, reason, method, proof, isAuthenticated, episode } = failure;
+    return {
+      action: typeOf(failure),
+      outcome: 'failure',
+      reason,
+      ...(isAuthenticated ? { actor: { kind: 'application', id: clientId } as const } : {}),
+      target: { type: 'application', id: clientId },
+      data: { method, ...proofFacts(proof), ...episodeFacts(episode) },
+    };
   };
 
   /** An event; with the entry of the failure when that is not in the log already. */
@@ -80,14 +80,14 @@ export function createClientRecordService({
     const { context, clientId, reason, method, episode } = failure;
     const number = episode === undefined ? { count } : episodeFacts(episode);
     const data = { method, ...number, address: context.address, client_id: clientId, reason };
-    return records.add({
-      audit: isFirst ? auditFailure(failure) : [],
-      events: events.prepare(context, [{ type: typeOf(failure), data }]),
+    return write(context, {
+      audit: isFirst ? [describeFailure(failure)] : [],
+      events: [{ type: typeOf(failure), data }],
     });
   }
 
   return {
-    /** Records an issued token; it is committed when this resolves. Requests at the same time share one statement. */
+    /** Records an issued token; it is committed when this resolves. Concurrent requests share one statement. */
     success: async (
       context: RequestContext,
       { sub, audience, scopes, clientId, agent, jkt }: AccessTokenGrant,
@@ -109,27 +109,27 @@ export function createClientRecordService({
         ...(agent === undefined ? {} : { agent_id: sub }),
       };
       const login = { method: CLIENT_CREDENTIALS, ...proofFacts(proof) };
-      await records.add({
-        audit: audit.prepare(context, [
+      await write(context, {
+        audit: [
           { ...common, action: 'auth.login.success', data: login },
           {
             ...common,
             action: 'auth.token.issued',
             data: { ...token, ...(jkt === undefined ? {} : { jkt }) },
           },
-        ]),
-        events: events.prepare(context, [
+        ],
+        events: [
           { type: 'auth.login.success', data: { ...subject, address: context.address } },
           {
             type: 'auth.token.issued',
             data: { ...subject, ...token, token_id: tokenId, expires_in: expiresIn },
           },
-        ]),
+        ],
       });
     },
 
     /**
-     * Records a failure of an existing client, in the background: an audit entry each, an event at once and then once a minute with a count.
+     * Records a failure of an existing client, in the background: an audit entry each, an event immediately and then once a minute with a count.
      * @param method what was asked for @param more.proof how it authenticated, or tried to
      * @param more.isAuthenticated whether its credentials were right @param more.isOnlyCounted beyond the limit of failures nothing is written
      */
@@ -143,10 +143,10 @@ export function createClientRecordService({
       const { isOnlyCounted = false, ...known } = more;
       const failure: Failure = { context, clientId, reason, method, ...known };
       const isTold = reporter.report(`${clientId}:${reason}:${method}`, failure);
-      if (!isTold && !isOnlyCounted) records.add({ audit: auditFailure(failure), events: [] }).catch(onError);
+      if (!isTold && !isOnlyCounted) write(context, { audit: [describeFailure(failure)] }).catch(onError);
     },
 
-    /** Tells that secrets of a client are being guessed; written in the background. */
+    /** Records that secrets of a client are being guessed; written in the background. */
     bruteForce: (context: RequestContext, clientId: string, episode: Episode): void =>
       void reporter.report(`${clientId}:episode`, {
         context,
@@ -159,13 +159,13 @@ export function createClientRecordService({
     /** Waits for what is being written. */
     settled: async (): Promise<void> => {
       await reporter.settled();
-      await records.drain();
+      await batches.drain();
     },
 
-    /** Writes what waits and what was counted; called once, when the process stops. */
+    /** Writes the records that are queued or counted; called once, when the process stops. */
     close: async (): Promise<void> => {
       await reporter.close();
-      await records.drain();
+      await batches.drain();
     },
   };
 }

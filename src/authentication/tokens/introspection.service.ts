@@ -1,7 +1,9 @@
-// Introspection (RFC 7662) and revocation (RFC 7009) for the applications of a tenant. A stranger's token must look like one that never was.
+// Introspection (RFC 7662) and revocation (RFC 7009) for the applications of a tenant. Another tenant's token gets the answer of an
+// unknown one.
 
-import type { AuditEntry, AuditService } from '../../audit/audit.service.ts';
-import type { EventService, JsonObject } from '../../events/event.service.ts';
+import type { AuditEntry } from '../../audit/audit.ts';
+import type { JsonObject } from '../../events/event.ts';
+import type { RecordService } from '../../events/record.service.ts';
 import type { Client } from '../../identity/applications/application.service.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import { hashSecret } from '../../platform/crypto/opaque-secret.node.ts';
@@ -28,16 +30,14 @@ export function createIntrospectionService({
   clients,
   tokens,
   revocations,
-  audit,
-  events,
+  records,
 }: {
   database: Pick<Database, 'query' | 'transaction'>;
   clients: Pick<ClientAuthenticationService, 'authenticate'>;
   tokens: Pick<TokenService, 'verifyAccessToken' | 'endAccessTokensOf'>;
 
   revocations: Pick<RevocationService, 'endTokens'>;
-  audit: Pick<AuditService, 'append'>;
-  events: Pick<EventService, 'emit'>;
+  records: Pick<RecordService, 'write'>;
 }) {
   /** A living access token of the tenant; undefined for any other text. */
   async function findAccessToken(
@@ -63,12 +63,10 @@ export function createIntrospectionService({
     facts: JsonObject,
   ): Promise<void> {
     const actor = { kind: 'application', id: client.id } as const;
-    await audit.append(unit, context, [
-      { ...entry, actor, action: 'auth.token.revoked', outcome: 'success', data: facts },
-    ]);
-    await events.emit(unit, context, [
-      { type: 'auth.token.revoked', data: { ...facts, revoked_by: client.id } },
-    ]);
+    await records.write(unit, context, {
+      audit: [{ ...entry, actor, action: 'auth.token.revoked', outcome: 'success', data: facts }],
+      events: [{ type: 'auth.token.revoked', data: { ...facts, revoked_by: client.id } }],
+    });
   }
 
   const revokeAccessToken = (context: RequestContext, client: Client, claims: SignedClaims) =>
@@ -81,7 +79,7 @@ export function createIntrospectionService({
       await record(unit, context, client, { target, tokenId: jti }, facts);
     });
 
-  /** Ends the family, and the access tokens that came of it (RFC 7009 §2.1). */
+  /** Ends the family, and the access tokens that were issued with it (RFC 7009 §2.1). */
   const revokeRefreshToken = (context: RequestContext, client: Client, token: StoredRefreshToken) =>
     database.transaction({}, async (unit) => {
       const ended = await refreshTokens.endFamily(unit, token.familyId, 'revoked');

@@ -1,4 +1,4 @@
-// What introspection tells of a living token (RFC 7662 §2.2). Of any other token it must tell nothing but that it is not active.
+// What introspection answers for a living token (RFC 7662 §2.2).
 import type { Tenant } from '../../platform/context.ts';
 import type { SignedClaims } from './access-token.ts';
 import type { StoredRefreshToken } from './refresh-token.ts';

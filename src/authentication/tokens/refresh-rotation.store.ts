@@ -1,4 +1,4 @@
-// SQL of the use of refresh tokens. One conditional UPDATE decides who rotates a token, whatever the number of processes.
+// SQL of the use of refresh tokens. One conditional UPDATE decides which of several uses rotates a token, also among several processes.
 
 import { nestRow } from '../../platform/database/nested-row.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
@@ -28,8 +28,8 @@ FROM refresh_tokens t
   LEFT JOIN refresh_tokens s ON s.id = t.successor_id
 WHERE t.hash = $1 AND t.tenant_id = $2`;
 
-// Agent, key and the family's first token are held while a token of it is used: whoever ends one of them waits, and then also ends what
-// came of this use; who came first is seen after the wait. The end of a family locks its first token FOR UPDATE for that.
+// Agent, key and the family's first token are locked while a token of the family is used. A transaction that ends one of them waits, and
+// then also ends the tokens of this use; one that came first is seen after the wait. The end of a family locks its first token FOR UPDATE.
 const HOLDER = `
 holder AS MATERIALIZED (
   SELECT t.id FROM refresh_tokens t

@@ -6,8 +6,8 @@ import { hashesEqual, hashSecret } from '../../platform/crypto/opaque-secret.nod
 const PURPOSE = 'countersign:refresh-successor:v1';
 
 /**
- * A successor is HMAC-SHA256 over its own id and the text before it. The id makes it another one each time; the text, which nobody but
- * the client has, keeps the tables and the master key together from being enough to compute a living token.
+ * A successor is HMAC-SHA256 over its own id and the text before it. The id makes it another one each time. The text, which only the
+ * client has, makes sure that the tables and the master key together are not enough to compute a living token.
  * @param masterKeys the first one makes successors; those of all find one again
  */
 export function createSuccessorDeriver({

@@ -1,4 +1,4 @@
-// SQL of the refresh tokens. It must never be given a token's text, only its hash.
+// SQL of the refresh tokens. It gets a token's hash, never its text.
 import type { Queryable } from '../../platform/database/transaction.ts';
 
 export type NewRefreshToken = {
@@ -65,8 +65,8 @@ export async function insert(unit: Queryable, token: NewRefreshToken): Promise<v
 }
 
 /**
- * The key whose authentication an access token came of. Both tokens were made within seconds, and ids tell their time: of an agent's
- * many rows only those are read.
+ * The key with which the agent authenticated to get an access token. Both tokens were made within seconds, and their ids tell the time:
+ * of an agent's many rows only those of that time are read.
  */
 export async function findKeyOf(
   queryable: Queryable,
@@ -102,8 +102,8 @@ export function revokeOfKey(
 }
 
 /**
- * Deletes families that ended by themselves 30 days ago. A revoked one stays as long: whoever shows one of its tokens again is told
- * from somebody who guesses. @returns how many tokens, at most `limit`
+ * Deletes families that ended by themselves 30 days ago. A revoked family stays as long: a second use of its tokens is recorded, and a
+ * guess is not. @returns how many tokens, at most `limit`
  */
 export async function purge(queryable: Queryable, limit: number): Promise<number> {
   const { rowCount } = await queryable.query(

@@ -1,4 +1,4 @@
-// When a refresh token may be exchanged, and when its use is a theft. It must never look at a clock itself.
+// When a refresh token may be exchanged, and when its use is a theft. Reads no clock.
 
 import { type KeyState, mayAuthenticate } from '../../identity/keys/key.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
@@ -36,7 +36,7 @@ export type StoredRefreshToken = {
     readonly status: 'active' | 'suspended';
     readonly isDeleted: boolean;
     readonly scopes: readonly string[];
-    /** The audience of its tokens unless said, then further ones. */
+    /** The usual audience of its tokens, then further ones. */
     readonly audiences: readonly string[];
   };
   /** `fingerprint`: null when the key is gone. */
@@ -72,7 +72,7 @@ export function checkRefreshClient(clientId: string | undefined, expected: strin
 }
 
 /**
- * Judges the use of a token. Order: client and key of the proof before everything that a stranger must not cause; then the end of
+ * Judges the use of a token. Order: client and key of the proof first, as without them a request must not end the family; then the end of
  * the family, which is no reuse; then the agent and its key; then reuse.
  * @param request.digest SHA-256 of `describeRequest`
  * @throws ServiceError `invalid_client`, `invalid_dpop_proof`, `invalid_grant`

@@ -1,9 +1,9 @@
-// The token endpoint's refresh grant. A token is worth one use; a second one ends all that came of the same authentication, and that is
+// The token endpoint's refresh grant. A token is worth one use; a second use ends all tokens of the same authentication, which is
 // committed although the answer is a failure.
 
 import { createHash } from 'node:crypto';
-import type { AuditService } from '../../audit/audit.service.ts';
-import type { EventService, JsonObject } from '../../events/event.service.ts';
+import type { JsonObject } from '../../events/event.ts';
+import type { RecordService } from '../../events/record.service.ts';
 import { AGENT_CLIENT_ID } from '../../identity/agents/agent.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import { hashSecret } from '../../platform/crypto/opaque-secret.node.ts';
@@ -27,7 +27,7 @@ import {
 import type { IssuedAccessToken, TokenService } from './token.service.ts';
 import { type GrantRequest, type TokenAnswer, tokenTypeOf } from './token-answer.ts';
 
-/** How often a use is judged anew when somebody else used the token meanwhile. */
+/** How often a use is judged anew when a concurrent request has used the token. */
 const TRIES = 3;
 
 /** What one use would hand out; it counts only once it is committed. */
@@ -44,15 +44,13 @@ export function createRefreshService({
   database,
   successors,
   tokens,
-  audit,
-  events,
+  records,
   failures,
 }: {
   database: Pick<Database, 'query' | 'transaction'>;
   successors: SuccessorDeriver;
   tokens: Pick<TokenService, 'issueAccessToken' | 'endAccessTokensOf'>;
-  audit: Pick<AuditService, 'append'>;
-  events: Pick<EventService, 'emit'>;
+  records: Pick<RecordService, 'write'>;
   failures: Pick<AuthenticationFailureService, 'report'>;
 }) {
   async function find(context: RequestContext, text: string): Promise<StoredRefreshToken> {
@@ -61,7 +59,7 @@ export function createRefreshService({
     return token;
   }
 
-  /** What is refused to the holder of a known token is on record, and that commits although the answer is a failure. */
+  /** A refusal to the holder of a known token is recorded, and committed although the answer is a failure. */
   async function recorded<T>(
     context: RequestContext,
     token: StoredRefreshToken,
@@ -107,26 +105,26 @@ export function createRefreshService({
     const { scopes, audience, issued, jkt } = prepared;
     const data = { method: REFRESH_TOKEN, scope: scopes.join(' '), audience };
     const bound = jkt === undefined ? {} : { jkt };
-    await audit.append(unit, context, [
-      {
-        ...entryOf(token),
-        action: 'auth.token.issued',
-        outcome: 'success',
-        tokenId: issued.tokenId,
-        data: { ...data, ...bound },
-      },
-    ]);
     const facts: JsonObject = {
       token_id: issued.tokenId,
       client_id: token.clientId,
       expires_in: issued.expiresIn,
     };
-    await events.emit(unit, context, [
-      { type: 'auth.token.issued', data: { ...subjectOf(token), ...data, ...facts } },
-    ]);
+    await records.write(unit, context, {
+      audit: [
+        {
+          ...entryOf(token),
+          action: 'auth.token.issued',
+          outcome: 'success',
+          tokenId: issued.tokenId,
+          data: { ...data, ...bound },
+        },
+      ],
+      events: [{ type: 'auth.token.issued', data: { ...subjectOf(token), ...data, ...facts } }],
+    });
   }
 
-  /** Spends the token. @returns the text of its successor; undefined when somebody else did, or something about it has changed */
+  /** Spends the token. @returns the text of its successor; undefined when a concurrent request did, or the token has changed */
   function rotate(
     context: RequestContext,
     token: StoredRefreshToken,
@@ -149,7 +147,7 @@ export function createRefreshService({
     });
   }
 
-  /** Hands the successor out once more. @returns its text; undefined when it was used or ended meanwhile */
+  /** Hands the successor out once more. @returns its text; undefined when it has been used or ended */
   async function repeat(
     context: RequestContext,
     token: StoredRefreshToken,
@@ -166,25 +164,20 @@ export function createRefreshService({
     });
   }
 
-  /** Ends the family of a token that was used a second time; of several such uses at the same time one tells of it. */
+  /** Ends the family of a token that was used a second time; of several such concurrent uses one is recorded. */
   async function endFamily(context: RequestContext, token: StoredRefreshToken): Promise<void> {
     await database.transaction({}, async (unit) => {
       const ended = await store.endFamily(unit, token.familyId, 'reuse');
       if (ended.length === 0) return;
       await tokens.endAccessTokensOf(unit, ended);
       const facts = { family_id: token.familyId, client_id: token.clientId, address: context.address };
-      await audit.append(unit, context, [
-        {
-          ...entryOf(token),
-          action: 'security.refresh_token.reuse',
-          outcome: 'failure',
-          reason: 'invalid_grant',
-          data: facts,
-        },
-      ]);
-      await events.emit(unit, context, [
-        { type: 'security.refresh_token.reuse', data: { ...subjectOf(token), ...facts } },
-      ]);
+      const type = 'security.refresh_token.reuse';
+      await records.write(unit, context, {
+        audit: [
+          { ...entryOf(token), action: type, outcome: 'failure', reason: 'invalid_grant', data: facts },
+        ],
+        events: [{ type, data: { ...subjectOf(token), ...facts } }],
+      });
     });
   }
 

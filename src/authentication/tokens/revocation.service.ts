@@ -1,5 +1,5 @@
-// The revocation feed: what ends tokens before their time reaches every process within a second. It must never accept a token while it
-// does not know the decisions up to a moment ago: then the database is asked, and without it nothing is accepted.
+// The revocation feed: a decision that ends tokens before their time reaches every process within a second. While a process does not know
+// the recent decisions, each check asks the database; when that fails too, no token is accepted.
 
 import type { Database } from '../../platform/database/database.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
@@ -24,7 +24,7 @@ const PURGE_BATCH = 1_000;
 /**
  * Knows the tokens that were revoked. A process that accepts tokens calls `start`; until the first reading, and whenever readings fail, each
  * check asks the database.
- * @param listen opens a listener for notifications; an accelerator only: without it, or when it is deaf, polling does the same later
+ * @param listen opens a listener for notifications; an accelerator only: without it, or when its connection is lost, polling does the same later
  * @param notifier wakes the other processes after a commit
  * @param onError receives the error of the first of several readings that fail @param now a monotonic clock in milliseconds
  */

@@ -43,8 +43,8 @@ export async function insertPrincipal(
 }
 
 /**
- * All decisions that a reading with the horizon `since` could not see, whenever they were made: their transactions were under way
- * then, or began later. @param since the `horizon` of an earlier reading; `'0'` for all
+ * All decisions that a reading with the horizon `since` could not see: their transactions were under way then, or began later.
+ * @param since the `horizon` of an earlier reading; `'0'` for all
  */
 export async function readSince(
   queryable: Queryable,

@@ -1,4 +1,4 @@
-// Which tokens ended before their time, as a process remembers it. It must never forget a decision while a token that it concerns could live.
+// Which tokens ended before their time, as a process remembers it: each decision as long as a token that it concerns could live.
 import { actorsOf } from '../../platform/act.ts';
 import type { AccessTokenClaims } from './access-token.ts';
 

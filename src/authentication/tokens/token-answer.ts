@@ -1,4 +1,4 @@
-// What the token endpoint answers, and the headers that its failures carry. It must never hold a rule of one grant.
+// What the token endpoint answers, and the headers of its failures.
 import type { RequestContext } from '../../platform/context.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 

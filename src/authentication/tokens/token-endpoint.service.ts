@@ -1,4 +1,4 @@
-// The token endpoint: finds the grant of a request by a table. It must never know what a grant does.
+// The token endpoint: finds the grant of a request by a table.
 import type { RequestContext } from '../../platform/context.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import type { DpopService } from '../dpop/dpop.service.ts';
@@ -54,7 +54,7 @@ export function createTokenEndpointService({
           const answer = await grant(context, { authorization, parameters, proveKey });
           return { answer, nonce };
         } catch (error) {
-          // Whoever uses proofs, or has to, finds the nonce for the next one (RFC 9449 §8.2).
+          // A client that uses proofs, or has to, gets the nonce for the next one (RFC 9449 §8.2).
           const isWanted =
             proofs.length > 0 || (error instanceof ServiceError && error.code === 'invalid_dpop_proof');
           if (!isWanted || !(error instanceof ServiceError)) throw error;

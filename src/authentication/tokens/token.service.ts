@@ -130,13 +130,13 @@ export function createTokenService({
   }
 
   /**
-   * Reads an access token of this tenant that is good somewhere, whatever its audience and key; of a suspended tenant none is.
+   * Reads a living access token of this tenant, of any audience and bound to any key; a suspended tenant has none.
    * @throws ServiceError `invalid_token`, `token_expired`, `token_revoked`
    */
   async function verifyAccessToken(tenant: Tenant, token: string): Promise<SignedClaims> {
     const claims = await readSigned(tenant, token);
     checkIssued(claims, tenant, now());
-    // A decision of the feed lives a day, a suspension as long as it takes.
+    // A decision of the feed is kept for a day, and a suspension may last longer.
     if (tenant.suspended) throw new ServiceError('token_revoked', { detail: 'The tenant is suspended.' });
     await revocations.check(claims);
     return claims;
@@ -189,7 +189,7 @@ export function createTokenService({
       agent: { readonly tenantId: string; readonly id: string },
     ): Promise<void> => revocations.admitPrincipal(unit, agent.tenantId, agent.id),
 
-    /** Ends every token that came of one key with the caller's transaction. @returns how many refresh tokens were live */
+    /** Ends every token that one key authenticated, in the caller's transaction. @returns how many refresh tokens were live */
     revokeTokensOfKey: async (
       unit: Transaction,
       key: { readonly tenantId: string; readonly agentId: string; readonly id: string },

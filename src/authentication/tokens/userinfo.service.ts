@@ -1,4 +1,4 @@
-// The subject of a token as it is now. It must never tell of anybody but the request's own principal.
+// The subject of a token as it is now, for that token only.
 import type { AgentService } from '../../identity/agents/agent.service.ts';
 import type { ApplicationService } from '../../identity/applications/application.service.ts';
 import type { RequestContext } from '../../platform/context.ts';
@@ -33,7 +33,7 @@ export function createUserinfoService({
   return {
     /**
      * Name and capabilities are there when the subject is an agent or application of the tenant. Of a user for whom an agent acts
-     * nothing is known but how his issuer names him: the agent is told in `act`, never as if it were the user.
+     * only the name that his issuer gives him is known; the agent is in `act`.
      */
     describe: async (context: RequestContext): Promise<Userinfo> => {
       const { principal, tenant } = context;

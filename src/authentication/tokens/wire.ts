@@ -66,7 +66,7 @@ export function wireClients(
   const clients = createClientAuthenticationService({
     ...rooms,
     assertions,
-    records: clientRecords,
+    clientRecords,
     failures: limits.limitFailures('client', limit),
     bruteForce: createBruteForceService({ database, limit }),
   });
@@ -86,15 +86,14 @@ export function wireTokenEndpoint(
   {
     grants: others = [],
     ...rooms
-  }: Needs<typeof createClientCredentialsService, 'records'> &
+  }: Needs<typeof createClientCredentialsService, never> &
     Needs<typeof createRefreshService, 'database' | 'successors'> &
     Needs<typeof createIntrospectionService, 'database'> &
     Needs<typeof createTokenEndpointService, 'grants'> & {
-      clientRecords: Parameters<typeof createClientCredentialsService>[0]['records'];
       grants?: Iterable<readonly [string, Grant]>;
     },
 ) {
-  const credentials = createClientCredentialsService({ ...rooms, records: rooms.clientRecords });
+  const credentials = createClientCredentialsService(rooms);
   const refresh = createRefreshService({ ...rooms, database, successors: createSuccessorDeriver(config) });
   const grants = new Map<string, Grant>([
     [CLIENT_CREDENTIALS, credentials.grant],

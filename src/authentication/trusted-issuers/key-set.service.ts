@@ -1,4 +1,4 @@
-// Remembers fetched key sets, and decides when to fetch again. It must never serve a key beyond the bounds of its age.
+// Remembers fetched key sets, and decides when to fetch again. A key that is too old is not given.
 import { createBoundedCache } from '../../platform/bounded-cache.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { type Log, reasonOf } from '../../platform/logging.ts';

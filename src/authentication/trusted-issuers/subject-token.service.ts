@@ -1,4 +1,4 @@
-// Verifies users' tokens of the issuers that a tenant trusts. It must never accept a token of anybody else, or when in doubt.
+// Verifies users' tokens of the issuers that a tenant trusts. When in doubt a token is refused.
 import type { KeyObject } from 'node:crypto';
 import { decodeJwt, errors, type JWTPayload, jwtVerify } from 'jose';
 import { createBoundedCache } from '../../platform/bounded-cache.ts';
@@ -19,7 +19,7 @@ import type { TrustedIssuer } from './trusted-issuer.ts';
 
 export type { VerifiedSubject } from './subject-token.ts';
 
-/** Characters of the longest token that is looked at; those of other issuers may be larger than ours. */
+/** Characters of the longest token that is read; those of other issuers may be larger than ours. */
 const LONGEST_TOKEN = 16_384;
 
 const KEYS_KEPT = 2_000;
@@ -82,7 +82,7 @@ export function createSubjectTokenService({
 
     /**
      * Verifies a user's token: an asymmetric signature by a key of its issuer, which the tenant trusts; for an audience that is
-     * agreed with that issuer; not expired, and bound to nobody.
+     * agreed with that issuer; not expired, and bound to no key.
      * @throws ServiceError `invalid_request` for every fault of the token (RFC 8693 §2.2.2); `temporarily_unavailable` when the
      *   issuer's keys cannot be had, which says nothing of the token
      */

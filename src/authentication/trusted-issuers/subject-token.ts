@@ -1,4 +1,4 @@
-// What a verified token of a foreign issuer says of its user. Pure: reads claims whose signature somebody else has checked.
+// What a verified token of a foreign issuer says of its user. The signature is checked elsewhere.
 
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { parseScope } from '../../platform/scope-hash.ts';
@@ -34,7 +34,7 @@ export function readSubjectClaims(
   claims: Readonly<Record<string, unknown>>,
   now: number,
 ): VerifiedSubject {
-  // What jose gives as text is whatever the header holds.
+  // jose types it as text, but the header may hold any JSON.
   const type = typeof typ === 'string' ? typ.toLowerCase().replace(/^application\//, '') : typ;
   if (!TYPES.includes(type)) throw invalidSubjectToken('is of another type');
   const { iss, sub, exp, iat, act, may_act: mayAct } = claims;

@@ -1,5 +1,5 @@
-// The issuers that a tenant trusts to name its users. A key set may hold public keys only, and its address must be one that may be asked.
-import type { AuditService } from '../../audit/audit.service.ts';
+// The issuers that a tenant trusts to name its users. A key set holds public keys only, and its address must be admitted for requests.
+import type { RecordService } from '../../events/record.service.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import { importJwk } from '../../platform/crypto/jws.node.ts';
 import type { Database } from '../../platform/database/database.ts';
@@ -37,11 +37,11 @@ export type TrustedIssuerPatch = KeySourceInput & {
  */
 export function createTrustedIssuerService({
   database,
-  audit,
+  records,
   admittedNetworks,
 }: {
   database: Pick<Database, 'transaction' | 'query' | 'model'>;
-  audit: Pick<AuditService, 'append'>;
+  records: Pick<RecordService, 'write'>;
   admittedNetworks: readonly Network[];
 }) {
   function checkSource({ jwksUri, jwks }: KeySourceInput): void {
@@ -58,14 +58,16 @@ export function createTrustedIssuerService({
     verb: 'created' | 'updated' | 'deleted',
     { id, issuer, audiences, jwksUri }: TrustedIssuer,
   ) =>
-    audit.append(transaction, context, [
-      {
-        action: `trusted_issuer.${verb}`,
-        outcome: 'success',
-        target: { type: 'trusted_issuer', id },
-        data: { issuer, audiences, keys: jwksUri === null ? 'inline' : 'fetched' },
-      },
-    ]);
+    records.write(transaction, context, {
+      audit: [
+        {
+          action: `trusted_issuer.${verb}`,
+          outcome: 'success',
+          target: { type: 'trusted_issuer', id },
+          data: { issuer, audiences, keys: jwksUri === null ? 'inline' : 'fetched' },
+        },
+      ],
+    });
 
   return {
     /**

@@ -36,7 +36,7 @@ export function lock(
   return transaction.model(TRUSTED_ISSUER).lock({ id, tenantId }, 'UPDATE');
 }
 
-/** The one whose tokens say `iss`. */
+/** The issuer of tokens with this `iss`. */
 export function findByIssuer(
   models: Models,
   tenantId: string,

@@ -1,8 +1,8 @@
 // The life of agents. Whatever ends an agent's access ends its tokens in the same transaction.
-import type { AuditService } from '../../audit/audit.service.ts';
+
 import { describeChanges, findChanges } from '../../audit/changes.ts';
 import type { TokenService } from '../../authentication/tokens/token.service.ts';
-import type { EventService } from '../../events/event.service.ts';
+import type { RecordService } from '../../events/record.service.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
@@ -53,16 +53,14 @@ const AUDITED: Readonly<Record<Verb, string>> = {
  */
 export function createAgentService({
   database,
-  audit,
-  events,
+  records,
   tokens,
   releaseKeys,
   revokeAnchors,
   tellDelegations,
 }: {
   database: Pick<Database, 'transaction' | 'query' | 'model'>;
-  audit: Pick<AuditService, 'append'>;
-  events: Pick<EventService, 'emit'>;
+  records: Pick<RecordService, 'write'>;
   tokens: Pick<TokenService, 'revokeTokensOfAgent' | 'admitTokensOfAgent'>;
   releaseKeys: (transaction: Transaction, agentId: string) => Promise<void>;
   revokeAnchors: (transaction: Transaction, agentId: string) => Promise<void>;
@@ -106,27 +104,29 @@ export function createAgentService({
     const { id, name } = agent;
     // A receiver that keeps each agent's latest status must not keep one that is gone as active.
     const status = verb === 'deleted' ? 'deleted' : agent.status;
-    await audit.append(transaction, context, [
-      {
-        action: AUDITED[verb],
-        outcome: 'success',
-        target: { type: 'agent', id },
-        data: { name, ...change },
-      },
-    ]);
-    await events.emit(transaction, context, [
-      {
-        type: `admin.agent.${verb}`,
-        data: {
-          agent_id: id,
-          name,
-          status,
-          capabilities: [...agent.capabilities],
-          scopes: [...agent.scopes],
-          ...(change === undefined ? {} : { changed: change.fields }),
+    await records.write(transaction, context, {
+      audit: [
+        {
+          action: AUDITED[verb],
+          outcome: 'success',
+          target: { type: 'agent', id },
+          data: { name, ...change },
         },
-      },
-    ]);
+      ],
+      events: [
+        {
+          type: `admin.agent.${verb}`,
+          data: {
+            agent_id: id,
+            name,
+            status,
+            capabilities: [...agent.capabilities],
+            scopes: [...agent.scopes],
+            ...(change === undefined ? {} : { changed: change.fields }),
+          },
+        },
+      ],
+    });
   }
 
   async function setStatus(context: RequestContext, id: string, status: AgentStatus): Promise<Agent> {

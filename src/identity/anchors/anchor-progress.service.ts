@@ -1,6 +1,7 @@
 // How changes of anchors are told: in the audit log, as events, and to their workflows, in the transaction of the change.
-import type { AuditContext, AuditService } from '../../audit/audit.service.ts';
-import type { EventService } from '../../events/event.service.ts';
+
+import type { AuditContext } from '../../audit/audit.ts';
+import type { RecordService } from '../../events/record.service.ts';
 import type { Transaction } from '../../platform/database/transaction.ts';
 import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
 import type { Anchor } from './anchor.ts';
@@ -15,12 +16,10 @@ export type AnchorChange = 'created' | 'check_requested' | 'verified' | 'failed'
 
 /** The changes of anchors as others see them. */
 export function createAnchorProgressService({
-  audit,
-  events,
+  records,
   commands,
 }: {
-  audit: Pick<AuditService, 'append'>;
-  events: Pick<EventService, 'emit'>;
+  records: Pick<RecordService, 'write'>;
   commands: Pick<WorkflowCommandService, 'add'>;
 }) {
   return {
@@ -36,13 +35,13 @@ export function createAnchorProgressService({
       facts: Facts = {},
     ): Promise<void> => {
       const data = { agent_id: agentId, type, value, ...facts };
-      await audit.append(unit, context, [
-        { action: `agent.anchor.${change}`, outcome: 'success', target: { type: 'anchor', id }, data },
-      ]);
-      if (!EMITTED.has(change)) return;
-      await events.emit(unit, context, [
-        { type: `admin.agent.anchor.${change}`, data: { anchor_id: id, ...data } },
-      ]);
+      const event = { type: `admin.agent.anchor.${change}`, data: { anchor_id: id, ...data } };
+      await records.write(unit, context, {
+        audit: [
+          { action: `agent.anchor.${change}`, outcome: 'success', target: { type: 'anchor', id }, data },
+        ],
+        events: EMITTED.has(change) ? [event] : [],
+      });
     },
 
     /** Has the anchor's workflow look at it once the transaction commits; starts it where none runs. */

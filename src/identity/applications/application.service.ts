@@ -1,7 +1,8 @@
 // Applications: confidential clients and their secrets. A secret is returned once, by the call that makes it, and never again.
+
 import { validate as isUuid } from 'uuid';
-import type { AuditService } from '../../audit/audit.service.ts';
 import { describeChanges, findChanges } from '../../audit/changes.ts';
+import type { RecordService } from '../../events/record.service.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import { hashSecret, newSecret } from '../../platform/crypto/opaque-secret.node.ts';
 import { createCoalescer } from '../../platform/database/coalescer.ts';
@@ -52,11 +53,11 @@ export type CreatedSecret = { readonly secret: ApplicationSecret; readonly clien
 /** Applications of a tenant. */
 export function createApplicationService({
   database,
-  audit,
+  records,
   tokens,
 }: {
   database: Pick<Database, 'transaction' | 'query' | 'model'>;
-  audit: AuditService;
+  records: Pick<RecordService, 'write'>;
   /** Ends the tokens that an application got. */
   tokens: { endPrincipal(unit: Transaction, tenantId: string, principal: string): Promise<void> };
 }) {
@@ -72,7 +73,9 @@ export function createApplicationService({
     action: string,
     data: Record<string, unknown> = {},
   ) =>
-    audit.append(unit, context, [{ action, outcome: 'success', target: { type: 'application', id }, data }]);
+    records.write(unit, context, {
+      audit: [{ action, outcome: 'success', target: { type: 'application', id }, data }],
+    });
 
   /** Whoever gets a secret can be the application, and so must hold all that it holds. */
   async function makeSecret(

@@ -1,11 +1,12 @@
 // Counts and records enrollments that were refused. Its records commit although the answer is an error; no token and no key is ever in one.
 
-import type { AuditEntry, AuditService } from '../../audit/audit.service.ts';
+import type { AuditEntry } from '../../audit/audit.ts';
 import type { BruteForceService, Episode } from '../../audit/brute-force.service.ts';
-import type { EventService, JsonObject } from '../../events/event.service.ts';
+import type { JsonObject } from '../../events/event.ts';
+import type { RecordService } from '../../events/record.service.ts';
 import { addressGroup } from '../../platform/address-group.ts';
 import type { RequestContext } from '../../platform/context.ts';
-import type { Database } from '../../platform/database/database.ts';
+import type { Queryable } from '../../platform/database/transaction.ts';
 import type { ErrorCode } from '../../platform/errors/catalogue.ts';
 import { type LimitReached, ServiceError } from '../../platform/errors/service-error.ts';
 import type { EnrollmentToken } from './enrollment.ts';
@@ -27,14 +28,12 @@ export type FailureCounter = {
  */
 export function createEnrollmentFailureService({
   database,
-  audit,
-  events,
+  records,
   limiter,
   bruteForce,
 }: {
-  database: Pick<Database, 'query' | 'transaction'>;
-  audit: Pick<AuditService, 'append'>;
-  events: Pick<EventService, 'emit'>;
+  database: Queryable;
+  records: Pick<RecordService, 'write'>;
   limiter: FailureCounter;
   bruteForce: Pick<BruteForceService, 'failed' | 'goesOn'>;
 }) {
@@ -48,12 +47,12 @@ export function createEnrollmentFailureService({
     const { failures, windowSeconds } = episode;
     const facts = { method: 'enrollment', address: context.address, failures, window_seconds: windowSeconds };
     const data = { ...known, ...facts };
-    await database.transaction({}, async (unit) => {
-      await audit.append(unit, context, [
+    await records.write(database, context, {
+      audit: [
         ...entries,
         { action: BRUTE_FORCE_DETECTED, outcome: 'failure', reason, target: targetOf(token), data },
-      ]);
-      await events.emit(unit, context, [{ type: BRUTE_FORCE_DETECTED, data }]);
+      ],
+      events: [{ type: BRUTE_FORCE_DETECTED, data }],
     });
   }
 
@@ -79,7 +78,7 @@ export function createEnrollmentFailureService({
       }
       const episode = isGuess ? await bruteForce.failed(guessed) : undefined;
       const entries = token === undefined ? [] : [describeFailure(token, error.code)];
-      if (episode === undefined) await audit.append(database, context, entries);
+      if (episode === undefined) await records.write(database, context, { audit: entries });
       else await alarm(context, token, { reason: error.code, entries, episode });
       return error;
     },

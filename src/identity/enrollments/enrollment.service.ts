@@ -1,7 +1,8 @@
 // Enrollment: management makes a token that is shown once, and the agent registers one key with it. No private key and no management
 // credential travels; a token is stored as its hash only.
 
-import type { AuditEntry, AuditService } from '../../audit/audit.service.ts';
+import type { AuditEntry } from '../../audit/audit.ts';
+import type { RecordService } from '../../events/record.service.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import { hashSecret, newSecret } from '../../platform/crypto/opaque-secret.node.ts';
 import type { Database } from '../../platform/database/database.ts';
@@ -36,13 +37,13 @@ export function createEnrollmentService({
   database,
   agents,
   keys,
-  audit,
+  records,
   failures,
 }: {
   database: Pick<Database, 'transaction' | 'query'>;
   agents: Pick<AgentService, 'exists' | 'get' | 'hold'>;
   keys: Pick<KeyService, 'prove' | 'add'>;
-  audit: Pick<AuditService, 'append'>;
+  records: Pick<RecordService, 'write'>;
   failures: Pick<EnrollmentFailureService, 'report'>;
 }) {
   /** Keeps the agent as it is until the transaction ends. @throws ServiceError `invalid_grant`, `policy_denied` */
@@ -69,9 +70,14 @@ export function createEnrollmentService({
       const terms = { label: input.label ?? null, isVerified: true };
       const registered = await keys.add(joined, token.agentId, key, terms);
       await store.noteKey(transaction, token.id, registered.id);
-      await audit.append(transaction, joined, [
-        describe('used', token, { keyId: registered.id, data: { key_fingerprint: registered.fingerprint } }),
-      ]);
+      await records.write(transaction, joined, {
+        audit: [
+          describe('used', token, {
+            keyId: registered.id,
+            data: { key_fingerprint: registered.fingerprint },
+          }),
+        ],
+      });
       return registered;
     });
   }
@@ -89,7 +95,7 @@ export function createEnrollmentService({
           hash: hashSecret(token),
         });
         const data = { expires_at: enrollment.expiresAt.toISOString() };
-        await audit.append(transaction, context, [describe('created', enrollment, { data })]);
+        await records.write(transaction, context, { audit: [describe('created', enrollment, { data })] });
         return { enrollment, token };
       }),
 
@@ -124,7 +130,7 @@ export function createEnrollmentService({
           });
         if (status !== 'open') return;
         await store.revoke(transaction, id);
-        await audit.append(transaction, context, [describe('revoked', token)]);
+        await records.write(transaction, context, { audit: [describe('revoked', token)] });
       }),
 
     /**

@@ -1,8 +1,9 @@
 // The life of agents' keys: registered, verified, deprecated, revoked. A revocation ends the tokens that came of it in the same transaction.
 
-import type { AuditEntry, AuditService } from '../../audit/audit.service.ts';
+import type { AuditEntry } from '../../audit/audit.ts';
 import type { TokenService } from '../../authentication/tokens/token.service.ts';
-import type { EventService, JsonObject } from '../../events/event.service.ts';
+import type { JsonObject } from '../../events/event.ts';
+import type { RecordService } from '../../events/record.service.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import {
   fingerprint,
@@ -43,16 +44,14 @@ export function createKeyService({
   database,
   agents,
   verifier,
-  audit,
-  events,
+  records,
   tokens,
   rotations,
 }: {
   database: Pick<Database, 'transaction' | 'query' | 'model'>;
   agents: Pick<AgentService, 'exists' | 'get' | 'hold'>;
   verifier: Pick<SignatureVerifier, 'verifySignature'>;
-  audit: Pick<AuditService, 'append'>;
-  events: Pick<EventService, 'emit'>;
+  records: Pick<RecordService, 'write'>;
   tokens: Pick<TokenService, 'revokeTokensOfKey'>;
   rotations: Pick<RotationProgressService, 'follow'>;
 }) {
@@ -88,15 +87,13 @@ export function createKeyService({
       keyId: key.id,
       data: { ...facts, ...data },
     });
-    await audit.append(transaction, context, changes.map(entry));
-    await events.emit(
-      transaction,
-      context,
-      changes.map(({ verb, data }) => ({
+    await records.write(transaction, context, {
+      audit: changes.map(entry),
+      events: changes.map(({ verb, data }) => ({
         type: `admin.agent.key.${verb}`,
         data: { ...facts, key_id: key.id, ...data },
       })),
-    );
+    });
   }
 
   async function checkProof(context: RequestContext, agentId: string, key: PublicKey, proof: string) {

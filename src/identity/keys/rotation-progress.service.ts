@@ -1,6 +1,7 @@
 // What changes of keys make of their rotations, inside the transaction of the change, whoever made it. It must never change a key itself.
 
-import type { AuditEntry, AuditService } from '../../audit/audit.service.ts';
+import type { AuditEntry } from '../../audit/audit.ts';
+import type { RecordService } from '../../events/record.service.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import type { Transaction } from '../../platform/database/transaction.ts';
 import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
@@ -32,10 +33,10 @@ export type ChangedBy = 'hand' | 'workflow';
 
 /** Follows keys. */
 export function createRotationProgressService({
-  audit,
+  records,
   commands,
 }: {
-  audit: Pick<AuditService, 'append'>;
+  records: Pick<RecordService, 'write'>;
   commands: Pick<WorkflowCommandService, 'add'>;
 }) {
   return {
@@ -62,7 +63,7 @@ export function createRotationProgressService({
         if ('endReason' in next)
           entries.push(describeRotation(next.state, rotation, { reason: next.endReason }));
       }
-      await audit.append(transaction, context, entries);
+      await records.write(transaction, context, { audit: entries });
       // A deprecated key has a workflow that waits for its sunset, with or without a rotation.
       const own = change === 'deprecated' || before === 'deprecated' ? [key.id] : [];
       const concerned = new Set([...own, ...open.map(({ oldKeyId }) => oldKeyId)]);

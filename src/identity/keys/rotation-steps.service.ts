@@ -1,9 +1,8 @@
 // What time, and the agent's switch, make due for a key that goes. Postgres decides each step anew, so a step asked for twice, late or
 // for nothing does no harm; it needs no workflow to be right.
 
-import type { AuditService } from '../../audit/audit.service.ts';
 import { serviceContext } from '../../audit/audit.ts';
-import type { EventService } from '../../events/event.service.ts';
+import type { RecordService } from '../../events/record.service.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
@@ -43,15 +42,13 @@ export function createRotationStepService({
   tenants,
   agents,
   keys,
-  audit,
-  events,
+  records,
 }: {
   database: Pick<Database, 'transaction' | 'query'>;
   tenants: Pick<TenantService, 'byId'>;
   agents: Pick<AgentService, 'hold'>;
   keys: Pick<KeyService, 'deprecate' | 'revoke'>;
-  audit: Pick<AuditService, 'append'>;
-  events: Pick<EventService, 'emit'>;
+  records: Pick<RecordService, 'write'>;
 }) {
   async function look(queryable: Queryable, name: DepartingKey): Promise<KeyStanding> {
     const found = await store.readCase(queryable, name);
@@ -66,7 +63,7 @@ export function createRotationStepService({
     const firstUsedAt = rotation?.newKeyFirstUsedAt;
     if (rotation === null || !firstUsedAt) return;
     await store.markSwitched(context.transaction, rotation.id, firstUsedAt);
-    await audit.append(context.transaction, context, [describeRotation('switched', rotation)]);
+    await records.write(context.transaction, context, { audit: [describeRotation('switched', rotation)] });
     // A sunset that somebody has set by hand stays.
     if (key.state === 'active') {
       const sunsetAt = sunsetAfterSwitch(firstUsedAt, rotation.overlapSeconds, now);
@@ -80,19 +77,21 @@ export function createRotationStepService({
   ): Promise<void> {
     if (rotation === null) return;
     await store.markStalled(context.transaction, rotation.id);
-    await audit.append(context.transaction, context, [describeRotation('stalled', rotation)]);
-    await events.emit(context.transaction, context, [
-      {
-        type: 'admin.agent.key.rotation_stalled',
-        data: {
-          agent_id: agentId,
-          rotation_id: rotation.id,
-          old_key_id: rotation.oldKeyId,
-          new_key_id: rotation.newKeyId,
-          deadline_at: rotation.deadlineAt.toISOString(),
+    await records.write(context.transaction, context, {
+      audit: [describeRotation('stalled', rotation)],
+      events: [
+        {
+          type: 'admin.agent.key.rotation_stalled',
+          data: {
+            agent_id: agentId,
+            rotation_id: rotation.id,
+            old_key_id: rotation.oldKeyId,
+            new_key_id: rotation.newKeyId,
+            deadline_at: rotation.deadlineAt.toISOString(),
+          },
         },
-      },
-    ]);
+      ],
+    });
   }
 
   async function run(

@@ -1,7 +1,7 @@
 // Rotations of agents' keys: begun by the tenant or by the agent, canceled, read. What time makes of them is in rotation-steps.service.ts.
 
-import type { AuditService } from '../../audit/audit.service.ts';
 import { operatorContext } from '../../audit/audit.ts';
+import type { RecordService } from '../../events/record.service.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import type { PublicKey } from '../../platform/crypto/public-key.ts';
 import { fingerprint } from '../../platform/crypto/public-key.ts';
@@ -52,7 +52,7 @@ export function createRotationService({
   keys,
   steps,
   verifier,
-  audit,
+  records,
   commands,
   log,
 }: {
@@ -62,7 +62,7 @@ export function createRotationService({
   keys: Pick<KeyService, 'add' | 'get'>;
   steps: Pick<RotationStepService, 'perform'>;
   verifier: Pick<SignatureVerifier, 'verifySignature'>;
-  audit: Pick<AuditService, 'append'>;
+  records: Pick<RecordService, 'write'>;
   commands: Pick<WorkflowCommandService, 'add'>;
   log: Log<'warn'>;
 }) {
@@ -127,7 +127,7 @@ export function createRotationService({
       };
       await store.insert(transaction, row);
       const data = { overlap_seconds: row.overlapSeconds, deadline_seconds: row.deadlineSeconds };
-      await audit.append(transaction, context, [describeRotation('started', row, data)]);
+      await records.write(transaction, context, { audit: [describeRotation('started', row, data)] });
       await commands.add(transaction, [
         { tenantId: row.tenantId, workflow: 'agentKeyRotation', entityId: row.oldKeyId },
       ]);
@@ -178,9 +178,9 @@ export function createRotationService({
       if (rotation.state === 'canceled') return rotation;
       if (rotation.state !== 'waiting_for_switch') throw notCancelable(rotation);
       await store.move(transaction, id, { state: 'canceled', endReason: 'canceled' });
-      await audit.append(transaction, context, [
-        describeRotation('canceled', rotation, reason === undefined ? {} : { reason }),
-      ]);
+      await records.write(transaction, context, {
+        audit: [describeRotation('canceled', rotation, reason === undefined ? {} : { reason })],
+      });
       const command = {
         tenantId: rotation.tenantId,
         workflow: 'agentKeyRotation',

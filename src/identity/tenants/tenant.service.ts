@@ -1,9 +1,9 @@
 // Tenants: made, found by slug, changed, moved to another address. A slug, once used, must never name another tenant.
 
-import type { AuditService } from '../../audit/audit.service.ts';
 import { operatorContext } from '../../audit/audit.ts';
 import { describeChanges, findChanges } from '../../audit/changes.ts';
 import type { IssuerKeyService } from '../../authentication/issuer/issuer-key.service.ts';
+import type { RecordService } from '../../events/record.service.ts';
 import type { RequestContext, SigningAlgorithm, Tenant } from '../../platform/context.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
@@ -53,12 +53,12 @@ export type TenantPatch = {
 export function createTenantService({
   database,
   issuerKeys,
-  audit,
+  records,
   addresses,
 }: {
   database: Pick<Database, 'transaction' | 'model'>;
   issuerKeys: Pick<IssuerKeyService, 'createFirstKey' | 'changeAlgorithm'>;
-  audit: AuditService;
+  records: Pick<RecordService, 'write'>;
   addresses: AddressRules;
 }) {
   const bySlug = createShortLivedCache({
@@ -88,14 +88,16 @@ export function createTenantService({
     const address = addressOf(tenant.slug, addresses);
     return database.transaction({}, async (transaction) => {
       const moved = (await store.update(transaction, tenant.id, address)) ?? tenant;
-      await audit.append(transaction, operatorContext(toTenant(moved), newId()), [
-        {
-          action: 'tenant.moved',
-          outcome: 'success',
-          target: { type: 'tenant', id: tenant.id },
-          data: { from: tenant.baseUrl, to: address.baseUrl },
-        },
-      ]);
+      await records.write(transaction, operatorContext(toTenant(moved), newId()), {
+        audit: [
+          {
+            action: 'tenant.moved',
+            outcome: 'success',
+            target: { type: 'tenant', id: tenant.id },
+            data: { from: tenant.baseUrl, to: address.baseUrl },
+          },
+        ],
+      });
       transaction.afterCommit(() => forget(tenant));
       return moved;
     });
@@ -125,14 +127,16 @@ export function createTenantService({
       return database.transaction(join, async (transaction) => {
         const created = await store.insert(transaction, record);
         const context = operatorContext(toTenant(created), newId());
-        await audit.append(transaction, context, [
-          {
-            action: 'tenant.created',
-            outcome: 'success',
-            target: { type: 'tenant', id: created.id },
-            data: { slug: created.slug },
-          },
-        ]);
+        await records.write(transaction, context, {
+          audit: [
+            {
+              action: 'tenant.created',
+              outcome: 'success',
+              target: { type: 'tenant', id: created.id },
+              data: { slug: created.slug },
+            },
+          ],
+        });
         await issuerKeys.createFirstKey(transaction, context, created.signingAlgorithm);
         return created;
       });
@@ -171,14 +175,16 @@ export function createTenantService({
         const updated = (await store.update(transaction, id, change)) ?? before;
         if (change.signingAlgorithm !== undefined)
           await issuerKeys.changeAlgorithm(transaction, context, change.signingAlgorithm);
-        await audit.append(transaction, context, [
-          {
-            action: 'tenant.updated',
-            outcome: 'success',
-            target: { type: 'tenant', id },
-            data: describeChanges(before, change, TOLD),
-          },
-        ]);
+        await records.write(transaction, context, {
+          audit: [
+            {
+              action: 'tenant.updated',
+              outcome: 'success',
+              target: { type: 'tenant', id },
+              data: describeChanges(before, change, TOLD),
+            },
+          ],
+        });
         transaction.afterCommit(() => forget(updated));
         return updated;
       }),

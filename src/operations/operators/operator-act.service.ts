@@ -1,6 +1,6 @@
 // The record of what operators do across tenants. An act is recorded in its own transaction's commit, or it has not happened.
 
-import type { AuditService } from '../../audit/audit.service.ts';
+import type { RecordService } from '../../events/record.service.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
@@ -16,11 +16,11 @@ export type Concerned = {
 /** Acts of operators. */
 export function createOperatorActService({
   database,
-  audit,
+  records,
 }: {
   database: Pick<Database, 'query' | 'transaction'>;
 
-  audit: Pick<AuditService, 'prepare' | 'appendPrepared'>;
+  records: Pick<RecordService, 'prepare' | 'writeBatch'>;
 }) {
   async function record(
     unit: Queryable,
@@ -32,18 +32,13 @@ export function createOperatorActService({
     const requestId = newId();
     const { operator, reason } = intent;
     const { action, target } = deed;
-    const records = concerned.flatMap(({ tenantId, data }) =>
-      audit.prepare(
-        {
-          requestId,
-          tenant: { id: tenantId },
-          address: 'local',
-          actor: { kind: 'operator', id: operator },
-        },
-        [{ action, outcome: 'success', target, data: { reason, act, ...deed.data, ...data } }],
-      ),
-    );
-    await audit.appendPrepared(unit, records);
+    const actor = { kind: 'operator', id: operator } as const;
+    const describe = ({ tenantId, data }: Concerned) =>
+      records.prepare(
+        { requestId, tenant: { id: tenantId }, address: 'local', actor },
+        { audit: [{ action, outcome: 'success', target, data: { reason, act, ...deed.data, ...data } }] },
+      );
+    await records.writeBatch(unit, concerned.map(describe));
     return act;
   }
 

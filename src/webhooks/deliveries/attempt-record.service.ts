@@ -1,9 +1,7 @@
 // Records attempts and, under the delivery's lock, their consequences. Safe to repeat: an attempt counts once, and a 2xx wins.
 
-import type { AuditService } from '../../audit/audit.service.ts';
 import { serviceContext } from '../../audit/audit.ts';
-import type { EmittedEvent } from '../../events/event.ts';
-import type { Tenant } from '../../platform/context.ts';
+import type { RecordService } from '../../events/record.service.ts';
 import { createCoalescer } from '../../platform/database/coalescer.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
@@ -16,15 +14,6 @@ import { type AttemptReport, ended, outcomeCode, type RecordResult, type Step } 
 import { isUnfinished } from './delivery.ts';
 import { type NextStep, nextStep } from './next-step.ts';
 import { MAX_RETRY_AFTER_MS, readRetryPolicy } from './retry-schedule.ts';
-
-/** Emits the service's own events in the caller's transaction. */
-export type EventEmitter = {
-  emit(
-    unit: Transaction,
-    context: { tenant: Pick<Tenant, 'id'> },
-    events: readonly EmittedEvent[],
-  ): Promise<unknown>;
-};
 
 /** Deactivates a subscription whose receiver has answered 410, in the caller's transaction. */
 export type SubscriptionDeactivation = {
@@ -50,8 +39,7 @@ export type RecordOptions = { readonly workflow: boolean; readonly owner?: Owner
 export function createAttemptRecordService({
   database,
   store = attemptStore,
-  audit,
-  events,
+  records,
   endpoints,
   subscriptions,
   metrics,
@@ -60,8 +48,7 @@ export function createAttemptRecordService({
   database: Pick<Database, 'query' | 'transaction'>;
   /** Another one in tests of faults. */
   store?: typeof attemptStore | undefined;
-  audit: Pick<AuditService, 'append'>;
-  events: EventEmitter;
+  records: Pick<RecordService, 'write'>;
   endpoints: Pick<EndpointService, 'noteFailure' | 'noteSuccess'>;
   subscriptions: SubscriptionDeactivation;
   metrics?: Pick<AttemptMetrics, 'ended'> | undefined;
@@ -196,10 +183,10 @@ export function createAttemptRecordService({
     const type = 'webhook.delivery.failed';
     const context = serviceContext({ id: row.tenantId }, newId());
     const { delivery_id: id, ...facts } = data;
-    await audit.append(unit, context, [
-      { action: type, outcome: 'failure', target: { type: 'delivery', id }, data: facts },
-    ]);
-    await events.emit(unit, context, [{ type, data, exceptSubscription: row.subscriptionId }]);
+    await records.write(unit, context, {
+      audit: [{ action: type, outcome: 'failure', target: { type: 'delivery', id }, data: facts }],
+      events: [{ type, data, exceptSubscription: row.subscriptionId }],
+    });
   };
 
   return {

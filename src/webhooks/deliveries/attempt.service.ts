@@ -32,7 +32,7 @@ export function createAttemptService({
   store = attemptStore,
   sender,
   sealing,
-  records,
+  attemptRecords,
   monitor,
   occupancy,
   notifier,
@@ -44,7 +44,7 @@ export function createAttemptService({
   store?: typeof attemptStore | undefined;
   sender: DeliverySender;
   sealing: Pick<SubscriptionSealing, 'openSecret' | 'openHeaders'>;
-  records: AttemptRecordService;
+  attemptRecords: AttemptRecordService;
   monitor: Pick<AttemptMonitor, 'begin' | 'end'>;
   occupancy: Pick<EndpointOccupancy, 'enter' | 'leave'>;
   /** Notifies the relays of deliveries that wait for an open endpoint. */
@@ -171,7 +171,7 @@ export function createAttemptService({
     { workflow }: AttemptOptions,
   ): Promise<SendResult> => {
     try {
-      const recorded = await records.record(report, { workflow, owner: delivery });
+      const recorded = await attemptRecords.record(report, { workflow, owner: delivery });
       return { kind: 'settled', ...recorded, slow: isSlow(report.durationMs) };
     } catch (error) {
       log.warn(

@@ -1,7 +1,7 @@
 // Ends deliveries that have waited for as long as deliveries are kept.
 
-import type { AuditService } from '../../audit/audit.service.ts';
 import { serviceContext } from '../../audit/audit.ts';
+import type { RecordService } from '../../events/record.service.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import * as store from './delivery-expiry.store.ts';
@@ -9,12 +9,12 @@ import * as store from './delivery-expiry.store.ts';
 /** Source: Specification, "Delivery": deliveries are kept 30 days, whether they ended or wait. */
 export function createDeliveryExpiryService({
   database,
-  audit,
+  records,
   onWork,
 }: {
   database: Pick<Database, 'transaction'>;
 
-  audit: Pick<AuditService, 'append'>;
+  records: Pick<RecordService, 'prepare' | 'writeBatch'>;
   /** Called when workflows may have to be signalled. */
   onWork: () => void;
 }) {
@@ -26,12 +26,13 @@ export function createDeliveryExpiryService({
     expire: async (days: number, limit: number): Promise<number> =>
       database.transaction({}, async (unit) => {
         const expired = await store.expire(unit, days, limit);
-        for (const { tenantId, count } of expired) {
-          const context = serviceContext({ id: tenantId }, newId());
-          await audit.append(unit, context, [
-            { action: 'webhook.deliveries_expired', outcome: 'success', data: { count, after_days: days } },
-          ]);
-        }
+        const describe = ({ tenantId, count }: { tenantId: string; count: number }) =>
+          records.prepare(serviceContext({ id: tenantId }, newId()), {
+            audit: [
+              { action: 'webhook.deliveries_expired', outcome: 'success', data: { count, after_days: days } },
+            ],
+          });
+        await records.writeBatch(unit, expired.map(describe));
         if (expired.length > 0) unit.afterCommit(onWork);
         return expired.reduce((sum, { count }) => sum + count, 0);
       }),

@@ -1,7 +1,7 @@
 // What people do with deliveries: read, retry, cancel. Attempts are left to the relay and the workflow.
 
-import type { AuditService } from '../../audit/audit.service.ts';
 import { type AuditContext, serviceContext } from '../../audit/audit.ts';
+import type { RecordService } from '../../events/record.service.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
@@ -45,12 +45,12 @@ const CHUNK = 5_000;
 export function createDeliveryService({
   database,
   endpoints,
-  audit,
+  records,
   notifier,
 }: {
   database: Pick<Database, 'transaction' | 'query'>;
   endpoints: Pick<EndpointService, 'endHold'>;
-  audit: Pick<AuditService, 'append'>;
+  records: Pick<RecordService, 'write'>;
   notifier: { poke(): void };
 }) {
   const scopeOf = async (
@@ -88,7 +88,7 @@ export function createDeliveryService({
       const target = { type: 'delivery', id };
       const why = reason === undefined ? {} : { reason };
       const data = { subscription_id: before.subscriptionId, event_id: before.eventId, ...why };
-      await audit.append(transaction, context, [{ action, outcome: 'success', target, data }]);
+      await records.write(transaction, context, { audit: [{ action, outcome: 'success', target, data }] });
       transaction.afterCommit(() => notifier.poke());
       return find(transaction, scope, id);
     });

@@ -35,19 +35,19 @@ export function wireAttempts(
   const metrics = createAttemptMetrics({ registry });
   const monitor = createAttemptMonitor();
   const occupancy = createEndpointOccupancy();
-  const records = createAttemptRecordService({ ...rooms, database, metrics });
+  const attemptRecords = createAttemptRecordService({ ...rooms, database, metrics });
   const attempts = createAttemptService({
     ...rooms,
     database,
     sender: createDeliverySender({ agent, tracing }),
-    records,
+    attemptRecords,
     monitor,
     occupancy,
     notifier,
     metrics,
     log,
   });
-  return { attempts, records, monitor, occupancy, close: () => agent.close() };
+  return { attempts, attemptRecords, monitor, occupancy, close: () => agent.close() };
 }
 
 /** Ends deliveries that are too old. */

@@ -1,8 +1,7 @@
 // The steps of the workflow endpointRecovery: warnings, deactivation, and what an operator does by hand. The row decides whether a step is
 // due, so a repeated or late step does no harm. Endpoints open without this workflow.
-import type { AuditService } from '../../audit/audit.service.ts';
 import { operatorContext, serviceContext } from '../../audit/audit.ts';
-import type { EventService } from '../../events/event.service.ts';
+import type { RecordService } from '../../events/record.service.ts';
 import type { TenantService } from '../../identity/tenants/tenant.service.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
@@ -58,16 +57,14 @@ export function createRecoveryService({
   database,
   subscriptions,
   tenants,
-  audit,
-  events,
+  records,
   commands,
   notifier,
 }: {
   database: Pick<Database, 'query' | 'transaction'>;
   subscriptions: { deactivateFailing(name: EndpointName): Promise<unknown> };
   tenants: Pick<TenantService, 'byId'>;
-  audit: Pick<AuditService, 'append'>;
-  events: Pick<EventService, 'emit'>;
+  records: Pick<RecordService, 'write'>;
   commands: Pick<WorkflowCommandService, 'add'>;
   notifier: { poke(): void };
 }) {
@@ -127,9 +124,11 @@ export function createRecoveryService({
     const type = `webhook.endpoint.${what}`;
     const context = serviceContext({ id: tenantId }, newId());
     const target = { type: 'subscription', id: subscriptionId };
-    await audit.append(unit, context, [{ action: type, outcome: 'success', target, data: facts }]);
     const data = { subscription_id: subscriptionId, ...facts };
-    await events.emit(unit, context, [{ type, data, exceptSubscription: subscriptionId }]);
+    await records.write(unit, context, {
+      audit: [{ action: type, outcome: 'success', target, data: facts }],
+      events: [{ type, data, exceptSubscription: subscriptionId }],
+    });
   };
 
   const change = (unit: Queryable, name: EndpointName, step: OperatorStep): Promise<boolean> =>
@@ -193,9 +192,9 @@ export function createRecoveryService({
           });
         const target = { type: 'subscription', id: name.subscriptionId };
         const data = step.kind === 'hold' ? { seconds: step.seconds } : {};
-        await audit.append(transaction, operatorContext(tenant, newId()), [
-          { action: AUDITED[step.kind], outcome: 'success', target, data },
-        ]);
+        await records.write(transaction, operatorContext(tenant, newId()), {
+          audit: [{ action: AUDITED[step.kind], outcome: 'success', target, data }],
+        });
         // The reading below notes the endpoint as watched, so its workflow must run.
         const { tenantId, subscriptionId: entityId } = name;
         await commands.add(transaction, [{ tenantId, workflow: 'endpointRecovery', entityId }]);

@@ -19,16 +19,16 @@ const LONGEST_PAUSE = 5_000;
 
 export function createFirstAttemptService({
   attempts,
-  records,
+  attemptRecords,
 }: {
   attempts: Pick<AttemptService, 'send'>;
-  records: Pick<AttemptRecordService, 'record'>;
+  attemptRecords: Pick<AttemptRecordService, 'record'>;
 }) {
   /** Records a POST, however long that takes, as long as this process lives. */
-  const recordUntilDone = async (report: Parameters<typeof records.record>[0]) => {
+  const recordUntilDone = async (report: Parameters<typeof attemptRecords.record>[0]) => {
     for (let pause = LEAST_PAUSE; ; pause = Math.min(pause * 2, LONGEST_PAUSE)) {
       try {
-        return await records.record(report, { workflow: false });
+        return await attemptRecords.record(report, { workflow: false });
       } catch {
         await sleep(pause);
       }

@@ -1,8 +1,8 @@
 // The steps of a bulk replay: chunk by chunk, each in one transaction with the place that it has reached, so that a restart neither
 // replays a delivery twice nor leaves one out.
 
-import type { AuditService } from '../../audit/audit.service.ts';
 import { serviceContext } from '../../audit/audit.ts';
+import type { RecordService } from '../../events/record.service.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import type { Transaction } from '../../platform/database/transaction.ts';
@@ -34,7 +34,7 @@ export function createBulkRecoveryStepService({
   database,
   replays,
   endpoints,
-  audit,
+  records,
   pace = PACE,
 }: {
   /** Another one in tests of faults. */
@@ -42,7 +42,7 @@ export function createBulkRecoveryStepService({
   database: Pick<Database, 'transaction'>;
   replays: ReplayService;
   endpoints: Pick<EndpointService, 'read'>;
-  audit: Pick<AuditService, 'append'>;
+  records: Pick<RecordService, 'write'>;
   pace?: { readonly chunk: number; readonly waiting: number } | undefined;
 }) {
   const contextOf = ({ tenantId }: Recovery) => serviceContext({ id: tenantId }, newId());
@@ -55,7 +55,7 @@ export function createBulkRecoveryStepService({
     const reason = status === 'canceled' ? 'subscription_deleted' : null;
     await store.end(unit, recovery.id, status, reason);
     const more = reason === null ? {} : { reason };
-    await audit.append(unit, contextOf(recovery), [describeRecovery(status, recovery, more)]);
+    await records.write(unit, contextOf(recovery), { audit: [describeRecovery(status, recovery, more)] });
     return standingOf({ ...recovery, status }, 'end');
   };
 

@@ -1,7 +1,7 @@
 // What people do with bulk replays: begin, read, cancel. Their steps are in bulk-replay-steps.service.ts.
 
-import type { AuditContext, AuditService } from '../../audit/audit.service.ts';
-import { serviceContext } from '../../audit/audit.ts';
+import { type AuditContext, serviceContext } from '../../audit/audit.ts';
+import type { RecordService } from '../../events/record.service.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
@@ -29,14 +29,14 @@ export function createBulkRecoveryService({
   subscriptions,
   replays,
   endpoints,
-  audit,
+  records,
   commands,
 }: {
   database: Pick<Database, 'transaction' | 'query'>;
   subscriptions: Pick<SubscriptionService, 'get' | 'exists'>;
   replays: Pick<ReplayService, 'count'>;
   endpoints: Pick<EndpointService, 'endHold'>;
-  audit: Pick<AuditService, 'append'>;
+  records: Pick<RecordService, 'write'>;
   commands: Pick<WorkflowCommandService, 'add'>;
 }) {
   const nameOf = (context: RequestContext, subscriptionId: string, id: string): RecoveryName => ({
@@ -76,9 +76,9 @@ export function createBulkRecoveryService({
     if (found.status === 'completed')
       throw new ServiceError('conflict', { detail: 'The recovery is completed.' });
     await store.end(transaction, name.id, 'canceled', 'canceled');
-    await audit.append(transaction, context, [
-      describeRecovery('canceled', found, reason === undefined ? {} : { reason }),
-    ]);
+    await records.write(transaction, context, {
+      audit: [describeRecovery('canceled', found, reason === undefined ? {} : { reason })],
+    });
     return (await store.find(transaction, name)) ?? found;
   };
 
@@ -122,7 +122,7 @@ export function createBulkRecoveryService({
           });
         }
         await endpoints.endHold(transaction, subscriptionId);
-        await audit.append(transaction, context, [describeRecovery('started', recovery)]);
+        await records.write(transaction, context, { audit: [describeRecovery('started', recovery)] });
         await commands.add(transaction, [{ tenantId, workflow: 'bulkRecovery', entityId: recovery.id }]);
         return recovery;
       }),

@@ -2,9 +2,8 @@
 // secret that is returned is one that was just generated.
 
 import { timingSafeEqual } from 'node:crypto';
-import type { AuditContext, AuditService } from '../../audit/audit.service.ts';
-import { serviceContext } from '../../audit/audit.ts';
-import type { EventService } from '../../events/event.service.ts';
+import { type AuditContext, serviceContext } from '../../audit/audit.ts';
+import type { RecordService } from '../../events/record.service.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import { hashSecret, newSigningSecret } from '../../platform/crypto/opaque-secret.node.ts';
 import type { Database } from '../../platform/database/database.ts';
@@ -35,14 +34,12 @@ type Verb = 'secret_rotation_started' | 'secret_rotated';
 export function createSigningSecretService({
   database,
   sealing,
-  audit,
-  events,
+  records,
   commands,
 }: {
   database: Pick<Database, 'transaction' | 'query'>;
   sealing: Pick<SubscriptionSealing, 'sealSecret' | 'openSecret'>;
-  audit: Pick<AuditService, 'append'>;
-  events: Pick<EventService, 'emit'>;
+  records: Pick<RecordService, 'write'>;
   commands: Pick<WorkflowCommandService, 'add'>;
 }) {
   async function record(
@@ -55,11 +52,11 @@ export function createSigningSecretService({
     const type = `webhook.endpoint.${verb}`;
     const target = { type: 'subscription', id: subscriptionId };
     const { host, eventTypes } = row;
-    await audit.append(unit, context, [
-      { action: type, outcome: 'success', target, data: { host, ...facts } },
-    ]);
     const data = { subscription_id: subscriptionId, host, event_types: [...eventTypes], ...facts };
-    await events.emit(unit, context, [{ type, data, exceptSubscription: subscriptionId }]);
+    await records.write(unit, context, {
+      audit: [{ action: type, outcome: 'success', target, data: { host, ...facts } }],
+      events: [{ type, data, exceptSubscription: subscriptionId }],
+    });
   }
 
   /** Makes the next secret the present one if the overlap is over. @returns the row afterwards */

@@ -1,9 +1,9 @@
 // Creates, changes, tests and deletes subscriptions. A change, its audit entry and its event are one transaction; no event goes to the
 // subscription that it is about.
-import type { AuditContext, AuditService } from '../../audit/audit.service.ts';
-import { serviceContext } from '../../audit/audit.ts';
+import { type AuditContext, serviceContext } from '../../audit/audit.ts';
 import { findEventType } from '../../events/catalogue.ts';
-import type { EventService, JsonObject } from '../../events/event.service.ts';
+import type { JsonObject } from '../../events/event.ts';
+import type { RecordService } from '../../events/record.service.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import { newSigningSecret } from '../../platform/crypto/opaque-secret.node.ts';
 import type { Database } from '../../platform/database/database.ts';
@@ -76,8 +76,7 @@ export function createSubscriptionService({
   hostHolds,
   sealing,
   deliveries,
-  audit,
-  events,
+  records,
   admittedNetworks,
 }: {
   database: Pick<Database, 'transaction' | 'query' | 'model'>;
@@ -92,8 +91,7 @@ export function createSubscriptionService({
     ): Promise<{ canceled: number; more: boolean }>;
     cancelUnfinished(unit: Transaction, subscriptionId: string): Promise<void>;
   };
-  audit: Pick<AuditService, 'append'>;
-  events: Pick<EventService, 'emit'>;
+  records: Pick<RecordService, 'write'>;
   admittedNetworks: readonly Network[];
 }) {
   const reader = createSubscriptionReader({ database, endpoints, sealing });
@@ -140,11 +138,11 @@ export function createSubscriptionService({
   ): Promise<void> {
     const type = `webhook.endpoint.${verb}`;
     const target = { type: 'subscription', id };
-    await audit.append(unit, context, [
-      { action: type, outcome: 'success', target, data: { host, ...more } },
-    ]);
     const data = { subscription_id: id, host, event_types: [...eventTypes], ...more };
-    await events.emit(unit, context, [{ type, data, exceptSubscription: id }]);
+    await records.write(unit, context, {
+      audit: [{ action: type, outcome: 'success', target, data: { host, ...more } }],
+      events: [{ type, data, exceptSubscription: id }],
+    });
   }
 
   /** Applies the holds of its host to the endpoint. A subscription that comes to a held host gets the audit entry that the others got. */
@@ -166,7 +164,9 @@ export function createSubscriptionService({
       address: 'local',
       actor: { kind: 'operator', id: operator },
     } as const;
-    await audit.append(unit, context, [{ action: 'webhook.host.held', outcome: 'success', target, data }]);
+    await records.write(unit, context, {
+      audit: [{ action: 'webhook.host.held', outcome: 'success', target, data }],
+    });
   }
 
   /** Changes what the patch names, in one transaction with its audit entry and its event. */
@@ -201,9 +201,9 @@ export function createSubscriptionService({
       const target = { type: 'subscription', id };
       const data = { deliveries: canceled };
       if (canceled > 0)
-        await audit.append(transaction, context, [
-          { action: 'webhook.deliveries.discarded', outcome: 'success', target, data },
-        ]);
+        await records.write(transaction, context, {
+          audit: [{ action: 'webhook.deliveries.discarded', outcome: 'success', target, data }],
+        });
       return more;
     });
 
@@ -308,20 +308,22 @@ export function createSubscriptionService({
           });
         }
         const data = testDataOf(eventType, id);
-        const [emitted] = await events.emit(transaction, context, [
-          { type: eventType, data, onlySubscription: id, test: true },
-        ]);
+        const [emitted] = await records.write(transaction, context, {
+          events: [{ type: eventType, data, onlySubscription: id, test: true }],
+        });
         if (emitted?.deliveryId === undefined) throw unknownSubscription();
         const target = { type: 'subscription', id };
         const { deliveryId, eventId } = emitted;
-        await audit.append(transaction, context, [
-          {
-            action: 'webhook.test.sent',
-            outcome: 'success',
-            target,
-            data: { delivery_id: deliveryId, event_type: eventType },
-          },
-        ]);
+        await records.write(transaction, context, {
+          audit: [
+            {
+              action: 'webhook.test.sent',
+              outcome: 'success',
+              target,
+              data: { delivery_id: deliveryId, event_type: eventType },
+            },
+          ],
+        });
         return { deliveryId, eventId };
       }),
 

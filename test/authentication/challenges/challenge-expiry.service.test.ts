@@ -43,7 +43,7 @@ afterAll(async () => {
 const pulse = { beat: () => undefined, signal: new AbortController().signal };
 const service = (
   settings: { chunk?: number; budget?: number; tenants?: number } = { chunk: 10, budget: 60_000 },
-) => createExpiryService({ database, audit: rooms.audit, settings });
+) => createExpiryService({ database, records: rooms.records, settings });
 const bucket = (minute: number) => ({
   name: `2026-11-21T18:${minute}Z`,
   endsAt: `2026-11-21T18:${minute + 1}:00.000Z`,
@@ -150,7 +150,7 @@ describe('the audit log', () => {
     await service().sweep(pulse);
     const failing = createExpiryService({
       database,
-      audit: { ...rooms.audit, appendPrepared: () => Promise.reject(new Error('not now')) },
+      records: { ...rooms.records, writeBatch: () => Promise.reject(new Error('not now')) },
     });
     await expect(failing.settle(bucket(15))).rejects.toThrow('not now');
     expect(await lines()).toEqual([]);
@@ -167,10 +167,10 @@ describe('the audit log', () => {
       createExpiryService({
         database,
         settings: { tenants: 2 },
-        audit: {
-          ...rooms.audit,
-          appendPrepared: (...call) =>
-            ++parts === part ? Promise.reject(new Error('crashed')) : rooms.audit.appendPrepared(...call),
+        records: {
+          ...rooms.records,
+          writeBatch: (...call) =>
+            ++parts === part ? Promise.reject(new Error('crashed')) : rooms.records.writeBatch(...call),
         },
       });
     await expect(crashing(3).settle(bucket(15))).rejects.toThrow('crashed');

@@ -1,7 +1,6 @@
 // Tenants, applications, issuer and tokens wired for real over one database; only the clock and the relay's notifier are fakes.
 
 import { randomBytes } from 'node:crypto';
-import { wireAudit } from '../../../src/audit/wire.ts';
 import { wireAuthenticationFailures } from '../../../src/authentication/challenges/wire.ts';
 import { wireDpop } from '../../../src/authentication/dpop/wire.ts';
 import { wireIssuer, wireIssuerRotation } from '../../../src/authentication/issuer/wire.ts';
@@ -11,7 +10,7 @@ import {
   wireTokenEndpoint,
   wireTokens,
 } from '../../../src/authentication/tokens/wire.ts';
-import { wireEvents } from '../../../src/events/wire.ts';
+import { wireRecords } from '../../../src/events/wire.ts';
 import { wireApplications } from '../../../src/identity/applications/wire.ts';
 import type { AddressRules } from '../../../src/identity/tenants/tenant.ts';
 import { wireProvisioning, wireTenants } from '../../../src/identity/tenants/wire.ts';
@@ -52,19 +51,18 @@ export function createAccounts(
     clock: { now, monotonic },
   });
   const limits = wireLimits(platform);
-  const { audit } = wireAudit(platform);
-  const events = wireEvents(platform);
+  const records = wireRecords(platform);
   const commands = createWorkflowCommandService();
-  const records = { audit, events, commands };
+  const shared = { records, commands };
   const revocations = wireRevocations(platform);
-  const { issuer, issuerKeys } = wireIssuer(platform, { ...records, revocations });
+  const { issuer, issuerKeys } = wireIssuer(platform, { ...shared, revocations });
   const tokens = wireTokens(platform, { issuer, revocations });
-  const { tenants } = wireTenants(platform, { audit, issuerKeys });
-  const { applications } = wireApplications(platform, { audit, tokens: revocations });
+  const { tenants } = wireTenants(platform, { records, issuerKeys });
+  const { applications } = wireApplications(platform, { records, tokens: revocations });
   const dpop = wireDpop(platform);
-  const failures = wireAuthenticationFailures(platform, { ...records, limits });
-  const { clients, clientRecords } = wireClients(platform, { ...records, applications, limits });
-  const accounts = { ...records, tokens, revocations, clients, clientRecords, dpop, failures };
+  const failures = wireAuthenticationFailures(platform, { ...shared, limits });
+  const { clients, clientRecords } = wireClients(platform, { ...shared, applications, limits });
+  const accounts = { ...shared, tokens, revocations, clients, clientRecords, dpop, failures };
   const { tokenEndpoint, introspection } = wireTokenEndpoint(platform, accounts);
   return {
     ...accounts,

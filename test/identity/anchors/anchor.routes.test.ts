@@ -44,9 +44,11 @@ const expire = (id: string) =>
 /** What a verification does: the row and the entry of the audit log. */
 const verify = async (id: string) => {
   await database.query("UPDATE anchors SET status = 'verified', verified_at = now() WHERE id = $1", [id]);
-  await rooms.audit.append(database, { requestId: newId(), address: 'local', tenant: { id: tenantId } }, [
-    { action: 'agent.anchor.verified', outcome: 'success', target: { type: 'anchor', id } },
-  ]);
+  await rooms.records.write(
+    database,
+    { requestId: newId(), address: 'local', tenant: { id: tenantId } },
+    { audit: [{ action: 'agent.anchor.verified', outcome: 'success', target: { type: 'anchor', id } }] },
+  );
 };
 
 describe('an anchor over HTTP', () => {

@@ -91,7 +91,7 @@ describe('registering a key', () => {
   it('looks at a proof before it takes a connection or a lock', async () => {
     const order: string[] = [];
     const note = (step: string) => void order.push(step);
-    const { agents, audit, tokens, verifier, database } = rooms;
+    const { agents, records, tokens, verifier, database } = rooms;
     const keys = createKeyService({
       database: {
         query: database.query,
@@ -105,9 +105,8 @@ describe('registering a key', () => {
         verifySignature: async (input) => verifier.verifySignature(input).finally(() => note('verified')),
       },
       agents,
-      audit,
+      records,
       tokens,
-      events: { emit: async () => [] },
       rotations: { follow: async () => undefined },
     });
     const privateKey = generatePrivateKey('ed25519');

@@ -2,7 +2,7 @@
 
 import { beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { wireRetentionOfRooms } from '../../../src/app/wiring/retention.ts';
-import { createAuditService } from '../../../src/audit/audit.service.ts';
+import { createRecordService } from '../../../src/events/record.service.ts';
 import { createRetentionService } from '../../../src/operations/retention/retention.service.ts';
 import { describeReport } from '../../../src/operations/retention/retention.ts';
 import type { RequestContext } from '../../../src/platform/context.ts';
@@ -20,7 +20,9 @@ const poke = vi.fn();
 const test = await useTestDatabase();
 beforeAll(async () => {
   const platform = createTestPlatform(test.database, { notifier: { poke } });
-  retention = wireRetentionOfRooms(platform, { audit: createAuditService() }).retention;
+  retention = wireRetentionOfRooms(platform, {
+    records: createRecordService({ notifier: { poke: () => undefined } }),
+  }).retention;
 });
 beforeEach(async () => {
   context = await createTenantContext(test.database);

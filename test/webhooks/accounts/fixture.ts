@@ -1,10 +1,10 @@
 // Deliveries of the past: accepted as ever, then moved to another day, whose partitions are made for them.
 import { randomUUID } from 'node:crypto';
-import { createEventService } from '../../../src/events/event.service.ts';
+import { createRecordService } from '../../../src/events/record.service.ts';
 import type { RequestContext } from '../../../src/platform/context.ts';
 import type { Database } from '../../../src/platform/database/database.ts';
 
-const events = createEventService({ notifier: { poke: () => undefined } });
+const records = createRecordService({ notifier: { poke: () => undefined } });
 
 /** How a pulse looks to which nobody listens. */
 export const pulse = { beat: () => undefined, signal: new AbortController().signal };
@@ -22,11 +22,12 @@ export async function dayOf(database: Database, daysAgo: number): Promise<string
 export async function accept(database: Database, context: RequestContext, count: number): Promise<string[]> {
   const before = await listIds(database, context);
   await database.transaction({}, (unit) =>
-    events.emit(
-      unit,
-      context,
-      Array.from({ length: count }, (_, n) => ({ type: 'wallet.tx.signed', data: { n, id: randomUUID() } })),
-    ),
+    records.write(unit, context, {
+      events: Array.from({ length: count }, (_, n) => ({
+        type: 'wallet.tx.signed',
+        data: { n, id: randomUUID() },
+      })),
+    }),
   );
   return (await listIds(database, context)).filter((id) => !before.includes(id));
 }

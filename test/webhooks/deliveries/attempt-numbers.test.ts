@@ -76,7 +76,7 @@ describe('the number of an attempt', () => {
   ])('is the next one for %s that took the same number', async (_, first, second, status) => {
     const { id } = await engine.subscribe({ delaysMs: [3_600_000, 3_600_000] });
     const [delivery = ''] = await engine.publish(id);
-    const { records } = engine.createAttempts();
+    const { attemptRecords } = engine.createAttempts();
     const one = reportOf(delivery, { outcome: first });
     const two = reportOf(delivery, { outcome: second, startedAt: another });
     // Each is recorded again: the answer of the first time got lost.
@@ -86,7 +86,7 @@ describe('the number of an attempt', () => {
       [one, 1],
       [two, 2],
     ] as const) {
-      expect((await records.record(report, { workflow: true })).last.n).toBe(n);
+      expect((await attemptRecords.record(report, { workflow: true })).last.n).toBe(n);
     }
     expect(await shown(delivery)).toEqual([
       [1, 0, first.kind],
@@ -98,14 +98,16 @@ describe('the number of an attempt', () => {
   it('is chosen once each for POSTs that are recorded at the same moment', async () => {
     const { id } = await engine.subscribe({ delaysMs: [3_600_000] });
     const [delivery = ''] = await engine.publish(id);
-    const { records } = engine.createAttempts();
+    const { attemptRecords } = engine.createAttempts();
     const reports = Array.from({ length: 6 }, (_, k) =>
       reportOf(delivery, {
         startedAt: new Date(Date.UTC(2026, 0, 1) + k).toISOString(),
         outcome: k % 2 === 0 ? FAILED : DELIVERED,
       }),
     );
-    await Promise.all([...reports, ...reports].map((report) => records.record(report, { workflow: true })));
+    await Promise.all(
+      [...reports, ...reports].map((report) => attemptRecords.record(report, { workflow: true })),
+    );
     const attempts = await engine.attempts(delivery);
     expect(attempts.map(({ n }) => n)).toEqual([1, 2, 3, 4, 5, 6]);
     expect(new Set(attempts.map(({ started_at }) => Number(started_at))).size).toBe(6);
@@ -115,9 +117,9 @@ describe('the number of an attempt', () => {
   it('does not have the same attempt made again when its record got another number', async () => {
     const { id, path } = await engine.subscribe({ delaysMs: [3_600_000, 3_600_000] });
     const [delivery = ''] = await engine.publish(id);
-    const { attempts, records } = engine.createAttempts();
-    await records.record(reportOf(delivery, { n: 1 }), { workflow: true });
-    await records.record(reportOf(delivery, { n: 1, startedAt: another }), { workflow: true });
+    const { attempts, attemptRecords } = engine.createAttempts();
+    await attemptRecords.record(reportOf(delivery, { n: 1 }), { workflow: true });
+    await attemptRecords.record(reportOf(delivery, { n: 1, startedAt: another }), { workflow: true });
     const again = await attempts.send({ deliveryId: delivery, generation: 0, n: 2 }, { workflow: true });
     expect(again).toMatchObject({ kind: 'settled', step: { kind: 'wait' }, last: { n: 2 } });
     expect(engine.receiver.of(path)).toEqual([]);
@@ -126,7 +128,7 @@ describe('the number of an attempt', () => {
   it('is recorded with its lane in one order, so that a 2xx and a failure never wait for each other', async () => {
     const { id } = await engine.subscribe({ delaysMs: [3_600_000, 3_600_000] });
     const [delivery = ''] = await engine.publish(id);
-    await engine.createAttempts().records.record(reportOf(delivery), { workflow: true });
+    await engine.createAttempts().attemptRecords.record(reportOf(delivery), { workflow: true });
     let inserted: () => void = () => undefined;
     const insertion = new Promise<void>((resolve) => {
       inserted = resolve;
@@ -141,12 +143,12 @@ describe('the number of an attempt', () => {
       },
     });
     const report = reportOf(delivery, { n: 2, startedAt: another });
-    const failure = failing.records.record(report, { workflow: true });
+    const failure = failing.attemptRecords.record(report, { workflow: true });
     await insertion;
     // The same POST, which another worker has seen succeed; its endpoint is one that fails.
     const success = engine
       .createAttempts()
-      .records.record({ ...report, outcome: DELIVERED }, { workflow: true });
+      .attemptRecords.record({ ...report, outcome: DELIVERED }, { workflow: true });
     await expect(Promise.all([failure, success])).resolves.toHaveLength(2);
     expect(await shown(delivery)).toEqual([
       [1, 0, 'retry'],

@@ -83,7 +83,7 @@ describe('faults', () => {
   it('lets a 2xx win over the failure that another worker recorded under the same number', async () => {
     const { id } = await engine.subscribe({ delaysMs: [3_600_000] });
     const [delivery = ''] = await engine.publish(id);
-    const { records } = engine.createAttempts();
+    const { attemptRecords } = engine.createAttempts();
     const report = {
       deliveryId: delivery,
       generation: 0,
@@ -102,9 +102,9 @@ describe('faults', () => {
       hold: false,
     } as const;
     const delivered = { kind: 'delivered', statusCode: 200 } as const;
-    await records.record({ ...report, outcome: failed }, { workflow: true });
-    await records.record({ ...report, outcome: delivered }, { workflow: true });
-    await records.record({ ...report, outcome: failed }, { workflow: true });
+    await attemptRecords.record({ ...report, outcome: failed }, { workflow: true });
+    await attemptRecords.record({ ...report, outcome: delivered }, { workflow: true });
+    await attemptRecords.record({ ...report, outcome: failed }, { workflow: true });
     expect(await engine.delivery(delivery)).toMatchObject({ status: 'delivered', attempt_count: 1 });
     expect((await engine.attempts(delivery)).map(({ outcome }) => outcome)).toEqual(['delivered']);
   });

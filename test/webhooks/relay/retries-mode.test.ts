@@ -31,7 +31,7 @@ describe('with DELIVERY_WORKFLOWS=retries', () => {
 
   it('records a POST for as long as it takes, and does not make it again', async () => {
     let refusals = 0;
-    const { attempts, records } = engine.createAttempts({
+    const { attempts, attemptRecords } = engine.createAttempts({
       store: (store) => ({
         ...store,
         recordDelivered: async (...args) => {
@@ -43,17 +43,17 @@ describe('with DELIVERY_WORKFLOWS=retries', () => {
     });
     const { id, path } = await engine.subscribe();
     const [delivery = ''] = await engine.publish(id);
-    const first = await createFirstAttemptService({ attempts, records }).make(work(delivery, id));
+    const first = await createFirstAttemptService({ attempts, attemptRecords }).make(work(delivery, id));
     expect(first).toEqual({ kind: 'done' });
     expect(engine.receiver.of(path)).toHaveLength(1);
     expect(await engine.delivery(delivery)).toMatchObject({ status: 'delivered', attempt_count: 1 });
   });
 
   it('leaves the row alone when its lane has closed', async () => {
-    const { attempts, records } = engine.createAttempts();
+    const { attempts, attemptRecords } = engine.createAttempts();
     const { id, path } = await engine.subscribe({ active: false });
     const [delivery = ''] = await engine.publish(id);
-    const first = await createFirstAttemptService({ attempts, records }).make(work(delivery, id));
+    const first = await createFirstAttemptService({ attempts, attemptRecords }).make(work(delivery, id));
     expect(first).toEqual({ kind: 'release' });
     expect(engine.receiver.of(path)).toEqual([]);
     expect((await engine.outbox()).map(({ kind }) => kind)).toEqual(['first']);
@@ -61,11 +61,11 @@ describe('with DELIVERY_WORKFLOWS=retries', () => {
   });
 
   it('goes on with a workflow after the relay that made the attempt has died', async () => {
-    const { attempts, records } = engine.createAttempts();
+    const { attempts, attemptRecords } = engine.createAttempts();
     const { id, path } = await engine.subscribe({ delaysMs: [500] });
     engine.receiver.answer(path, (_, count) => ({ status: count === 1 ? 500 : 200 }));
     const [delivery = ''] = await engine.publish(id);
-    const first = await createFirstAttemptService({ attempts, records }).make(work(delivery, id));
+    const first = await createFirstAttemptService({ attempts, attemptRecords }).make(work(delivery, id));
     expect(first).toMatchObject({
       kind: 'continue',
       last: { n: 1, outcome: 'http:500' },
@@ -138,8 +138,8 @@ describe('with DELIVERY_WORKFLOWS=retries', () => {
     const { id, path } = await engine.subscribe({ delaysMs: [3_600_000] });
     engine.receiver.answer(path, (_, count) => ({ status: count === 1 ? 500 : 200 }));
     const [delivery = ''] = await engine.publish(id);
-    const { attempts, records } = engine.createAttempts();
-    await createFirstAttemptService({ attempts, records }).make(work(delivery, id));
+    const { attempts, attemptRecords } = engine.createAttempts();
+    await createFirstAttemptService({ attempts, attemptRecords }).make(work(delivery, id));
     await engine.starter.start({
       deliveryId: delivery,
       generation: 0,

@@ -1,7 +1,6 @@
 // Recoveries over HTTP and step by step against a real database: which deliveries begin anew, each of them once, and how it ends.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createAuditService } from '../../../src/audit/audit.service.ts';
 import { createReplayService } from '../../../src/webhooks/deliveries/replay.service.ts';
 import * as store from '../../../src/webhooks/replays/bulk-replay.store.ts';
 import { createBulkRecoveryStepService } from '../../../src/webhooks/replays/bulk-replay-steps.service.ts';
@@ -198,7 +197,7 @@ describe('what is replayed', () => {
       database: rooms.database,
       replays: createReplayService({ notifier: rooms.notifier }),
       endpoints: rooms.endpoints,
-      audit: createAuditService(),
+      records: rooms.records,
     });
     await expect(failing.advance({ tenantId: rooms.demo.tenant.id, id: recovery })).rejects.toThrow('dies');
     expect([await generationsOf(id), await outboxOf(id)]).toEqual([[0, 0, 0, 0], []]);
