@@ -3,9 +3,9 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** Folders whose files take longest, in this order; measured, and no more than a hint. */
 const LONG = [
-  'test/faults/',
-  'test/app/local/',
   'test/workflows/',
+  'test/app/local/',
+  'test/faults/',
   'test/app/',
   'test/operations/',
   'test/platform/tracing/',
