@@ -1,9 +1,9 @@
 // The activities of endpointRecovery: each calls one use case.
 import type {
   EndpointName,
+  EndpointRecoveryService,
   EndpointStanding,
   OperatorStep,
-  RecoveryService,
 } from '../src/webhooks/endpoints/endpoint-recovery.service.ts';
 import { refuseForGood } from './operator-refusal.ts';
 
@@ -11,7 +11,7 @@ import { refuseForGood } from './operator-refusal.ts';
 export function createEndpointRecoveryActivities({
   recovery,
 }: {
-  recovery: Pick<RecoveryService, 'read' | 'perform' | 'probe' | 'operate'>;
+  recovery: Pick<EndpointRecoveryService, 'read' | 'perform' | 'probe' | 'operate'>;
 }) {
   return {
     /** Reads how the endpoint stands. */

@@ -2,12 +2,12 @@
 import { defineUpdate, patched, proxyActivities } from '@temporalio/workflow';
 import type { BulkRecoveryActivities } from '../activities/bulk-recovery.ts';
 import type { EntityInput } from '../src/platform/temporal/names.ts';
-import type { RecoveryStanding } from '../src/webhooks/replays/bulk-replay-steps.service.ts';
+import type { BulkReplayStanding } from '../src/webhooks/replays/bulk-replay-steps.service.ts';
 import { ENTITY_ACTIVITIES, entityWorkflow } from './entity.ts';
 import { checkReason } from './operator.ts';
 
 /** How far the recovery is. `until`: when the workflow goes on by itself. */
-export type BulkRecoveryState = Pick<RecoveryStanding, 'status' | 'matched' | 'replayed' | 'remaining'> & {
+export type BulkRecoveryState = Pick<BulkReplayStanding, 'status' | 'matched' | 'replayed' | 'remaining'> & {
   readonly doing:
     | 'replaying'
     | 'pausing'
@@ -17,7 +17,7 @@ export type BulkRecoveryState = Pick<RecoveryStanding, 'status' | 'matched' | 'r
   readonly until: string | null;
 };
 
-export type BulkRecoveryResult = Pick<RecoveryStanding, 'status' | 'matched' | 'replayed'>;
+export type BulkRecoveryResult = Pick<BulkReplayStanding, 'status' | 'matched' | 'replayed'>;
 
 /** An operator cancels the recovery; the reason goes into the audit log. */
 const cancel = defineUpdate<undefined, [reason?: string]>('cancel');
@@ -49,7 +49,7 @@ const WAITS = {
 export function bulkRecovery(input: EntityInput): Promise<BulkRecoveryResult> {
   const name = { tenantId: input.tenantId, id: input.id };
   let waits = 0;
-  return entityWorkflow<typeof name, RecoveryStanding, BulkRecoveryState, BulkRecoveryResult>(input, {
+  return entityWorkflow<typeof name, BulkReplayStanding, BulkRecoveryState, BulkRecoveryResult>(input, {
     name,
     read: (standing) => {
       const summary = `after ${standing?.replayed ?? 0} deliveries`;

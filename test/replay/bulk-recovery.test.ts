@@ -17,7 +17,7 @@ async function begin(engine: DeliveryEngine, { active }: { active: boolean }) {
   engine.receiver.answer(path, () => ({ status: 400 }));
   for (const delivery of await engine.publish(id, 6)) await engine.ended(delivery);
   const since = new Date(0);
-  const recovery = await engine.bulkRecoveries.begin(engine.context, id, { since, status: 'failed' });
+  const recovery = await engine.bulkReplays.begin(engine.context, id, { since, status: 'failed' });
   if (!active) {
     await engine.subscriptions.update(engine.context, id, { active: false });
     await waits(engine, recovery.id);
@@ -35,7 +35,7 @@ const SCENARIOS: Record<string, (engine: DeliveryEngine) => Promise<string>> = {
   },
   canceled: async (engine) => {
     const { id, recovery } = await begin(engine, { active: false });
-    await engine.bulkRecoveries.cancel(engine.context, id, recovery);
+    await engine.bulkReplays.cancel(engine.context, id, recovery);
     return recovery;
   },
   'canceled-by-operator': async (engine) => {

@@ -22,7 +22,7 @@ describe.each(['all', 'retries'] as const)('bulkRecovery with DELIVERY_WORKFLOWS
     return { ...one, ids };
   };
   const begin = async (id: string) =>
-    (await engine.bulkRecoveries.begin(engine.context, id, { since, status: 'failed' })).id;
+    (await engine.bulkReplays.begin(engine.context, id, { since, status: 'failed' })).id;
   const workflow = (recovery: string) => engine.entity('bulkRecovery', recovery);
   const endOf = (recovery: string) =>
     eventually(
@@ -39,7 +39,7 @@ describe.each(['all', 'retries'] as const)('bulkRecovery with DELIVERY_WORKFLOWS
     engine.startRunner();
     const recovery = await begin(id);
     await eventually(
-      async () => (await engine.bulkRecoveries.get(engine.context, id, recovery)).replayed > 0,
+      async () => (await engine.bulkReplays.get(engine.context, id, recovery)).replayed > 0,
       'a chunk',
     );
     await first.stop();

@@ -241,13 +241,13 @@ export async function createEngine(
 
     /** Tells the workflows of entities. @returns how to stop it */
     startRunner: (): (() => Promise<void>) => {
-      const { signingSecrets, recoveries, bulkRecoveries } = services;
+      const { signingSecrets, recoveries, bulkReplays } = services;
       const { stop } = createWorkflowCommandRunner({
         database,
         starter: createEntityStarter({ client, taskQueue: queue }),
         describe: {
           endpointRecovery: ({ tenantId, id }) => recoveries.describe({ tenantId, subscriptionId: id }),
-          bulkRecovery: bulkRecoveries.describe,
+          bulkRecovery: bulkReplays.describe,
           webhookSecretRotation: ({ tenantId, id }) =>
             signingSecrets.describe({ tenantId, subscriptionId: id }),
         },

@@ -127,7 +127,7 @@ describe.each(['all', 'retries'] as const)('with DELIVERY_WORKFLOWS=%s', (mode) 
     { id, delivery }: { id: string; delivery: string },
     elsewhere: string,
   ): Promise<unknown> => {
-    const { context, deliveries, subscriptions, bulkRecoveries } = engine;
+    const { context, deliveries, subscriptions, bulkReplays } = engine;
     const ignoreConflict = (error: { code?: string }) => {
       if (error.code !== 'conflict') throw error;
     };
@@ -137,8 +137,7 @@ describe.each(['all', 'retries'] as const)('with DELIVERY_WORKFLOWS=%s', (mode) 
     if (action === 'delete') return subscriptions.remove(context, id);
     if (action === 'put url')
       return subscriptions.update(context, id, { url: engine.receiver.url + elsewhere });
-    if (action === 'recover')
-      return bulkRecoveries.begin(context, id, { since: new Date(0), status: 'failed' });
+    if (action === 'recover') return bulkReplays.begin(context, id, { since: new Date(0), status: 'failed' });
     await deliveries.cancel(context, delivery).catch(ignoreConflict);
     return deliveries.retry(context, delivery);
   };

@@ -94,7 +94,7 @@ export function wireWorkerRooms(platform: Platform) {
         const shown = await anchorChecks.anchorChecks.describe(name);
         return shown && { ...shown, slowQueue: TASK_QUEUES.slow };
       },
-      bulkRecovery: replays.bulkRecoveries.describe,
+      bulkRecovery: replays.bulkReplays.describe,
       webhookSecretRotation: ({ tenantId, id }) =>
         subscriptions.signingSecrets.describe({ tenantId, subscriptionId: id }),
       endpointRecovery: ({ tenantId, id }) => recovery.describe({ tenantId, subscriptionId: id }),

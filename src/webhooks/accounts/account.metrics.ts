@@ -1,7 +1,7 @@
 // The metrics of the accounts of deliveries: sums without tenants, whose number has no bound; the log names them.
 import type { Registry } from 'prom-client';
 import { createGauges } from '../../platform/metrics/gauges.ts';
-import type { Standing } from './account.store.ts';
+import type { AccountSums } from './account.store.ts';
 
 /**
  * Registers the gauges. They are read at each scrape, so that all workers show the same; while the database is away they are absent.
@@ -12,7 +12,7 @@ export function registerAccountMetrics({
   read,
 }: {
   registry: Registry;
-  read: () => Promise<Standing | undefined>;
+  read: () => Promise<AccountSums | undefined>;
 }): void {
   const define = createGauges({ registry, read });
   define(

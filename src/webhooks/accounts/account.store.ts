@@ -88,14 +88,14 @@ FROM delivery_accounts WHERE tenant_id = $1 AND ($2::date IS NULL OR day >= $2) 
 ORDER BY day DESC LIMIT 1000`;
 
 /** All accounts together. `lost` and `stranded` of the last `days`; `ageSeconds` since a day was counted last, null before the first time. */
-export type Standing = {
+export type AccountSums = {
   readonly lost: number;
   readonly stranded: number;
   readonly tenants: number;
   readonly ageSeconds: number | null;
 };
 
-const STANDING = `
+const SUM = `
 SELECT coalesce(sum(abs(difference - stranded)), 0)::float8 AS lost, coalesce(sum(stranded), 0)::float8 AS stranded,
   count(DISTINCT tenant_id)::int AS tenants,
   (SELECT extract(epoch FROM now() - max(counted_at))::float8 FROM delivery_account_days) AS "ageSeconds"
@@ -144,9 +144,9 @@ export async function list(
   return (await queryable.query<DeliveryAccount>(LIST, [tenantId, since ?? null, until ?? null])).rows;
 }
 
-export async function standing(queryable: Queryable, days: number): Promise<Standing> {
+export async function sum(queryable: Queryable, days: number): Promise<AccountSums> {
   return (
-    (await queryable.query<Standing>(STANDING, [days])).rows[0] ?? {
+    (await queryable.query<AccountSums>(SUM, [days])).rows[0] ?? {
       lost: 0,
       stranded: 0,
       tenants: 0,

@@ -15,7 +15,7 @@ export function wireAccounts({ database, log }: Platform) {
         log.error({ event: 'accounts.difference', ...account }, 'deliveries are not accounted for'),
     }),
     /** The accounts as they were counted last, of deliveries that are kept. */
-    readStanding: ({ keptDays }: { keptDays: number }) => accountStore.standing(database, keptDays + 1),
+    readStanding: ({ keptDays }: { keptDays: number }) => accountStore.sum(database, keptDays + 1),
     routes: createAccountRoutes({ accounts: createAccountReadingService({ database }) }),
   };
 }
@@ -24,7 +24,7 @@ export function wireAccounts({ database, log }: Platform) {
 export function measureAccounts(
   { registry }: Platform,
   createReading: Readings,
-  readStanding: () => Promise<accountStore.Standing>,
+  readStanding: () => Promise<accountStore.AccountSums>,
 ): void {
   const read = createReading({ accounts: readStanding });
   registerAccountMetrics({ registry, read: () => read('accounts') });

@@ -53,7 +53,7 @@ const MOST_READS = 5;
  * @param commands enqueues a signal to the workflow of an endpoint on which an operator acted
  * @param notifier notifies the relays when an endpoint has opened
  */
-export function createRecoveryService({
+export function createEndpointRecoveryService({
   database,
   subscriptions,
   tenants,
@@ -205,7 +205,7 @@ export function createRecoveryService({
   };
 }
 
-export type RecoveryService = ReturnType<typeof createRecoveryService>;
+export type EndpointRecoveryService = ReturnType<typeof createEndpointRecoveryService>;
 
 const AUDITED = {
   probe: 'webhook.endpoint.probed',

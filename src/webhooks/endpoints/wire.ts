@@ -2,7 +2,7 @@
 import type { Needs, Platform } from '../../platform/platform.ts';
 import { createEndpointService } from './endpoint.service.ts';
 import { createEndpointHealthStore } from './endpoint-health.store.ts';
-import { createRecoveryService } from './endpoint-recovery.service.ts';
+import { createEndpointRecoveryService } from './endpoint-recovery.service.ts';
 import { createHostHoldService } from './host-hold.service.ts';
 import { RECOVERY_SETTINGS, type RecoverySettings } from './recovery-settings.ts';
 
@@ -21,9 +21,9 @@ export function wireEndpoints(
 /** The recovery of an endpoint that fails, step by step. */
 export function wireEndpointRecovery(
   { database, notifier }: Platform,
-  rooms: Needs<typeof createRecoveryService, 'database' | 'notifier'>,
+  rooms: Needs<typeof createEndpointRecoveryService, 'database' | 'notifier'>,
 ) {
-  return createRecoveryService({ ...rooms, database, notifier });
+  return createEndpointRecoveryService({ ...rooms, database, notifier });
 }
 
 /** The endpoints that have a workflow. */

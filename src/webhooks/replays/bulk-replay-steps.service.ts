@@ -8,18 +8,18 @@ import { newId } from '../../platform/database/ids.ts';
 import type { Transaction } from '../../platform/database/transaction.ts';
 import type { ReplayRange, ReplayService } from '../deliveries/replay.service.ts';
 import type { EndpointService } from '../endpoints/endpoint.service.ts';
-import { describeRecovery } from './bulk-replay.service.ts';
-import type { RecoveryName } from './bulk-replay.store.ts';
+import { describeBulkReplay } from './bulk-replay.service.ts';
+import type { BulkReplayName } from './bulk-replay.store.ts';
 import * as bulkReplayStore from './bulk-replay.store.ts';
-import { type Recovery, type RecoveryStatus, remainingOf } from './bulk-replay.ts';
+import { type BulkReplay, type BulkReplayStatus, remainingOf } from './bulk-replay.ts';
 
 /** What the workflow does next; `chunk`: a chunk was replayed, and there may be more. */
-export type RecoveryStep = 'chunk' | 'wait_for_relay' | 'wait_for_subscription' | 'end';
+export type BulkReplayStep = 'chunk' | 'wait_for_relay' | 'wait_for_subscription' | 'end';
 
 /** The progress of a bulk replay: `gone` when it does not exist any more. */
-export type RecoveryStanding = {
-  readonly step: RecoveryStep;
-  readonly status: RecoveryStatus | 'gone';
+export type BulkReplayStanding = {
+  readonly step: BulkReplayStep;
+  readonly status: BulkReplayStatus | 'gone';
   readonly matched: number;
   readonly replayed: number;
   readonly remaining: number;
@@ -29,7 +29,7 @@ export type RecoveryStanding = {
 const PACE = { chunk: 250, waiting: 500 } as const;
 
 /** @param options.pace what one step does */
-export function createBulkRecoveryStepService({
+export function createBulkReplayStepService({
   store = bulkReplayStore,
   database,
   replays,
@@ -45,21 +45,21 @@ export function createBulkRecoveryStepService({
   records: Pick<RecordService, 'write'>;
   pace?: { readonly chunk: number; readonly waiting: number } | undefined;
 }) {
-  const contextOf = ({ tenantId }: Recovery) => serviceContext({ id: tenantId }, newId());
+  const contextOf = ({ tenantId }: BulkReplay) => serviceContext({ id: tenantId }, newId());
 
   const end = async (
     unit: Transaction,
-    recovery: Recovery,
+    recovery: BulkReplay,
     status: 'completed' | 'canceled',
-  ): Promise<RecoveryStanding> => {
+  ): Promise<BulkReplayStanding> => {
     const reason = status === 'canceled' ? 'subscription_deleted' : null;
     await store.end(unit, recovery.id, status, reason);
     const more = reason === null ? {} : { reason };
-    await records.write(unit, contextOf(recovery), { audit: [describeRecovery(status, recovery, more)] });
+    await records.write(unit, contextOf(recovery), { audit: [describeBulkReplay(status, recovery, more)] });
     return standingOf({ ...recovery, status }, 'end');
   };
 
-  const replayChunk = async (unit: Transaction, recovery: Recovery): Promise<RecoveryStanding> => {
+  const replayChunk = async (unit: Transaction, recovery: BulkReplay): Promise<BulkReplayStanding> => {
     const options = { after: recovery.nextAfter, limit: pace.chunk };
     const done = await replays.replay(unit, rangeOf(recovery), options);
     await store.advance(unit, recovery.id, done);
@@ -72,7 +72,7 @@ export function createBulkRecoveryStepService({
      * Replays the next deliveries, unless earlier ones still wait for a relay or the subscription is not active; ends the bulk replay when
      * there are no more, or when the subscription is deleted.
      */
-    advance: (name: RecoveryName): Promise<RecoveryStanding> =>
+    advance: (name: BulkReplayName): Promise<BulkReplayStanding> =>
       database.transaction({}, async (unit) => {
         const recovery = await store.lock(unit, name);
         if (recovery === undefined) return GONE;
@@ -87,16 +87,16 @@ export function createBulkRecoveryStepService({
   };
 }
 
-export type BulkRecoveryStepService = ReturnType<typeof createBulkRecoveryStepService>;
+export type BulkReplayStepService = ReturnType<typeof createBulkReplayStepService>;
 
-const GONE: RecoveryStanding = { step: 'end', status: 'gone', matched: 0, replayed: 0, remaining: 0 };
+const GONE: BulkReplayStanding = { step: 'end', status: 'gone', matched: 0, replayed: 0, remaining: 0 };
 
-function standingOf(recovery: Recovery, step: RecoveryStep): RecoveryStanding {
+function standingOf(recovery: BulkReplay, step: BulkReplayStep): BulkReplayStanding {
   const { status, matched, replayed } = recovery;
   return { step, status, matched, replayed, remaining: remainingOf(recovery) };
 }
 
-function rangeOf(recovery: Recovery): ReplayRange {
+function rangeOf(recovery: BulkReplay): ReplayRange {
   const { tenantId, subscriptionId, deliveryStatus: status, since, until, createdAt: endedBy } = recovery;
   return { tenantId, subscriptionId, status, since, until, endedBy };
 }

@@ -14,25 +14,25 @@ import {
   recoveryPreviewSchema,
   recoverySchema,
 } from './bulk-replay.schemas.ts';
-import type { BulkRecoveryService } from './bulk-replay.service.ts';
-import type { Recovery } from './bulk-replay.ts';
+import type { BulkReplayService } from './bulk-replay.service.ts';
+import type { BulkReplay } from './bulk-replay.ts';
 
 const ROOT = '/api/v1/webhooks/:id/recoveries';
 
 /** Source: Specification, "Webhook management". @param workflows place of the UI that shows them */
-export function createRecoveryRoutes({
+export function createBulkReplayRoutes({
   recoveries,
   subscriptions,
   workflows,
 }: {
-  recoveries: BulkRecoveryService;
+  recoveries: BulkReplayService;
   subscriptions: Pick<SubscriptionService, 'exists'>;
   workflows: WorkflowPlace;
 }): Route[] {
   const hasSubscription = (context: RequestContext, { id }: { id: string }) =>
     subscriptions.exists(context, id);
 
-  const present = (recovery: Recovery) => presentRecovery(recovery, workflows);
+  const present = (recovery: BulkReplay) => presentRecovery(recovery, workflows);
 
   return defineRoutes({ tag: 'Webhooks', read: 'webhooks:read', write: 'webhooks:write' }, [
     {

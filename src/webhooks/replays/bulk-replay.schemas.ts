@@ -6,7 +6,7 @@ import { present } from '../../platform/http/present.ts';
 import { entityWorkflowId, workflowUrl } from '../../platform/temporal/names.ts';
 import type { WorkflowPlace } from '../deliveries/delivery.ts';
 import { REPLAYABLE } from '../deliveries/replay.service.ts';
-import { RECOVERY_ENDS, RECOVERY_STATUSES, type Recovery, remainingOf } from './bulk-replay.ts';
+import { BULK_REPLAY_ENDS, BULK_REPLAY_STATUSES, type BulkReplay, remainingOf } from './bulk-replay.ts';
 
 const timestamp = z.iso.datetime();
 
@@ -28,8 +28,8 @@ export const recoverySchema = z
   .strictObject({
     recovery_id: z.uuid(),
     subscription_id: z.uuid(),
-    status: z.enum(RECOVERY_STATUSES),
-    end_reason: z.enum(RECOVERY_ENDS).nullable().meta({ description: 'Why it was canceled.' }),
+    status: z.enum(BULK_REPLAY_STATUSES),
+    end_reason: z.enum(BULK_REPLAY_ENDS).nullable().meta({ description: 'Why it was canceled.' }),
     delivery_status: z.enum(REPLAYABLE),
     since: timestamp,
     until: timestamp,
@@ -51,7 +51,7 @@ export const recoveryParams = z.object({ id: z.uuid(), recovery_id: z.uuid() });
 export const recoveryListQuery = z.object({ ...pageParameters });
 
 /** A recovery as answers show it. @param place of the UI that shows workflows */
-export function presentRecovery(recovery: Recovery, place: WorkflowPlace) {
+export function presentRecovery(recovery: BulkReplay, place: WorkflowPlace) {
   const workflowId = entityWorkflowId('bulkRecovery', recovery.id);
   return present(recoverySchema, recovery, {
     recovery_id: recovery.id,

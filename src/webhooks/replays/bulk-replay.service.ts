@@ -12,19 +12,19 @@ import type { WorkflowCommandService } from '../../platform/temporal/workflow-co
 import type { ReplayableStatus, ReplayRange, ReplayService } from '../deliveries/replay.service.ts';
 import type { EndpointService } from '../endpoints/endpoint.service.ts';
 import type { SubscriptionService } from '../subscriptions/subscription.service.ts';
-import type { RecoveryName } from './bulk-replay.store.ts';
+import type { BulkReplayName } from './bulk-replay.store.ts';
 import * as store from './bulk-replay.store.ts';
-import type { Recovery } from './bulk-replay.ts';
+import type { BulkReplay } from './bulk-replay.ts';
 
 /** Which deliveries to replay: created from `since` to before `until` (default: the present), that have ended with `status`. */
-export type RecoveryRequest = {
+export type BulkReplayRequest = {
   readonly since: Date;
   readonly until?: Date | undefined;
   readonly status: ReplayableStatus;
 };
 
 /** Source: Specification, "Webhook management" (replay of deliveries). */
-export function createBulkRecoveryService({
+export function createBulkReplayService({
   database,
   subscriptions,
   replays,
@@ -39,7 +39,7 @@ export function createBulkRecoveryService({
   records: Pick<RecordService, 'write'>;
   commands: Pick<WorkflowCommandService, 'add'>;
 }) {
-  const nameOf = (context: RequestContext, subscriptionId: string, id: string): RecoveryName => ({
+  const nameOf = (context: RequestContext, subscriptionId: string, id: string): BulkReplayName => ({
     tenantId: context.tenant.id,
     subscriptionId,
     id,
@@ -56,7 +56,7 @@ export function createBulkRecoveryService({
   async function readRange(
     context: RequestContext & { transaction: Transaction },
     subscriptionId: string,
-    { since, until, status }: RecoveryRequest,
+    { since, until, status }: BulkReplayRequest,
   ): Promise<ReplayRange> {
     if (until !== undefined && until <= since) throw invalidField('body.until', 'must be later than since');
     const now = await store.now(context.transaction);
@@ -67,17 +67,17 @@ export function createBulkRecoveryService({
   const cancel = async (
     transaction: Transaction,
     context: AuditContext,
-    name: RecoveryName,
+    name: BulkReplayName,
     reason?: string,
-  ): Promise<Recovery> => {
+  ): Promise<BulkReplay> => {
     const found = await store.lock(transaction, name);
-    if (found === undefined) throw unknownRecovery();
+    if (found === undefined) throw unknownBulkReplay();
     if (found.status === 'canceled') return found;
     if (found.status === 'completed')
       throw new ServiceError('conflict', { detail: 'The recovery is completed.' });
     await store.end(transaction, name.id, 'canceled', 'canceled');
     await records.write(transaction, context, {
-      audit: [describeRecovery('canceled', found, reason === undefined ? {} : { reason })],
+      audit: [describeBulkReplay('canceled', found, reason === undefined ? {} : { reason })],
     });
     return (await store.find(transaction, name)) ?? found;
   };
@@ -87,7 +87,7 @@ export function createBulkRecoveryService({
      * How many deliveries a bulk replay of this range would replay now.
      * @throws ServiceError as `begin`, except `conflict`
      */
-    preview: (context: RequestContext, subscriptionId: string, request: RecoveryRequest): Promise<number> =>
+    preview: (context: RequestContext, subscriptionId: string, request: BulkReplayRequest): Promise<number> =>
       database.transaction(context, async (transaction) => {
         const joined = { ...context, transaction };
         await requireActive(joined, subscriptionId);
@@ -99,7 +99,11 @@ export function createBulkRecoveryService({
      * retry does.
      * @throws ServiceError `not_found`, `invalid_request`, `subscription_inactive`, `conflict` while another one runs
      */
-    begin: (context: RequestContext, subscriptionId: string, request: RecoveryRequest): Promise<Recovery> =>
+    begin: (
+      context: RequestContext,
+      subscriptionId: string,
+      request: BulkReplayRequest,
+    ): Promise<BulkReplay> =>
       database.transaction(context, async (transaction) => {
         const joined = { ...context, transaction };
         await requireActive(joined, subscriptionId);
@@ -122,7 +126,7 @@ export function createBulkRecoveryService({
           });
         }
         await endpoints.endHold(transaction, subscriptionId);
-        await records.write(transaction, context, { audit: [describeRecovery('started', recovery)] });
+        await records.write(transaction, context, { audit: [describeBulkReplay('started', recovery)] });
         await commands.add(transaction, [{ tenantId, workflow: 'bulkRecovery', entityId: recovery.id }]);
         return recovery;
       }),
@@ -133,23 +137,27 @@ export function createBulkRecoveryService({
       (await store.find(context.transaction ?? database, nameOf(context, subscriptionId, id))) !== undefined,
 
     /** @throws ServiceError `not_found` */
-    get: async (context: RequestContext, subscriptionId: string, id: string): Promise<Recovery> => {
+    get: async (context: RequestContext, subscriptionId: string, id: string): Promise<BulkReplay> => {
       const there = await subscriptions.exists(context, subscriptionId);
       const name = nameOf(context, subscriptionId, id);
       const found = there ? await store.find(context.transaction ?? database, name) : undefined;
-      if (found === undefined) throw unknownRecovery();
+      if (found === undefined) throw unknownBulkReplay();
       return found;
     },
 
     /** A page of a subscription's bulk replays, the newest first. @throws ServiceError `invalid_request` for a foreign cursor */
-    list: (context: RequestContext, subscriptionId: string, request: PageRequest): Promise<Page<Recovery>> =>
+    list: (
+      context: RequestContext,
+      subscriptionId: string,
+      request: PageRequest,
+    ): Promise<Page<BulkReplay>> =>
       store.list(context.transaction ?? database, { tenantId: context.tenant.id, subscriptionId }, request),
 
     /**
      * Ends a bulk replay; deliveries that were replayed go on. A repetition changes nothing.
      * @throws ServiceError `not_found`, `conflict` when it is completed
      */
-    cancel: (context: RequestContext, subscriptionId: string, id: string): Promise<Recovery> =>
+    cancel: (context: RequestContext, subscriptionId: string, id: string): Promise<BulkReplay> =>
       database.transaction(context, async (transaction) => {
         const name = nameOf(context, subscriptionId, id);
         const recovery = await cancel(transaction, context, name);
@@ -163,7 +171,7 @@ export function createBulkRecoveryService({
 
     /** The summary of a bulk replay for operators: the receiver's host, never its path, and the status of the deliveries. */
     describe: async (
-      name: RecoveryName,
+      name: BulkReplayName,
     ): Promise<{ summary: string; subscriptionId: string; host: string } | undefined> => {
       const found = await store.describe(database, name);
       if (found === undefined) return undefined;
@@ -172,7 +180,7 @@ export function createBulkRecoveryService({
     },
 
     /** Cancels in an operator's name. @throws ServiceError `not_found`, `conflict` */
-    cancelByOperator: (name: RecoveryName, reason: string | undefined): Promise<Recovery> =>
+    cancelByOperator: (name: BulkReplayName, reason: string | undefined): Promise<BulkReplay> =>
       database.transaction({}, (transaction) =>
         cancel(
           transaction,
@@ -184,12 +192,12 @@ export function createBulkRecoveryService({
   };
 }
 
-export type BulkRecoveryService = ReturnType<typeof createBulkRecoveryService>;
+export type BulkReplayService = ReturnType<typeof createBulkReplayService>;
 
 /** The audit entry of a bulk replay. */
-export function describeRecovery(
+export function describeBulkReplay(
   verb: 'started' | 'completed' | 'canceled',
-  recovery: Recovery,
+  recovery: BulkReplay,
   more: Readonly<Record<string, unknown>> = {},
 ) {
   const { id, subscriptionId, deliveryStatus, since, until, matched, replayed } = recovery;
@@ -206,6 +214,6 @@ export function describeRecovery(
   return { action: `webhook.recovery.${verb}`, outcome: 'success' as const, target, data };
 }
 
-function unknownRecovery(): ServiceError {
+function unknownBulkReplay(): ServiceError {
   return new ServiceError('not_found', { detail: 'The subscription has no recovery with this id.' });
 }

@@ -6,17 +6,17 @@ import {
   type ExpectedWorkflow,
   pageValues,
 } from '../../platform/temporal/expected-workflows.ts';
-import type { Recovery, RecoveryEnd } from './bulk-replay.ts';
+import type { BulkReplay, BulkReplayEnd } from './bulk-replay.ts';
 
 /** Names a bulk replay; of any subscription where `subscriptionId` is absent. */
-export type RecoveryName = {
+export type BulkReplayName = {
   readonly tenantId: string;
   readonly subscriptionId?: string | undefined;
   readonly id: string;
 };
 
-export type NewRecovery = Pick<
-  Recovery,
+export type NewBulkReplay = Pick<
+  BulkReplay,
   'id' | 'tenantId' | 'subscriptionId' | 'deliveryStatus' | 'since' | 'until' | 'matched' | 'createdAt'
 >;
 
@@ -37,9 +37,9 @@ const EXPECTED = `
 SELECT tenant_id AS "tenantId", id AS "entityId" FROM recoveries
 WHERE status = 'running' AND id > $1 ORDER BY id LIMIT $2`;
 
-const findOne = async (queryable: Queryable, name: RecoveryName, lock: string) => {
+const findOne = async (queryable: Queryable, name: BulkReplayName, lock: string) => {
   const values = [name.tenantId, name.id, name.subscriptionId ?? null];
-  return (await queryable.query<Recovery>(FIND + lock, values)).rows[0];
+  return (await queryable.query<BulkReplay>(FIND + lock, values)).rows[0];
 };
 
 /** The present by the database's clock. */
@@ -49,10 +49,10 @@ export async function now(queryable: Queryable): Promise<Date> {
 }
 
 /** @returns undefined while another bulk replay of the subscription runs */
-export async function insert(unit: Queryable, row: NewRecovery): Promise<Recovery | undefined> {
+export async function insert(unit: Queryable, row: NewBulkReplay): Promise<BulkReplay | undefined> {
   const { id, tenantId, subscriptionId, deliveryStatus, since, until, matched, createdAt } = row;
   const values = [id, tenantId, subscriptionId, deliveryStatus, since, until, matched, createdAt];
-  return (await unit.query<Recovery>(INSERT, values)).rows[0];
+  return (await unit.query<BulkReplay>(INSERT, values)).rows[0];
 }
 
 /** The id of the subscription's running bulk replay. */
@@ -64,19 +64,19 @@ export async function findRunning(queryable: Queryable, subscriptionId: string):
   return rows[0]?.id;
 }
 
-export function find(queryable: Queryable, name: RecoveryName): Promise<Recovery | undefined> {
+export function find(queryable: Queryable, name: BulkReplayName): Promise<BulkReplay | undefined> {
   return findOne(queryable, name, '');
 }
 
 /** Reads a bulk replay and keeps others from changing it until the transaction ends. */
-export function lock(unit: Queryable, name: RecoveryName): Promise<Recovery | undefined> {
+export function lock(unit: Queryable, name: BulkReplayName): Promise<BulkReplay | undefined> {
   return findOne(unit, name, ' FOR UPDATE');
 }
 
 /** What operators read of a bulk replay. */
 export async function describe(
   queryable: Queryable,
-  { tenantId, id }: RecoveryName,
+  { tenantId, id }: BulkReplayName,
 ): Promise<{ subscriptionId: string; host: string; deliveryStatus: string } | undefined> {
   const { rows } = await queryable.query<{
     subscriptionId: string;
@@ -95,9 +95,9 @@ export async function list(
   queryable: Queryable,
   { tenantId, subscriptionId }: { tenantId: string; subscriptionId: string },
   { limit, cursor }: PageRequest,
-): Promise<Page<Recovery>> {
+): Promise<Page<BulkReplay>> {
   const before = decodeCursor(cursor) ?? null;
-  const { rows } = await queryable.query<Recovery>(
+  const { rows } = await queryable.query<BulkReplay>(
     `SELECT ${COLUMNS} FROM recoveries WHERE tenant_id = $1 AND subscription_id = $2 AND ($3::uuid IS NULL OR id < $3)
          ORDER BY id DESC LIMIT $4`,
     [tenantId, subscriptionId, before, limit + 1],
@@ -122,7 +122,7 @@ export async function end(
   unit: Queryable,
   id: string,
   status: 'completed' | 'canceled',
-  reason: RecoveryEnd | null,
+  reason: BulkReplayEnd | null,
 ): Promise<void> {
   await unit.query(
     'UPDATE recoveries SET status = $2, end_reason = $3, completed_at = clock_timestamp() WHERE id = $1',

@@ -1,23 +1,23 @@
 // A bulk replay: many deliveries of one subscription are replayed. Pure.
 import type { ReplayableStatus } from '../deliveries/replay.store.ts';
 
-export const RECOVERY_STATUSES = ['running', 'completed', 'canceled'] as const;
-export type RecoveryStatus = (typeof RECOVERY_STATUSES)[number];
+export const BULK_REPLAY_STATUSES = ['running', 'completed', 'canceled'] as const;
+export type BulkReplayStatus = (typeof BULK_REPLAY_STATUSES)[number];
 
 /** Why a bulk replay was canceled. */
-export const RECOVERY_ENDS = ['canceled', 'subscription_deleted'] as const;
-export type RecoveryEnd = (typeof RECOVERY_ENDS)[number];
+export const BULK_REPLAY_ENDS = ['canceled', 'subscription_deleted'] as const;
+export type BulkReplayEnd = (typeof BULK_REPLAY_ENDS)[number];
 
 /** `matched`: deliveries in the range when it began. `nextAfter`: all up to this delivery are done. */
-export type Recovery = {
+export type BulkReplay = {
   readonly id: string;
   readonly tenantId: string;
   readonly subscriptionId: string;
   readonly deliveryStatus: ReplayableStatus;
   readonly since: Date;
   readonly until: Date;
-  readonly status: RecoveryStatus;
-  readonly endReason: RecoveryEnd | null;
+  readonly status: BulkReplayStatus;
+  readonly endReason: BulkReplayEnd | null;
   readonly matched: number;
   readonly replayed: number;
   readonly nextAfter: string;
@@ -29,6 +29,6 @@ export type Recovery = {
  * Deliveries that are still to be replayed: none when it is completed, even if fewer were replayed than matched, because the others were
  * replayed by hand or deleted meanwhile.
  */
-export function remainingOf({ status, matched, replayed }: Recovery): number {
+export function remainingOf({ status, matched, replayed }: BulkReplay): number {
   return status === 'completed' ? 0 : Math.max(0, matched - replayed);
 }

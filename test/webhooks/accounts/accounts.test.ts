@@ -209,7 +209,7 @@ describe('the metrics', () => {
     let away = false;
     registerAccountMetrics({
       registry,
-      read: () => (away ? Promise.reject(new Error('away')) : store.standing(fresh.database, 31)),
+      read: () => (away ? Promise.reject(new Error('away')) : store.sum(fresh.database, 31)),
     });
     const metrics = async () =>
       (await registry.metrics()).split('\n').filter((line) => /^countersign/.test(line));

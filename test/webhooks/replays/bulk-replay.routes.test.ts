@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createReplayService } from '../../../src/webhooks/deliveries/replay.service.ts';
 import * as store from '../../../src/webhooks/replays/bulk-replay.store.ts';
-import { createBulkRecoveryStepService } from '../../../src/webhooks/replays/bulk-replay-steps.service.ts';
+import { createBulkReplayStepService } from '../../../src/webhooks/replays/bulk-replay-steps.service.ts';
 import { createWebhookRooms, type WebhookRooms } from '../webhook-rooms.ts';
 
 let rooms: WebhookRooms;
@@ -35,7 +35,7 @@ const read = async (id: string, recovery: string) =>
 const cancel = (id: string, recovery: string) =>
   rooms.send('POST', `/api/v1/webhooks/${id}/recoveries/${recovery}/cancel`);
 const advance = (recovery: string) =>
-  rooms.bulkRecoverySteps.advance({ tenantId: rooms.demo.tenant.id, id: recovery });
+  rooms.bulkReplaySteps.advance({ tenantId: rooms.demo.tenant.id, id: recovery });
 
 async function generationsOf(id: string) {
   const { rows } = await rooms.database.query<{ generation: number; status: string; due: boolean }>(
@@ -192,7 +192,7 @@ describe('what is replayed', () => {
     const { id } = await given(4);
     const recovery = await begin(id);
 
-    const failing = createBulkRecoveryStepService({
+    const failing = createBulkReplayStepService({
       store: { ...store, advance: () => Promise.reject(new Error('the process dies')) },
       database: rooms.database,
       replays: createReplayService({ notifier: rooms.notifier }),
