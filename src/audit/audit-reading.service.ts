@@ -1,4 +1,4 @@
-// What a tenant may read of its audit log, and of what seals it. It must never write.
+// Reads a tenant's audit log and its checkpoints for that tenant; writes nothing.
 
 import type { RequestContext } from '../platform/context.ts';
 import type { Page, PageRequest } from '../platform/database/page.ts';
@@ -12,7 +12,7 @@ import { type AuditJwk, toAuditJwk } from './checkpoint-signature.node.ts';
 
 export type SignedCheckpoint = Checkpoint & { readonly signature: Uint8Array };
 
-/** A page of checkpoints, and the public keys that signed them and all others. */
+/** A page of checkpoints, and all public keys that verify checkpoints. */
 export type CheckpointPage = Page<SignedCheckpoint> & { readonly keys: readonly AuditJwk[] };
 
 /** Reading of the audit log. Source: Specification, "audit logs record creation and verification". */
@@ -30,7 +30,10 @@ export function createAuditReadingService({ database }: { database: Queryable })
       return record;
     },
 
-    /** A page of the tenant's checkpoints, the newest first. @param cursor number of the checkpoint before which the page begins */
+    /**
+     * A page of the tenant's checkpoints, the newest first.
+     * @param cursor number of the checkpoint before which the page begins
+     */
     listCheckpoints: async (
       { tenant }: Tenanted,
       { limit, cursor: before }: { readonly limit: number; readonly cursor?: number | undefined },

@@ -1,4 +1,4 @@
-// The SQL by which people read the audit log. Every statement is bound to one tenant; it must never change anything.
+// The SQL by which tenants read the audit log. Each statement is bound to one tenant and only reads.
 import { decodeCursor, type Page, type PageRequest, toPage } from '../platform/database/page.ts';
 import type { Queryable } from '../platform/database/transaction.ts';
 import type { AuditFilters, AuditLogRecord } from './audit.ts';
@@ -8,7 +8,7 @@ id, occurred_at AS "occurredAt", action, outcome, reason, actor_kind AS "actorKi
 target_type AS "targetType", target_id AS "targetId", key_id AS "keyId", token_id AS "tokenId", address,
 request_id AS "requestId", data`;
 
-/** An id begins with the writer's clock, `occurred_at` is the database's: their difference must never hide a row. */
+/** Greatest difference of an id's time (the writer's clock) and `occurred_at` (the database's) that hides no row. */
 const CLOCK_SKEW = `interval '1 hour'`;
 
 /** The column that each filter compares. */
@@ -48,7 +48,7 @@ export async function find(
   return rows[0];
 }
 
-/** The statement of a page. Its text depends only on which filters there are. */
+/** The statement of a page. Its text depends only on which filters are given. */
 export function listQuery(
   tenantId: string,
   { limit, cursor, since, until, ...filters }: PageRequest & AuditFilters,
@@ -63,7 +63,7 @@ export function listQuery(
   for (const [filter, column] of Object.entries(EQUAL))
     where((p) => `${column} = ${p}`, filters[filter as keyof typeof EQUAL]);
   where((p) => `id < ${p}`, decodeCursor(cursor));
-  // The ids bound the index range that is read; occurred_at decides.
+  // The ids limit the index range that is read; the exact filter is on `occurred_at`.
   where(
     (p) => `occurred_at >= ${p} AND id >= uuid_of_time(greatest(${p}::timestamptz - ${CLOCK_SKEW}, 'epoch'))`,
     since,

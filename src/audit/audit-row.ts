@@ -1,7 +1,7 @@
-// The canonical bytes of a row of the audit log. Pure. Two rows that differ in anything have different bytes; what was sealed once must
-// have the same bytes for ever: another form needs another version.
+// The canonical bytes of a row of the audit log. Pure. Rows that differ in any field have different bytes. The bytes of
+// a sealed row never change: another form needs another version.
 
-/** Version 1: what a row's bytes hold, in this order. */
+/** Version 1: the fields of a row's bytes, in this order. */
 export const ROW_FIELDS = [
   'id',
   'tenant_id',
@@ -24,8 +24,8 @@ export const ROW_FIELDS = [
 type Field = (typeof ROW_FIELDS)[number];
 
 /**
- * A row as text: ids in lower case with hyphens, `xid` and `occurred_at` (milliseconds since 1970) in decimal, `data` as the
- * database writes that JSON value, which keeps every digit of its numbers.
+ * A row as text: ids in lower case with hyphens, `xid` and `occurred_at` (milliseconds since 1970) in decimal, `data`
+ * as the database writes that JSON value, which keeps every digit of its numbers.
  */
 export type AuditRow = Readonly<Record<Exclude<Field, 'id' | 'tenant_id' | 'xid'>, string | null>> &
   Readonly<Record<'id' | 'tenant_id' | 'xid', string>>;
@@ -35,14 +35,14 @@ const ABSENT = 0;
 const PRESENT = 1;
 const HEADER = 5;
 
-/** UTF-8 takes at most three bytes for each UTF-16 unit. */
+/** Most bytes of UTF-8 for one UTF-16 unit. */
 const MOST_BYTES = 3;
 
 const encoder = new TextEncoder();
 
 /**
- * The canonical bytes: the version (1 byte), then for each field of `ROW_FIELDS` either `00`, when it is null, or `01`, the length of
- * its UTF-8 in bytes (4 bytes, big-endian) and the UTF-8.
+ * The canonical bytes: the version (1 byte), then for each field of `ROW_FIELDS` either `00`, when it is null, or `01`,
+ * the length of its UTF-8 in bytes (4 bytes, big-endian) and the UTF-8.
  */
 export function encodeAuditRow(row: AuditRow): Uint8Array {
   let most = 1;

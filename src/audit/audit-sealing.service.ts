@@ -1,5 +1,5 @@
-// Seals the audit log: reads rows whose transactions have all ended, and appends a signed checkpoint to each tenant's chain. One process
-// at a time seals; it must never seal a row twice, nor leave one out.
+// Seals the audit log: reads the rows whose transactions have all ended, and appends a signed checkpoint to each
+// tenant's chain. Only one process at a time seals; each row is sealed exactly once.
 import type { MasterKey } from '../platform/crypto/secret-box.node.ts';
 import type { Database } from '../platform/database/database.ts';
 import type { Transaction } from '../platform/database/transaction.ts';
@@ -22,10 +22,10 @@ import {
 import { createCheckpointSigner, hashText, sha256 } from './checkpoint-signature.node.ts';
 import { createMerkleTree, hashLeaf } from './merkle.ts';
 
-/** What one run sealed. */
+/** The result of one run. */
 export type SealReport = { readonly seals: number; readonly checkpoints: number; readonly rows: number };
 
-/** Rows of one seal, and of one page of reading: between pages other work of the process gets its turn. */
+/** Most rows of one seal, and of one page of reading; between two pages the process can do other work. */
 const SEAL_ROWS = 10_000;
 const PAGE_ROWS = 1_000;
 
@@ -61,7 +61,7 @@ export function createAuditSealer({
 }) {
   const signer = createCheckpointSigner({ masterKeys });
 
-  /** Reads the next rows, by tenant. Memory holds one page, and the ids and hashes of one seal. */
+  /** Reads the next rows, grouped by tenant. Memory holds one page, and the ids and hashes of one seal. */
   async function collect(unit: Transaction, after: Position) {
     const shares = new Map<string, Share>();
     let last = after;
@@ -75,7 +75,7 @@ export function createAuditSealer({
       count += rows.length;
       if (rows.length < limit) break;
     }
-    // A transaction that was read to its end has ended: no row may join it behind its last one.
+    // All rows of the last transaction were read, so the seal extends to its end: a row added there later is a fault.
     return { shares, last: count < sealRows ? endOf(last.xid) : last, count };
   }
 
@@ -100,7 +100,7 @@ export function createAuditSealer({
       return { seals: 1, checkpoints: checkpoints.length, rows: count };
     });
 
-  /** Appends to each tenant's chain. @returns what the seal says of each checkpoint */
+  /** Appends a checkpoint to each tenant's chain. @returns the checkpoints as the seal lists them */
   async function writeCheckpoints(
     unit: Transaction,
     shares: ReadonlyMap<string, Share>,
@@ -143,7 +143,7 @@ export function createAuditSealer({
     return { ...checkpoint, signature, rowIds, leaves: Buffer.concat(leaves) };
   }
 
-  /** Seals until nothing is left. @returns undefined when another process was sealing, and nothing was done here */
+  /** Seals until no row is left. @returns undefined when another process was sealing and this one did nothing */
   async function run(signal?: AbortSignal): Promise<SealReport | undefined> {
     const total = { seals: 0, checkpoints: 0, rows: 0 };
     while (await store.hasUnsealed(database)) {
@@ -156,7 +156,7 @@ export function createAuditSealer({
   }
 
   return {
-    /** Seals everything that can be sealed now. @returns undefined when another process was sealing */
+    /** Seals all rows that can be sealed now. @returns undefined when another process was sealing */
     runOnce: (): Promise<SealReport | undefined> => run(),
 
     /** Seals each second until it is stopped; `stop` waits for the seal that is being made. */

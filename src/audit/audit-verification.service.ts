@@ -1,4 +1,5 @@
-// Recomputes what was sealed of the audit log, and reports every difference. It changes nothing, and holds a few pages at a time.
+// Recomputes the checkpoints and seals of the audit log, and reports every difference. It only reads, a few pages at a
+// time.
 
 import type { MasterKey } from '../platform/crypto/secret-box.node.ts';
 import type { Queryable } from '../platform/database/transaction.ts';
@@ -23,12 +24,12 @@ import { createTenantVerifier } from './tenant-verifier.ts';
 import type { VerificationStore } from './verification.store.ts';
 import type { Anchor, Finding, VerificationReport } from './verification.ts';
 
-/** Seals whose checkpoints one statement searches. */
+/** Number of seals whose checkpoints one statement reads. */
 const SEALS_AT_ONCE = 200;
 
 /**
  * Verification of the audit log.
- * @param masterKeys the log's head must be signed by a key of one of them
+ * @param masterKeys the log's head must be signed with a key that is derived from one of them
  */
 export function createAuditVerificationService({
   database,
@@ -44,9 +45,10 @@ export function createAuditVerificationService({
 
   return {
     /**
-     * Verifies one tenant's log, or all. Rows and seals that are written during the verification do not disturb it.
-     * @param options.tenantId the tenant; all when absent
-     * @param options.anchors checkpoints that were kept elsewhere: only they tell when the whole log was set back to an earlier state
+     * Verifies the log of one tenant, or of all. Rows and seals that are written meanwhile do not disturb it.
+     * @param options.tenantId the tenant; all tenants when absent
+     * @param options.anchors checkpoints that were kept elsewhere: only they show that the whole log was set back to an
+     *   earlier state
      * @param options.onFinding receives each finding as it is made
      */
     async verifyAuditLog({
@@ -95,7 +97,7 @@ export function createAuditVerificationService({
     },
   };
 
-  /** Follows the chain of seals up to the head. @returns how many there are, and the tenants of whom a checkpoint is missing */
+  /** Follows the chain of seals up to the head. @returns their number, and the tenants with a missing checkpoint */
   async function verifySeals({
     head,
     keys,
@@ -164,7 +166,7 @@ export function createAuditVerificationService({
 
 export type AuditVerificationService = ReturnType<typeof createAuditVerificationService>;
 
-/** Why the head is not as it was written. It is signed by a present master key; what came before is held by the chain that ends in it. */
+/** The fault of the head, if any. A present master key signs the head; its hash covers the chain of seals before it. */
 function checkHead({ signature, ...head }: StoredHead, signer: CheckpointSigner): string | undefined {
   if (head.n === 0 && signature === null) return undefined;
   if (signature === null) return 'it is not signed';
@@ -175,7 +177,7 @@ function checkHead({ signature, ...head }: StoredHead, signer: CheckpointSigner)
   return isSigned ? undefined : 'its signature is wrong';
 }
 
-/** Where the seals end, when there is no head to say so. */
+/** The last seal as head, when the head itself is missing. */
 async function lastSealAsHead(store: VerificationStore): Promise<Head> {
   let last: Head = { n: 0, hash: NOTHING_BEFORE, last: BEGINNING };
   const everything = { ...last, n: Number.MAX_SAFE_INTEGER };

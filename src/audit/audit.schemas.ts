@@ -32,7 +32,7 @@ export const auditLogListQuery = z.object({
 
 export const auditLogParams = z.object({ id: z.uuid() });
 
-/** One line of the audit log as answers show it. */
+/** An entry of the audit log as answers show it. */
 export const auditLogSchema = z
   .object({
     id: z.uuid(),
@@ -62,7 +62,7 @@ export const checkpointListQuery = z.object({
     .meta({ description: 'The `next_cursor` of the page before; absent for the first.' }),
 });
 
-/** A signed checkpoint: a copy of it, kept elsewhere, shows later whether the log was changed. */
+/** A signed checkpoint. A copy that is kept elsewhere shows later whether the log was changed. */
 const checkpointSchema = z
   .object({
     number: z.int().min(1).meta({ description: "Number in the tenant's chain, from 1, without gaps." }),

@@ -1,11 +1,14 @@
-// Entries of the audit log as the records of all rooms write them, inside the transaction of the change that they tell of.
+// Prepares audit entries and appends them to the audit log, in the transaction of the change.
 
 import { newId } from '../platform/database/ids.ts';
 import type { Queryable } from '../platform/database/transaction.ts';
 import * as store from './audit.store.ts';
 import { type AuditContext, type AuditEntry, type AuditRecord, prepareEntry } from './audit.ts';
 
-/** Fixes entries, with what the request says: tenant, client address, request id and principal. Writing one again changes nothing. */
+/**
+ * Completes entries with the data of the request: tenant, client address, request id and principal. Appending a
+ * prepared entry again changes nothing.
+ */
 export const prepareEntries = (context: AuditContext, entries: readonly AuditEntry[]): AuditRecord[] =>
   entries.map((entry) => prepareEntry(context, entry, newId()));
 

@@ -1,29 +1,31 @@
-// What one entry of the audit log says. An entry never holds a secret, a token or a signature.
+// An entry of the audit log. It has no secret, no token and no signature.
 import type { RequestContext, Tenant } from '../platform/context.ts';
 import type { Transaction } from '../platform/database/transaction.ts';
 import type { ErrorCode } from '../platform/errors/catalogue.ts';
 
 export const ACTOR_KINDS = ['application', 'agent', 'operator', 'service', 'anonymous'] as const;
 
-/** Who acted. `application` and `agent` carry their id, `operator` is the command line, `anonymous` showed no credential. */
+/**
+ * The actor. `application` and `agent` have their id, `operator` is the command line, `anonymous` sent no credential.
+ */
 export type AuditActor = {
   readonly kind: (typeof ACTOR_KINDS)[number];
   readonly id?: string | undefined;
 };
 
 export type AuditEntry = {
-  /** Dotted, what was done or tried: `agent.created`, `auth.verify`. */
+  /** The action, dotted, done or refused: `agent.created`, `auth.verify`. */
   readonly action: string;
   readonly outcome: 'success' | 'failure';
-  /** What it was done to: `{ type: 'agent', id: '…' }`. */
+  /** The entity that the action changed or would have changed: `{ type: 'agent', id: '…' }`. */
   readonly target?: { readonly type: string; readonly id: string } | undefined;
-  /** The request's principal when absent. */
+  /** The actor; the request's principal when absent. */
   readonly actor?: AuditActor | undefined;
-  /** Why it failed. */
+  /** The reason of a failure. */
   readonly reason?: ErrorCode | undefined;
-  /** Key that authenticated or was acted on. */
+  /** The key that authenticated, or that the action changed. */
   readonly keyId?: string | undefined;
-  /** `jti` of the token that was issued or ended; that of the request's own token when absent. */
+  /** `jti` of the token that was issued or ended; of the request's token when absent. */
   readonly tokenId?: string | undefined;
   readonly data?: Readonly<Record<string, unknown>> | undefined;
 };
@@ -31,11 +33,14 @@ export type AuditEntry = {
 /** The part of a request's context that each entry records. */
 export type AuditContext = Pick<RequestContext, 'requestId' | 'address' | 'principal'> & {
   readonly tenant: Pick<Tenant, 'id'>;
-  /** Who acts when no token says so. */
+  /** The actor when there is no token. */
   readonly actor?: AuditActor | undefined;
 };
 
-/** An entry as it is stored; its id is made before it is sent, so that sending it twice writes it once. `data` is JSON text. */
+/**
+ * An entry as it is stored. Its id is made before it is sent, so that sending it twice stores it once. `data` is JSON
+ * text.
+ */
 export type AuditRecord = {
   readonly id: string;
   readonly tenantId: string;
@@ -73,7 +78,7 @@ export function auditColumns(records: readonly AuditRecord[]): (string | null)[]
   ];
 }
 
-/** A line of the audit log as it is read. */
+/** A row of the audit log as it is read. */
 export type AuditLogRecord = Omit<AuditRecord, 'tenantId' | 'reason' | 'actorKind' | 'data'> & {
   readonly occurredAt: Date;
   readonly reason: string | null;
@@ -81,7 +86,7 @@ export type AuditLogRecord = Omit<AuditRecord, 'tenantId' | 'reason' | 'actorKin
   readonly data: Readonly<Record<string, unknown>>;
 };
 
-/** What a reading of the log may ask for; each compares exactly. `since` is inclusive, `until` is not. */
+/** Filters for reading the log; each compares exactly. `since` is inclusive, `until` is exclusive. */
 export type AuditFilters = {
   readonly action?: string | undefined;
   readonly outcome?: AuditEntry['outcome'] | undefined;
@@ -97,7 +102,7 @@ export type AuditFilters = {
   readonly until?: Date | undefined;
 };
 
-/** Fixes an entry: what the request says is added. @param id UUIDv7; entries of one request are ordered by it */
+/** Completes an entry with the data of the request. @param id UUIDv7; it orders the entries of one request */
 export function prepareEntry(context: AuditContext, entry: AuditEntry, id: string): AuditRecord {
   const actor = actorOf(context, entry);
   return {
@@ -127,7 +132,7 @@ function actorOf(context: AuditContext, entry: AuditEntry): AuditActor {
   return { kind: principal.kind, id: principal.agentId ?? principal.subject };
 }
 
-/** The context of a command that an operator runs on the machine itself: no principal, no client address. */
+/** The context of a command that an operator runs on the host itself: no principal, no client address. */
 export function operatorContext(
   tenant: Tenant,
   requestId: string,
@@ -136,7 +141,7 @@ export function operatorContext(
   return { requestId, tenant, address: 'local', transaction, actor: { kind: 'operator' } };
 }
 
-/** The context of what the service does by itself: no request, no principal, no client address. */
+/** The context of work that no request caused: no principal, no client address. */
 export function serviceContext(tenant: Pick<Tenant, 'id'>, requestId: string): AuditContext {
   return { requestId, tenant, address: 'local', actor: { kind: 'service' } };
 }

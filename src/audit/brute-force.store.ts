@@ -1,7 +1,10 @@
-// SQL of the episodes of brute force, in the table rate_limits. A crash that loses one costs one event.
+// SQL of the episodes of brute force, in the table rate_limits. A crash that loses a row of it costs one event.
 import type { Queryable } from '../platform/database/transaction.ts';
 
-/** `failures`: in the current window, this one included. `isNew`: whether this failure began an episode; of concurrent ones exactly one does. */
+/**
+ * `failures`: number in the current window, this one included. `isNew`: whether this failure began an episode; of
+ * concurrent failures exactly one does.
+ */
 export type EpisodeTally = { readonly failures: number; readonly isNew: boolean };
 
 const COUNT = `
@@ -31,8 +34,8 @@ FROM (SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS ms) AS cl
 WHERE key = 'episode:' || $1 AND expire > ms`;
 
 /**
- * Counts a failure. It begins an episode when it makes `threshold` of them in a window and none is under way, and else keeps the
- * one that is under way from ending.
+ * Counts a failure. It begins an episode when it is the `threshold`-th in a window and no episode is under way;
+ * otherwise it extends the episode that is under way.
  * @param window seconds
  */
 export async function count(
@@ -45,7 +48,7 @@ export async function count(
   return rows[0];
 }
 
-/** Keeps an episode that is under way from ending for another window. @param window seconds */
+/** Extends an episode that is under way by another window. @param window seconds */
 export async function prolong(queryable: Queryable, name: string, window: number): Promise<void> {
   await queryable.query(CONTINUE, [name, window]);
 }

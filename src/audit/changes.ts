@@ -1,10 +1,10 @@
-// What a change really changes, and how the audit log describes it. Values are shown only of the fields in `told`.
+// Finds the fields that a change really changes, and describes them for an audit entry.
 
 type Values = Readonly<Record<string, unknown>>;
 
 type Changed<Change> = { [Name in keyof Change]?: Exclude<Change[Name], undefined> };
 
-/** The fields of a change that are there and differ from what is stored. */
+/** The fields of a change that are present and differ from the stored ones. */
 export function findChanges<Change extends object>(before: object, change: Change): Changed<Change> {
   const stored = before as Values;
   return Object.fromEntries(
@@ -13,8 +13,9 @@ export function findChanges<Change extends object>(before: object, change: Chang
 }
 
 /**
- * A change as an audit entry describes it: the names of its fields as the interface spells them, and both values of the fields in `told`.
- * @param changes what `findChanges` gave
+ * Describes a change for an audit entry: the names of all its fields, spelled as in the API, and for the fields in
+ * `told` both values.
+ * @param changes the result of `findChanges`
  */
 export function describeChanges(
   before: object,
@@ -33,7 +34,7 @@ export function describeChanges(
   };
 }
 
-/** Whether two JSON values are the same; the order of members does not count. */
+/** Whether two JSON values are equal; the order of members does not count. */
 function isSame(left: unknown, right: unknown): boolean {
   if (typeof left !== 'object' || typeof right !== 'object' || left === null || right === null)
     return left === right;

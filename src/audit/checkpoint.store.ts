@@ -1,13 +1,13 @@
-// The SQL of sealing and verifying. It must never change the audit log, nor anything that was sealed.
+// The SQL of sealing and verifying. It never changes the audit log, nor a checkpoint or seal.
 import { nestRow } from '../platform/database/nested-row.ts';
 import type { Queryable } from '../platform/database/transaction.ts';
 import { type AuditRow, ROW_FIELDS } from './audit-row.ts';
 import type { Checkpoint, Head, Position, Seal, Signature } from './checkpoint.ts';
 
-/** Any constant: the advisory lock of the process that seals. */
+/** Key of the advisory lock of the process that seals; the number has no meaning. */
 const LOCK = 6_640_093;
 
-/** A checkpoint with what is stored beside it: the ids of its rows, in order, and their leaf hashes, 32 bytes each. */
+/** A checkpoint with its list: the ids of its rows, in order, and their leaf hashes, 32 bytes each. */
 export type StoredCheckpoint = Checkpoint & {
   readonly signature: Uint8Array;
   readonly rowIds: readonly string[];
@@ -16,13 +16,13 @@ export type StoredCheckpoint = Checkpoint & {
 
 export type StoredSeal = Seal & { readonly signature: Uint8Array };
 
-/** `signature` is null as long as nothing was sealed; `lastSeal` is the greatest number of a seal, 0 when there is none. */
+/** `signature` is null before the first seal; `lastSeal` is the greatest number of a seal, or 0. */
 export type StoredHead = Head & { readonly signature: Signature | null; readonly lastSeal: number };
 
-/** Rows whose transactions have all ended: none can join them any more. */
+/** Condition for rows whose transactions have all ended: no transaction can add a row before them. */
 const HORIZON = 'xid < pg_snapshot_xmin(pg_current_snapshot())';
 
-/** SQL of a time as milliseconds in decimal: exact whatever the session's settings, and a text for infinity too. */
+/** SQL of a time as milliseconds in decimal: exact under all settings of the session; infinity is a text too. */
 export const milliseconds = (column: string) => `trim_scale(extract(epoch FROM ${column}) * 1000)::text`;
 
 /** The columns of a row in its canonical text form. */
@@ -30,14 +30,15 @@ export const ROW = ROW_FIELDS.map((field) =>
   field === 'occurred_at' ? `${milliseconds(field)} AS occurred_at` : `${field}::text`,
 ).join(', ');
 
-// Ordered: without it the planner reads the table from its start, in the hope of an early hit that does not come when all is sealed.
+// Without ORDER BY the planner reads the table from its start, to find a row early; when all rows are sealed, it reads
+// the whole table.
 const UNSEALED = `
 SELECT (
   SELECT l.id FROM audit_log l WHERE (l.xid, l.id) > (h.last_xid, h.last_id) AND l.${HORIZON} ORDER BY l.xid, l.id LIMIT 1
 ) IS NOT NULL AS found, h.last_xid >= pg_snapshot_xmax(pg_current_snapshot()) AS ahead
 FROM audit_head h`;
 
-// The head by subqueries: joined, it filters an index that is read from its first row.
+// Subqueries read the head: with a join, Postgres reads the whole index and filters it.
 const UNSEALED_SECONDS = `
 SELECT extract(epoch FROM now() - l.occurred_at)::float8 AS seconds FROM audit_log l
 WHERE (l.xid, l.id) > ((SELECT last_xid FROM audit_head), (SELECT last_id FROM audit_head)) ORDER BY l.xid, l.id LIMIT 1`;
@@ -47,7 +48,7 @@ SELECT n, hash, last_xid AS "last.xid", last_id AS "last.id", key_id AS "signatu
   (SELECT coalesce(max(n), 0) FROM audit_seals) AS "lastSeal"
 FROM audit_head`;
 
-// ORDER BY names the table: plain names would mean the texts that are selected, and 10 comes before 9.
+// ORDER BY names the table: without it, it would sort the selected texts, and '10' sorts before '9'.
 const FINISHED_ROWS = `
 SELECT ${ROW} FROM audit_log WHERE (xid, id) > ($1::xid8, $2::uuid) AND ${HORIZON} ORDER BY audit_log.xid, audit_log.id LIMIT $3`;
 
@@ -59,7 +60,7 @@ const LAST_CHECKPOINTS = `
 SELECT ${CHECKPOINT_COLUMNS} FROM unnest($1::uuid[]) AS t(tenant_id)
 CROSS JOIN LATERAL (SELECT * FROM audit_checkpoints WHERE tenant_id = t.tenant_id ORDER BY n DESC LIMIT 1) AS c`;
 
-// As JSON: one statement however many tenants there are. Bytes are hexadecimal in it.
+// The rows are passed as JSON: one statement for any number of tenants. Bytes are hexadecimal in it.
 const INSERT_CHECKPOINTS = `
 INSERT INTO audit_checkpoints (tenant_id, n, seal, count, total, root, previous, first_xid, first_id, last_xid, last_id,
   sealed_at, key_id, signature, row_ids, leaves)
@@ -73,7 +74,7 @@ const INSERT_SEAL = `
 INSERT INTO audit_seals (n, previous, count, last_xid, last_id, tenants, numbers, hashes, sealed_at, key_id, signature)
 VALUES ($1, $2, $3, $4, $5, $6::uuid[], $7::bigint[], $8::bytea[], $9, $10, $11)`;
 
-/** Why nothing more is sealed: making another head would hide that seals were cut off together with it. */
+/** The reason not to seal: another head would hide that seals were deleted together with the head. */
 export const HEADLESS = 'the head of the audit log is missing: nothing more is sealed';
 const GONE_BACK =
   'transaction ids have gone back behind the sealed audit log (was it restored into another cluster?): nothing more is sealed';
@@ -81,8 +82,8 @@ const GONE_BACK =
 type SignedCheckpoint = Checkpoint & { readonly signature: Uint8Array };
 
 /**
- * Whether there is anything to seal. One probe of an index.
- * @throws when transaction ids have gone back behind what is sealed: the rows' order would mean nothing
+ * Whether there are rows to seal. One index probe.
+ * @throws when transaction ids are lower than sealed ones (a restored database): the order of rows would be wrong
  */
 export async function hasUnsealed(queryable: Queryable): Promise<boolean> {
   const { rows } = await queryable.query<{ found: boolean; ahead: boolean }>(UNSEALED);
@@ -91,12 +92,15 @@ export async function hasUnsealed(queryable: Queryable): Promise<boolean> {
   return rows[0].found;
 }
 
-/** Seconds since the oldest row that is not sealed was written; 0 when there is none. One probe of an index. */
+/** Seconds since the oldest unsealed row was written; 0 when there is none. One index probe. */
 export async function unsealedSeconds(queryable: Queryable): Promise<number> {
   return (await queryable.query<{ seconds: number }>(UNSEALED_SECONDS)).rows[0]?.seconds ?? 0;
 }
 
-/** Becomes the only process that seals, until the transaction ends. @returns null when another one is, else the database's time */
+/**
+ * Locks sealing for this process until the transaction ends. @returns the database's time, or null when another process
+ * seals
+ */
 export async function tryLock(unit: Queryable): Promise<{ now: string } | null> {
   const { rows } = await unit.query<{ locked: boolean; now: string }>(
     `SELECT pg_try_advisory_xact_lock($1) AS locked, ${milliseconds('now()::timestamptz(3)')} AS now`,
@@ -105,7 +109,7 @@ export async function tryLock(unit: Queryable): Promise<{ now: string } | null> 
   return rows[0]?.locked ? { now: toTime(rows[0].now) } : null;
 }
 
-/** @returns undefined when its row was removed, which the service itself never does */
+/** @returns undefined when the head's row was deleted, which the service itself never does */
 export async function readHead(queryable: Queryable): Promise<StoredHead | undefined> {
   const { rows } = await queryable.query(HEAD);
   if (rows[0] === undefined) return undefined;
@@ -113,7 +117,7 @@ export async function readHead(queryable: Queryable): Promise<StoredHead | undef
   return { ...head, signature: signature.keyId === null ? null : signature };
 }
 
-/** Rows after a position whose transactions have all ended, in order. */
+/** Rows after a position whose transactions have all ended, in order of sealing. */
 export async function listFinishedRows(
   queryable: Queryable,
   after: Position,
@@ -122,7 +126,7 @@ export async function listFinishedRows(
   return (await queryable.query<AuditRow>(FINISHED_ROWS, [after.xid, after.id, limit])).rows;
 }
 
-/** The last checkpoint of each of the tenants that has one. */
+/** The last checkpoint of each of these tenants that has one. */
 export async function listLastCheckpoints(
   queryable: Queryable,
   tenantIds: readonly string[],
@@ -161,7 +165,7 @@ export async function advanceHead(
   if (rowCount !== 1) throw new Error(HEADLESS);
 }
 
-/** Keeps a public key, so that what it signed can be verified when its master key is gone. */
+/** Stores a public key, so that its signatures can be verified when its master key is no longer present. */
 export async function keepKey(unit: Queryable, keyId: string, publicKey: Uint8Array): Promise<void> {
   await unit.query('INSERT INTO audit_signing_keys (id, public_key) VALUES ($1, $2) ON CONFLICT DO NOTHING', [
     keyId,
@@ -169,7 +173,7 @@ export async function keepKey(unit: Queryable, keyId: string, publicKey: Uint8Ar
   ]);
 }
 
-/** All public keys by id; one a master key. */
+/** All public keys by id; one for each master key. */
 export async function readKeys(queryable: Queryable): Promise<Map<string, Uint8Array>> {
   const { rows } = await queryable.query<{ id: string; publicKey: Buffer }>(
     'SELECT id, public_key AS "publicKey" FROM audit_signing_keys ORDER BY created_at, id',
@@ -191,7 +195,7 @@ export async function listNewestCheckpoints(
   return rows.map((row) => toCheckpoint(row));
 }
 
-/** pg sends a Buffer as bytes; a plain Uint8Array inside an array it would send as text. */
+/** Bytes as a Buffer: pg would send a plain Uint8Array inside an array as text. */
 const bytes = (value: Uint8Array) => Buffer.from(value.buffer, value.byteOffset, value.byteLength);
 
 const hex = (value: Uint8Array) => `\\x${bytes(value).toString('hex')}`;
@@ -215,13 +219,13 @@ const toInsert = (checkpoint: StoredCheckpoint) => ({
   leaves: hex(checkpoint.leaves),
 });
 
-/** A time of RFC 3339 from milliseconds in decimal; what no calendar holds stays as it is. */
+/** A time in RFC 3339 from milliseconds in decimal; a value outside of the calendar stays as it is. */
 export function toTime(text: string): string {
   const date = new Date(Number(text));
   return Number.isNaN(date.getTime()) ? text : date.toISOString();
 }
 
-/** A checkpoint from its row, with the columns that were read beside those of every checkpoint. */
+/** A checkpoint from its row, with further columns that were read with it. */
 export function toCheckpoint<More extends object>(row: object): SignedCheckpoint & More {
   const nested = nestRow<SignedCheckpoint & More>(row);
   return { ...nested, sealedAt: toTime(nested.sealedAt) };

@@ -1,18 +1,18 @@
-// Reports failed authentications, at most once a minute each, with their number. So requests without valid credentials do not decide how
-// much is written; reports are written in the background and delay no answer.
+// Reports failed authentications with their number, at most once a minute for each key. So requests without valid
+// credentials do not decide how much is written. Reports are written in the background and delay no answer.
 
-/** Milliseconds between two reports of one key. */
+/** Milliseconds between two reports of one key (a text that names a kind of failure). */
 const PAUSE = 60_000;
 
-/** Keys that are counted at the same time; failures of further keys are reported once there is room again. */
+/** Most keys that are counted at the same time; failures of other keys are dropped while there are so many. */
 const MOST_KEYS = 100_000;
 
 type Window<Failure> = { untold: number; last: Failure; readonly timer: NodeJS.Timeout };
 
 /**
  * Creates a counter of failures for this process.
- * @param tell writes a report: the last failure of a kind, how many there were since the report before, and whether it is the report of
- *   a first failure, for which `report` has returned true
+ * @param tell writes a report: the last failure of a key, the number of failures since the previous report, and whether
+ *   it reports a first failure, for which `report` has returned true
  * @param onError receives the error of `tell`; the number is added to the next report
  * @param pause milliseconds between two reports of one key; a minute by default
  */
@@ -55,7 +55,8 @@ export function createFailureReporter<Failure>({
 
   return {
     /**
-     * Counts a failure of this kind. The first is reported immediately; later ones with their number when a minute has passed.
+     * Counts a failure of this key. The first is reported immediately; later ones with their number when a minute has
+     * passed.
      * @returns whether it is being reported now
      */
     report(key: string, failure: Failure): boolean {
@@ -73,7 +74,7 @@ export function createFailureReporter<Failure>({
     /** Waits for the reports that are under way. */
     settled: async (): Promise<void> => void (await Promise.all(underWay)),
 
-    /** Reports everything that was counted, and begins no further window. */
+    /** Reports all counted failures, and begins no further window. */
     async close(): Promise<void> {
       for (const window of windows.values()) {
         clearTimeout(window.timer);

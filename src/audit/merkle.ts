@@ -1,5 +1,5 @@
-// Merkle tree hashes of RFC 9162 §2.1.1 (those of RFC 6962 §2.1), built leaf by leaf. Leaves and nodes are hashed in separate
-// domains, so that no node can pass for a leaf.
+// Merkle tree hashes of RFC 9162 §2.1.1 (those of RFC 6962 §2.1), built leaf by leaf. Leaves and nodes have different
+// prefixes, so that a node cannot be presented as a leaf.
 
 /** SHA-256 of some bytes: 32 bytes. */
 export type Digest = (bytes: Uint8Array) => Uint8Array;
@@ -26,7 +26,8 @@ function hashNode(digest: Digest, left: Uint8Array, right: Uint8Array): Uint8Arr
 }
 
 /**
- * A tree that grows by one leaf at a time and keeps only the roots of its complete subtrees: log2 of the number of leaves.
+ * A tree that grows by one leaf at a time. It keeps only the roots of its complete subtrees, about log2 of the number
+ * of leaves.
  * @param digest SHA-256
  */
 export function createMerkleTree(digest: Digest) {
@@ -45,7 +46,7 @@ export function createMerkleTree(digest: Digest) {
       size += 1;
     },
 
-    /** The tree's hash as it is now; of no leaves, the hash of nothing. */
+    /** The current hash of the tree; for no leaves, the hash of no bytes. */
     root(): Uint8Array {
       const last = subtrees.at(-1);
       if (last === undefined) return digest(new Uint8Array());
@@ -54,7 +55,7 @@ export function createMerkleTree(digest: Digest) {
   };
 }
 
-/** The hash of a tree over leaf hashes that lie one after the other, 32 bytes each. */
+/** The hash of a tree over concatenated leaf hashes of 32 bytes each. */
 export function rootOfLeaves(digest: Digest, leaves: Uint8Array): Uint8Array {
   const tree = createMerkleTree(digest);
   for (let start = 0; start < leaves.length; start += HASH_LENGTH)

@@ -1,8 +1,10 @@
-// How far the sealing of the audit log is behind, as a worker's metric.
+// A worker's metric of the delay of sealing.
 import type { Registry } from 'prom-client';
 import { createGauges } from '../platform/metrics/gauges.ts';
 
-/** @param options.read seconds since the oldest row that is not sealed was written, 0 when there is none; undefined while it is unknown */
+/**
+ * @param options.read seconds since the oldest unsealed row was written, 0 when there is none, undefined while unknown
+ */
 export function registerSealerMetrics({
   registry,
   read,

@@ -1,4 +1,4 @@
-// Verifies one tenant: its rows against its checkpoints, both read in the order in which they were sealed. Pure: it is given what to read.
+// Verifies the rows of one tenant against its checkpoints, both in the order of sealing. The caller supplies the data.
 import { type AuditRow, encodeAuditRow } from './audit-row.ts';
 import {
   type Checkpoint,
@@ -20,7 +20,7 @@ import {
   positionOf,
 } from './verification.ts';
 
-/** A checkpoint as it was read; `sealedHash` is what its seal holds for it. */
+/** A stored checkpoint; `sealedHash` is its hash in its seal. */
 type ReadCheckpoint = Checkpoint & {
   readonly signature: Uint8Array;
   readonly rowIds: readonly string[];
@@ -30,10 +30,10 @@ type ReadCheckpoint = Checkpoint & {
 
 export type TenantSource = {
   readonly tenantId: string;
-  /** In order of their numbers, and of their positions; nothing beyond the head. */
+  /** In the order of their numbers and positions, up to the head. */
   readonly checkpoints: AsyncIterable<ReadCheckpoint>;
   readonly rows: AsyncIterator<AuditRow>;
-  /** Whether a checkpoint is known to be missing: what lies behind the last one may have been in it. */
+  /** Whether a checkpoint is known to be missing: rows after the last checkpoint may have been in it. */
   readonly isIncomplete: boolean;
   /** Checkpoints that were kept elsewhere, by number. */
   readonly anchors: ReadonlyMap<number, Anchor>;
@@ -59,7 +59,7 @@ export function createTenantVerifier({
   const hashText = (text: string) => digest(encoder.encode(text));
   const hashRow = (row: AuditRow) => hashLeaf(digest, encodeAuditRow(row));
 
-  /** Why a checkpoint is not as it was written. */
+  /** The fault of a checkpoint, if any. */
   function checkCheckpoint(checkpoint: ReadCheckpoint, previous: Checkpoint | undefined): string[] {
     const { sealedHash, signature, keyId } = checkpoint;
     const statement = checkpointStatement(checkpoint);
@@ -74,7 +74,7 @@ export function createTenantVerifier({
     return reasons;
   }
 
-  /** Whether the list of leaves is the one that was sealed: only then can it tell which row was changed. */
+  /** Whether the list of leaves is the sealed one. Only then does it show which row was changed. */
   function isListSealed({ root, count, rowIds, leaves }: ReadCheckpoint): boolean {
     return (
       rowIds.length === count &&
@@ -83,7 +83,7 @@ export function createTenantVerifier({
     );
   }
 
-  /** Takes the rows up to a position. @param inclusive whether a row at the position itself is taken */
+  /** Reads the rows up to a position. @param inclusive whether a row at the position itself is read */
   async function take(
     rows: Rows,
     until: Position,
@@ -100,7 +100,7 @@ export function createTenantVerifier({
   }
 
   return {
-    /** @returns what was read; findings go to `report` */
+    /** @returns the counts; findings go to `report` */
     async verify({ tenantId, checkpoints, rows: source, isIncomplete, anchors }: TenantSource) {
       const rows: Rows = await createLookahead(source);
       const times = createTimeCheck();
@@ -149,7 +149,7 @@ export function createTenantVerifier({
           report({ ...finding, kind: 'row_removed', rowId, detail: 'was sealed here, and is gone' });
       }
 
-      /** Says which numbers are missing before one, and passes over the rows that were theirs. */
+      /** Reports the missing numbers before a checkpoint, and skips their rows. */
       async function passGap(checkpoint: ReadCheckpoint): Promise<void> {
         const passed = await take(rows, checkpoint.first, false, () => undefined);
         counts.rows += passed;
@@ -182,7 +182,7 @@ export function createTenantVerifier({
       for (const n of anchors.keys())
         if (n > reached)
           report({ kind: 'anchor_differs', tenantId, checkpoint: n, detail: 'was kept, and is gone' });
-      // The head reaches beyond the tenant's last checkpoint: rows between the two were put there afterwards.
+      // The head is beyond the tenant's last checkpoint: rows between them were inserted after sealing.
       const end = previous?.last;
       let behind = 0;
       for (let row = rows.peek(); row !== undefined; row = rows.peek()) {

@@ -1,4 +1,4 @@
-// What verification reads, page by page: memory does not grow with the log.
+// SQL that reads the audit log for verification, page by page, so that memory does not grow with the log.
 import { nestRow } from '../platform/database/nested-row.ts';
 import type { Queryable } from '../platform/database/transaction.ts';
 import type { AuditRow } from './audit-row.ts';
@@ -13,13 +13,13 @@ import {
 } from './checkpoint.store.ts';
 import { BEGINNING, type Head, type Position } from './checkpoint.ts';
 
-/** Rows, and checkpoints or seals with their lists, that one statement reads. */
+/** Page sizes: rows, and checkpoints or seals with their lists. */
 const PAGE = { rows: 1_000, lists: 20 } as const;
 
-/** Unsealed rows are counted up to here. */
+/** Most unsealed rows that are counted. */
 const MOST_COUNTED = 1_000_000;
 
-/** A checkpoint with the hash that its seal holds for it, null when the seal holds none. */
+/** A checkpoint with its hash in its seal, null when the seal does not have it. */
 export type ReadCheckpoint = StoredCheckpoint & { readonly sealedHash: Uint8Array | null };
 
 const ROWS = `
@@ -64,7 +64,7 @@ type SealRow = Omit<StoredSeal, 'checkpoints'> & {
 /** SQL of verification. @param database any pool; each page is one statement */
 export function createVerificationStore({ database }: { database: Queryable }) {
   return {
-    /** A tenant's rows up to a position, in the order in which they are sealed. */
+    /** A tenant's rows up to a position, in the order of sealing. */
     async *rows(tenantId: string, until: Position): AsyncGenerator<AuditRow> {
       let after = BEGINNING;
       for (;;) {
@@ -101,7 +101,7 @@ export function createVerificationStore({ database }: { database: Queryable }) {
       }
     },
 
-    /** Checkpoints that seals name and that are not there, of one tenant where it is given. */
+    /** Checkpoints that seals name and that are missing; of one tenant when it is given. */
     listMissing: async (from: number, to: number, tenantId: string | undefined) =>
       (
         await database.query<{ tenantId: string; n: number; seal: number }>(MISSING, [
@@ -125,7 +125,7 @@ export function createVerificationStore({ database }: { database: Queryable }) {
       }
     },
 
-    /** Rows that no seal reaches yet. @returns at most a million */
+    /** Rows after the last seal. @returns at most a million */
     countUnsealed: async (after: Position, tenantId: string | undefined) => {
       const { rows } = await database.query<{ rows: number; oldest: string | null }>(
         unsealed(tenantId === undefined ? '' : ' AND tenant_id = $3'),

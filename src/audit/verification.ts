@@ -1,4 +1,4 @@
-// What verification of the audit log finds, and the checks that need nothing but what was read. Pure.
+// The findings of a verification of the audit log, and the checks that need no database. Pure.
 import type { AuditRow } from './audit-row.ts';
 import { type Checkpoint, checkpointStatement, comparePositions, type Position } from './checkpoint.ts';
 
@@ -15,40 +15,40 @@ export type FindingKind =
   | 'head_changed'
   | 'anchor_differs';
 
-/** One thing that is not as it was sealed. */
+/** One difference between the log and its checkpoints or seals. */
 export type Finding = {
   readonly kind: FindingKind;
   readonly tenantId?: string | undefined;
   readonly rowId?: string | undefined;
-  /** Number in the tenant's chain. */
+  /** Number of the checkpoint in the tenant's chain. */
   readonly checkpoint?: number | undefined;
   readonly seal?: number | undefined;
   readonly detail: string;
 };
 
-/** What a verification did. `findings` counts them. */
+/** The result of a verification. `findings` counts them. */
 export type VerificationReport = {
   readonly tenants: number;
   readonly seals: number;
   readonly checkpoints: number;
   readonly rows: number;
   readonly findings: number;
-  /** Rows that no seal reaches yet, and when the oldest says that it occurred. */
+  /** Rows after the last seal, and `occurred_at` of the oldest. */
   readonly unsealed: { readonly rows: number; readonly oldest: string | null };
-  /** Rows that were sealed long after they say they occurred: no process was sealing, or they were written later. */
+  /** Rows that were sealed long after their `occurred_at`: no process was sealing, or they were written later. */
   readonly sealedLate: number;
 };
 
 /** A checkpoint that was kept outside of the service. */
 export type Anchor = { readonly tenantId: string; readonly n: number; readonly statement: string };
 
-/** Milliseconds. No transaction of the service takes so long, and no two clocks of one database differ by so much. */
+/** Milliseconds. Longer than any transaction of the service, and than any difference of the clocks of one database. */
 const LONGEST_TRANSACTION = 120_000;
 
 /** Milliseconds after which a row counts as sealed late. */
 const LATE = 600_000;
 
-/** @returns undefined for a text that is no statement of a checkpoint */
+/** @returns undefined for a text that is not the statement of a checkpoint */
 export function parseAnchor(statement: string): Anchor | undefined {
   const [form, tenantId, number] = statement.split('\n');
   const n = Number(number);
@@ -58,8 +58,8 @@ export function parseAnchor(statement: string): Anchor | undefined {
 }
 
 /**
- * How a checkpoint's own parts fail to agree with the one before it.
- * @param previous the tenant's checkpoint before; undefined for the first, or when that one is missing
+ * The way in which a checkpoint does not agree with the previous one.
+ * @param previous the tenant's previous checkpoint; undefined for the first, or when it is missing
  */
 export function checkChain(checkpoint: Checkpoint, previous: Checkpoint | undefined): string[] {
   const { n, count, total, first, last } = checkpoint;
@@ -72,12 +72,12 @@ export function checkChain(checkpoint: Checkpoint, previous: Checkpoint | undefi
   return reasons;
 }
 
-/** Follows the times of a tenant's rows in the order of their transactions. */
+/** Checks the times of a tenant's rows in the order of their transactions. */
 export function createTimeCheck() {
   let latest = Number.NEGATIVE_INFINITY;
   let late = 0;
   return {
-    /** @returns why the row cannot have occurred when it says so; undefined when it can */
+    /** @returns why the row's `occurred_at` is impossible; undefined when it is possible */
     check(row: AuditRow, sealedAt: string): string | undefined {
       const at = Number(row.occurred_at);
       const sealed = Date.parse(sealedAt);
@@ -105,7 +105,7 @@ export async function createLookahead<Item>(items: AsyncIterator<Item>) {
 
 export const positionOf = ({ xid, id }: AuditRow): Position => ({ xid, id });
 
-/** Whether a kept checkpoint says the same as the stored one. */
+/** Whether a kept checkpoint is equal to the stored one. */
 export const isAnchored = (anchor: Anchor, checkpoint: Checkpoint): boolean =>
   anchor.statement === checkpointStatement(checkpoint);
 

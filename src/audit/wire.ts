@@ -1,4 +1,4 @@
-// Wires the audit log: how tenants read it, the sealer of a worker, and the verification by an operator.
+// Wires the audit log: reading by tenants, sealing by a worker, verification by an operator.
 import { reasonOf } from '../platform/logging.ts';
 import type { Readings } from '../platform/metrics/reading.ts';
 import type { Platform } from '../platform/platform.ts';
@@ -10,7 +10,7 @@ import * as checkpointStore from './checkpoint.store.ts';
 import { registerSealerMetrics } from './sealer.metrics.ts';
 import { createVerificationStore } from './verification.store.ts';
 
-/** How tenants read the audit log. */
+/** Wires reading by tenants. */
 export function wireAudit({ database }: Platform) {
   return { routes: createAuditRoutes({ auditLogs: createAuditReadingService({ database }) }) };
 }
@@ -29,7 +29,7 @@ export function wireAuditSealer({ config, database, log }: Platform) {
   });
 }
 
-/** What a worker reads of the sealer's work at each scrape. */
+/** Registers the metric of sealing, which is read at each scrape. */
 export function measureSealer({ database, registry }: Platform, createReading: Readings): void {
   const read = createReading({ unsealed: () => checkpointStore.unsealedSeconds(database) });
   registerSealerMetrics({ registry, read: () => read('unsealed') });
@@ -40,7 +40,7 @@ export function wireAuditVerification({ config, database }: Platform) {
   return createAuditVerificationService({ database, store, masterKeys: config.masterKeys });
 }
 
-/** For what is tried each second, and fails each second while something is wrong. */
+/** Limits reports of an error that recurs each second to one a minute. */
 function atMostOnceAMinute(report: (error: unknown) => void): (error: unknown) => void {
   let reported = Number.NEGATIVE_INFINITY;
   return (error) => {

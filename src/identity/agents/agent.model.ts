@@ -21,9 +21,9 @@ export const AGENT = defineTable('agents', {
   description: nullable(text()),
   capabilities: given(texts()),
   status: given(text<AgentStatus>()),
-  /** Null where the tenant's counts. */
+  /** Null when the tenant's audience is used. */
   audience: nullable(text()),
-  /** Further ones that a token may be asked for. */
+  /** Further audiences that a token request may name. */
   audiences: given(texts()),
   scopes: texts(),
   metadata: given(json<Readonly<Record<string, unknown>>>()),

@@ -1,4 +1,5 @@
-// The shapes of agents in requests and answers. Limits keep an access token, which carries name and capabilities, below 8 KiB.
+// The shapes of agents in requests and answers. Limits keep an access token, which has name and capabilities, below 8
+// KiB.
 import { z } from 'zod';
 import type { Tenant } from '../../platform/context.ts';
 import { pageSchema } from '../../platform/http/answers.ts';
@@ -116,7 +117,7 @@ export const updateAgentBody = createAgentBody.partial();
 /** Suspension and reactivation take no field. */
 export const agentStatusBody = z.strictObject({});
 
-/** An agent as answers show it; the audience of the tenant stands in for a missing one. */
+/** An agent as answers show it; without its own audience it has that of the tenant. */
 export function presentAgent(agent: Agent, tenant: Tenant) {
   return present(agentSchema, agent, { audience: resolveAudience(agent, tenant) });
 }

@@ -1,4 +1,4 @@
-// The life of agents. Whatever ends an agent's access ends its tokens in the same transaction.
+// The life of agents. A change that ends an agent's access also ends its tokens, in the same transaction.
 
 import { describeChanges, findChanges } from '../../audit/changes.ts';
 import type { TokenService } from '../../authentication/tokens/token.service.ts';
@@ -22,20 +22,20 @@ export type NewAgent = {
   readonly capabilities?: readonly string[] | undefined;
   readonly audience?: string | null | undefined;
   readonly audiences?: readonly string[] | undefined;
-  /** All scopes that agents may have, unless said. */
+  /** Default: all scopes that agents may have. */
   readonly scopes?: readonly string[] | undefined;
   readonly metadata?: Readonly<Record<string, unknown>> | undefined;
 };
 
-/** Fields that are there are changed; `audience: null` makes it follow the tenant's. */
+/** Only the given fields are changed; `audience: null` makes the agent use the tenant's audience. */
 export type AgentPatch = Omit<NewAgent, 'name'> & { readonly name?: string | undefined };
 
-/** Fields whose values the audit log tells; descriptions and metadata are the tenant's own. */
+/** Fields whose values the audit log shows; descriptions and metadata are the tenant's own. */
 const TOLD = ['name', 'capabilities', 'audience', 'audiences', 'scopes'];
 
 type Verb = 'registered' | 'updated' | 'suspended' | 'reactivated' | 'deleted';
 
-/** What each change is called in the audit log; the event is `admin.agent.<verb>`. */
+/** Names of the changes in the audit log; the event is `admin.agent.<verb>`. */
 const AUDITED: Readonly<Record<Verb, string>> = {
   registered: 'agent.created',
   updated: 'agent.updated',
@@ -46,10 +46,10 @@ const AUDITED: Readonly<Record<Verb, string>> = {
 
 /**
  * Agents of a tenant. Source: Specification, "Agent management", "Agent status".
- * @param tokens ends tokens, and accepts new ones again
- * @param releaseKeys removes the unrevoked keys of a deleted agent, so that their owner may register them again
+ * @param tokens ends tokens, and allows new ones again
+ * @param releaseKeys deletes the unrevoked keys of a deleted agent, so that their owner may register them again
  * @param revokeAnchors revokes the pending and verified anchors of a deleted agent
- * @param tellDelegations tells the workflows of a deleted agent's delegations, which end with it
+ * @param tellDelegations enqueues signals to the workflows of a deleted agent's delegations, which end with it
  */
 export function createAgentService({
   database,
@@ -102,7 +102,7 @@ export function createAgentService({
     change?: ReturnType<typeof describeChanges>,
   ): Promise<void> {
     const { id, name } = agent;
-    // A receiver that keeps each agent's latest status must not keep one that is gone as active.
+    // A receiver that stores the latest status of each agent would otherwise store a deleted agent as active.
     const status = verb === 'deleted' ? 'deleted' : agent.status;
     await records.write(transaction, context, {
       audit: [
@@ -160,11 +160,11 @@ export function createAgentService({
         return assessOne({ ...context, transaction }, agent);
       }),
 
-    /** Whether this is an agent of the tenant that is not deleted. One indexed read. */
+    /** Whether this is an agent of the tenant and not deleted. One indexed read. */
     exists: (context: RequestContext, id: string): Promise<boolean> =>
       store.exists(context.transaction ?? database, context.tenant.id, id),
 
-    /** @throws ServiceError `not_found` for an id that is no agent of this tenant, or a deleted one */
+    /** @throws ServiceError `not_found` for an agent of another tenant, and for an unknown or deleted one */
     get: async (context: RequestContext, id: string): Promise<Agent> => {
       const agent = await store.find(context.transaction ?? database, context.tenant.id, id);
       if (agent === undefined) throw unknownAgent();
@@ -178,13 +178,16 @@ export function createAgentService({
     },
 
     /**
-     * Keeps an agent as it is until the transaction ends, for another room whose row is about to refer to it.
+     * Locks an agent against changes until the transaction ends, for another room whose new row refers to it.
      * @throws ServiceError `not_found`
      */
     hold: (transaction: Transaction, context: RequestContext, id: string): Promise<AgentRecord> =>
       lock(transaction, context, id, 'reference'),
 
-    /** Changes the given fields; where none differs, nothing happens. Emits `admin.agent.updated`. @throws ServiceError `not_found` */
+    /**
+     * Changes the given fields; without a difference it does nothing. Emits `admin.agent.updated`. @throws ServiceError
+     * `not_found`
+     */
     update: (context: RequestContext, id: string, patch: AgentPatch): Promise<Agent> =>
       database.transaction(context, async (transaction) => {
         const found = await lock(transaction, context, id, 'change');
@@ -196,17 +199,22 @@ export function createAgentService({
       }),
 
     /**
-     * Suspends an agent: it cannot authenticate, and its tokens end. Again: nothing happens.
-     * Emits `admin.agent.suspended`. @throws ServiceError `not_found`
+     * Suspends an agent: it cannot authenticate, and its tokens end. A suspended agent stays as it is. Emits
+     * `admin.agent.suspended`.
+     * @throws ServiceError `not_found`
      */
     suspend: (context: RequestContext, id: string): Promise<Agent> => setStatus(context, id, 'suspended'),
 
-    /** Makes a suspended agent active; its tokens stay ended. Emits `admin.agent.reactivated`. @throws ServiceError `not_found` */
+    /**
+     * Reactivates a suspended agent; its tokens stay ended. Emits `admin.agent.reactivated`. @throws ServiceError
+     * `not_found`
+     */
     reactivate: (context: RequestContext, id: string): Promise<Agent> => setStatus(context, id, 'active'),
 
     /**
-     * Deletes an agent: its tokens end, its unrevoked keys are free again, its anchors are revoked, its audit trail stays.
-     * Emits `admin.agent.deleted`. @throws ServiceError `not_found`
+     * Deletes an agent: its tokens end, its unrevoked keys can be registered again, its anchors are revoked, its audit
+     * entries stay. Emits `admin.agent.deleted`.
+     * @throws ServiceError `not_found`
      */
     remove: (context: RequestContext, id: string): Promise<void> =>
       database.transaction(context, async (transaction) => {
@@ -223,7 +231,7 @@ export function createAgentService({
 
 export type AgentService = ReturnType<typeof createAgentService>;
 
-/** An agent that follows its tenant's audience still does when it is sent back as it was read. */
+/** A client that sends an agent back as it was read does not turn the tenant's audience into one of the agent. */
 function followTenant({ tenant }: RequestContext, found: AgentRecord, patch: AgentPatch): AgentPatch {
   if (found.audience !== null || patch.audience !== tenant.audience) return patch;
   return { ...patch, audience: undefined };

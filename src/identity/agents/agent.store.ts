@@ -1,4 +1,4 @@
-// All SQL of agents. Every statement is bound to one tenant; a deleted agent is as if it had never been.
+// SQL of agents. Each statement is bound to one tenant; deleted agents are not found.
 import { col, Op, where } from 'sequelize';
 import { asked, type Changes, type Models, NOW } from '../../platform/database/model.ts';
 import type { Page, PageRequest } from '../../platform/database/page.ts';
@@ -14,7 +14,8 @@ export type AgentFilters = {
 };
 export type AgentChanges = Partial<Omit<NewAgentRow, 'id' | 'tenantId'>>;
 
-// The creation's entry was made with the agent, so only the ids of that time are searched, however long the trail has become.
+// The audit entry of the creation was written with the agent, so only ids of that time are searched: the cost does not
+// grow with the log.
 const EVIDENCE = `
 SELECT a.id, coalesce(proof.verified, false) AS verified, coalesce(proof.audited, false) AND EXISTS (
   SELECT 1 FROM audit_log
@@ -45,7 +46,7 @@ export function find(models: Models, tenantId: string, id: string): Promise<Agen
   return models.model(AGENT).find({ id, tenantId, deletedAt: null });
 }
 
-/** Whether the agent is there. One indexed read. */
+/** Whether the agent exists. One indexed read. */
 export async function exists(queryable: Queryable, tenantId: string, id: string): Promise<boolean> {
   const { rowCount } = await queryable.query(
     'SELECT 1 FROM agents WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL',
@@ -55,8 +56,8 @@ export async function exists(queryable: Queryable, tenantId: string, id: string)
 }
 
 /**
- * Reads an agent and locks it until the transaction ends: `change` keeps out all others, authentications under way
- * included; `reference` keeps it from being changed meanwhile, and lets others refer to it.
+ * Reads an agent and locks it until the transaction ends. `change` excludes all others, authentications under way
+ * included; `reference` prevents changes only, so that other rows may refer to the agent meanwhile.
  */
 export function lock(
   transaction: Transaction,
@@ -79,7 +80,7 @@ export function list(
   return models.model(AGENT).page(conditions, request);
 }
 
-/** The condition that a column of texts holds this one; none for undefined. */
+/** Condition that an array column contains this text; none for undefined. */
 function holding(column: string, value: string | undefined) {
   return value === undefined ? [] : [where(col(column), Op.contains, [value])];
 }
@@ -89,7 +90,7 @@ export function update(transaction: Transaction, id: string, changes: AgentChang
   return change(transaction, id, changes);
 }
 
-/** Marks a row that the transaction has locked; nothing selects it from then on. */
+/** Marks an agent that the transaction has locked as deleted; no statement finds it afterwards. */
 export function markDeleted(transaction: Transaction, id: string): Promise<AgentRecord> {
   return change(transaction, id, { deletedAt: NOW });
 }
@@ -98,7 +99,7 @@ function change(transaction: Transaction, id: string, changes: Changes<typeof AG
   return transaction.model(AGENT).change(id, { ...changes, updatedAt: NOW });
 }
 
-/** What keys, anchors and audit log say of each agent, by its id. One statement. */
+/** What keys, anchors and the audit log prove about each agent, by its id. One statement. */
 export async function readEvidence(
   queryable: Queryable,
   tenantId: string,

@@ -1,4 +1,4 @@
-// What an agent is, and what makes one correctly registered. Types and rules only.
+// What an agent is, and when it is correctly registered. Types and rules only.
 import { AGENT_SCOPES, isWithin } from '../../platform/scopes.ts';
 import type { AgentRow } from './agent.model.ts';
 
@@ -6,30 +6,33 @@ import type { AgentRow } from './agent.model.ts';
 export const AGENT_STATUSES = ['active', 'suspended'] as const;
 export type AgentStatus = (typeof AGENT_STATUSES)[number];
 
-/** `client_id` of every challenge and of the tokens that come of it. Source: Specification, "Challenge". */
+/** `client_id` of every challenge and of the tokens that are issued for it. Source: Specification, "Challenge". */
 export const AGENT_CLIENT_ID = 'service-agent';
 
 /** An agent as it is stored. */
 export type AgentRecord = Omit<AgentRow, 'deletedAt'>;
 
-/** What only other rows can tell: whether a key or anchor of the agent is verified, and whether the audit log holds its creation and that verification. */
+/**
+ * Facts about an agent from other rooms: whether a key or anchor is verified, and whether the audit log has its
+ * creation and that verification.
+ */
 export type RegistrationEvidence = { readonly verified: boolean; readonly audited: boolean };
 
-/** The parts of "correctly registered", and whether all of them hold. */
+/** The parts of "correctly registered", and whether all of them are true. */
 export type Registration = RegistrationEvidence & {
   readonly complete: boolean;
   readonly active: boolean;
   readonly scoped: boolean;
 };
 
-/** An agent with the answer to whether it is correctly registered. */
+/** An agent, with whether it is correctly registered. */
 export type Agent = AgentRecord & { readonly registration: Registration };
 
 /**
- * Whether the agent is correctly registered: its status is active, at least one anchor or key is verified, its scopes are
- * limited to its job, and the audit log records creation and verification.
- * Source: Specification, "Definition of a correctly registered agent". An agent that may ask for every scope there is was
- * limited to nothing, so `scoped` takes a selection.
+ * Whether the agent is correctly registered: its status is active, at least one anchor or key is verified, its scopes
+ * are limited to its job, and the audit log records creation and verification. An agent that has all scopes is not
+ * limited, so `scoped` is true only for a selection of them. Source: Specification, "Definition of a correctly
+ * registered agent".
  */
 export function assessRegistration(
   agent: Pick<AgentRecord, 'status' | 'scopes'>,
@@ -50,8 +53,9 @@ export function resolveAudience(
 }
 
 /**
- * The audience of a token that is asked for with `resource` (RFC 8707): one of the agent's, compared exactly; its first without it.
- * @returns undefined for a resource that is none of them, which a malformed one never is
+ * The audience of a token that is requested with `resource` (RFC 8707): one of the agent's audiences, compared exactly;
+ * without `resource` the first.
+ * @returns undefined for a resource that is not one of them
  */
 export function chooseAudience(
   agent: Pick<AgentRecord, 'audience' | 'audiences'>,

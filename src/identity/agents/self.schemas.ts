@@ -1,4 +1,4 @@
-// The shape of an agent as it reads itself: without the metadata that its tenant keeps.
+// The shape of an agent as it reads itself.
 import { z } from 'zod';
 import type { Tenant } from '../../platform/context.ts';
 import { PAGE_LIMIT } from '../../platform/database/page.ts';
@@ -8,7 +8,9 @@ import { agentSchema } from './agent.schemas.ts';
 import { resolveAudience } from './agent.ts';
 import type { AgentSelf } from './self.service.ts';
 
-/** An agent as management reads it, without `metadata`; with its tenant's id, which the proofs of its keys name. */
+/**
+ * An agent as management reads it, without `metadata`, and with its tenant's id, which the proofs of its keys contain.
+ */
 export const selfSchema = agentSchema
   .omit({ metadata: true })
   .extend({

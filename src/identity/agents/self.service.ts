@@ -1,4 +1,4 @@
-// What an agent is told of itself. It must never tell of anybody but the agent whose token was presented.
+// The data that an agent may read about itself. Only the agent of the presented token is read.
 
 import type { TokenService } from '../../authentication/tokens/token.service.ts';
 import type { RequestContext } from '../../platform/context.ts';
@@ -7,14 +7,13 @@ import { ServiceError } from '../../platform/errors/service-error.ts';
 import type { AgentKey, KeyService } from '../keys/key.service.ts';
 import type { Agent, AgentService } from './agent.service.ts';
 
-/** `authenticatedKeyId`: the key that the presented token came of, null when none did. */
+/** `authenticatedKeyId`: the key for which the presented token was issued; null for a token without a key. */
 export type AgentSelf = {
   readonly agent: Agent;
   readonly keys: readonly AgentKey[];
   readonly authenticatedKeyId: string | null;
 };
 
-/** Agents as they see themselves. */
 export function createSelfService({
   agents,
   keys,

@@ -1,5 +1,5 @@
-// Looking for anchors' proofs, and what comes of it. Postgres decides each step anew, so a step asked for twice, late or for nothing does
-// no harm. It must never hold a transaction while it looks.
+// Checks the proofs of anchors and records the outcome. Postgres decides each step anew, so a repeated, late or
+// needless request does no harm. No transaction is open while a proof is checked.
 
 import { type AuditContext, operatorContext, serviceContext } from '../../audit/audit.ts';
 import type { Database } from '../../platform/database/database.ts';
@@ -26,7 +26,10 @@ import type { ProofLooker } from './proof.client.ts';
 
 export type { CheckedAnchor } from './anchor-check.store.ts';
 
-/** How an anchor stands: `gone` with its agent. Times in ISO 8601; `lastOutcome`: `found`, or a code such as `http:404`. */
+/**
+ * State of an anchor; `gone`: its agent is deleted. Times in ISO 8601; `lastOutcome`: `found`, or a code such as
+ * `http:404`.
+ */
 export type AnchorStanding = {
   readonly step: AnchorStep;
   readonly status: AnchorStatus | 'gone';
@@ -41,8 +44,8 @@ type Context = AuditContext & { readonly transaction: Transaction };
 
 /**
  * The steps of anchors.
- * @param looker looks for a proof
- * @param random from 0 to 1, for the jitter of looks
+ * @param looker checks whether a proof is published
+ * @param random from 0 to 1, for the jitter between checks
  */
 export function createAnchorCheckService({
   database,
@@ -62,7 +65,7 @@ export function createAnchorCheckService({
   const look = async (name: CheckedAnchor): Promise<AnchorStanding> =>
     standingOf(await store.read(database, name));
 
-  /** Runs `work` on the anchor as it stands under its lock; not at all when it is gone with its agent. */
+  /** Locks the anchor and runs `work` on its current row; does not run it when the anchor's agent is deleted. */
   async function change(
     name: CheckedAnchor,
     work: (context: Context, found: AnchorCase) => Promise<void>,
@@ -108,10 +111,10 @@ export function createAnchorCheckService({
   }
 
   return {
-    /** How an anchor stands, and what is due for it. One round trip; changes nothing. */
+    /** State of an anchor and its next step. One round trip; changes nothing. */
     look,
 
-    /** What an operator is shown of an anchor: its domain and type, and whose it is. */
+    /** Describes an anchor to an operator: its domain, type and agent. */
     describe: async (
       name: CheckedAnchor,
     ): Promise<{ summary: string; agentId: string; host: string } | undefined> => {
@@ -122,10 +125,11 @@ export function createAnchorCheckService({
     },
 
     /**
-     * Looks for the proof if that is due, and writes down what came of it. It is put off, and nothing is written down, while an operator
-     * holds the host or suspends the tenant, and when the tenant's domain was looked at within five seconds. Of several looks at once the first that is over counts. Emits
-     * `admin.agent.anchor.verified`, `missing` or `revoked`.
-     * @returns how the anchor stands afterwards
+     * Checks the proof if that is due, and records the outcome. The check is put off, and nothing is recorded, while an
+     * operator holds the host, while the tenant is suspended, and within five seconds of another check of the same
+     * domain for this tenant. Of concurrent checks, the first to finish counts. Emits `admin.agent.anchor.verified`,
+     * `missing` or `revoked`.
+     * @returns the state of the anchor afterwards
      */
     check: async (name: CheckedAnchor): Promise<AnchorStanding> => {
       const before = await store.read(database, name);
@@ -140,7 +144,7 @@ export function createAnchorCheckService({
       });
     },
 
-    /** Writes down that the time of a pending anchor is over. Emits `admin.agent.anchor.failed`. @returns how it stands afterwards */
+    /** Marks an overdue pending anchor as failed. Emits `admin.agent.anchor.failed`. @returns the state afterwards */
     fail: (name: CheckedAnchor): Promise<AnchorStanding> =>
       change(name, async (context, found) => {
         if (decideAnchorStep(found).kind !== 'fail') return;
@@ -149,7 +153,7 @@ export function createAnchorCheckService({
       }),
 
     /**
-     * Makes a look due now because an operator asks for one, with an audit entry.
+     * Makes a check due now, at the request of an operator, and writes an audit entry.
      * @param reason for the audit log
      * @throws ServiceError `not_found`, `conflict` when the anchor has ended
      */
@@ -172,7 +176,7 @@ export function createAnchorCheckService({
       });
     },
 
-    /** Anchors whose anchorVerification should be running, a page at a time. */
+    /** A page of the anchors whose workflow anchorVerification should be running. */
     listExpectedWorkflows: store.listExpectedWorkflows,
   };
 }

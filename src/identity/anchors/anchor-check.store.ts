@@ -1,4 +1,5 @@
-// SQL of the looks for anchors' proofs. Every statement is bound to one tenant; every judgement of time is the database's.
+// SQL for the checks of anchors' proofs. Each statement on one anchor is bound to its tenant; all times are the
+// database's.
 import { selectList } from '../../platform/database/table.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import {
@@ -9,7 +10,7 @@ import {
 import { ANCHOR, type AnchorRow } from './anchor.model.ts';
 import { FOUND, LEAST_PAUSE_MS, type LookEffect } from './anchor-check.ts';
 
-/** Names an anchor for whoever looks after it. */
+/** Identifies an anchor for the service and the workflow that check it. */
 export type CheckedAnchor = { readonly tenantId: string; readonly id: string };
 
 const JUDGED = [
@@ -32,10 +33,10 @@ const JUDGED = [
   'missingSince',
 ] as const;
 
-/** An anchor with all that it is judged by; `checks` counts the recorded ones. */
+/** An anchor with all columns that decide its next step; `checks` counts the recorded checks. */
 export type AnchorCase = Pick<AnchorRow, (typeof JUDGED)[number]> & { readonly now: Date };
 
-/** The status as it is written: a pending anchor whose time is over is to be failed still. An anchor ends with its agent. */
+/** Reads the stored status: an overdue anchor is still `pending` here. An anchor of a deleted agent is not returned. */
 const READ = `
 SELECT now()::timestamptz(3) AS now, ${selectList(ANCHOR, JUDGED, { of: 'anchor' })}
 FROM anchors anchor JOIN agents agent ON agent.id = anchor.agent_id
@@ -49,7 +50,7 @@ UPDATE anchors SET checks = checks + 1, last_checked_at = now(), last_outcome = 
   revoked_at = CASE WHEN $3 = 'revoked' THEN now() END
 WHERE id = $1`;
 
-/** Sooner than planned, never later. */
+/** A request can move the next check forward, never back. */
 const REQUEST = `
 UPDATE anchors SET requested_at = now(), next_check_at = least(next_check_at, greatest(now(),
   coalesce(last_checked_at + $4::float8 * interval '1 millisecond', now())))
@@ -66,7 +67,7 @@ SELECT count(*)::int AS count FROM anchors anchor JOIN agents agent ON agent.id 
 WHERE anchor.status IN ('pending', 'verified') AND agent.deleted_at IS NULL
   AND least(anchor.next_check_at, CASE anchor.status WHEN 'pending' THEN anchor.expires_at END) < now() - interval '5 minutes'`;
 
-/** Nothing for an anchor that is gone with its agent. */
+/** @returns undefined for an unknown anchor, and for one whose agent is deleted */
 export async function read(
   queryable: Queryable,
   { tenantId, id }: CheckedAnchor,
@@ -80,7 +81,7 @@ export async function lock(unit: Transaction, { tenantId, id }: CheckedAnchor): 
   await unit.query('SELECT id FROM anchors WHERE id = $1 AND tenant_id = $2 FOR UPDATE', [id, tenantId]);
 }
 
-/** Writes down a look, and what it means, for an anchor that the transaction has locked. */
+/** Records a check and its effect on an anchor that the transaction has locked. */
 export async function record(
   unit: Transaction,
   id: string,
@@ -91,16 +92,16 @@ export async function record(
   await unit.query(RECORD, [id, outcome, status, misses, missingSince, delayMs]);
 }
 
-/** Writes down that the time of a pending anchor is over, which the transaction has locked. */
+/** Marks a pending anchor as failed; the transaction has locked it. */
 export async function fail(unit: Transaction, id: string): Promise<void> {
   await unit.query(`UPDATE anchors SET status = 'failed' WHERE id = $1 AND status = 'pending'`, [id]);
 }
 
 /**
- * Brings the next look forward: to a few seconds after the latest one, or to now.
- * @param options.agentId whose anchor it must be, if that is to be checked
- * @param options.atOnce also right after another look
- * @returns false for an anchor that has ended
+ * Moves the next check forward: to `LEAST_PAUSE_MS` after the latest one, or to now.
+ * @param options.agentId changes only an anchor of this agent
+ * @param options.atOnce ignores the pause after the latest check
+ * @returns false when the anchor is unknown or has ended
  */
 export async function request(
   unit: Transaction,
@@ -112,12 +113,12 @@ export async function request(
   return rowCount > 0;
 }
 
-/** Anchors whose look, or whose end, was due more than 5 minutes ago. */
+/** Counts the anchors whose check or end was due more than 5 minutes ago. */
 export async function countOverdue(queryable: Queryable): Promise<number> {
   return (await queryable.query<{ count: number }>(OVERDUE)).rows[0]?.count ?? 0;
 }
 
-/** Anchors whose anchorVerification should be running: pending and verified ones. */
+/** The anchors whose workflow anchorVerification should be running: pending and verified ones. */
 export async function listExpectedWorkflows(
   queryable: Queryable,
   page: ExpectedPage,

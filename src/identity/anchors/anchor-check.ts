@@ -1,27 +1,27 @@
-// When the proof of an anchor is looked for, and what a look means for the anchor. It must never look at a clock itself.
+// Decides when an anchor's proof is checked and what an outcome means for the anchor. Pure: the caller passes the time.
 import type { AnchorStatus } from './anchor.ts';
 
-/** The outcome of a look that has found the proof; every other one is the code of what was wrong. */
+/** The outcome of a check that found the proof; every other outcome is an error code. */
 export const FOUND = 'found';
 
 const SECOND = 1_000;
 const HOUR = 3_600 * SECOND;
 const DAY = 24 * HOUR;
 
-/** Milliseconds from one look to the next that somebody asks for, and between the first looks. */
+/** Least milliseconds between two checks: between the first ones, and before one that is requested. */
 export const LEAST_PAUSE_MS = 5 * SECOND;
 
-/** Milliseconds before the time of a pending anchor is over in which it is looked for once more. */
+/** Milliseconds before the end of a pending anchor at which its proof is checked a last time. */
 const LAST_LOOK_MS = 60 * SECOND;
 
-/** A verified anchor is revoked after so many milliseconds without its proof, and not before so many looks have missed it. */
+/** A verified anchor is revoked when its proof has been missing for so many milliseconds, and in so many checks. */
 const GONE_AFTER_MS = 3 * DAY;
 const LEAST_MISSES = 3;
 
-/** Nobody signals this long: then the workflow looks by itself whether it has missed something. */
+/** Longest wait of the workflow in milliseconds; then it reads the anchor again, in case a signal was lost. */
 const LONGEST_WAIT_MS = DAY;
 
-/** What an anchor is judged by. `now` is the database's. */
+/** The facts that decide the next step. `now` is the database's time. */
 export type AnchorFacts = {
   readonly now: Date;
   readonly status: AnchorStatus;
@@ -30,19 +30,18 @@ export type AnchorFacts = {
 };
 
 /**
- * What is due for an anchor. `look`: its proof is to be looked for. `fail`: its time is over without a proof. `wait`: nothing until
- * then, or until something changes. `end`: nothing any more.
+ * The next step of an anchor. `look`: check its proof. `fail`: its time has passed without a proof. `wait`: nothing is
+ * due for `delayMs`, unless the anchor changes. `end`: the anchor has ended.
  */
 export type AnchorStep =
   | { readonly kind: 'look' | 'fail' | 'end' }
   | { readonly kind: 'wait'; readonly delayMs: number };
 
-/** Whether its proof is still looked for. */
+/** Whether the proof of the anchor is still checked. */
 export function isLive({ status }: { readonly status: AnchorStatus }): boolean {
   return status === 'pending' || status === 'verified';
 }
 
-/** The next step. */
 export function decideAnchorStep({ now, status, expiresAt, nextCheckAt }: AnchorFacts): AnchorStep {
   if (!isLive({ status })) return { kind: 'end' };
   const left = (until: Date) => until.getTime() - now.getTime();
@@ -54,7 +53,9 @@ export function decideAnchorStep({ now, status, expiresAt, nextCheckAt }: Anchor
     : { kind: 'wait', delayMs: Math.min(LONGEST_WAIT_MS, lifetime, pause) };
 }
 
-/** What a look is judged by: the anchor as it stands when the look is over. `beganAt`: when the look began. */
+/**
+ * The facts that decide the effect of a check: the anchor at the end of the check, and `beganAt`, when the check began.
+ */
 export type LookFacts = Omit<AnchorFacts, 'nextCheckAt'> & {
   readonly createdAt: Date;
   readonly beganAt: Date;
@@ -64,8 +65,8 @@ export type LookFacts = Omit<AnchorFacts, 'nextCheckAt'> & {
 };
 
 /**
- * What a look makes of an anchor. `delayMs`: until the next look. `change`: what is to be told of it; `missing` once for each time that
- * a verified anchor's proof is gone for several looks.
+ * The effect of a check on an anchor. `delayMs`: until the next check. `change`: the change to record; `missing` once
+ * each time that the proof of a verified anchor was missing in several checks in a row.
  */
 export type LookEffect = {
   readonly status: 'pending' | 'verified' | 'revoked';
@@ -76,10 +77,10 @@ export type LookEffect = {
 };
 
 /**
- * Judges a look that is over. A look whatever fails it counts as one that has missed the proof: three days without a single find, and
- * at least three looks, revoke a verified anchor.
+ * Decides the effect of a finished check. A check that fails for any reason counts as a missing proof: a verified
+ * anchor is revoked after three days and at least three checks in a row without its proof.
  * @param random from 0 to 1, for the jitter
- * @returns null when the anchor has ended meanwhile: nothing revives it
+ * @returns null when the anchor has ended meanwhile
  */
 export function judgeLook(facts: LookFacts, found: boolean, random: number): LookEffect | null {
   const { now, status, expiresAt } = facts;
@@ -90,12 +91,12 @@ export function judgeLook(facts: LookFacts, found: boolean, random: number): Loo
     return { status: 'verified', misses: 0, missingSince: null, delayMs: DAY * (1 - 0.1 * random), change };
   }
   const effect = status === 'pending' ? judgePending(facts, random) : judgeMiss(facts, random);
-  // It was asked for while this look was under way, perhaps because the proof is there now.
+  // Another check was requested during this one, perhaps because the proof has been published meanwhile.
   const asked = facts.requestedAt !== null && facts.requestedAt >= facts.beganAt;
   return asked ? { ...effect, delayMs: Math.min(effect.delayMs, LEAST_PAUSE_MS) } : effect;
 }
 
-/** Seconds at first, then minutes, in the end once an hour: a quarter of the anchor's age. */
+/** The pause is a quarter of the anchor's age: seconds at first, then minutes, at most an hour. */
 function judgePending({ now, createdAt, expiresAt }: LookFacts, random: number): LookEffect {
   const age = now.getTime() - createdAt.getTime();
   const pause = Math.min(HOUR, Math.max(LEAST_PAUSE_MS, age / 4)) * (1 + 0.2 * random);
@@ -104,7 +105,7 @@ function judgePending({ now, createdAt, expiresAt }: LookFacts, random: number):
   return { status: 'pending', misses: 0, missingSince: null, delayMs, change: null };
 }
 
-/** A proof that is gone is looked for each hour, so that one bad day of its server costs nothing. */
+/** A missing proof is checked each hour, so that one bad day of its server does not end the anchor. */
 function judgeMiss(facts: LookFacts, random: number): LookEffect {
   const missingSince = facts.missingSince ?? facts.now;
   const misses = facts.misses + 1;
@@ -122,12 +123,12 @@ function judgeMiss(facts: LookFacts, random: number): LookEffect {
   };
 }
 
-/** The code of what was wrong at the latest look; null when that found the proof, or there was none. */
+/** The error code of the latest check; null when it found the proof, or when there was no check yet. */
 export function errorOf({ lastOutcome }: { readonly lastOutcome: string | null }): string | null {
   return lastOutcome === FOUND ? null : lastOutcome;
 }
 
-/** When a verified anchor is revoked whose proof stays missing. */
+/** When a verified anchor is revoked if its proof stays missing. */
 export function revocationTime(missingSince: Date): Date {
   return new Date(missingSince.getTime() + GONE_AFTER_MS);
 }

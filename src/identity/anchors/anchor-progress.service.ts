@@ -1,4 +1,5 @@
-// How changes of anchors are told: in the audit log, as events, and to their workflows, in the transaction of the change.
+// Records changes of anchors as audit entries and events, and signals their workflows, in the transaction of the
+// change.
 
 import type { AuditContext } from '../../audit/audit.ts';
 import type { RecordService } from '../../events/record.service.ts';
@@ -9,12 +10,11 @@ import type { Anchor } from './anchor.ts';
 type Told = Pick<Anchor, 'id' | 'agentId' | 'type' | 'value'>;
 type Facts = Readonly<Record<string, string | number | null>>;
 
-/** Those that are told to subscribers as well. */
+/** The changes that are events too; the others are audit entries only. */
 const EMITTED: ReadonlySet<string> = new Set(['verified', 'failed', 'revoked', 'missing']);
 
 export type AnchorChange = 'created' | 'check_requested' | 'verified' | 'failed' | 'revoked' | 'missing';
 
-/** The changes of anchors as others see them. */
 export function createAnchorProgressService({
   records,
   commands,
@@ -24,8 +24,9 @@ export function createAnchorProgressService({
 }) {
   return {
     /**
-     * Tells of a change: `agent.anchor.<change>` in the audit log, and `admin.agent.anchor.<change>` for those that are events.
-     * @param facts what else there is to say
+     * Records a change: `agent.anchor.<change>` in the audit log, and the event `admin.agent.anchor.<change>` for the
+     * changes that are events.
+     * @param facts further fields of the record
      */
     tell: async (
       unit: Transaction,
@@ -44,7 +45,7 @@ export function createAnchorProgressService({
       });
     },
 
-    /** Has the anchor's workflow look at it once the transaction commits; starts it where none runs. */
+    /** Enqueues a signal to the anchor's workflow, which is started if none runs. */
     wake: (unit: Transaction, { tenantId, id }: { tenantId: string; id: string }): Promise<void> =>
       commands.add(unit, [{ tenantId, workflow: 'anchorVerification', entityId: id }]),
   };

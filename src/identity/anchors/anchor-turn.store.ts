@@ -1,17 +1,18 @@
-// SQL of whether an anchor may be looked for now: an operator may hold its host or its tenant back, and a domain is asked at a pace.
+// SQL that decides whether an anchor's proof may be checked now: not while its host is held or its tenant suspended,
+// and at a limited pace for each domain.
 import type { Transaction } from '../../platform/database/transaction.ts';
 import type { CheckedAnchor } from './anchor-check.store.ts';
 import { LEAST_PAUSE_MS } from './anchor-check.ts';
 
-/** The longest time in milliseconds until it is seen that a hold is over. */
+/** Longest time in milliseconds until the end of a hold is noticed. */
 const HELD_MS = 3_600_000;
 
-/** One at a time of those of a tenant that name the same domain. */
+/** A lock for each tenant and domain. */
 const LOCK = `
 SELECT pg_advisory_xact_lock(hashtextextended('anchor look ' || tenant_id || ' ' || value, 0)) FROM anchors
 WHERE id = $1 AND tenant_id = $2`;
 
-// Those that are due at once are spread, so that they do not all come back together.
+// Anchors that are due at the same time are put off by random times, so that they do not collide again.
 const READ = `
 SELECT CASE WHEN held_until IS NOT NULL THEN extract(epoch FROM
     least(held_until + random() * interval '1 minute', now() + $3::float8 * interval '1 millisecond') - now())::float8 * 1000
@@ -35,7 +36,7 @@ CROSS JOIN LATERAL (
 ) AS holds
 WHERE anchor.id = $1 AND anchor.tenant_id = $2`;
 
-// The time since a look was put off counts neither as missing nor towards the end of a pending anchor.
+// The time since the check was put off does not count as missing, and extends a pending anchor.
 const GO_ON = `missing_since = missing_since + coalesce(now() - put_off_at, interval '0')`;
 const LEFT = `expires_at + coalesce(now() - put_off_at, interval '0')`;
 
@@ -44,7 +45,7 @@ UPDATE anchors SET ${GO_ON}, expires_at = CASE status WHEN 'pending' THEN ${LEFT
   looked_at = now(), put_off_at = NULL
 WHERE id = $1`;
 
-// A pending one must not end before the hold can be seen to be over.
+// A pending anchor is extended, so that it cannot end before the end of the hold is noticed.
 const PUT_OFF = `
 UPDATE anchors SET ${GO_ON},
   expires_at = CASE status WHEN 'pending' THEN greatest(${LEFT}, now() + ($2::float8 + 300000) * interval '1 millisecond') ELSE expires_at END,
@@ -54,10 +55,10 @@ WHERE id = $1`;
 const GIVE_WAY = `UPDATE anchors SET next_check_at = now() + $2::float8 * interval '1 millisecond' WHERE id = $1`;
 
 /**
- * Begins the look for an anchor's proof, or puts it off: by at most an hour while its host is held or its tenant suspended, whose time
- * counts for nothing; and by five seconds and more while another anchor of the tenant for the same domain was looked for within
- * that time.
- * @returns whether the look may be made; also for an anchor that is not there
+ * Begins the check of an anchor's proof, or puts it off: by at most an hour while its host is held or its tenant
+ * suspended, and that time does not count for the anchor; by five seconds or more when another anchor of the tenant for
+ * the same domain was checked within five seconds.
+ * @returns whether the check may begin; true for an unknown anchor too
  */
 export async function take(unit: Transaction, { tenantId, id }: CheckedAnchor): Promise<boolean> {
   await unit.query(LOCK, [id, tenantId]);

@@ -1,4 +1,4 @@
-// The table of anchors; the view `anchor_records` gives the status as of the moment of reading.
+// The table of anchors; the view `anchor_records` shows the status at the time of the read.
 import {
   defineTable,
   given,
@@ -20,21 +20,21 @@ export const ANCHOR = defineTable('anchors', {
   value: text(),
   status: given(text<AnchorStatus>()),
   proof: text(),
-  /** Until when a pending anchor's proof can be found. */
+  /** End of the time in which the proof of a pending anchor must be found. */
   expiresAt: time(),
   verifiedAt: nullable(time()),
   revokedAt: nullable(time()),
   createdAt: given(time()),
-  /** When the proof is searched for next, of a pending or verified anchor. */
+  /** When the proof of a pending or verified anchor is checked next. */
   nextCheckAt: given(time()),
   requestedAt: nullable(time()),
   checks: given(integer()),
   lastCheckedAt: nullable(time()),
-  /** `found`, or the code of what the latest check met. */
+  /** Outcome of the latest check: `found`, or an error code. */
   lastOutcome: nullable(text()),
   lastFoundAt: nullable(time()),
   misses: given(integer()),
-  /** The first of the checks in a row that did not find the proof of a verified anchor. */
+  /** When a check first missed the proof of a verified anchor, if no later check has found it. */
   missingSince: nullable(time()),
   lookedAt: nullable(time()),
   putOffAt: nullable(time()),

@@ -1,4 +1,4 @@
-// The shapes of anchors in requests and answers. A domain name is brought to its one form here.
+// The shapes of anchors in requests and answers. Domain names are normalized here.
 import { z } from 'zod';
 import { pageSchema } from '../../platform/http/answers.ts';
 import { pageParameters } from '../../platform/http/field-schemas.ts';

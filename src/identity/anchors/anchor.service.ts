@@ -1,4 +1,4 @@
-// The life of agents' anchors as their tenant manages it. What looks for proofs is in anchor-check.service.ts; nothing here may call one found.
+// Anchors as a tenant manages them: created, listed, revoked. Proofs are checked in anchor-check.service.ts only.
 
 import type { RequestContext } from '../../platform/context.ts';
 import { newSecret } from '../../platform/crypto/opaque-secret.node.ts';
@@ -16,10 +16,10 @@ import type { AnchorProgressService } from './anchor-progress.service.ts';
 
 export type { Anchor } from './anchor.ts';
 
-/** Anchors that an agent may have at once: each asks a stranger's domain for years. */
+/** Most live anchors of an agent: the service checks the domain of each for years. */
 const MOST_LIVE = 50;
 
-/** Anchors that all agents of a tenant may have at once. */
+/** Most live anchors of all agents of a tenant. */
 const MOST_LIVE_OF_TENANT = 1_000;
 
 /** `value` is a domain name as `normalizeDomain` gives it. */
@@ -51,9 +51,9 @@ export function createAnchorService({
 
   return {
     /**
-     * Gives an agent a pending anchor with a proof of its own, which is to be published within seven days.
-     * @throws ServiceError `not_found` (agent), `conflict` while a like anchor is pending or verified, or the agent has 50 of them, or
-     *   its tenant 1,000
+     * Creates a pending anchor with a new proof, which must be published within seven days.
+     * @throws ServiceError `not_found` (agent), `conflict` while an anchor of the same type and value is pending or
+     *   verified, or when the agent has 50 live anchors, or its tenant 1,000
      */
     create: (context: RequestContext, agentId: string, { type, value }: NewAnchor): Promise<Anchor> =>
       database.transaction(context, async (transaction) => {
@@ -88,17 +88,20 @@ export function createAnchorService({
         return read({ ...context, transaction }, owner, row.id);
       }),
 
-    /** Whether anchors can be given to this agent: it is one of the tenant's. */
+    /** Whether anchors can be created for this agent: it is an agent of the tenant. */
     hasAgent: (context: RequestContext, agentId: string): Promise<boolean> => agents.exists(context, agentId),
 
     /** Whether this is an anchor of an agent of the tenant. One indexed read. */
     exists: (context: RequestContext, agentId: string, id: string): Promise<boolean> =>
       store.exists(context.transaction ?? database, nameOf(context, agentId, id)),
 
-    /** @throws ServiceError `not_found` for an anchor that is not this agent's, or an agent that is not this tenant's */
+    /** @throws ServiceError `not_found` for an anchor of another agent, or an agent of another tenant */
     get: read,
 
-    /** A page of an agent's anchors, the newest first. @throws ServiceError `not_found`, `invalid_request` for a foreign cursor */
+    /**
+     * A page of an agent's anchors, the newest first.
+     * @throws ServiceError `not_found`, `invalid_request` for a foreign cursor
+     */
     list: async (
       context: RequestContext,
       agentId: string,
@@ -110,7 +113,7 @@ export function createAnchorService({
     },
 
     /**
-     * Has the proof of a pending or verified anchor looked for now, or a few seconds after the latest look.
+     * Requests a check of the proof of a pending or verified anchor: now, or a few seconds after the latest check.
      * @throws ServiceError `not_found`, `conflict` when the anchor has failed or is revoked
      */
     requestCheck: (context: RequestContext, agentId: string, id: string): Promise<Anchor> =>
@@ -129,8 +132,7 @@ export function createAnchorService({
       }),
 
     /**
-     * Revokes a pending or verified anchor. One that has failed or is revoked stays as it is: there is nothing left to take back. Emits
-     * `admin.agent.anchor.revoked`.
+     * Revokes a pending or verified anchor; a failed or revoked one stays as it is. Emits `admin.agent.anchor.revoked`.
      * @param reason for the audit log and the event
      * @throws ServiceError `not_found`
      */

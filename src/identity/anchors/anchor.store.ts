@@ -1,4 +1,5 @@
-// All SQL of anchors. Every statement is bound to one tenant, or to an agent that the transaction holds; every judgement of time is the database's.
+// SQL of anchors. Each statement is bound to one tenant, or to an agent that the transaction has locked; all times are
+// the database's.
 
 import { NOW } from '../../platform/database/model.ts';
 import { decodeCursor, type Page, type PageRequest, toPage } from '../../platform/database/page.ts';
@@ -14,7 +15,7 @@ export type AnchorFilters = {
 
 export type NewAnchorRow = Pick<Anchor, 'id' | 'tenantId' | 'agentId' | 'type' | 'value' | 'proof'>;
 
-/** Names one anchor: an id of another agent or tenant finds nothing. */
+/** Identifies one anchor: an id of another agent or tenant finds nothing. */
 export type AnchorName = { readonly tenantId: string; readonly agentId: string; readonly id: string };
 
 const COLUMNS = selectList(ANCHOR, [
@@ -46,7 +47,7 @@ SELECT (count(*) FILTER (WHERE agent_id = $2))::int AS "ofAgent",
   (count(*) FILTER (WHERE status = 'verified' OR expires_at > now()))::int AS "ofTenant"
 FROM anchors WHERE tenant_id = $1 AND status IN ('pending', 'verified')`;
 
-/** The workflows of those that end hear of it. */
+/** Enqueues a signal to the workflow of each anchor that ends. */
 const REVOKE_ALL = `
 WITH ended AS (
   UPDATE anchors SET status = 'revoked', revoked_at = now()
@@ -70,8 +71,8 @@ export async function insert(unit: Transaction, row: NewAnchorRow): Promise<bool
 }
 
 /**
- * Writes down that the proof of a like anchor was not found in time, so that it does not stand in the way of a new one.
- * @returns what has failed, with the outcome of its latest look
+ * Marks an overdue anchor of the same type and value as failed, so that a new one can be created.
+ * @returns the failed anchors, with the outcome of their latest check
  */
 export async function failOverdue(
   unit: Transaction,
@@ -87,14 +88,14 @@ export async function failOverdue(
 }
 
 /**
- * Lets one transaction at a time give a tenant's agents anchors, until it ends. It is taken before any agent's row: whoever deletes
- * an agent waits for those that hold it.
+ * Lets only one transaction at a time create anchors for a tenant's agents. It is called before an agent's row is
+ * locked: the deletion of an agent waits for every transaction that holds that row.
  */
 export async function lockTenant(unit: Transaction, tenantId: string): Promise<void> {
   await unit.query("SELECT pg_advisory_xact_lock(hashtextextended('anchors of ' || $1, 0))", [tenantId]);
 }
 
-/** Pending and verified anchors of an agent, and of all of its tenant's agents less those whose time is over. */
+/** Counts the pending and verified anchors of an agent, and of all agents of its tenant; overdue ones do not count. */
 export async function countLive(
   queryable: Queryable,
   { tenantId, agentId }: Pick<AnchorName, 'tenantId' | 'agentId'>,
@@ -117,7 +118,7 @@ export async function find(
   return rows[0];
 }
 
-/** Whether the anchor and its agent are there. One indexed read. */
+/** Whether the anchor and its agent exist. One indexed read. */
 export async function exists(queryable: Queryable, { tenantId, agentId, id }: AnchorName): Promise<boolean> {
   const { rowCount } = await queryable.query(
     `SELECT 1 FROM anchors anchor JOIN agents agent ON agent.id = anchor.agent_id
@@ -148,7 +149,7 @@ export async function revoke(transaction: Transaction, id: string): Promise<void
   await transaction.model(ANCHOR).change(id, { status: 'revoked', revokedAt: NOW });
 }
 
-/** Revokes what is pending or verified of an agent that is deleted in this transaction, and tells the workflows. */
+/** Revokes the live anchors of an agent that this transaction deletes, and enqueues signals to their workflows. */
 export async function revokeAll(unit: Transaction, agentId: string): Promise<void> {
   await unit.query(REVOKE_ALL, [agentId]);
 }

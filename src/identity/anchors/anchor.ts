@@ -1,7 +1,7 @@
 // What an anchor is: a domain name that an agent's owner controls, and the rules for such names. Types and rules only.
 import type { AnchorRow } from './anchor.model.ts';
 
-/** Where the proof is looked for: a file of the domain's web server, or a TXT record below the domain. */
+/** Where the proof is published: in a file of the domain's web server, or in a TXT record below the domain. */
 export const ANCHOR_TYPES = ['domain_https', 'domain_dns'] as const;
 export type AnchorType = (typeof ANCHOR_TYPES)[number];
 
@@ -9,36 +9,41 @@ export type AnchorType = (typeof ANCHOR_TYPES)[number];
 export const ANCHOR_STATUSES = ['pending', 'verified', 'failed', 'revoked'] as const;
 export type AnchorStatus = (typeof ANCHOR_STATUSES)[number];
 
-/** `value` is a domain name as `normalizeDomain` gives it. `status` is as of the moment of reading. */
+/** `value` is a domain name as `normalizeDomain` returns it. `status` is that of the time of the read. */
 export type Anchor = Omit<
   AnchorRow,
   'requestedAt' | 'checks' | 'lastFoundAt' | 'misses' | 'lookedAt' | 'putOffAt'
 >;
 
-/** Days from an anchor's creation until a proof that was not found is not looked for any more. */
+/** Days after its creation until a pending anchor without a found proof fails. */
 export const PROOF_DAYS = 7;
 
-/** What a proof begins with, so that whoever finds it knows what it is for. */
+/** Prefix of each proof; it shows a reader of the file or record what the text is for. */
 export const PROOF_PREFIX = 'countersign-anchor=';
 
-/** Octets of a name in the DNS (RFC 1035 §2.3.4), less those of `_countersign.`, below which a record is looked for. */
+/**
+ * Longest domain name in octets: that of the DNS (RFC 1035 §2.3.4), less `_countersign.`, the prefix of the TXT record.
+ */
 const LONGEST_DOMAIN = 253 - '_countersign.'.length;
 
 const LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 
-/** Names that no public DNS has (RFC 6761, RFC 6762, RFC 7686, RFC 9476; `internal` by ICANN), and that of reverse lookups. */
+/**
+ * Names that the public DNS does not have (RFC 6761, RFC 6762, RFC 7686, RFC 9476; `internal` by ICANN), and the one of
+ * reverse lookups.
+ */
 const NEVER_PUBLIC = new Set(['localhost', 'local', 'internal', 'invalid', 'onion', 'alt', 'arpa']);
 
 /**
- * A domain name in its one form: lower case, A-labels (UTS #46 as URLs have it), without a dot at its end.
- * @param text what somebody calls his domain
- * @returns the name, or what is wrong with the text: a scheme, port or path; an IP address in any notation; a single label; a name
- *   that the public DNS cannot have
+ * Normalizes a domain name: lower case, A-labels (UTS #46, as in URLs), no dot at the end.
+ * @param text a domain name as it was entered
+ * @returns the name, or the error: a scheme, port or path; an IP address in any notation; a single label; a name that
+ *   the public DNS cannot have
  */
 export function normalizeDomain(text: string): { readonly domain: string } | { readonly problem: string } {
   if (/[:/\\?#@]/.test(text))
     return { problem: 'must be a domain name alone, without scheme, port and path' };
-  // ASCII that no domain name has; the URL parser would decode or drop some of it.
+  // ASCII characters that no domain name has; the URL parser would decode or drop some of them.
   if (!/^[a-z0-9.\-\u0080-\uffff]+$/i.test(text)) return { problem: 'is not a domain name' };
   const domain = hostOf(text)?.replace(/\.$/, '');
   if (domain === undefined) return { problem: 'is not a domain name' };

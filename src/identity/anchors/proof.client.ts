@@ -1,5 +1,5 @@
-// Checks whether a proof is published: in a file of the domain's web server, or in the DNS. It waits no longer than its deadline,
-// throws for nothing that a domain does, and gives out no text that a domain chose.
+// Checks whether a proof is published: in a file of the domain's web server, or in the DNS. A check ends at its
+// deadline, throws no error that a domain caused, and returns no text that a domain chose.
 import { promises as dns } from 'node:dns';
 import type { GuardedAgent } from '../../platform/egress/guarded-agent.client.ts';
 import { errorCode } from '../../platform/egress/guarded-connection.client.ts';
@@ -8,7 +8,7 @@ import { classifyFailure, classifyTimeout } from '../../platform/egress/outcome.
 import type { Anchor } from './anchor.ts';
 import { FOUND, isProofFile, isProofRecord } from './anchor-check.ts';
 
-/** The time of one check, from DNS to the last byte, in milliseconds. */
+/** Milliseconds that one check may take, from DNS to the last byte. */
 const DEADLINE = 10_000;
 
 /** Bytes of the largest file. */
@@ -17,16 +17,16 @@ const LARGEST = 4_096;
 const FILE = '/.well-known/countersign-anchor.txt';
 const RECORD = '_countersign';
 
-/** Something else is published in the place of the proof. */
+/** Another text is published in the place of the proof. */
 const MISMATCH = 'mismatch';
 
 export type ProofLooker = ReturnType<typeof createProofLooker>;
 
 /**
- * @param agent the guarded dispatcher: it judges the address that is really connected to
- * @param dnsServers servers that are asked for TXT records, `address` or `address:port`; the system's servers when empty
- * @param httpsPort where web servers are; another one than 443 is for development
- * @param deadline milliseconds, for one check
+ * @param agent the guarded dispatcher, which checks the address of each connection
+ * @param dnsServers servers for TXT queries, `address` or `address:port`; the system's servers when empty
+ * @param httpsPort port of the web servers; other than 443 for development only
+ * @param deadline milliseconds for one check
  */
 export function createProofLooker({
   agent,
@@ -50,7 +50,7 @@ export function createProofLooker({
         largest: LARGEST,
         refuse: ({ 'content-encoding': encoding = 'identity' }) =>
           encoding === 'identity' ? undefined : 'encoded',
-        // The name may lead elsewhere by the next check.
+        // A connection is not reused: the name may have another address at the next check.
         isFresh: true,
       },
     );
@@ -59,7 +59,7 @@ export function createProofLooker({
   }
 
   async function readRecords({ value, proof }: Pick<Anchor, 'value' | 'proof'>): Promise<string> {
-    // One for each check: canceling its queries cancels no other check's.
+    // A resolver for each check: canceling its queries cancels no queries of other checks.
     const resolver = new dns.Resolver({ timeout: Math.ceil(deadline / 4), tries: 2 });
     if (dnsServers.length > 0) resolver.setServers(dnsServers);
     let late = false;
@@ -69,7 +69,7 @@ export function createProofLooker({
     }, deadline);
     try {
       const records = await resolver.resolveTxt(`${RECORD}.${value}`);
-      // A CNAME may lead to a name without any.
+      // A CNAME may refer to a name without TXT records.
       if (records.length === 0) return classifyFailure('dns', 'ENODATA').error;
       return isProofRecord(records, proof) ? FOUND : MISMATCH;
     } catch (error) {
@@ -81,10 +81,10 @@ export function createProofLooker({
 
   return {
     /**
-     * Checks for the proof once.
-     * @returns `found`; `mismatch` when something else is there; or a short code of what was wrong, such as `http:404`,
+     * Checks once whether the proof is published.
+     * @returns `found`; `mismatch` when another text is published; or a short error code such as `http:404`,
      *   `dns:ENOTFOUND`, `tls:CERT_HAS_EXPIRED`, `timeout:connect`, `blocked_address:private`, `too_large`, `encoded`
-     * @throws what undici reports when this service's own part fails
+     * @throws errors of undici that this service caused
      */
     look: (anchor: Pick<Anchor, 'type' | 'value' | 'proof'>): Promise<string> =>
       anchor.type === 'domain_dns' ? readRecords(anchor) : readFile(anchor),

@@ -19,7 +19,7 @@ export function wireAnchors(
   return { anchors, routes: createAnchorRoutes({ anchors }) };
 }
 
-/** The checks of a worker. @param looker another one in tests */
+/** The checks of a worker. @param looker a replacement for tests */
 export function wireAnchorChecks(
   { config, database }: Platform,
   rooms: Progress & Needs<typeof createAnchorCheckService, 'database' | 'progress' | 'looker'>,
@@ -40,7 +40,7 @@ function openLooker({ anchors, ...config }: Platform['config']) {
   const production = config.nodeEnv === 'production';
   const resolver = new dns.Resolver({ timeout: 2_500, tries: 2 });
   if (dnsServers.length > 0) resolver.setServers(dnsServers);
-  // An anchor is a name of the internet: networks inside are admitted for development only.
+  // Domains of anchors are public: addresses of internal networks are allowed for development only.
   const agent = createGuardedAgent({
     allowedNetworks: production ? [] : config.webhookAllowedNetworks,
     caFile: production ? undefined : config.webhookCaFile,

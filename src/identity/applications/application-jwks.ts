@@ -1,10 +1,10 @@
-// The public keys with which an application may authenticate. It must never keep a key with private members.
+// The public keys with which an application may authenticate. A key with private members is refused and never stored.
 import type { KeyAlgorithm } from '../../platform/crypto/algorithm.ts';
 import { jwkThumbprint, parsePublicKey, toJwk } from '../../platform/crypto/public-key.ts';
 import { PublicKeyError } from '../../platform/crypto/public-key-error.ts';
 import { invalidField } from '../../platform/errors/service-error.ts';
 
-/** Keys that one application may have. */
+/** Most keys of one application. */
 export const MOST_KEYS = 10;
 
 /** A public key for client assertions (RFC 7517, RFC 8037); `kid` as it was registered. */
@@ -25,8 +25,9 @@ const ALGORITHMS: Readonly<Record<string, { key: KeyAlgorithm; alg: ApplicationJ
 };
 
 /**
- * Reads a JWK set of P-256 and Ed25519 keys; other members than those of the key and its `kid` are dropped.
- * @throws ServiceError `invalid_request` naming the key: of another kind, with private members, off its curve, or there twice
+ * Reads a JWK set of P-256 and Ed25519 keys; keeps only the members of the public key and its `kid`.
+ * @throws ServiceError `invalid_request` naming the key: of another kind, with private members, off its curve, or given
+ *   twice
  */
 export function readApplicationJwks({
   keys,

@@ -1,4 +1,4 @@
-// `countersign application …`: options in, service call, text out. With --json nothing but the answer goes to stdout.
+// `countersign application …`: options in, service call, text out. With --json, stdout has nothing but the answer.
 import { type Command, Option } from 'commander';
 import { operatorContext } from '../../audit/audit.ts';
 import { parseInput } from '../../platform/command-input.ts';
@@ -33,7 +33,7 @@ export function registerApplicationCommands(
     .command('application')
     .description("create and list a tenant's applications, rotate their secrets");
 
-  /** Opens the services, finds the tenant, and closes again whatever happens. */
+  /** Opens the services, finds the tenant, and closes the services afterwards, also after an error. */
   async function within<T>(
     slug: string,
     work: (services: Awaited<ReturnType<Open>>, context: ReturnType<typeof operatorContext>) => Promise<T>,

@@ -25,7 +25,7 @@ export const APPLICATION = defineTable('applications', {
   createdAt: given(time()),
   updatedAt: given(time()),
   deletedAt: nullable(time()),
-  /** Keys with which it may authenticate besides its secrets. */
+  /** Public keys with which the application may authenticate, besides its secrets. */
   jwks: nullable(json<ApplicationJwks>()),
 });
 

@@ -1,4 +1,4 @@
-// The shapes of applications in requests and answers. Only the answer that makes a secret has its text.
+// The shapes of applications in requests and answers. Only the answer to the creation of a secret has its text.
 import { z } from 'zod';
 import { describeJwk } from '../../platform/crypto/jwk-schema.ts';
 import { pageSchema } from '../../platform/http/answers.ts';
@@ -85,7 +85,10 @@ export const createApplicationBody = z
   })
   .meta({ id: 'NewApplication' });
 
-/** Fields that are there are changed; `audience: null` makes it follow the tenant's base URL, `agent_id: null` unlinks its agent. */
+/**
+ * Only the given fields are changed; `audience: null` makes the application use the tenant's base URL, `agent_id: null`
+ * unlinks its agent.
+ */
 export const updateApplicationBody = z
   .strictObject({
     name: name.optional(),
@@ -115,12 +118,12 @@ export function presentApplication(application: ApplicationWithSecrets, baseUrl:
   });
 }
 
-/** A new application with its secret: for the one answer that shows it. */
+/** A new application with the text of its secret, for the one answer that shows it. */
 export function presentCreatedApplication(created: CreatedApplication, baseUrl: string) {
   return { ...presentApplication(created.application, baseUrl), client_secret: created.clientSecret };
 }
 
-/** A new secret with its text: for the one answer that shows it. */
+/** A new secret with its text, for the one answer that shows it. */
 export function presentCreatedSecret({ secret, clientSecret }: CreatedSecret) {
   return present(createdSecretSchema, secret, { client_secret: clientSecret });
 }

@@ -1,4 +1,4 @@
-// Applications: confidential clients and their secrets. A secret is returned once, by the call that makes it, and never again.
+// Applications: confidential clients and their secrets. Only the call that makes a secret returns its text.
 
 import { validate as isUuid } from 'uuid';
 import { describeChanges, findChanges } from '../../audit/changes.ts';
@@ -27,16 +27,16 @@ import * as secrets from './secret.store.ts';
 
 export type { Application, ApplicationSecret, Client, LinkedAgent } from './application.ts';
 
-/** Seconds for which the secret before stays valid when one is rotated, unless said. */
+/** Default overlap in seconds: how long the previous secret stays valid after a rotation. */
 const OVERLAP_SECONDS = 86_400;
 
-/** Fields whose values the audit log tells. */
+/** Fields whose values the audit log shows. */
 const TOLD = ['name', 'audience', 'scopes', 'grantTypes', 'agentId'];
 
 export type NewApplication = {
   readonly name: string;
   readonly scopes: readonly string[];
-  /** The tenant's base URL, unless said. */
+  /** Default: the tenant's base URL. */
   readonly audience?: string | undefined;
   readonly grantTypes?: readonly GrantType[] | undefined;
   readonly agentId?: string | undefined;
@@ -50,7 +50,6 @@ export type CreatedApplication = {
 };
 export type CreatedSecret = { readonly secret: ApplicationSecret; readonly clientSecret: string };
 
-/** Applications of a tenant. */
 export function createApplicationService({
   database,
   records,
@@ -77,7 +76,7 @@ export function createApplicationService({
       audit: [{ action, outcome: 'success', target: { type: 'application', id }, data }],
     });
 
-  /** Whoever gets a secret can be the application, and so must hold all that it holds. */
+  /** The principal needs all scopes of the application, because with the secret it could act as the application. */
   async function makeSecret(
     unit: Transaction,
     { principal }: RequestContext,
@@ -105,7 +104,7 @@ export function createApplicationService({
     return application;
   }
 
-  /** The application, which nobody else changes until the transaction ends: neither itself nor its secrets. */
+  /** Reads an application and locks it and its secrets until the transaction ends. */
   async function lock(
     transaction: Transaction,
     { tenant }: RequestContext,
@@ -139,8 +138,8 @@ export function createApplicationService({
   return {
     /**
      * Creates a confidential client and its first secret (256 bits, base64url).
-     * @throws ServiceError `invalid_request` when a scope is unknown or beyond the linked agent's, or the agent is not there;
-     *   `insufficient_scope` when the principal lacks one of the scopes
+     * @throws ServiceError `invalid_request` when a scope is unknown or the linked agent lacks it, or the agent does
+     *   not exist; `insufficient_scope` when the principal lacks one of the scopes
      */
     create: (context: RequestContext, input: NewApplication): Promise<CreatedApplication> =>
       database.transaction(context, async (transaction) => {
@@ -188,9 +187,10 @@ export function createApplicationService({
       withSecretsOf(context, await find(context, id)),
 
     /**
-     * Changes the given fields; where none differs, nothing happens. `agentId: null` unlinks the agent.
-     * @throws ServiceError `not_found`; `invalid_request` when the scopes are beyond the linked agent's, or it is not there;
-     *   `insufficient_scope` when the principal lacks a scope that is added, or any that another agent's client or one with new keys would hold
+     * Changes the given fields; without a difference it does nothing. `agentId: null` unlinks the agent.
+     * @throws ServiceError `not_found`; `invalid_request` when the linked agent lacks a scope, or does not exist;
+     *   `insufficient_scope` when the principal lacks an added scope, or any scope when the change links another agent
+     *   or registers new keys
      */
     update: async (
       context: RequestContext,
@@ -202,7 +202,7 @@ export function createApplicationService({
         const changes = findChanges(before, followTenant(context, before, change));
         if (Object.keys(changes).length === 0) return before;
         const { scopes, agentId } = { ...before, ...changes };
-        // Whoever registers a key can be the application, as whoever gets a secret.
+        // The owner of a new key could act as the application, as the owner of a new secret could.
         const isKeyed = changes.jwks !== undefined && changes.jwks !== null;
         const kept = agentId === before.agentId && !isKeyed ? before.scopes : [];
         checkGrantor(
@@ -220,7 +220,10 @@ export function createApplicationService({
       return withSecretsOf(context, updated);
     },
 
-    /** Deletes an application: its tokens end, and it can ask for none from the commit on. @throws ServiceError `not_found` */
+    /**
+     * Deletes an application: from the commit on its tokens have ended and it gets no new ones. @throws ServiceError
+     * `not_found`
+     */
     remove: (context: RequestContext, id: string): Promise<void> =>
       database.transaction(context, async (transaction) => {
         const removed = await store.update(transaction, context.tenant.id, id, { deletedAt: 'now' });
@@ -230,9 +233,9 @@ export function createApplicationService({
       }),
 
     /**
-     * Adds a secret beside the present one.
-     * @throws ServiceError `not_found`; `conflict` when two are live already; `insufficient_scope` when the principal lacks a
-     *   scope of the application
+     * Adds a second secret.
+     * @throws ServiceError `not_found`; `conflict` when two are live already; `insufficient_scope` when the principal
+     *   lacks a scope of the application
      */
     addSecret: (context: RequestContext, id: string): Promise<CreatedSecret> =>
       changeSecrets(context, id, async (transaction, application, live) => {
@@ -246,7 +249,7 @@ export function createApplicationService({
         return created;
       }),
 
-    /** Ends a secret at once. @throws ServiceError `not_found` when there is no such live secret */
+    /** Ends a secret immediately. @throws ServiceError `not_found` when there is no such live secret */
     removeSecret: (context: RequestContext, id: string, secretId: string): Promise<void> =>
       changeSecrets(context, id, async (transaction) => {
         const ended = await secrets.expire(transaction, context.tenant.id, id, [secretId], 0);
@@ -255,8 +258,8 @@ export function createApplicationService({
       }),
 
     /**
-     * Makes a new secret; the newest one before it stays valid for the overlap, older ones end at once.
-     * @param overlapSeconds a day, unless said; 0 ends the one before at once too
+     * Makes a new secret; the previous one stays valid for the overlap, older ones end immediately.
+     * @param overlapSeconds a day by default; 0 ends the previous secret immediately too
      * @throws ServiceError `not_found`, `insufficient_scope` as for `addSecret`
      */
     rotateSecret: (
@@ -276,8 +279,8 @@ export function createApplicationService({
       }),
 
     /**
-     * The client of this id as it is now, undefined for an id that no client of the tenant has. One round trip, which requests
-     * at the same time share; it begins after the call.
+     * The current client with this id; undefined when the tenant has none. One round trip, which begins after the call
+     * and which concurrent requests share.
      */
     findClient: async (tenantId: string, clientId: string): Promise<Client | undefined> =>
       isUuid(clientId) ? clients.add({ tenantId, clientId }) : undefined,
@@ -297,7 +300,7 @@ export function createApplicationService({
 
 export type ApplicationService = ReturnType<typeof createApplicationService>;
 
-/** An application that follows its tenant's address still does when it is sent back as it was read. */
+/** A client that sends an application back as it was read does not turn the tenant's base URL into its audience. */
 function followTenant(
   { tenant }: RequestContext,
   before: Application,

@@ -1,22 +1,22 @@
-// SQL of the applications. Every statement is bound to one tenant, and none returns an application that was deleted.
+// SQL of the applications. Each statement is bound to one tenant, and none returns a deleted application.
 import { Op } from 'sequelize';
 import { asked, type Models, NOW } from '../../platform/database/model.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { APPLICATION, type NewApplicationRow } from './application.model.ts';
 import type { Application, Client, LinkedAgent } from './application.ts';
 
-/** What a change may touch. */
+/** The fields that can be changed. */
 export type ApplicationChange = Partial<
   Pick<Application, 'name' | 'audience' | 'scopes' | 'grantTypes' | 'agentId' | 'jwks'>
 >;
 
-/** What a list may ask for; each compares exactly. */
+/** Filters of a list; each compares exactly. */
 export type ApplicationFilters = {
   readonly name?: string | undefined;
   readonly agentId?: string | undefined;
 };
 
-/** Which client a token request is about. */
+/** Identifies the client of a token request. */
 export type ClientKey = { readonly tenantId: string; readonly clientId: string };
 
 type ClientRow = Pick<
@@ -51,7 +51,7 @@ export function insert(transaction: Transaction, application: NewApplicationRow)
   return transaction.model(APPLICATION).insert(application);
 }
 
-/** Changes the given fields. @returns the row afterwards, undefined when there is none */
+/** Changes the given fields. @returns the changed row, undefined when there is none */
 export async function update(
   transaction: Transaction,
   tenantId: string,
@@ -65,7 +65,7 @@ export async function update(
   return row;
 }
 
-/** Whether the application is there. One indexed read. */
+/** Whether the application exists. One indexed read. */
 export async function exists(queryable: Queryable, tenantId: string, id: string): Promise<boolean> {
   const { rowCount } = await queryable.query(
     'SELECT 1 FROM applications WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL',
@@ -78,7 +78,7 @@ export function find(models: Models, tenantId: string, id: string): Promise<Appl
   return models.model(APPLICATION).find({ id, tenantId, deletedAt: null });
 }
 
-/** Reads an application and keeps others from changing it until the transaction ends. */
+/** Reads an application and locks it until the transaction ends. */
 export function lock(
   transaction: Transaction,
   tenantId: string,
@@ -87,7 +87,11 @@ export function lock(
   return transaction.model(APPLICATION).lock({ id, tenantId, deletedAt: null }, 'NO KEY UPDATE');
 }
 
-/** The newest first. @param page.after id of the last one that was seen @param page.limit all, unless said */
+/**
+ * The newest first.
+ * @param page.after id of the last application of the previous page
+ * @param page.limit all by default
+ */
 export function list(
   models: Models,
   tenantId: string,
@@ -110,7 +114,7 @@ export function list(
   });
 }
 
-/** Scopes of an agent that is there, which an application wants to act for. */
+/** Scopes of the agent that an application is to be linked to; undefined when the agent does not exist. */
 export async function findAgentScopes(
   unit: Queryable,
   tenantId: string,
@@ -124,7 +128,7 @@ export async function findAgentScopes(
 }
 
 /**
- * Everything that token requests of these clients depend on, as it is now. One round trip.
+ * The current data that decide token requests of these clients. One round trip.
  * @returns a client or undefined for each key, in their order
  */
 export async function findClients(
@@ -142,7 +146,7 @@ export async function findClients(
   return keys.map((key) => clients.get(nameOf(key)));
 }
 
-/** A UUID may be sent in capitals. */
+/** A UUID may be sent in upper case. */
 function nameOf({ tenantId, clientId }: ClientKey): string {
   return `${tenantId}:${clientId.toLowerCase()}`;
 }

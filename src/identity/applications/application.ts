@@ -1,4 +1,4 @@
-// What an application (a confidential OAuth client) is, and what it may hold. It must never see a secret, only its hash.
+// What an application (a confidential OAuth client) is, and which scopes it may have. No type here has a secret's text.
 
 import type { Principal } from '../../platform/context.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
@@ -14,13 +14,13 @@ export const TOKEN_EXCHANGE_GRANT = 'urn:ietf:params:oauth:grant-type:token-exch
 export const GRANT_TYPES = ['client_credentials', TOKEN_EXCHANGE_GRANT] as const;
 export type GrantType = (typeof GRANT_TYPES)[number];
 
-/** What a refused set of scopes is called in the answer. */
+/** Name of the error for a refused set of scopes. */
 const SCOPES = 'body.scopes';
 
-/** Secrets that may be valid at the same time, so that a client can change over. */
+/** Most secrets that are valid at the same time: two, so that a client can change over. */
 export const LIVE_SECRETS = 2;
 
-/** A confidential client as it is stored; `id` is its `client_id`, `audience` null follows the tenant's base URL. */
+/** A confidential client as it is stored; `id` is its `client_id`; `audience` null: the tenant's base URL. */
 export type Application = Omit<ApplicationRow, 'deletedAt'>;
 
 /** A live secret; only its hash is stored. */
@@ -35,7 +35,7 @@ export type LinkedAgent = {
   readonly status: 'active' | 'suspended' | 'deleted';
 };
 
-/** Everything that deciding a token request needs. `secrets`: the live ones only, with their SHA-256. */
+/** The data that decide a token request. `secrets`: SHA-256 of the live secrets. */
 export type Client = Pick<Application, 'id' | 'name' | 'audience' | 'scopes' | 'grantTypes'> & {
   readonly secrets: readonly { readonly id: string; readonly hash: Uint8Array }[];
   readonly keys: readonly ApplicationJwk[];
@@ -43,8 +43,8 @@ export type Client = Pick<Application, 'id' | 'name' | 'audience' | 'scopes' | '
 };
 
 /**
- * Checks what an application would hold.
- * @param agentScopes scopes of the linked agent, when there is one: nothing beyond them may be held
+ * Checks the scopes of an application.
+ * @param agentScopes scopes of the linked agent, if there is one; the application may have no others
  * @throws ServiceError `invalid_request` naming `body.scopes`
  */
 export function checkApplicationScopes(
@@ -61,9 +61,9 @@ export function checkApplicationScopes(
 }
 
 /**
- * Checks that nobody hands on more than they hold: an application's credentials are worth all of its scopes.
- * @param grantor who gives the scopes; undefined for an operator, who may give all
- * @throws ServiceError `insufficient_scope` naming what the grantor lacks
+ * Checks that the grantor has all scopes that it gives to an application.
+ * @param grantor gives the scopes; undefined for an operator, who may give all
+ * @throws ServiceError `insufficient_scope` naming the scopes that the grantor lacks
  */
 export function checkGrantor(
   scopes: readonly string[],

@@ -1,4 +1,4 @@
-// SQL of the applications' secrets. It must never be given a secret's text: only its hash comes in, and none goes out.
+// SQL of the applications' secrets. It receives a secret's hash, never its text.
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import type { Application, ApplicationSecret } from './application.ts';
 import {
@@ -30,8 +30,8 @@ export async function listLiveIds(
   return rows.map((row) => row.id);
 }
 
-// Truncated: a column of milliseconds rounds, and a secret that ends now would live until the next one.
-/** Ends live secrets `inSeconds` from now, or sooner where they already end sooner. @returns how many there were */
+// Truncated, since a column of milliseconds rounds: a secret that ends now could stay valid for up to a millisecond.
+/** Ends live secrets `inSeconds` from now, unless they already end sooner. @returns the number of live secrets */
 export async function expire(
   unit: Queryable,
   tenantId: string,

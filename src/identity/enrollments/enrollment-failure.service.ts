@@ -1,4 +1,5 @@
-// Counts and records enrollments that were refused. Its records commit although the answer is an error; no token and no key is ever in one.
+// Counts and records refused enrollments. The records are committed although the request fails; they have no token and
+// no key.
 
 import type { AuditEntry } from '../../audit/audit.ts';
 import type { BruteForceService, Episode } from '../../audit/brute-force.service.ts';
@@ -13,18 +14,22 @@ import type { EnrollmentToken } from './enrollment.ts';
 
 const BRUTE_FORCE_DETECTED = 'security.brute_force.detected';
 
-/** What a holder of the right token and key may meet too: always answered as what it is, and counted apart from guesses. */
+/**
+ * Errors that an agent with a valid token and key can get too: always answered as they are, and counted apart from
+ * guesses.
+ */
 const NOBODYS_GUESS: ReadonlySet<ErrorCode> = new Set(['invalid_grant', 'policy_denied', 'key_exists']);
 
-/** Counts failures of a key; `blocked` from the one after the last that is allowed. */
+/** Counts failures of a key; `blocked` is set from the first failure beyond the limit. */
 export type FailureCounter = {
   failed(key: string): Promise<{ readonly blocked: LimitReached | undefined }>;
 };
 
 /**
  * Failed enrollments.
- * @param limiter per token and address, tokens that nobody made being one
- * @param bruteForce counts guesses by token: from many addresses they are one attack. Tokens that nobody made are one for each address.
+ * @param limiter counts for each token and address; all unknown tokens count as one
+ * @param bruteForce counts guesses for each token, so that guesses from many addresses are one attack; unknown tokens
+ *   are counted for each address
  */
 export function createEnrollmentFailureService({
   database,
@@ -58,9 +63,9 @@ export function createEnrollmentFailureService({
 
   return {
     /**
-     * Counts and records a failure; beyond the limit nothing is written. A token that nobody made is counted, and leaves a record only
-     * as an attack.
-     * @returns the error to answer with: the given one, or `rate_limited` after too many guesses
+     * Counts and records a failure; beyond the limit nothing is written. An unknown token is counted, and recorded only
+     * when it is part of an attack.
+     * @returns the error for the answer: the given one, or `rate_limited` after too many guesses
      */
     report: async (
       context: RequestContext,

@@ -18,7 +18,7 @@ export const ENROLLMENT_TOKEN = defineTable('enrollment_tokens', {
   createdAt: given(time()),
   expiresAt: time(),
   usedAt: nullable(time()),
-  /** The key that the token was used for. */
+  /** The key that was registered with the token. */
   keyId: nullable(uuid()),
   revokedAt: nullable(time()),
 });

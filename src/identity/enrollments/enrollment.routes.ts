@@ -1,4 +1,4 @@
-// The routes of enrollment: those of management, and the one of the agent, which takes no access token.
+// The routes of enrollment: those of management, and the agent's route, which needs no access token.
 import { created, noContent, page } from '../../platform/http/answers.ts';
 import { readFields } from '../../platform/http/field-names.ts';
 import { defineRoutes, type Route } from '../../platform/http/route.ts';

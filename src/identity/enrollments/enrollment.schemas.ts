@@ -1,4 +1,4 @@
-// The shapes of enrollment. Only the answer that makes a token has its text.
+// The shapes of enrollment. Only the answer to the creation of a token has its text.
 import { z } from 'zod';
 import type { Tenant } from '../../platform/context.ts';
 import { pageSchema } from '../../platform/http/answers.ts';
@@ -9,12 +9,12 @@ import type { CreatedEnrollmentToken } from './enrollment.service.ts';
 import type { StoredEnrollmentToken } from './enrollment.store.ts';
 import { ENROLLMENT_STATUSES, statusAt } from './enrollment.ts';
 
-/** Path of the agent's own route below the issuer's address. */
+/** Path of the agent's route below the issuer's address. */
 export const ENROLL_PATH = '/auth/agent/enroll';
 
 const timestamp = z.iso.datetime();
 
-/** Everything that the agent needs to register its key. */
+/** The data that the agent needs to register its key. */
 export const createdEnrollmentSchema = z
   .object({
     enrollment_token_id: z.uuid(),
@@ -59,7 +59,7 @@ export const enrollBody = registerKeyBody.extend({
   }),
 });
 
-/** The only answer that has the token itself. */
+/** A new token with its text, for the one answer that shows it. */
 export function presentCreatedEnrollment({ enrollment, token }: CreatedEnrollmentToken, tenant: Tenant) {
   return present(createdEnrollmentSchema, enrollment, {
     enrollment_token_id: enrollment.id,
@@ -69,7 +69,7 @@ export function presentCreatedEnrollment({ enrollment, token }: CreatedEnrollmen
   });
 }
 
-/** A token without its secret, with its status at the time of the read. */
+/** A token without its text, with its status at the time of the read. */
 export function presentEnrollment(token: StoredEnrollmentToken) {
   return present(enrollmentSchema, token, {
     enrollment_token_id: token.id,

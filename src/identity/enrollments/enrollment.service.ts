@@ -1,5 +1,5 @@
-// Enrollment: management makes a token that is shown once, and the agent registers one key with it. No private key and no management
-// credential travels; a token is stored as its hash only.
+// Enrollment: management makes a token that is shown once, and the agent registers one key with it. So the agent needs
+// no management credential, and its private key stays with it. Only the hash of a token is stored.
 
 import type { AuditEntry } from '../../audit/audit.ts';
 import type { RecordService } from '../../events/record.service.ts';
@@ -21,10 +21,10 @@ import type { EnrollmentFailureService } from './enrollment-failure.service.ts';
 /** A new token; `token` is its text, shown once. */
 export type CreatedEnrollmentToken = { readonly enrollment: StoredEnrollmentToken; readonly token: string };
 
-/** What an agent registers its key with. */
+/** The request of an agent to register its key. */
 export type Enrollment = Omit<NewKey, 'proof'> & { readonly token: string; readonly proof: string };
 
-/** Refusals of an enrollment whose token is known; other errors are failures of ours. */
+/** Refusals of an enrollment with a known token; other errors are faults of the service. */
 const REFUSALS: ReadonlySet<ErrorCode> = new Set([
   'invalid_grant',
   'policy_denied',
@@ -46,7 +46,9 @@ export function createEnrollmentService({
   records: Pick<RecordService, 'write'>;
   failures: Pick<EnrollmentFailureService, 'report'>;
 }) {
-  /** Keeps the agent as it is until the transaction ends. @throws ServiceError `invalid_grant`, `policy_denied` */
+  /**
+   * Locks the agent against changes until the transaction ends. @throws ServiceError `invalid_grant`, `policy_denied`
+   */
   async function admit(transaction: Transaction, context: RequestContext, agentId: string): Promise<void> {
     const agent = await agents.hold(transaction, context, agentId).catch((error: unknown) => {
       if (error instanceof ServiceError && error.code === 'not_found') return null;
@@ -57,9 +59,9 @@ export function createEnrollmentService({
       throw new ServiceError('policy_denied', { detail: 'The agent is suspended.' });
   }
 
-  /** Checks the proof, then uses the token up and registers the key, both or none. */
+  /** Checks the proof, then consumes the token and registers the key, both or neither. */
   async function register(context: RequestContext, token: EnrollmentToken, input: Enrollment) {
-    // Before anything is locked: a signature can take its time.
+    // Before any row is locked, since verifying a signature can take time.
     const key = await keys.prove(context, token.agentId, input);
     return database.transaction(context, async (transaction) => {
       const actor = { kind: 'agent', id: token.agentId } as const;
@@ -83,7 +85,10 @@ export function createEnrollmentService({
   }
 
   return {
-    /** Makes a token for an agent, which may be suspended: it is of no use until that ends. @throws ServiceError `not_found` (agent) */
+    /**
+     * Makes a token for an agent. While the agent is suspended, the token cannot be used. @throws ServiceError
+     * `not_found` (agent)
+     */
     create: (context: RequestContext, agentId: string): Promise<CreatedEnrollmentToken> =>
       database.transaction(context, async (transaction) => {
         const agent = await agents.hold(transaction, context, agentId);
@@ -99,10 +104,13 @@ export function createEnrollmentService({
         return { enrollment, token };
       }),
 
-    /** Whether tokens can be made for this agent: it is one of the tenant's. */
+    /** Whether tokens can be made for this agent: it is an agent of the tenant. */
     hasAgent: (context: RequestContext, agentId: string): Promise<boolean> => agents.exists(context, agentId),
 
-    /** A page of an agent's tokens, the newest first. @throws ServiceError `not_found`, `invalid_request` for a foreign cursor */
+    /**
+     * A page of an agent's tokens, the newest first.
+     * @throws ServiceError `not_found`, `invalid_request` for a foreign cursor
+     */
     list: async (
       context: RequestContext,
       agentId: string,
@@ -114,8 +122,8 @@ export function createEnrollmentService({
     },
 
     /**
-     * Revokes a token; for one that is revoked or has expired there is nothing to do.
-     * @throws ServiceError `not_found`; `conflict` for one that was used: the key that it registered is to be revoked instead
+     * Revokes a token; a revoked or expired token stays as it is.
+     * @throws ServiceError `not_found`; `conflict` for a used token: its key is to be revoked instead
      */
     revoke: (context: RequestContext, agentId: string, id: string): Promise<void> =>
       database.transaction(context, async (transaction) => {
@@ -134,10 +142,11 @@ export function createEnrollmentService({
       }),
 
     /**
-     * Registers a key with a token, which is used up by that and by nothing else: a refusal leaves it as it was. Emits
+     * Registers a key with a token. Only a successful registration uses the token up. Emits
      * `admin.agent.key.registered` and `admin.agent.key.verified`.
-     * @throws ServiceError `invalid_grant` (unknown, used, revoked or expired token; deleted agent), `policy_denied` (suspended agent),
-     *   `invalid_request` naming the key or the proof, `key_exists`; `rate_limited` instead after too many guesses
+     * @throws ServiceError `invalid_grant` (unknown, used, revoked or expired token; deleted agent), `policy_denied`
+     *   (suspended agent), `invalid_request` naming the key or the proof, `key_exists`; `rate_limited` instead after
+     *   too many guesses
      */
     enroll: async (context: RequestContext, input: Enrollment): Promise<AgentKey> => {
       const presented = await store.findPresented(database, context.tenant.id, hashSecret(input.token));

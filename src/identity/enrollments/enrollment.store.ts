@@ -1,4 +1,4 @@
-// All SQL of enrollment tokens. It must never be given a token's text, only its hash; every judgement of time is the database's.
+// SQL of enrollment tokens. It receives a token's hash, never its text; all times are the database's.
 
 import { NOW } from '../../platform/database/model.ts';
 import { decodeCursor, type Page, type PageRequest, toPage } from '../../platform/database/page.ts';
@@ -7,13 +7,13 @@ import type { Queryable, Transaction } from '../../platform/database/transaction
 import { ENROLLMENT_TOKEN } from './enrollment.model.ts';
 import { ENROLLMENT_LIFETIME, type EnrollmentToken, type PresentedToken } from './enrollment.ts';
 
-/** Names one token: an id of another agent or tenant finds nothing. */
+/** Identifies one token: an id of another agent or tenant finds nothing. */
 export type EnrollmentName = { readonly tenantId: string; readonly agentId: string; readonly id: string };
 
-/** A token as it was read; `readAt` is the database's time of the reading. */
+/** A stored token; `readAt` is the database's time of the read. */
 export type StoredEnrollmentToken = EnrollmentToken & { readonly readAt: Date };
 
-// A suspension of the tenant revokes what there was before its end.
+// A suspension of the tenant revokes all tokens that were made before its end.
 const REVOKED_AT = `coalesce(token.revoked_at, (
   SELECT greatest(tenant.suspended_at, CASE WHEN token.created_at <= tenant.resumed_at THEN tenant.resumed_at END)
   FROM tenants tenant WHERE tenant.id = token.tenant_id))`;
@@ -93,7 +93,7 @@ export async function findPresented(
   return { token, now: readAt, agent: { status, isDeleted } };
 }
 
-/** Uses a token up. @returns false when it is used, revoked or expired: of concurrent uses exactly one succeeds */
+/** Consumes a token. @returns false when it is used, revoked or expired: of concurrent uses exactly one succeeds */
 export async function consume(unit: Transaction, id: string): Promise<boolean> {
   const { rows } = await unit.query(
     `UPDATE enrollment_tokens token SET used_at = now()
@@ -103,12 +103,12 @@ export async function consume(unit: Transaction, id: string): Promise<boolean> {
   return rows.length > 0;
 }
 
-/** Notes the key that a token was used for in this transaction. */
+/** Records the key that was registered with a token in this transaction. */
 export async function noteKey(unit: Transaction, id: string, keyId: string): Promise<void> {
   await unit.query('UPDATE enrollment_tokens SET key_id = $2 WHERE id = $1', [id, keyId]);
 }
 
-/** Deletes tokens whose time was over 30 days ago, whatever became of them. @returns how many, at most `limit` */
+/** Deletes tokens that expired more than 30 days ago, used and revoked ones too. @returns how many, at most `limit` */
 export async function purge(queryable: Queryable, limit: number): Promise<number> {
   const { rowCount } = await queryable.query(
     `DELETE FROM enrollment_tokens t USING (

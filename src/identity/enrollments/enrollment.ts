@@ -1,11 +1,11 @@
-// What an enrollment token is worth, and when it is worth nothing. It must never look at a clock itself, nor hold a token's text.
+// The life of an enrollment token: its status, and when an enrollment is refused. The caller passes the time.
 import type { ErrorCode } from '../../platform/errors/catalogue.ts';
 import type { EnrollmentTokenRow } from './enrollment.model.ts';
 
 /** Seconds that an enrollment token lives: 1 hour. */
 export const ENROLLMENT_LIFETIME = 3_600;
 
-/** What the text of an enrollment token begins with, so that one that leaks is recognised; 256 random bits in base64url follow. */
+/** Prefix of each enrollment token, by which a leaked one is recognised; 256 random bits in base64url follow. */
 export const TOKEN_PREFIX = 'enroll_';
 
 export const ENROLLMENT_STATUSES = ['open', 'used', 'revoked', 'expired'] as const;
@@ -14,7 +14,7 @@ export type EnrollmentStatus = (typeof ENROLLMENT_STATUSES)[number];
 /** An enrollment token without its hash. */
 export type EnrollmentToken = Omit<EnrollmentTokenRow, 'hash'>;
 
-/** A token with its agent as they are now; `now` is the database's clock at the reading. */
+/** A token and its agent at the time of the read; `now` is the database's time. */
 export type PresentedToken = {
   readonly token: EnrollmentToken;
   readonly agent: { readonly status: 'active' | 'suspended'; readonly isDeleted: boolean };
@@ -30,14 +30,14 @@ const ENDED: Readonly<Record<Exclude<EnrollmentStatus, 'open'>, string>> = {
   expired: 'The enrollment token has expired.',
 };
 
-/** What has become of a token. How it ended counts for more than that its time is over, too. */
+/** The status of a token. Use and revocation count before expiry. */
 export function statusAt(token: EnrollmentToken, now: Date): EnrollmentStatus {
   if (token.usedAt !== null) return 'used';
   if (token.revokedAt !== null) return 'revoked';
   return token.expiresAt.getTime() <= now.getTime() ? 'expired' : 'open';
 }
 
-/** Judges a token that was presented: its own life, then its agent's. @returns undefined when a key may be registered with it */
+/** Checks a presented token: its status, then its agent's. @returns undefined when a key may be registered with it */
 export function judgePresented({ token, agent, now }: PresentedToken): EnrollmentRefusal | undefined {
   const status = statusAt(token, now);
   if (status !== 'open') return { code: 'invalid_grant', detail: ENDED[status] };

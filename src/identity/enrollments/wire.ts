@@ -28,5 +28,5 @@ export function wireEnrollments(
   return { enrollments, routes: createEnrollmentRoutes({ enrollments }) };
 }
 
-/** What retention removes here. */
+/** The purge of enrollment tokens, for retention. */
 export const purgesOfEnrollments = { 'enrollment tokens': enrollmentStore.purge };

@@ -1,5 +1,5 @@
-// The text that a key signs at registration to prove that its owner holds the private half.
-// It must never resemble a challenge payload: its first line names another purpose.
+// The text that a key signs at registration to prove that its owner holds the private half. Its first line names this
+// purpose, so that the signature is not valid for a challenge.
 
 export type KeyProofFields = {
   readonly tenantId: string;

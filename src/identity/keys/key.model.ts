@@ -20,10 +20,10 @@ export const AGENT_KEY = defineTable('agent_keys', {
   tenantId: uuid(),
   agentId: uuid(),
   algorithm: text<KeyAlgorithm>(),
-  /** The canonical raw bytes that `fingerprint` is the lowercase hex SHA-256 of. */
+  /** The canonical raw bytes; `fingerprint` is their SHA-256 in lowercase hex. */
   publicKey: bytes(),
   fingerprint: text(),
-  /** Further fingerprints that the key is found by. */
+  /** Further fingerprints by which the key is found. */
   aliases: given(texts()),
   jwkThumbprint: nullable(text()),
   label: nullable(text()),

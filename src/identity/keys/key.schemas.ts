@@ -68,7 +68,7 @@ export const registerKeyBody = z.strictObject({
   }),
 });
 
-/** At most one of the two; neither is 7 days from now. */
+/** At most one of the two; without either, the sunset is 7 days from now. */
 export const deprecateKeyBody = z
   .strictObject({
     sunset_at: z.iso.datetime({ offset: true }).optional().meta({ description: 'In the future.' }),

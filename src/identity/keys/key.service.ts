@@ -1,4 +1,5 @@
-// The life of agents' keys: registered, verified, deprecated, revoked. A revocation ends the tokens that came of it in the same transaction.
+// The life of agents' keys: registered, verified, deprecated, revoked. A revocation also ends the key's tokens, in the
+// same transaction.
 
 import type { AuditEntry } from '../../audit/audit.ts';
 import type { TokenService } from '../../authentication/tokens/token.service.ts';
@@ -38,7 +39,7 @@ type Verb = 'registered' | 'verified' | 'deprecated' | 'revoked';
 /**
  * Keys of a tenant's agents. Source: Specification, "Agent key", "Key state".
  * @param tokens ends tokens
- * @param rotations moves the rotations of a key that changes
+ * @param rotations updates the rotations of a changed key
  */
 export function createKeyService({
   database,
@@ -110,7 +111,7 @@ export function createKeyService({
     );
   }
 
-  /** Adds a key that was parsed, and whose proofs were checked, by the caller; `isVerified` says that there were some. */
+  /** Adds a key. The caller has parsed it and checked its proofs; `isVerified`: there was at least one proof. */
   const add = (
     context: RequestContext,
     agentId: string,
@@ -142,13 +143,13 @@ export function createKeyService({
 
   return {
     /**
-     * Registers a key for an agent: active, and verified at once when `proof` holds. Emits `admin.agent.key.registered`, then
-     * `admin.agent.key.verified`.
+     * Registers a key for an agent: active, and verified immediately when `proof` is valid. Emits
+     * `admin.agent.key.registered`, then `admin.agent.key.verified`.
      * @throws ServiceError `invalid_request` naming the field, `not_found` (agent), `key_exists`
      */
     register: async (context: RequestContext, agentId: string, input: NewKey): Promise<AgentKey> => {
       const key = readPublicKey(input);
-      // Before anything is locked: a signature can take its time.
+      // Before any row is locked, since verifying a signature can take time.
       const isVerified = input.proof !== undefined;
       if (input.proof !== undefined) await checkProof(context, agentId.toLowerCase(), key, input.proof);
       return add(context, agentId, key, { label: input.label ?? null, isVerified });
@@ -170,14 +171,14 @@ export function createKeyService({
       return key;
     },
 
-    /** Whether keys can be registered for this agent: it is one of the tenant's. */
+    /** Whether keys can be registered for this agent: it is an agent of the tenant. */
     hasAgent: (context: RequestContext, agentId: string): Promise<boolean> => agents.exists(context, agentId),
 
     /** Whether this is a key of an agent of the tenant. One indexed read. */
     exists: (context: RequestContext, agentId: string, id: string): Promise<boolean> =>
       store.exists(context.transaction ?? database, nameOf(context, agentId, id)),
 
-    /** @throws ServiceError `not_found` for a key that is not this agent's, or an agent that is not this tenant's */
+    /** @throws ServiceError `not_found` for a key of another agent, or an agent of another tenant */
     get: async (context: RequestContext, agentId: string, id: string): Promise<AgentKey> => {
       await agents.get(context, agentId);
       const key = await store.find(context.transaction ?? database, nameOf(context, agentId, id));
@@ -185,7 +186,10 @@ export function createKeyService({
       return present(key);
     },
 
-    /** A page of an agent's keys, the newest first. @throws ServiceError `not_found`, `invalid_request` for a foreign cursor */
+    /**
+     * A page of an agent's keys, the newest first.
+     * @throws ServiceError `not_found`, `invalid_request` for a foreign cursor
+     */
     list: async (
       context: RequestContext,
       agentId: string,
@@ -204,9 +208,9 @@ export function createKeyService({
     },
 
     /**
-     * Deprecates a key: it authenticates, with a warning, until its sunset. Again: moves the sunset. Emits
-     * `admin.agent.key.deprecated`.
-     * @param sunset an instant or seconds from now; neither is 7 days
+     * Deprecates a key: it still authenticates, with a warning, until its sunset. For a deprecated key, moves the
+     * sunset. Emits `admin.agent.key.deprecated`.
+     * @param sunset an instant, or seconds from now; 7 days from now when absent
      * @throws ServiceError `not_found`, `invalid_request`, `conflict` for a revoked key
      */
     deprecate: (
@@ -234,7 +238,7 @@ export function createKeyService({
       }),
 
     /**
-     * Revokes a key for good; its tokens end. Again: nothing happens. Emits `admin.agent.key.revoked`.
+     * Revokes a key permanently; its tokens end. A revoked key stays as it is. Emits `admin.agent.key.revoked`.
      * @param reason for the audit log
      * @throws ServiceError `not_found`
      */
@@ -258,14 +262,14 @@ export function createKeyService({
         return reread(transaction, name);
       }),
 
-    /** Notes that a key was used, at most once a minute, in a statement of its own. */
+    /** Records a use of a key, at most once a minute, in a separate statement. */
     recordUse: (id: string): Promise<void> => store.recordUse(database, id),
   };
 }
 
 export type KeyService = ReturnType<typeof createKeyService>;
 
-/** The key with the state that it had when it was read: a passed sunset is a revocation. */
+/** The key with its state at the time of the read: a key past its sunset is revoked. */
 function present(key: StoredKey): AgentKey {
   return { ...key, state: stateAt(key, key.readAt) };
 }

@@ -1,4 +1,4 @@
-// All SQL of agent keys, apart from the hot statements of authentication. Every statement is bound to one tenant.
+// SQL of agent keys, except the frequent statements of authentication. Each statement is bound to one tenant.
 import { fn, literal, Op } from 'sequelize';
 import { violatedUnique } from '../../platform/database/errors.ts';
 import { type Models, NOW, type Where } from '../../platform/database/model.ts';
@@ -8,17 +8,17 @@ import { ServiceError } from '../../platform/errors/service-error.ts';
 import { AGENT_KEY, type KeyRow, type NewKeyRow } from './key.model.ts';
 import type { KeyState } from './key.ts';
 
-/** A key as it was read; `readAt` is the database's time of the reading. */
+/** A stored key; `readAt` is the database's time of the read. */
 export type StoredKey = KeyRow & { readonly readAt: Date };
 
-/** Names one key: an id of another agent or tenant finds nothing. */
+/** Identifies one key: an id of another agent or tenant finds nothing. */
 export type KeyName = { readonly tenantId: string; readonly agentId: string; readonly id: string };
 
 const WITH_TIME: { attributes: { include: [ReturnType<typeof fn>, string][] } } = {
   attributes: { include: [[fn('now'), 'readAt']] },
 };
 
-/** A key whose sunset has passed is revoked, whatever its row still says. */
+/** A key past its sunset counts as revoked, even if its row does not say so yet. */
 const IN_STATE: Readonly<Record<KeyState, Where<typeof AGENT_KEY>>> = {
   active: { state: 'active' },
   deprecated: { state: 'deprecated', sunsetAt: { [Op.gt]: literal('now()') } },
@@ -27,10 +27,10 @@ const IN_STATE: Readonly<Record<KeyState, Where<typeof AGENT_KEY>>> = {
   },
 };
 
-/** What may authenticate. */
+/** Condition for the keys that may authenticate. */
 const USABLE: Where<typeof AGENT_KEY> = { [Op.or]: [IN_STATE.active, IN_STATE.deprecated] };
 
-/** @throws ServiceError `key_exists` when the tenant has this key already, revoked ones included */
+/** @throws ServiceError `key_exists` when the tenant already has this key, revoked keys included */
 export async function insert(transaction: Transaction, row: NewKeyRow): Promise<void> {
   try {
     await transaction.model(AGENT_KEY).insert(row);
@@ -40,7 +40,7 @@ export async function insert(transaction: Transaction, row: NewKeyRow): Promise<
   }
 }
 
-/** Whether the key and its agent are there. One indexed read. */
+/** Whether the key and its agent exist. One indexed read. */
 export async function exists(queryable: Queryable, { tenantId, agentId, id }: KeyName): Promise<boolean> {
   const { rowCount } = await queryable.query(
     `SELECT 1 FROM agent_keys key JOIN agents agent ON agent.id = key.agent_id AND agent.tenant_id = key.tenant_id
@@ -58,7 +58,7 @@ export async function find(
   return key as StoredKey | undefined;
 }
 
-/** Reads a key and locks it until the transaction ends; authentications under way with it are waited for. */
+/** Reads a key and locks it until the transaction ends; waits for authentications with this key that are under way. */
 export async function lock(
   transaction: Transaction,
   { tenantId, agentId, id }: KeyName,
@@ -93,7 +93,7 @@ export async function markVerified(transaction: Transaction, id: string): Promis
   await transaction.model(AGENT_KEY).update({ id }, { verifiedAt: NOW });
 }
 
-/** The time of the first deprecation stays when the sunset moves. */
+/** When the sunset moves, the time of the first deprecation stays. */
 export async function deprecate(transaction: Transaction, id: string, sunsetAt: Date): Promise<void> {
   const deprecatedAt = literal('coalesce(deprecated_at, now())');
   await transaction.model(AGENT_KEY).update({ id }, { state: 'deprecated', sunsetAt, deprecatedAt });
@@ -105,8 +105,8 @@ export async function revoke(transaction: Transaction, id: string, reason: strin
 }
 
 /**
- * Removes the keys of an agent that are neither revoked nor past their sunset: they are free again, and their rotations are gone.
- * The workflows concerned are signalled, and find nothing left to do.
+ * Deletes the keys of an agent that are neither revoked nor past their sunset, with their rotations; they can be
+ * registered again. The workflows of these keys are signalled, and end.
  */
 export async function release(transaction: Transaction, agentId: string): Promise<void> {
   await transaction.query(
@@ -119,7 +119,7 @@ export async function release(transaction: Transaction, agentId: string): Promis
   await transaction.model(AGENT_KEY).remove({ agentId, ...USABLE });
 }
 
-/** Notes a use of the key, unless one was noted in the last minute. */
+/** Records a use of the key, unless one was recorded in the last minute. */
 export async function recordUse(queryable: Queryable, id: string): Promise<void> {
   await queryable.query(
     `UPDATE agent_keys SET last_used_at = now()

@@ -1,4 +1,4 @@
-// The life of an agent's key: what each state allows, and when a deprecated key ends. It must never look at a clock itself.
+// The life of an agent's key: what each state allows, and when a deprecated key ends. The caller passes the time.
 import type { KeyRow } from './key.model.ts';
 
 /** Source: Specification, "Key state". */
@@ -9,7 +9,7 @@ export type KeyState = (typeof KEY_STATES)[number];
 /** A registered key. */
 export type AgentKey = Omit<KeyRow, 'aliases' | 'deprecatedAt' | 'revokedReason' | 'firstUsedAt'>;
 
-/** The two things that decide whether a key may authenticate. */
+/** The fields that decide whether a key may authenticate. */
 export type KeyLife = { readonly state: KeyState; readonly sunsetAt: Date | null };
 
 /** Seconds from a deprecation to its sunset, unless the request says otherwise: 7 days. */
@@ -25,8 +25,8 @@ export type SunsetProblem = {
 };
 
 /**
- * The state at an instant. A deprecated key is revoked from its sunset on, whether or not that has been written down yet:
- * authentication must not depend on a timer being punctual.
+ * The state at an instant. A deprecated key is revoked from its sunset on, even if its row does not say so yet:
+ * authentication does not depend on the workflow that writes it.
  */
 export function stateAt(key: KeyLife, now: Date): KeyState {
   const hasEnded =
@@ -45,9 +45,9 @@ export function mayDeprecate(state: KeyState): boolean {
 }
 
 /**
- * The sunset that a deprecation asks for.
- * @param request at most one of an instant and a number of seconds from `now`; neither means 7 days.
- * @returns the instant, at least one second after `now`, or what is wrong with the request.
+ * The sunset that a deprecation sets.
+ * @param request at most one of an instant and a number of seconds from `now`; 7 days without either
+ * @returns the instant, at least one second after `now`, or the error of the request
  */
 export function resolveSunset(
   request: { readonly sunsetAt?: Date | undefined; readonly sunsetAfterSeconds?: number | undefined },
@@ -76,8 +76,8 @@ function refuse(field: SunsetProblem['field'], message: string): { readonly prob
 }
 
 /**
- * The response headers that warn of a deprecated key: `Warning` (RFC 7234 §5.5, code 299), `Sunset` (RFC 8594) and, where
- * the time of the deprecation is known, `Deprecation` (RFC 9745). Empty for a key that is not deprecated.
+ * The response headers that warn of a deprecated key: `Warning` (RFC 7234 §5.5, code 299), `Sunset` (RFC 8594) and,
+ * where the time of the deprecation is known, `Deprecation` (RFC 9745). Empty for a key that is not deprecated.
  */
 export function buildSunsetHeaders(
   key: KeyLife & { readonly fingerprint: string; readonly deprecatedAt?: Date | null | undefined },

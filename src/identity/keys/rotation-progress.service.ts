@@ -1,4 +1,4 @@
-// What changes of keys make of their rotations, inside the transaction of the change, whoever made it. It must never change a key itself.
+// Updates the open rotations of a key when the key changes, in the transaction of the change.
 
 import type { AuditEntry } from '../../audit/audit.ts';
 import type { RecordService } from '../../events/record.service.ts';
@@ -9,10 +9,10 @@ import type { KeyState } from './key.ts';
 import * as store from './rotation.store.ts';
 import { afterKeyChange, type KeyChange, type KeyRotation } from './rotation.ts';
 
-/** What is written down of a rotation; `ended` says how in its data. */
+/** Verbs of the audit entries of a rotation; the entry of an end has the reason in its data. */
 export type RotationVerb = 'started' | 'switched' | 'stalled' | 'canceled' | 'completed' | 'aborted';
 
-/** The audit entry of something that happened to a rotation. */
+/** The audit entry of a change of a rotation. */
 export function describeRotation(
   verb: RotationVerb,
   rotation: Pick<KeyRotation, 'id' | 'oldKeyId' | 'newKeyId'>,
@@ -28,10 +28,9 @@ export function describeRotation(
   };
 }
 
-/** Who changes a key: its own workflow knows of the change already. */
+/** The source of a change. A change by the key's own workflow needs no signal to that workflow. */
 export type ChangedBy = 'hand' | 'workflow';
 
-/** Follows keys. */
 export function createRotationProgressService({
   records,
   commands,
@@ -41,7 +40,8 @@ export function createRotationProgressService({
 }) {
   return {
     /**
-     * Moves the open rotations of a key that has just changed, and tells the workflows concerned. The caller holds the key's lock.
+     * Updates the open rotations of a key that has just changed, and enqueues signals to the workflows concerned. The
+     * caller has locked the key.
      * @param before the key's state before the change
      */
     follow: async (

@@ -1,5 +1,5 @@
-// The text that both keys of a rotation sign when an agent rotates its key itself. Its first line keeps it from being taken for a
-// challenge or for the proof of a registration.
+// The text that both keys of a rotation sign when an agent rotates its own key. Its first line names this purpose, so
+// that the signatures are not valid for a challenge or a registration.
 
 export type RotationProofFields = {
   readonly tenantId: string;
@@ -9,9 +9,9 @@ export type RotationProofFields = {
 };
 
 /**
- * The exact bytes that the old and the new key sign: five lines joined by line feeds, in UTF-8, with nothing after the last. Each key
- * signs both fingerprints, so neither signature says anything about another pair of keys.
- * @param fields two UUIDs in lowercase, and the lowercase hex fingerprints of the key that goes and the key that comes.
+ * The exact bytes that the old and the new key sign: five lines joined by line feeds, in UTF-8, with nothing after the
+ * last. Each key signs both fingerprints, so neither signature is valid for another pair of keys.
+ * @param fields two UUIDs in lowercase, and the lowercase hex fingerprints of the old and the new key
  */
 export function buildRotationProofPayload({
   tenantId,

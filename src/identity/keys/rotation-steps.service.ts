@@ -1,5 +1,5 @@
-// What time, and the agent's switch, make due for a key that goes. Postgres decides each step anew, so a step asked for twice, late or
-// for nothing does no harm; it needs no workflow to be right.
+// The steps that are due for an old key: by time, or after the first use of the new key. Postgres decides each step
+// anew, so a repeated, late or needless request does no harm.
 
 import { serviceContext } from '../../audit/audit.ts';
 import type { RecordService } from '../../events/record.service.ts';
@@ -18,22 +18,24 @@ import * as store from './rotation.store.ts';
 import { decideStep, isOpen, type RotationState, type RotationStep, sunsetAfterSwitch } from './rotation.ts';
 import { describeRotation } from './rotation-progress.service.ts';
 
-/** Names the key that goes. */
+/** Identifies the old key. */
 export type DepartingKey = { readonly tenantId: string; readonly keyId: string };
 
-/** How a key stands: `gone` with its agent; `rotation` is the state of its latest rotation. Times in ISO 8601. */
+/**
+ * State of a key; `gone`: the key does not exist. `rotation` is the state of its latest rotation. Times in ISO 8601.
+ */
 export type KeyStanding = {
   readonly step: RotationStep;
   readonly key: KeyState | 'gone';
   readonly rotation: RotationState | null;
   readonly sunsetAt: string | null;
-  /** Of a rotation that the agent has not switched to. */
+  /** Deadline of the agent's first use of the new key, while that is awaited. */
   readonly deadlineAt: string | null;
   /** Whether that deadline has been missed. */
   readonly stalled: boolean;
 };
 
-/** What can be due. */
+/** The steps that can be due. */
 export type DueStep = 'switch' | 'warn' | 'revoke';
 
 /** The steps of rotations and deprecations. */
@@ -64,7 +66,7 @@ export function createRotationStepService({
     if (rotation === null || !firstUsedAt) return;
     await store.markSwitched(context.transaction, rotation.id, firstUsedAt);
     await records.write(context.transaction, context, { audit: [describeRotation('switched', rotation)] });
-    // A sunset that somebody has set by hand stays.
+    // A sunset that was set by hand stays.
     if (key.state === 'active') {
       const sunsetAt = sunsetAfterSwitch(firstUsedAt, rotation.overlapSeconds, now);
       await keys.deprecate(context, agentId, keyId, { sunsetAt }, 'workflow');
@@ -106,10 +108,10 @@ export function createRotationStepService({
   }
 
   return {
-    /** How a key stands, and what is due for it. One round trip; changes nothing. */
+    /** State of a key and its next step. One round trip; changes nothing. */
     look: (name: DepartingKey): Promise<KeyStanding> => look(database, name),
 
-    /** What an operator is shown of a key: its algorithm, the beginning of its fingerprint, and whose it is. */
+    /** Describes a key to an operator: its algorithm, the beginning of its fingerprint, and its agent. */
     describe: async (name: DepartingKey): Promise<{ summary: string; agentId: string } | undefined> =>
       store.describeKey(database, name),
 
@@ -117,9 +119,9 @@ export function createRotationStepService({
     listExpectedWorkflows: store.listExpectedWorkflows,
 
     /**
-     * Does a step if it is due, in one transaction: `switch` notes the switch and gives the old key its sunset; `warn` emits
-     * `admin.agent.key.rotation_stalled`; `revoke` revokes the old key, whose sunset has come.
-     * @returns how the key stands afterwards
+     * Performs a step if it is due, in one transaction. `switch` records the switch and sets the old key's sunset;
+     * `warn` emits `admin.agent.key.rotation_stalled`; `revoke` revokes the old key at its sunset.
+     * @returns the state of the key afterwards
      */
     perform: async (name: DepartingKey, due: DueStep): Promise<KeyStanding> => {
       const tenant = await tenants.byId(name.tenantId);

@@ -1,4 +1,4 @@
-// The routes of key rotations: the tenant's and the agent's own.
+// The routes of key rotations: for the tenant, and for the agent itself.
 
 import type { RequestContext } from '../../platform/context.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
@@ -28,7 +28,7 @@ const COMMON = {
 } as const;
 const ROOT = '/api/v1/agents/:agent_id/keys/rotations';
 
-/** Source: Specification, "Key state". @param workflows place of the UI that shows them */
+/** Source: Specification, "Key state". @param workflows address of the UI that shows workflows */
 export function createRotationRoutes({
   rotations,
   workflows,
@@ -120,7 +120,7 @@ export function createRotationRoutes({
   ]);
 }
 
-/** The agent of the token, when it got the token with a key; a linked application has none. */
+/** The agent that got the token by authenticating itself; a linked application's token is refused. */
 function ownAgent({ principal }: RequestContext): string {
   if (principal?.agentId === undefined || principal.clientId !== AGENT_CLIENT_ID)
     throw new ServiceError('insufficient_scope', { detail: 'The token is not of an agent by itself.' });

@@ -7,7 +7,7 @@ import { entityWorkflowId, workflowUrl } from '../../platform/temporal/names.ts'
 import { registerKeyBody } from './key.schemas.ts';
 import { END_REASONS, type KeyRotation, ROTATION_DEFAULTS, ROTATION_STATES } from './rotation.ts';
 
-/** The place of the UI that shows workflows. */
+/** Address of the UI that shows workflows. */
 export type WorkflowPlace = { readonly uiUrl: string; readonly namespace: string };
 
 const timestamp = z.iso.datetime();
@@ -68,7 +68,7 @@ export const beginRotationBody = z
 
 const proof = z.string().min(1).max(200);
 
-/** What an agent sends for itself; exactly one of the two names the key that goes. */
+/** The request of an agent for itself; exactly one of the two fields names the old key. */
 export const beginOwnRotationBody = z
   .strictObject({
     old_key_id: z.uuid().optional(),
@@ -92,7 +92,7 @@ export const beginOwnRotationBody = z
 
 export const cancelRotationBody = z.strictObject({ reason: z.string().min(1).max(500).optional() });
 
-/** A rotation as answers show it. @param place of the UI that shows workflows */
+/** A rotation as answers show it. @param place address of the UI that shows workflows */
 export function presentRotation(rotation: KeyRotation, place: WorkflowPlace) {
   const workflowId = entityWorkflowId('agentKeyRotation', rotation.oldKeyId);
   return present(rotationSchema, rotation, {

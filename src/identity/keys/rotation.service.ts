@@ -1,4 +1,5 @@
-// Rotations of agents' keys: begun by the tenant or by the agent, canceled, read. What time makes of them is in rotation-steps.service.ts.
+// Rotations of agents' keys: begun by the tenant or by the agent, canceled, read. Later steps are in
+// rotation-steps.service.ts.
 
 import { operatorContext } from '../../audit/audit.ts';
 import type { RecordService } from '../../events/record.service.ts';
@@ -30,21 +31,21 @@ import type { RotationStepService } from './rotation-steps.service.ts';
 export type { SwitchedKey } from './rotation.store.ts';
 export type { KeyRotation } from './rotation.ts';
 
-/** The key that comes, and how long the agent has. */
+/** The new key, and the time limits of the rotation. */
 export type NewRotation = PublicKeyInput & {
   readonly label?: string | null | undefined;
   readonly overlapSeconds?: number | undefined;
   readonly deadlineSeconds?: number | undefined;
 };
 
-/** What an agent proves: the base64 signatures of both keys over the text of `buildRotationProofPayload`. */
+/** The agent's proof: the base64 signatures of both keys over the text of `buildRotationProofPayload`. */
 export type OwnRotation = NewRotation & {
-  /** The key that goes: its id, or its fingerprint. */
+  /** The old key: its id, or its fingerprint. */
   readonly oldKey: { readonly id: string } | { readonly fingerprint: string };
   readonly proof: { readonly oldKey: string; readonly newKey: string };
 };
 
-/** Source: Specification, "Key state". @param steps does what is due */
+/** Source: Specification, "Key state". @param steps performs the steps that are due */
 export function createRotationService({
   database,
   tenants,
@@ -107,7 +108,7 @@ export function createRotationService({
     database.transaction(context, async (transaction) => {
       const joined = { ...context, transaction };
       const { id: owner, status } = await agents.hold(transaction, context, agentId);
-      // Its token ended with its suspension, but a request may be under way.
+      // Suspension ends the agent's token, but a request with it may be under way.
       if (isOwn && status === 'suspended')
         throw new ServiceError('policy_denied', { detail: 'The agent is suspended.' });
       const oldKey = await holdOldKey(transaction, context, owner, request.oldKeyId);
@@ -157,7 +158,7 @@ export function createRotationService({
   }
 
   /**
-   * Cancels a rotation that waits for the agent: both keys stay as they are. Again: nothing happens.
+   * Cancels a rotation that waits for the agent: both keys stay as they are. A canceled rotation stays as it is.
    * @param reason for the audit log
    * @throws ServiceError `not_found`, `conflict` once the old key has its sunset, and after another end
    */
@@ -192,9 +193,9 @@ export function createRotationService({
 
   return {
     /**
-     * Registers a new key and begins to rotate to it, both or neither. A deprecated old key keeps the sunset that it has.
-     * @throws ServiceError `not_found` (agent), `invalid_request` naming the field, `key_exists`, `conflict` for a revoked old key, and
-     *   for one that an open rotation is about
+     * Registers a new key and begins to rotate to it, both or neither. A deprecated old key keeps its sunset.
+     * @throws ServiceError `not_found` (agent), `invalid_request` naming the field, `key_exists`, `conflict` for a
+     *   revoked old key, and for an old key with an open rotation
      */
     begin: async (
       context: RequestContext,
@@ -206,7 +207,7 @@ export function createRotationService({
     },
 
     /**
-     * The same for the agent itself, which proves that it has both keys; its new key is verified by that.
+     * Begins a rotation for the agent itself, which proves that it holds both keys; that verifies the new key.
      * @throws ServiceError as `begin`, and `policy_denied` for an agent that is suspended meanwhile
      */
     beginOwn: async (context: RequestContext, agentId: string, input: OwnRotation): Promise<KeyRotation> => {
@@ -220,25 +221,28 @@ export function createRotationService({
       const oldKey =
         oldKeyId === undefined ? undefined : await keys.get(context, agentId, oldKeyId).catch(orNotFound);
       if (oldKey === undefined) throw invalidField(path, 'is no key of this agent');
-      // Before anything is locked: signatures can take their time.
+      // Before any row is locked, since verifying signatures can take time.
       await checkProofs(context, agentId, { oldKey, newKey }, input.proof);
       return start(context, agentId, newKey, { ...input, oldKeyId: oldKey.id }, { isOwn: true });
     },
 
-    /** @throws ServiceError `not_found` for a rotation that is not this agent's, or an agent that is not this tenant's */
+    /** @throws ServiceError `not_found` for a rotation of another agent, or an agent of another tenant */
     get: async (context: RequestContext, agentId: string, id: string): Promise<KeyRotation> => {
       await agents.get(context, agentId);
       return read(context, agentId, id);
     },
 
-    /** Whether keys of this agent can be rotated: it is one of the tenant's. */
+    /** Whether keys of this agent can be rotated: it is an agent of the tenant. */
     hasAgent: (context: RequestContext, agentId: string): Promise<boolean> => agents.exists(context, agentId),
 
     /** Whether this is a rotation of an agent of the tenant. One indexed read. */
     exists: (context: RequestContext, agentId: string, id: string): Promise<boolean> =>
       store.exists(context.transaction ?? database, nameOf(context, agentId, id)),
 
-    /** A page of an agent's rotations, the newest first. @throws ServiceError `not_found`, `invalid_request` for a foreign cursor */
+    /**
+     * A page of an agent's rotations, the newest first.
+     * @throws ServiceError `not_found`, `invalid_request` for a foreign cursor
+     */
     list: async (
       context: RequestContext,
       agentId: string,
@@ -252,7 +256,7 @@ export function createRotationService({
     cancel,
 
     /**
-     * The same for an operator, who asks the old key's workflow.
+     * Cancels a key's rotation for an operator, who asks through the old key's workflow.
      * @throws ServiceError `not_found` when the key has no rotation, `conflict` as `cancel`
      */
     cancelByOperator: async (
@@ -267,8 +271,8 @@ export function createRotationService({
     },
 
     /**
-     * Gives old keys their sunset after a switch. Nobody waits for it, and whatever is lost here the rotation's workflow does: the
-     * switch itself was committed with the authentication.
+     * Sets the sunset of old keys after a switch, in the background. The switch was committed with the authentication,
+     * so the rotation's workflow performs this step if it fails here.
      */
     noticeSwitches: (switched: readonly SwitchedKey[]): void => {
       const onError = (error: unknown) =>

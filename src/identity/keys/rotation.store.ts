@@ -1,4 +1,5 @@
-// All SQL of key rotations. Every statement is bound to one tenant or to a key's id, and every judgement of time is the database's.
+// SQL of key rotations. Each statement on one rotation is bound to a tenant or a key's id; all times are the
+// database's.
 
 import { NOW } from '../../platform/database/model.ts';
 import { decodeCursor, type Page, type PageRequest, toPage } from '../../platform/database/page.ts';
@@ -20,10 +21,10 @@ export type NewRotationRow = Pick<
   'id' | 'tenantId' | 'agentId' | 'oldKeyId' | 'newKeyId' | 'state' | 'overlapSeconds'
 > & { readonly deadlineSeconds: number };
 
-/** The old key of rotations that a first use concerns. */
+/** The old key of a rotation whose new key was used for the first time. */
 export type SwitchedKey = { readonly tenantId: string; readonly keyId: string };
 
-/** What a key's rotation is judged by, and whose it is; `rotation` is the key's latest. */
+/** The facts that decide a key's next step, with its agent; `rotation` is the key's latest. */
 export type KeyCase = Omit<RotationFacts, 'key' | 'rotation'> & {
   readonly agentId: string;
   readonly key: { readonly state: KeyState; readonly sunsetAt: Date | null };
@@ -72,7 +73,7 @@ LEFT JOIN LATERAL (
 LEFT JOIN agent_keys new_key ON new_key.id = r.new_key_id
 WHERE key.id = $1 AND key.tenant_id = $2`;
 
-/** What a deleted agent leaves behind needs nobody. */
+/** Keys and rotations of a deleted agent need no workflow. */
 const EXPECTED = `
 (SELECT k.tenant_id AS "tenantId", k.id AS "entityId" FROM agent_keys k JOIN agents a ON a.id = k.agent_id
  WHERE k.state = 'deprecated' AND k.id > $1 AND a.deleted_at IS NULL ORDER BY k.id LIMIT $2)
@@ -81,7 +82,7 @@ UNION
  WHERE r.ended_at IS NULL AND r.old_key_id > $1 AND a.deleted_at IS NULL ORDER BY r.old_key_id LIMIT $2)
 ORDER BY "entityId" LIMIT $2`;
 
-/** Keys that their workflow should have seen to: by an open rotation, or by a sunset without one. */
+/** Keys with an overdue step: of an open rotation, or a sunset without a rotation. */
 const OVERDUE = `
 SELECT count(*)::int AS count FROM (
   SELECT old.id FROM key_rotations r JOIN agent_keys old ON old.id = r.old_key_id
@@ -124,7 +125,7 @@ export async function find(
   return rows[0] ?? null;
 }
 
-/** Whether the rotation and its agent are there. One indexed read. */
+/** Whether the rotation and its agent exist. One indexed read. */
 export async function exists(
   queryable: Queryable,
   { tenantId, agentId, id }: RotationName,
@@ -151,7 +152,7 @@ export async function list(
   return toPage(rows, limit);
 }
 
-/** The id of the agent's key with this fingerprint or alias; a usable one goes first, then the older one. */
+/** The id of the agent's key with this fingerprint or alias; usable keys are preferred, then older ones. */
 export async function findKeyByFingerprint(
   queryable: Queryable,
   { tenantId, agentId }: Omit<RotationName, 'id'>,
@@ -165,7 +166,10 @@ export async function findKeyByFingerprint(
   return rows[0]?.id;
 }
 
-/** The open rotations that a key goes or comes in, locked until the transaction ends, in the order of their ids. */
+/**
+ * The open rotations of which the key is the old or the new one, in the order of their ids. Locks them until the
+ * transaction ends.
+ */
 export async function lockOpen(
   unit: Transaction,
   keyId: string,
@@ -178,7 +182,7 @@ export async function lockOpen(
   return rows;
 }
 
-/** Moves an open rotation on; an end gets its time and reason. */
+/** Changes the state of an open rotation; an end also sets its time and reason. */
 export async function move(
   unit: Transaction,
   id: string,
@@ -192,7 +196,7 @@ export async function move(
   );
 }
 
-/** Keys whose sunset, or the deadline of whose rotation, was more than 5 minutes ago, without a sign of it. */
+/** Counts the keys whose sunset or rotation deadline passed more than 5 minutes ago and was not acted on. */
 export async function countOverdue(queryable: Queryable): Promise<number> {
   const { rows } = await queryable.query<{ count: number }>(OVERDUE);
   return rows[0]?.count ?? 0;
@@ -219,7 +223,7 @@ export async function describeKey(
   return rows[0];
 }
 
-/** Keys whose agentKeyRotation should be running: deprecated ones, and those that an open rotation is about. */
+/** Keys whose workflow agentKeyRotation should be running: deprecated keys, and old keys of open rotations. */
 export async function listExpectedWorkflows(
   queryable: Queryable,
   page: ExpectedPage,
@@ -227,7 +231,7 @@ export async function listExpectedWorkflows(
   return (await queryable.query<ExpectedWorkflow>(EXPECTED, pageValues(page))).rows;
 }
 
-/** A key with its latest rotation; null when the key is gone. */
+/** A key with its latest rotation; null when the key does not exist. */
 export async function readCase(
   queryable: Queryable,
   { tenantId, keyId }: { tenantId: string; keyId: string },

@@ -1,10 +1,12 @@
-// The life of a key rotation: what each happening makes of it, and what is due next. It must never look at a clock itself.
+// The life of a key rotation: how a change of a key changes its state, and which step is due next. The caller passes
+// the time.
 import type { KeyState } from './key.ts';
 import type { RotationRow } from './rotation.model.ts';
 
 /**
- * `waiting_for_switch`: the agent still has to authenticate with the new key. `overlapping`: both keys work, and the old one has a
- * sunset. The other three are ends: `completed` with the old key revoked, `canceled` by hand, `aborted` because the new key is gone.
+ * `waiting_for_switch`: the agent has not yet authenticated with the new key. `overlapping`: both keys work, and the
+ * old one has a sunset. The other three are ends: `completed` with the old key revoked, `canceled` by hand, `aborted`
+ * because the new key is deprecated or revoked.
  */
 export const ROTATION_STATES = [
   'waiting_for_switch',
@@ -26,14 +28,14 @@ export const END_REASONS = [
 export type EndReason = (typeof END_REASONS)[number];
 
 export type KeyRotation = RotationRow & {
-  /** The old key's. */
+  /** Sunset of the old key. */
   readonly sunsetAt: Date | null;
 };
 
-/** Seconds, unless the request says otherwise: 7 days each. */
+/** Default time limits in seconds: 7 days each. */
 export const ROTATION_DEFAULTS = { overlapSeconds: 604_800, deadlineSeconds: 604_800 } as const;
 
-/** Nobody signals this long: then the workflow looks by itself whether it has missed something. */
+/** Longest wait of the workflow; then it reads the key again, in case a signal was lost. */
 const LONGEST_WAIT_MS = 86_400_000;
 
 /** Whether the rotation has not ended. */
@@ -41,12 +43,12 @@ export function isOpen(state: RotationState): boolean {
   return state === 'waiting_for_switch' || state === 'overlapping';
 }
 
-/** A rotation of an active key waits for the agent; a deprecated key has its sunset already. */
+/** The first state of a rotation: an active old key waits for the agent; a deprecated one has its sunset already. */
 export function initialState(oldKey: KeyState): 'waiting_for_switch' | 'overlapping' {
   return oldKey === 'deprecated' ? 'overlapping' : 'waiting_for_switch';
 }
 
-/** What happened to one of a rotation's two keys; `expired` is its revocation at its sunset. */
+/** A change of one of a rotation's two keys; `expired` is its revocation at its sunset. */
 export type KeyChange = 'deprecated' | 'revoked' | 'expired';
 
 export type Transition =
@@ -54,7 +56,7 @@ export type Transition =
   | { readonly state: 'completed' | 'aborted'; readonly endReason: EndReason };
 
 /**
- * What a change of one of its keys makes of an open rotation, whoever made the change.
+ * The state of an open rotation after a change of one of its keys.
  * @returns the next state, or null when the rotation stays as it is
  */
 export function afterKeyChange(
@@ -68,14 +70,15 @@ export function afterKeyChange(
     return { state: 'completed', endReason: change === 'expired' ? 'sunset_reached' : 'old_key_revoked' };
   }
   if (change !== 'deprecated') return { state: 'aborted', endReason: 'new_key_revoked' };
-  // While the agent has not switched, it would be sent to a key that is on its way out; later the next rotation may have begun.
+  // Before the switch, the rotation would send the agent to a key that ends soon; after it, the new key may be the old
+  // one of the next rotation.
   return state === 'waiting_for_switch' ? { state: 'aborted', endReason: 'new_key_deprecated' } : null;
 }
 
-/** Everything that decides what is due. `rotation` is the open one of the key, if there is one. */
+/** The facts that decide the next step. `rotation` is the open rotation of the key, if there is one. */
 export type RotationFacts = {
   readonly now: Date;
-  /** The key that goes; null when it is gone with its agent. */
+  /** The old key; null when it does not exist. */
   readonly key: { readonly state: KeyState; readonly sunsetAt: Date | null } | null;
   readonly rotation: {
     readonly state: RotationState;
@@ -87,15 +90,15 @@ export type RotationFacts = {
 };
 
 /**
- * What is due for a key that goes, with or without a rotation. `switch`: the agent has used the new key, so the old one gets its
- * sunset. `warn`: the deadline has passed without a switch. `revoke`: the sunset has come. `wait`: nothing until then, or until
- * something changes. `end`: nothing any more.
+ * The next step of an old key, with or without a rotation. `switch`: the agent has used the new key, so the old one
+ * gets its sunset. `warn`: the deadline has passed without a switch. `revoke`: the sunset has come. `wait`: nothing is
+ * due for a time, unless the key changes. `end`: the workflow has nothing left to do.
  */
 export type RotationStep =
   | { readonly kind: 'switch' | 'warn' | 'revoke' | 'end' }
   | { readonly kind: 'wait'; readonly reason: 'switch' | 'sunset'; readonly delayMs: number };
 
-/** The next step. What is due is never put off by something later. */
+/** Decides the next step. A due step is not put off by a later one. */
 export function decideStep({ now, key, rotation }: RotationFacts): RotationStep {
   if (key === null || key.state === 'revoked') return { kind: 'end' };
   const left = (until: Date) => until.getTime() - now.getTime();
@@ -112,8 +115,8 @@ export function decideStep({ now, key, rotation }: RotationFacts): RotationStep 
 }
 
 /**
- * The sunset that a switch gives the old key: the overlap after the new key's first use, and at least a second from `now` for a
- * switch that is noticed late.
+ * The sunset of the old key after a switch: the overlap after the new key's first use, but at least a second after
+ * `now` when the switch is processed late.
  */
 export function sunsetAfterSwitch(firstUsedAt: Date, overlapSeconds: number, now: Date): Date {
   return new Date(Math.max(firstUsedAt.getTime() + overlapSeconds * 1000, now.getTime() + 1000));

@@ -1,4 +1,4 @@
-// Wires the keys of agents and their rotations: as tenants manage them, and as the workflow agentKeyRotation takes its steps.
+// Wires the keys of agents and their rotations: for tenants, and for the workflow agentKeyRotation.
 import type { Needs, Platform } from '../../platform/platform.ts';
 import { createKeyRoutes } from './key.routes.ts';
 import { createKeyService } from './key.service.ts';
@@ -37,7 +37,7 @@ export function wireKeys(
   };
 }
 
-/** Frees the keys of an agent that is deleted, in the caller's transaction. */
+/** Deletes the unrevoked keys of an agent that is deleted, in the caller's transaction. */
 export { release as releaseKeysOfAgent } from './key.store.ts';
 
 /** The rotations that have a workflow, and those whose workflow is late. */

@@ -1,4 +1,5 @@
-// Makes a tenant that can be used at once: with its first application, whose secret is in the answer and nowhere else.
+// Creates a tenant with its first application, so that it can be used immediately. Only the answer has the
+// application's secret.
 
 import { operatorContext } from '../../audit/audit.ts';
 import type { Database } from '../../platform/database/database.ts';
@@ -9,7 +10,7 @@ import { GRANT_TYPES } from '../applications/application.ts';
 import type { NewTenant, TenantService } from './tenant.service.ts';
 import { toTenant } from './tenant.ts';
 
-/** What an operator hands to whoever runs the tenant. */
+/** The data that an operator passes on to the tenant. */
 export type Provisioned = {
   readonly tenant_id: string;
   readonly slug: string;
@@ -19,7 +20,6 @@ export type Provisioned = {
   readonly client_secret: string;
 };
 
-/** First tenants and their first credentials. */
 export function createProvisionService({
   database,
   tenants,
@@ -31,7 +31,7 @@ export function createProvisionService({
 }) {
   return {
     /**
-     * Creates a tenant, its first issuer key and an application that holds every scope and may use every grant, all or nothing.
+     * Creates a tenant, its first issuer key and an application that has every scope and every grant, all or nothing.
      * @throws ServiceError `invalid_request` when the slug is no DNS label, `conflict` when it was ever used
      */
     provision: (input: NewTenant): Promise<Provisioned> =>

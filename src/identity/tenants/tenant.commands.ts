@@ -1,4 +1,4 @@
-// `countersign tenant …`: options in, service call, text out. With --json nothing but the answer goes to stdout.
+// `countersign tenant …`: options in, service call, text out. With --json, stdout has nothing but the answer.
 import type { Command } from 'commander';
 import { parseInput } from '../../platform/command-input.ts';
 import type { ProvisionService } from './provision.service.ts';

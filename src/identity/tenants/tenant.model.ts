@@ -16,14 +16,14 @@ export const TENANT = defineTable('tenants', {
   id: primaryKey(uuid()),
   slug: text(),
   name: text(),
-  /** Null when it follows `baseUrl`. */
+  /** Null when the audience is `baseUrl`. */
   audience: nullable(text()),
   signingAlgorithm: given(text<SigningAlgorithm>()),
   baseUrl: text(),
   issuerUrl: text(),
   createdAt: given(time()),
   updatedAt: given(time()),
-  /** Since when an operator has it suspended; null while it is not. */
+  /** When an operator suspended the tenant; null while it is not suspended. */
   suspendedAt: nullable(time()),
   /** End of the latest suspension; null when there was none. */
   resumedAt: nullable(time()),

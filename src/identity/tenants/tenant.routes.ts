@@ -11,7 +11,7 @@ const COMMON = {
   scope: 'tenant:write',
 } as const;
 
-/** Routes of the tenant. Both need `tenant:write`: no narrower scope speaks of tenants. */
+/** Routes of the tenant. Both need `tenant:write`: no narrower scope covers tenants. */
 export function createTenantRoutes({ tenants }: { tenants: TenantService }): Route[] {
   return defineRoutes(COMMON, [
     {

@@ -18,7 +18,7 @@ export const tenantSchema = z
   })
   .meta({ id: 'Tenant' });
 
-/** Fields that are there are changed. */
+/** Only the given fields are changed. */
 export const tenantPatchSchema = z
   .strictObject({
     name: displayName.optional(),

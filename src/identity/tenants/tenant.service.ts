@@ -1,4 +1,4 @@
-// Tenants: made, found by slug, changed, moved to another address. A slug, once used, must never name another tenant.
+// Tenants: created, found by slug, changed, moved to another address. A used slug never names another tenant.
 
 import { operatorContext } from '../../audit/audit.ts';
 import { describeChanges, findChanges } from '../../audit/changes.ts';
@@ -25,31 +25,34 @@ import {
 
 export type { AddressMismatch, TenantRecord } from './tenant.ts';
 
-/** Milliseconds for which a tenant's row serves requests before it is read again: a change counts in every process within a second. */
+/**
+ * Milliseconds for which a process uses a tenant's row before it reads it again: a change reaches every process within
+ * a second.
+ */
 const TENANT_LIFETIME = 1_000;
 
-/** Tenants kept in the process, by slug and by id. */
+/** Most tenants in the cache of the process, by slug and by id. */
 const KEPT = 20_000;
 
-/** Fields whose values the audit log tells. */
+/** Fields whose values the audit log shows. */
 const TOLD = ['name', 'audience', 'signingAlgorithm'];
 
 export type NewTenant = {
   readonly slug: string;
-  /** The slug, unless said. */
+  /** Default: the slug. */
   readonly name?: string | undefined;
   readonly audience?: string | undefined;
   readonly signingAlgorithm?: SigningAlgorithm | undefined;
 };
 
-/** Fields that are there are changed; `audience: null` makes it follow the tenant's address. */
+/** Only the given fields are changed; `audience: null` makes the tenant's address its audience. */
 export type TenantPatch = {
   readonly name?: string | undefined;
   readonly audience?: string | null | undefined;
   readonly signingAlgorithm?: SigningAlgorithm | undefined;
 };
 
-/** Tenants and their addresses. @param addresses settings from which canonical addresses are made */
+/** Tenants and their addresses. @param addresses settings that determine the address of each tenant */
 export function createTenantService({
   database,
   issuerKeys,
@@ -105,8 +108,8 @@ export function createTenantService({
 
   return {
     /**
-     * Creates a tenant with its first issuer key, which signs at once.
-     * @param join a transaction that it becomes part of
+     * Creates a tenant with its first issuer key, which signs immediately.
+     * @param join a transaction to use; by default the call begins one
      * @throws ServiceError `invalid_request` when the slug is no DNS label, `conflict` when it was ever used
      */
     create: (
@@ -158,12 +161,12 @@ export function createTenantService({
       return record === undefined ? undefined : toTenant(record);
     },
 
-    /** The request's own tenant as it is stored now. */
+    /** The current row of the request's own tenant. */
     get: async ({ tenant }: RequestContext): Promise<TenantRecord> => findExisting(tenant.slug),
 
     /**
-     * Changes the request's own tenant; where no field differs, nothing happens. A new signing algorithm takes effect after its key has
-     * been published for a while.
+     * Changes the request's own tenant; without a difference it does nothing. A new signing algorithm takes effect only
+     * after its issuer key has been published for a while.
      */
     update: (context: RequestContext, patch: TenantPatch): Promise<TenantRecord> =>
       database.transaction(context, async (transaction) => {
@@ -190,9 +193,9 @@ export function createTenantService({
       }),
 
     /**
-     * Notes with the caller's transaction that a tenant is suspended, or that it is not any more. Other processes serve it by what they
-     * have read at most 1 s ago.
-     * @returns the tenant afterwards, and whether anything changed @throws ServiceError `not_found`
+     * Marks a tenant as suspended or resumed, in the caller's transaction. Other processes notice it within 1 s.
+     * @returns the changed tenant, and whether anything changed
+     * @throws ServiceError `not_found`
      */
     setSuspended: async (
       transaction: Transaction,
@@ -207,19 +210,22 @@ export function createTenantService({
       return { tenant: (await store.lock(transaction, { id })) ?? before, changed };
     },
 
-    /** The tenants whose stored address is not the one that the settings give: none may be served until they are moved. */
+    /**
+     * The tenants whose stored address differs from that of the settings. The service serves none of them before they
+     * are moved.
+     */
     checkTenantAddresses: async (): Promise<AddressMismatch[]> =>
       findMismatches(await store.list(database), addresses),
 
     /**
-     * Moves a tenant to the address that the settings give it; its earlier tokens end with that, since their issuer is gone.
+     * Moves a tenant to its address in the settings. Its earlier tokens end, since their issuer no longer exists.
      * @throws ServiceError `not_found`; `conflict` when another tenant still has that address
      */
     move: async (slug: string): Promise<TenantRecord> => moveTo(await findExisting(slug)),
 
     /**
-     * Moves every tenant whose address is not the one that the settings give it.
-     * @returns those that were moved, in that order: one whose present address another needs goes first
+     * Moves every tenant whose stored address differs from that of the settings.
+     * @returns the moved tenants in the order of the moves: a tenant whose old address another one needs is moved first
      */
     moveAll: async (): Promise<AddressMismatch[]> => {
       const moves = orderMoves(findMismatches(await store.list(database), addresses));
@@ -231,7 +237,7 @@ export function createTenantService({
 
 export type TenantService = ReturnType<typeof createTenantService>;
 
-/** A tenant whose audience is its address keeps following it when it is sent back as it was read. */
+/** A client that sends a tenant back as it was read does not fix its address as the audience. */
 function followAddress(before: TenantRecord, patch: TenantPatch): TenantPatch {
   if (before.audience !== null || patch.audience !== before.baseUrl) return patch;
   return { ...patch, audience: undefined };

@@ -1,4 +1,4 @@
-// All SQL of the tenants. A slug is never freed: there is no deletion here.
+// SQL of the tenants. No statement deletes a tenant, so a slug is never free again.
 import { violatedUnique } from '../../platform/database/errors.ts';
 import { type Models, NOW } from '../../platform/database/model.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
@@ -6,22 +6,23 @@ import { ServiceError } from '../../platform/errors/service-error.ts';
 import { type NewTenantRow, TENANT } from './tenant.model.ts';
 import type { TenantAddress, TenantRecord } from './tenant.ts';
 
-/** What a change may touch. */
+/** The fields that can be changed. */
 export type TenantChange = Partial<
   Pick<TenantRecord, 'name' | 'audience' | 'signingAlgorithm'> & TenantAddress
 >;
 
-/** Names one tenant. */
+/** Identifies one tenant. */
 export type TenantName = { readonly slug: string } | { readonly id: string };
 
-/** Why a tenant's row was refused, by the constraint that refused it. */
+/** The error for a refused row, by the constraint that refused it. */
 const REFUSALS: Readonly<Record<string, string>> = {
   tenants_slug_unique: 'This slug is taken. A slug is never used again.',
   tenants_base_url_unique: 'Another tenant has this address.',
   tenants_issuer_url_unique: 'Another tenant has this address.',
 };
 
-// A transaction that makes an endpoint holds the tenant FOR SHARE: the suspension sees the endpoint, or the endpoint the suspension.
+// A transaction that creates an endpoint locks the tenant FOR SHARE. So either the suspension finds the endpoint, or
+// the endpoint is created as one of a suspended tenant.
 const SUSPEND = `
 UPDATE tenants SET suspended_at = now(), updated_at = now() WHERE id = $1 AND suspended_at IS NULL RETURNING id`;
 const RESUME = `
@@ -32,7 +33,7 @@ export function insert(transaction: Transaction, tenant: NewTenantRow): Promise<
   return transaction.model(TENANT).insert(tenant).catch(refuse);
 }
 
-/** Changes the given fields. @returns the row afterwards, undefined when there is none */
+/** Changes the given fields. @returns the changed row, undefined when there is none */
 export async function update(
   transaction: Transaction,
   id: string,
@@ -45,12 +46,12 @@ export async function update(
   return row;
 }
 
-/** Reads a tenant and keeps others from changing it until the transaction ends. */
+/** Reads a tenant and locks it until the transaction ends. */
 export function lock(transaction: Transaction, by: TenantName): Promise<TenantRecord | undefined> {
   return transaction.model(TENANT).lock(by, 'NO KEY UPDATE');
 }
 
-/** @returns false when it was so already */
+/** @returns false when the tenant already had this state */
 export async function setSuspended(unit: Queryable, id: string, suspended: boolean): Promise<boolean> {
   const { rowCount } = await unit.query(suspended ? SUSPEND : RESUME, [id]);
   return rowCount > 0;

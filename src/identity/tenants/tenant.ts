@@ -1,22 +1,22 @@
-// What a tenant is, which slugs there can be, and which address each slug has. It must never look anything up.
+// What a tenant is, which slugs are valid, and which address each slug has. Pure.
 import type { SigningAlgorithm, Tenant } from '../../platform/context.ts';
 import type { TenantRow } from './tenant.model.ts';
 
 /** A tenant as it is stored. */
 export type TenantRecord = TenantRow;
 
-/** Where tenants live: settings `PUBLIC_URL`, `DEFAULT_TENANT` and `TENANT_URL`. */
+/** The addresses of tenants: settings `PUBLIC_URL`, `DEFAULT_TENANT` and `TENANT_URL`. */
 export type AddressRules = {
   /** Origin of the default tenant. */
   readonly publicUrl: string;
   readonly defaultTenant?: string | undefined;
-  /** Address of all other tenants; `{tenant}` stands for the slug. */
+  /** Address of all other tenants; `{tenant}` is replaced by the slug. */
   readonly tenantUrl: string;
 };
 
 export type TenantAddress = { readonly baseUrl: string; readonly issuerUrl: string };
 
-/** A tenant whose stored address is not the one that the settings give it. */
+/** A tenant whose stored address differs from that of the settings. */
 export type AddressMismatch = {
   readonly slug: string;
   readonly storedUrl: string;
@@ -30,7 +30,7 @@ export function isSlug(text: string): boolean {
   return SLUG.test(text);
 }
 
-/** The one canonical address of a tenant; API and issuer share it. Without a slash at its end. */
+/** The one canonical address of a tenant, for API and issuer, without a slash at its end. */
 export function addressOf(slug: string, rules: AddressRules): TenantAddress {
   const url = slug === rules.defaultTenant ? rules.publicUrl : rules.tenantUrl.replaceAll('{tenant}', slug);
   return { baseUrl: url, issuerUrl: url };
@@ -48,7 +48,10 @@ export function findMismatches(
   });
 }
 
-/** Orders moves so that none is to an address that a later one leaves. Two that only change places keep their order. */
+/**
+ * Orders moves so that an address is left before another tenant moves to it. Tenants that swap addresses keep their
+ * order.
+ */
 export function orderMoves(moves: readonly AddressMismatch[]): AddressMismatch[] {
   const left = [...moves];
   const ordered: AddressMismatch[] = [];

@@ -1,10 +1,14 @@
-// Looks whether every accepted delivery is accounted for. Nothing can mend a loss: it says how much, and the log of retention says whose.
+// Checks that every accepted delivery is accounted for. A loss cannot be mended: the finding has the number of
+// deliveries, the log of retention their accounts.
 import type { Check } from './finding.ts';
 
-/** Deliveries of the last days that were accepted and are not there any more, or that nothing moves. */
+/**
+ * Recent accepted deliveries: `lost` ones have no row any more; `stranded` ones are unfinished and nothing works on
+ * them.
+ */
 export type Standing = { readonly lost: number; readonly stranded: number };
 
-/** @param options.read the accounts as they were counted last */
+/** @param options.read the accounts of the latest count */
 export function createAccountsCheck({ read }: { read: () => Promise<Standing> }): Check {
   return {
     name: 'accounts',

@@ -1,7 +1,8 @@
-// Looks whether the sweep of challenges is behind. Nobody needs it to refuse a challenge in time; the audit log learns of them by it.
+// Checks whether the sweep of challenges is late. Overdue challenges are refused without it; it writes their audit
+// entries.
 import type { Check } from './finding.ts';
 
-/** @param options.findOverdue when the oldest challenge ended that should have been swept minutes ago; null when there is none */
+/** @param options.findOverdue the end of the oldest challenge that is late for the sweep; null when there is none */
 export function createChallengeExpiryCheck({
   findOverdue,
 }: {

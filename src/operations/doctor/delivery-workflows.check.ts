@@ -1,5 +1,5 @@
-// Holds unfinished deliveries against the workflows that run for them, both ways. A delivery's next attempt may be a day away: nobody but
-// this would miss its workflow until then.
+// Compares unfinished deliveries with the running delivery workflows, in both directions. Without this check a missing
+// workflow goes unnoticed until the delivery's next attempt is due, perhaps a day later.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import {
@@ -19,7 +19,7 @@ import { PACE, type Pace } from './pace.ts';
 type Named = { readonly id: string; readonly generation: number };
 type Look = { readonly missing: ReadonlyMap<string, StartedDelivery>; readonly orphans: ReadonlySet<string> };
 
-/** @param options.restart starts a delivery again whose workflow is gone; false when there is nothing to start */
+/** @param options.restart restarts a delivery whose workflow is missing; false when there is nothing to start */
 export function createDeliveryWorkflowCheck({
   database,
   store,
@@ -48,13 +48,13 @@ export function createDeliveryWorkflowCheck({
     return { missing, orphans: running };
   }
 
-  /** Whether the row is as it was read. A workflow that is not known here is nobody's. */
+  /** Whether the workflow's delivery is unfinished. An id that is not one of a delivery workflow has no delivery. */
   const isUnfinished = async (id: string): Promise<boolean> => {
     const named = parseDeliveryWorkflowId(id);
     return named !== undefined && (await store.listUnfinished(database, [named])).length > 0;
   };
 
-  /** A workflow that is told reads its row, and ends with it; one whose row is gone has nothing to read. */
+  /** A signalled workflow reads its row, and ends with it. One whose row is missing is terminated. */
   async function endOrphan(id: string): Promise<'mended' | 'asked'> {
     const hasEnded = async () => !(await inspector.isRunning(id));
     await inspector.signal(id, DELIVERY_SIGNALS.cancel);
@@ -67,18 +67,18 @@ export function createDeliveryWorkflowCheck({
   async function examine({ found, looked }: Reporter): Promise<void> {
     const { missing, orphans } = await look(looked);
     if (missing.size === 0 && orphans.size === 0) return;
-    // What was just being started or ended is settled then, and is asked for itself.
+    // Workflows that were just starting or ending have settled by then; each one is checked again by its id.
     await sleep(pace.settle);
     await inGroups([...missing], pace.atOnce, async ([id, delivery]) => {
       if ((await inspector.isRunning(id)) || !(await isUnfinished(id))) return;
       const next = deliveryWorkflowId(delivery.id, delivery.generation + 1);
       const mend = async () => {
         const restarted = await restart(delivery);
-        // It waits in the outbox, as a delivery does whose endpoint is closed: its workflow comes with the opening.
+        // It waits in the outbox until its endpoint opens; its workflow starts then.
         if (restarted && !delivery.endpointIsOpen) return 'mended' as const;
         const isBack = async () =>
           (await inspector.isRunning(next)) ||
-          // It may have been delivered meanwhile.
+          // The delivery may have ended meanwhile.
           (await store.listUnfinished(database, [{ ...delivery, generation: delivery.generation + 1 }]))
             .length === 0;
         return (await comesTrue(isBack, pace)) ? ('mended' as const) : ('asked' as const);

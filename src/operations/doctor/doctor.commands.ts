@@ -1,4 +1,4 @@
-// `countersign doctor`: examines the service and says what is wrong. With --json nothing but the report goes to stdout.
+// `countersign doctor`: examines the service and prints the findings. With --json, stdout has nothing but the report.
 import type { Command } from 'commander';
 import { readIntent, withName } from '../operators/operator.commands.ts';
 import type { OperatorActService } from '../operators/operator-act.service.ts';
@@ -14,7 +14,7 @@ type Open = () => Promise<{
 
 type Options = { fix?: true; json?: true; as?: string; reason?: string };
 
-/** Findings that the JSON answer lists, and lines that a person sees of one check; all are counted. */
+/** Findings that the JSON answer lists, and that are printed for one check; all are counted. */
 const MOST = { listed: 1_000, shown: 20 } as const;
 
 /** Milliseconds between two lines of progress. */
@@ -93,7 +93,7 @@ export function registerDoctorCommand(
     });
 }
 
-/** What a run has changed, for the record. */
+/** The changes of a run, for the record of operator acts. */
 function summarize(reports: readonly CheckReport[]) {
   const changed = reports.filter(({ mended, asked }) => mended + asked > 0);
   return {

@@ -1,14 +1,17 @@
-// Runs the checks one after another. One that cannot look says so, and never keeps the others from looking.
+// Runs the checks one after another. A check that fails is reported, and the others still run.
 import type { Check, CheckReport, Finding, Outcome } from './finding.ts';
 
-/** What whoever asked sees while it runs. */
+/** Receives the progress of a run. */
 export type DoctorObserver = {
   readonly onFinding?: ((finding: Finding, outcome: Outcome) => void) | undefined;
   readonly onProgress?: ((progress: { check: Check; looked: number }) => void) | undefined;
   readonly onCheck?: ((report: CheckReport, check: Check) => void) | undefined;
 };
 
-/** @param options.checks in the order in which they are to be run @param options.reasonOf why one failed, in one line */
+/**
+ * @param options.checks in the order of the run
+ * @param options.reasonOf the error of a failed check, in one line
+ */
 export function createDoctorService({
   checks,
   reasonOf,
@@ -42,9 +45,9 @@ export function createDoctorService({
 
   return {
     /**
-     * Examines everything once.
-     * @param options.fix mends what can be mended
-     * @returns a report a check, in their order
+     * Runs all checks once.
+     * @param options.fix mends the findings that can be mended
+     * @returns a report for each check, in their order
      */
     examine: async ({ fix }: { fix: boolean }, observer: DoctorObserver = {}): Promise<CheckReport[]> => {
       const reports: CheckReport[] = [];

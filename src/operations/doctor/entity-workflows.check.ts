@@ -1,4 +1,5 @@
-// Holds the entities that should have a workflow against the workflows that run, both ways. What is on its way is no finding.
+// Compares the entities that should have a workflow with the running workflows, in both directions. A workflow whose
+// command still waits is no finding.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../../platform/database/database.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
@@ -20,7 +21,7 @@ type Look = {
 };
 
 /**
- * @param options.listExpected of the type
+ * @param options.listExpected the entities of the workflow's type
  * @param options.pace shorter in tests
  */
 export function createEntityWorkflowCheck({
@@ -47,7 +48,7 @@ export function createEntityWorkflowCheck({
     }
   }
 
-  /** Everything once, by Temporal's list, which may be some moments old. */
+  /** Compares all entities and workflows once. Temporal's list of workflows may be some moments old. */
   async function look(looked: Reporter['looked']): Promise<Look> {
     const running = new Set<string>();
     for await (const page of inspector.listRunning(workflow)) for (const id of page) running.add(id);
@@ -63,7 +64,7 @@ export function createEntityWorkflowCheck({
     return { missing, orphans: running };
   }
 
-  /** Which of these have a row that should have them. */
+  /** The ids whose entity should have a workflow. */
   async function filterExpected(ids: ReadonlySet<string>): Promise<Set<string>> {
     const expected = new Set<string>();
     for await (const page of listRows())
@@ -77,7 +78,7 @@ export function createEntityWorkflowCheck({
   async function examine({ found, looked }: Reporter): Promise<void> {
     const { missing, orphans } = await look(looked);
     if (missing.size === 0 && orphans.size === 0) return;
-    // What was just being started or ended is settled then; each workflow is asked for itself.
+    // Workflows that were just starting or ending have settled by then; each one is checked again by its id.
     await sleep(pace.settle);
     const expected = await filterExpected(new Set([...missing.keys(), ...orphans]));
     await inGroups([...missing], pace.atOnce, async ([id, { tenantId, entityId }]) => {

@@ -1,44 +1,44 @@
-// What an examination of the service finds, and what can be done about it. Pure.
+// The findings of an examination of the service, and how they are mended. Pure.
 
-/** What is wrong with one thing. `code` never changes; `detail` is for a person. */
+/** One fault. `code` is stable, for programs; `detail` is for a person. */
 export type Finding = {
   /** The check that found it. */
   readonly check: string;
   readonly code: string;
-  /** What it is about: a workflow's id, a table, a task queue. */
+  /** The faulty thing: a workflow's id, a table, a task queue. */
   readonly subject: string;
   readonly tenantId?: string | undefined;
   readonly detail: string;
 };
 
 /**
- * What became of a finding. `mended`: it was seen to be in order afterwards. `asked`: what mends it was asked for, and had not happened
- * yet. `left`: nothing was tried, or nothing here can mend it.
+ * The outcome of a finding. `mended`: a second check found no fault. `asked`: the mend was requested, but has not taken
+ * effect yet. `left`: no mend was tried, or there is none.
  */
 export type Outcome = 'mended' | 'asked' | 'left';
 
-/** Mends one finding. Safe to repeat, and harmless where the finding was wrong. */
+/** Mends one finding. Safe to repeat, and harmless when the finding was wrong. */
 export type Mend = () => Promise<Exclude<Outcome, 'left'>>;
 
-/** What a check reports while it looks. */
+/** Receives the results of a check while it runs. */
 export type Reporter = {
-  /** Something is wrong; without `mend` only a person can change it. */
+  /** Reports a fault; without `mend` only a person can mend it. */
   readonly found: (finding: Omit<Finding, 'check'>, mend?: Mend) => Promise<void>;
-  /** Things looked at since the last call. */
+  /** Reports the number of things checked since the last call. */
   readonly looked: (count: number) => void;
 };
 
-/** One thing to be examined. It only reads, until a finding's `mend` is called. */
+/** A check of one part of the service. It only reads until a finding's `mend` is called. */
 export type Check = {
   readonly name: string;
-  /** What is looked at: `key-rotation/… and their rows`. */
+  /** The checked things: `key-rotation/… and their rows`. */
   readonly title: string;
-  /** Throws at once when what the check asks cannot be had, so that it need not wait for each question. */
+  /** Throws immediately when a service that the check needs is unreachable, so that no query has to time out first. */
   readonly require?: (() => Promise<void>) | undefined;
   readonly examine: (reporter: Reporter) => Promise<void>;
 };
 
-/** What one check came to. `failure`: why it could not look. */
+/** The result of one check. `failure`: why it could not run. */
 export type CheckReport = {
   readonly check: string;
   readonly looked: number;
@@ -48,7 +48,7 @@ export type CheckReport = {
   readonly failure: string | null;
 };
 
-/** Whether nothing is left to be done: every check could look, and what it found was mended. */
+/** Whether every check could run and every finding was mended. */
 export function isWell(reports: readonly CheckReport[]): boolean {
   return reports.every(({ failure, found, mended }) => failure === null && found === mended);
 }

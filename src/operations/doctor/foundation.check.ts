@@ -1,16 +1,17 @@
-// Looks at what everything else stands on: the schema, the namespace, the schedule, workers that poll.
+// Checks the schema, the namespace, the schedules and the polling workers, on which all other checks depend.
 import type { TaskQueues } from '../../platform/temporal/names.ts';
 import { neededPolls } from '../../platform/temporal/poller.client.ts';
 import type { WorkflowInspector } from '../../platform/temporal/workflow-inspection.client.ts';
 import type { Check, Reporter } from './finding.ts';
 
-/** What the namespace is like. `retentionDays` null: there is no such namespace. */
+/** State of the Temporal namespace. `retentionDays` null: the namespace does not exist. */
 export type NamespaceState = { readonly retentionDays: number | null; readonly attributes: boolean };
 
 /**
- * @param options.pendingMigrations names of those that the database has not had
- * @param options.readCurrentBuild which build gets the work; null: workers without a build id do
- * @param options.ensureSchedules makes what is missing @param options.ensureNamespace likewise
+ * @param options.pendingMigrations names of the migrations that the database does not have yet
+ * @param options.readCurrentBuild the build that gets the work; null: workers without a build id get it
+ * @param options.ensureSchedules creates missing schedules
+ * @param options.ensureNamespace creates a missing namespace
  */
 export function createFoundationCheck({
   pendingMigrations,

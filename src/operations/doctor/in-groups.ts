@@ -1,6 +1,6 @@
-// Works through many things, some at once. Pure.
+// Processes items in groups; those of a group concurrently. Pure.
 
-/** @param size how many at once */
+/** @param size number of concurrent items */
 export async function inGroups<Item>(
   items: readonly Item[],
   size: number,

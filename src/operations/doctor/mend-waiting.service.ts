@@ -1,8 +1,8 @@
-// Waits until what was asked for can be seen. It must never wait longer than it was told.
+// Waits until a mend has taken effect, for a limited time.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pace } from './pace.ts';
 
-/** Asks until the answer is yes. @returns false when it was not within `seen` milliseconds */
+/** Polls `probe` until it returns true. @returns false when it did not within `seen` milliseconds */
 export async function comesTrue(
   probe: () => Promise<boolean>,
   { seen, poll }: Pick<Pace, 'seen' | 'poll'>,

@@ -1,6 +1,9 @@
-// How fast an examination goes. Pure.
+// The pace of an examination. Pure.
 
-/** `page`: rows of a page. `atOnce`: workflows asked for at once. Milliseconds: `settle` between two looks, `seen` until a mend must show, `poll` between. */
+/**
+ * `page`: rows of a page. `atOnce`: workflows that are queried concurrently. Milliseconds: `settle` between the first
+ * and the second comparison, `seen` until a mend must have taken effect, `poll` between two polls.
+ */
 export type Pace = {
   readonly page: number;
   readonly atOnce: number;

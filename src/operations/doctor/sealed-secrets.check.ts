@@ -1,8 +1,9 @@
-// Looks whether every master key is there that a sealed secret names. A key that is missing is noticed at the next use of a secret, which may be far.
+// Checks that all master keys that sealed secrets name are present. Otherwise a missing key is noticed only at the next
+// use of a secret.
 import type { KeyInUse } from '../../platform/database/sealed-column.ts';
 import type { Check } from './finding.ts';
 
-/** @param options.listMissingKeys master keys that secrets name and that the settings do not have */
+/** @param options.listMissingKeys master keys that sealed secrets name and the settings lack */
 export function createSealedSecretsCheck({
   listMissingKeys,
 }: {

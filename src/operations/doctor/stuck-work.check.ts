@@ -1,4 +1,5 @@
-// Looks for work in Postgres that nobody takes. What the sweep mends each minute is mended here by the same code.
+// Checks for work in Postgres that no process takes over. Work that the sweep mends each minute is mended here by the
+// same code.
 import type { Queryable } from '../../platform/database/transaction.ts';
 import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
 import type * as deliveryInspectionStore from '../../webhooks/relay/delivery-inspection.store.ts';
@@ -15,7 +16,7 @@ type Kind = {
   readonly isSwept: boolean;
 };
 
-/** @param options.sweep the worker's own; undefined from `run` means that a worker is sweeping now */
+/** @param options.sweep the worker's sweep; `run` returns undefined while a worker is sweeping */
 export function createStuckWorkCheck({
   database,
   store,

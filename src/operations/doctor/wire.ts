@@ -1,4 +1,4 @@
-// Wires `countersign doctor`: its checks, over what each room expects to run and how each mends it.
+// Wires `countersign doctor`: its checks, with each room's expected workflows and mends.
 import type { Client } from '@temporalio/client';
 import { pendingMigrations } from '../../platform/database/migrate.ts';
 import { reasonOf } from '../../platform/logging.ts';
@@ -23,9 +23,10 @@ import { createSealedSecretsCheck } from './sealed-secrets.check.ts';
 import { createStuckWorkCheck } from './stuck-work.check.ts';
 
 /**
- * Wires the examination; nothing is asked before `examine`.
- * @param rooms.connection, rooms.client made when a check first needs Temporal
- * @param rooms.expected the entities that should have a workflow; every type has its entry, or nobody would miss its workflows
+ * Wires the examination; it connects to nothing before `examine`.
+ * @param rooms.connection, rooms.client opened when a check first needs Temporal
+ * @param rooms.expected the entities that should have a workflow, by type; every type is required, or its missing
+ *   workflows would go unnoticed
  */
 export function wireDoctor(
   { config, database }: Platform,

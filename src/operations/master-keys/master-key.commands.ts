@@ -1,4 +1,5 @@
-// `countersign master-key …`: seals everything anew with the first key of MASTER_KEY. With --json nothing but the answer goes to stdout.
+// `countersign master-key …`: seals all secrets anew with the first key of MASTER_KEY. With --json, stdout has nothing
+// but the answer.
 import type { Command } from 'commander';
 import { readIntent, withName } from '../operators/operator.commands.ts';
 import type { OperatorActService } from '../operators/operator-act.service.ts';
@@ -16,7 +17,8 @@ const PROGRESS = 5_000;
 
 /**
  * Adds `master-key reseal`.
- * @param print writes one line to stdout @param tell writes one line of progress to stderr
+ * @param print writes one line to stdout
+ * @param tell writes one line of progress to stderr
  * @param fail makes the process end with this code
  */
 export function registerMasterKeyCommands(

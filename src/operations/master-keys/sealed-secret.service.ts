@@ -1,4 +1,5 @@
-// Holds what is sealed against the master keys that are there, and seals it anew with the first. A secret that was opened must never leave this file.
+// Compares sealed secrets with the present master keys, and seals secrets anew with the first one. An opened secret
+// does not leave this file.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
@@ -12,10 +13,13 @@ import type { Queryable } from '../../platform/database/transaction.ts';
 import type { SealedSecret } from './sealed-secret.store.ts';
 import * as store from './sealed-secret.store.ts';
 
-/** What is left of a column after a run. `missing`: of these the master key is not among those given. */
+/**
+ * Secrets of a column that still name another master key after a run. `missing`: that master key is not in the
+ * settings.
+ */
 export type Remaining = KeyInUse & { readonly secrets: number; readonly missing: boolean };
 
-/** `refused`: secrets that their own master key does not open, since they were changed or moved. */
+/** `refused`: secrets that their own master key does not open, because they were changed or moved. */
 export type ResealReport = {
   readonly keyId: string;
   readonly resealed: number;
@@ -26,13 +30,16 @@ export type ResealReport = {
 /** Secrets of one statement. */
 const PAGE = 500;
 
-/** Passes over a column while somebody else is changing rows of it, and milliseconds between two. */
+/** Most passes over a column while other transactions change its rows, and milliseconds between two passes. */
 const PASSES = 5;
 const PAUSE = 1_000;
 
 const FIRST_ID = '00000000-0000-0000-0000-000000000000';
 
-/** @param options.columns all that hold sealed secrets; what can move from one to another stands before where it goes */
+/**
+ * @param options.columns all columns with sealed secrets; a column whose secrets can move to another comes before that
+ *   one
+ */
 export function createSealedSecretService({
   database,
   columns,
@@ -56,7 +63,7 @@ export function createSealedSecretService({
     }
   }
 
-  /** One pass over the secrets of a column under one key. */
+  /** One pass over the secrets of a column that one master key has sealed. */
   async function resealColumn(column: SealedColumn, keyId: string, onPage: (count: number) => void) {
     const done = { resealed: 0, refused: 0, skipped: 0 };
     for (let after = FIRST_ID; ; ) {
@@ -87,15 +94,18 @@ export function createSealedSecretService({
   }
 
   return {
-    /** Master keys that sealed secrets name and that are not here. One statement, whose cost does not grow with the secrets. */
+    /**
+     * Master keys that sealed secrets name and the settings lack. One statement, whose cost does not grow with the
+     * secrets.
+     */
     listMissingKeys: async (): Promise<KeyInUse[]> =>
       (await store.listKeysInUse(database, columns)).filter(({ keyId }) => !isHere(keyId)),
 
     /**
-     * Seals everything anew that another master key than the first has sealed. Safe to run again, and beside traffic: a secret that was
-     * changed meanwhile is left as it is.
-     * @param onProgress told after each page how many were sealed anew so far
-     * @returns what was done, and what names another master key afterwards
+     * Seals all secrets anew that another master key than the first has sealed. Safe to repeat, and safe under traffic:
+     * a secret that was changed meanwhile is left as it is.
+     * @param onProgress receives, after each page, the number of secrets sealed so far
+     * @returns the numbers of secrets, and the master keys other than the first that are still in use
      * @throws SecretBoxError without a master key
      */
     reseal: async (onProgress: (resealed: number) => void = () => undefined): Promise<ResealReport> => {

@@ -1,4 +1,4 @@
-// SQL over all sealed secrets, whichever room they are of. It must never change one that is not any more what was read.
+// SQL of the sealed secrets of all rooms. A secret is replaced only while it is as it was read.
 
 import type { KeyInUse, SealedColumn } from '../../platform/database/sealed-column.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
@@ -11,7 +11,7 @@ export type SealedSecret = {
   readonly sealed: Buffer;
 };
 
-// One probe of an index for each id that there is: no row is read, and no id twice.
+// One index probe for each distinct id; no row is read.
 const keysOf = ({ table, column }: SealedColumn) => `
 SELECT '${table}' AS "table", '${column}' AS "column", id FROM (
   WITH RECURSIVE ids (id) AS (
@@ -61,7 +61,7 @@ export async function list(
   return rows;
 }
 
-/** Replaces secrets that are still what was read, and that nobody is changing: it waits for no lock. @returns how many */
+/** Replaces secrets that are unchanged since they were read and not locked; it waits for no lock. @returns how many */
 export async function replace(
   queryable: Queryable,
   { table, column }: SealedColumn,

@@ -1,4 +1,4 @@
-// `countersign audit …`: options in, service call, text out. With --json nothing but the answer goes to stdout.
+// `countersign audit …`: options in, service call, text out. With --json, stdout has nothing but the answer.
 import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { z } from 'zod';
@@ -19,7 +19,7 @@ type Options = { tenant?: string; anchors?: string; json?: true };
 /** Findings that the JSON answer lists; all are counted. */
 const MOST_LISTED = 1_000;
 
-/** Only the statement is read: the rest repeats it. */
+/** Only the statement is read: the other members repeat it. */
 const anchorFile = z.object({ data: z.array(z.object({ statement: z.string() })) });
 
 /**
@@ -92,7 +92,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** One line: what it is about, and what is wrong with it. */
+/** A finding in one line: its subject and the fault. */
 function describeFinding(
   { kind, tenantId, rowId, checkpoint, seal, detail }: Finding,
   slugs: ReadonlyMap<string, string>,

@@ -1,4 +1,4 @@
-// What operators do with hosts, across all tenants that send there. Each act is on record in the transaction that does it.
+// Operators' acts on hosts, across all tenants that send there. Each act is recorded in its own transaction.
 import type { Database } from '../../platform/database/database.ts';
 import type { Transaction } from '../../platform/database/transaction.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
@@ -12,7 +12,10 @@ import { type HoldLength, readHost } from '../../webhooks/endpoints/host-hold.ts
 import type { Concerned, OperatorActService } from './operator-act.service.ts';
 import type { OperatorIntent } from './operator-act.ts';
 
-/** What an act did: to how many endpoints of how many tenants. Not `changed`: there was nothing to do, and that is no act. */
+/**
+ * The effect of an act: how many endpoints of how many tenants it changed. When `changed` is false,
+ * there was nothing to do, and no act is recorded.
+ */
 export type HostResult = {
   readonly host: string;
   readonly changed: boolean;
@@ -23,10 +26,9 @@ export type HostResult = {
 /** Deliveries that one transaction makes due. */
 const CHUNK = 500;
 
-/** The id before all others. */
+/** The least UUID, where paging begins. */
 const NIL = '00000000-0000-0000-0000-000000000000';
 
-/** Hosts, for operators. */
 export function createHostService({
   database,
   hosts,
@@ -50,9 +52,9 @@ export function createHostService({
 
   return {
     /**
-     * From the commit no attempt to this host begins, whoever subscribes, and however their subscriptions change; what is to go there
-     * waits. An earlier hold of the same host is replaced.
-     * @throws ServiceError `invalid_request` for what is no host
+     * Holds a host: from the commit on no attempt to it begins, for any subscription, new and changed ones included;
+     * its deliveries wait. Replaces an earlier hold of the same host.
+     * @throws ServiceError `invalid_request` when the text is no host
      */
     hold: (intent: OperatorIntent, text: string, length: HoldLength): Promise<HostResult> => {
       const host = parseHost(text);
@@ -68,7 +70,10 @@ export function createHostService({
       });
     },
 
-    /** Ends a hold: what has waited goes out, paced, the oldest first. @throws ServiceError `invalid_request` for what is no host */
+    /**
+     * Releases a host: its waiting deliveries are attempted, paced, the oldest first. @throws ServiceError
+     * `invalid_request` when the text is no host
+     */
     release: (intent: OperatorIntent, text: string): Promise<HostResult> => {
       const host = parseHost(text);
       return database.transaction({}, async (transaction) => {
@@ -79,9 +84,10 @@ export function createHostService({
     },
 
     /**
-     * Lets what waits for this host out now, paced, whatever it waits for but an operator's hold.
-     * @returns with how many deliveries waited for a time, and are due now
-     * @throws ServiceError `invalid_request` for what is no host, `conflict` while the host is held
+     * Makes waiting deliveries to this host due now, paced, whether they wait for their endpoint or for their next
+     * attempt.
+     * @returns also the number of deliveries that waited for their next attempt and are due now
+     * @throws ServiceError `invalid_request` when the text is no host, `conflict` while the host is held
      */
     retry: async (intent: OperatorIntent, text: string): Promise<HostResult & { deliveries: number }> => {
       const host = parseHost(text);
@@ -110,7 +116,7 @@ export function createHostService({
     /** The holds in force, the oldest first. */
     list: (): Promise<HostHold[]> => hosts.list(database),
 
-    /** Where endpoints fail, by host and class of errors, those with most first. */
+    /** Failing endpoints, counted by host and class of errors, the most frequent first. */
     listFailing: (filter: { errorClass: string | undefined; limit: number }): Promise<FailingHost[]> =>
       hosts.listFailing(database, filter),
   };

@@ -23,7 +23,7 @@ export const OPERATOR_ACT = defineTable('operator_acts', {
   reason: text(),
   data: given(json<Record<string, unknown>>()),
   tenants: integer(),
-  /** Filled in by a trigger: each act's follows from the one before. */
+  /** Filled in by a trigger: a hash over the act and the hash of the act before. */
   hash: bytes(),
 });
 

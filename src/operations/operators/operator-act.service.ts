@@ -1,4 +1,4 @@
-// The record of what operators do across tenants. An act is recorded in its own transaction's commit, or it has not happened.
+// The record of what operators do across tenants. An act and its record are committed together.
 
 import type { RecordService } from '../../events/record.service.ts';
 import type { Database } from '../../platform/database/database.ts';
@@ -7,13 +7,12 @@ import type { Queryable } from '../../platform/database/transaction.ts';
 import * as store from './operator-act.store.ts';
 import type { OperatorAct, OperatorDeed, OperatorIntent, RecordState } from './operator-act.ts';
 
-/** A tenant that an act concerns, and what its audit log says of it beyond the act. */
+/** A tenant that an act concerns, and further data for its audit entry. */
 export type Concerned = {
   readonly tenantId: string;
   readonly data?: Readonly<Record<string, unknown>> | undefined;
 };
 
-/** Acts of operators. */
 export function createOperatorActService({
   database,
   records,
@@ -44,17 +43,20 @@ export function createOperatorActService({
 
   return {
     /**
-     * Records an act with the caller's transaction: here, and in the audit log of each tenant concerned, in the operator's name. To be
-     * called last in a transaction: until it ends, other acts wait.
+     * Records an act in the caller's transaction: here, and in the audit log of each tenant concerned, in the
+     * operator's name. The call is the last of a transaction, since other acts wait until it ends.
      * @returns the act's number, which each audit entry names as `act`
      */
     record,
 
-    /** Records an act that concerns no tenant and has been done. @returns its number */
+    /** Records an act that is already done and concerns no tenant. @returns its number */
     recordAlone: (intent: OperatorIntent, deed: OperatorDeed): Promise<number> =>
       database.transaction({}, (transaction) => record(transaction, intent, deed, [])),
 
-    /** @returns the newest acts, the newest first, and whether all are there and as they were: somebody with the right to may have changed them */
+    /**
+     * @returns the newest acts, the newest first, and whether the record is complete and unaltered: an owner of the
+     *   database can change it
+     */
     list: async (limit: number): Promise<{ acts: OperatorAct[] } & RecordState> => ({
       acts: await store.list(database, limit),
       ...(await store.examine(database)),

@@ -1,9 +1,9 @@
-// What an operator's act is: who did what to what, and why. Types only.
+// The types of an operator act: the operator, the action, its target and the reason.
 
-/** Who acts, and why. The reason is shown in the audit log of each tenant concerned. */
+/** The operator and the reason, which the audit log of each tenant concerned shows. */
 export type OperatorIntent = { readonly operator: string; readonly reason: string };
 
-/** What is done. `action` is dotted, as in the audit log: `tenant.suspended`. */
+/** The action and its target. `action` is dotted, as in the audit log: `tenant.suspended`. */
 export type OperatorDeed = {
   readonly action: string;
   readonly target: { readonly type: 'tenant' | 'host' | 'service'; readonly id: string };
@@ -11,8 +11,9 @@ export type OperatorDeed = {
 };
 
 /**
- * What can be told of the record. `missing`: numbers up to the newest without an act. `altered`: acts that do not follow from the one before.
- * `head`: of the newest act, to be compared with what was noted elsewhere: whoever may write the whole database can make another record.
+ * State of the record. `missing`: numbers up to the newest without an act. `altered`: acts that do not follow from the
+ * one before. `head`: number and hash of the newest act, to be compared with a copy that is kept elsewhere: a person
+ * who may write the whole database can forge the whole record.
  */
 export type RecordState = {
   readonly missing: number;
@@ -20,6 +21,6 @@ export type RecordState = {
   readonly head: { readonly n: number; readonly hash: string };
 };
 
-/** An act as it is on record. `n` counts all acts without a gap; `tenants`: in how many audit logs it stands. */
+/** A recorded act. `n` counts all acts without a gap; `tenants`: the number of tenants whose audit log has it. */
 export type OperatorAct = OperatorIntent &
   OperatorDeed & { readonly n: number; readonly at: Date; readonly tenants: number };

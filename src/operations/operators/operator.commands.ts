@@ -1,4 +1,4 @@
-// `countersign operator …`: options in, service call, text out. With --json nothing but the answer goes to stdout.
+// `countersign operator …`: options in, service call, text out. With --json, stdout has nothing but the answer.
 import { userInfo } from 'node:os';
 import type { Command } from 'commander';
 import type { TenantRecord } from '../../identity/tenants/tenant.service.ts';
@@ -10,7 +10,7 @@ import type { OperatorActService } from './operator-act.service.ts';
 import type { OperatorAct, OperatorIntent } from './operator-act.ts';
 import type { SuspensionService } from './suspension.service.ts';
 
-/** What the commands act with; `close` lets the process end. */
+/** The services of the commands; `close` lets the process end. */
 export type OperatorServices = {
   readonly acts: Pick<OperatorActService, 'list'>;
   readonly suspensions: SuspensionService;
@@ -18,7 +18,7 @@ export type OperatorServices = {
   readonly close: () => Promise<void>;
 };
 
-/** How a command of an operator runs. */
+/** The environment of an operator's command. */
 export type OperatorRuntime = {
   readonly open: () => Promise<OperatorServices>;
   /** Writes one line to stdout. */
@@ -27,7 +27,7 @@ export type OperatorRuntime = {
 
 export type IntentOptions = { readonly reason: string; readonly as?: string; readonly json?: true };
 
-/** Adds the options of everything that changes something: it is on record with a name and a reason. */
+/** Adds the options of every command that changes something: the operator's name and the reason, for the record. */
 export function withIntent(command: Command): Command {
   return command
     .requiredOption('--reason <text>', 'why; the tenants concerned read it in their audit logs')
@@ -35,7 +35,7 @@ export function withIntent(command: Command): Command {
     .option('--json', 'print the object only');
 }
 
-/** Adds what a command may be given that says its own reason. */
+/** Adds the options of a command that supplies the reason itself. */
 export function withName(command: Command): Command {
   return command
     .option('--as <name>', 'in whose name it is on record; the user of this machine unless given')
@@ -61,7 +61,7 @@ export async function withServices<Result>(
   }
 }
 
-/** Adds `operator tenant …` and `operator log`. @returns the command `operator`, for what else there is */
+/** Adds `operator tenant …` and `operator log`. @returns the command `operator`, for further subcommands */
 export function registerOperatorCommands(program: Command, runtime: OperatorRuntime): Command {
   const { print } = runtime;
   const operator = program

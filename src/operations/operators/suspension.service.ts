@@ -1,5 +1,5 @@
-// Suspends tenants and resumes them. A suspended tenant's tokens must never be good again; what waits for it may be lost to nothing but its
-// age: deliveries are kept 30 days.
+// Suspends and resumes tenants. The tokens of a suspended tenant stay ended after it resumes; its waiting deliveries
+// are lost only by their age, after 30 days.
 
 import type { RevocationService } from '../../authentication/tokens/revocation.service.ts';
 import type { TenantRecord, TenantService } from '../../identity/tenants/tenant.service.ts';
@@ -8,7 +8,6 @@ import type { EndpointService } from '../../webhooks/endpoints/endpoint.service.
 import type { OperatorActService } from './operator-act.service.ts';
 import type { OperatorIntent } from './operator-act.ts';
 
-/** Suspension of whole tenants. */
 export function createSuspensionService({
   database,
   tenants,
@@ -43,17 +42,19 @@ export function createSuspensionService({
 
   return {
     /**
-     * From the commit no delivery of the tenant begins an attempt; within a second every process refuses it with `policy_denied`, and its
-     * tokens. What others need to refuse those (JWKS, metadata, introspection) stays. Events that the service itself emits still wait
-     * for its receivers. What has waited for 30 days is canceled, as everywhere.
-     * @returns the tenant, and whether anything changed: one that is suspended already stays as it is, and that is no act
+     * Suspends a tenant. From the commit on no delivery of the tenant begins an attempt; within a second every process
+     * refuses its requests and tokens with `policy_denied`. JWKS, metadata and introspection, which others need to
+     * refuse these tokens, stay available. Events that the service emits still wait for the tenant's receivers.
+     * Deliveries that have waited for 30 days are canceled, as for every tenant.
+     * @returns the tenant, and whether it changed: a suspended tenant stays as it is, and no act is recorded
      * @throws ServiceError `not_found`
      */
     suspend: (intent: OperatorIntent, slug: string) => change(intent, slug, true),
 
     /**
-     * Serves the tenant again. Tokens of before stay ended; its deliveries go out, paced, the oldest first.
-     * @returns as `suspend` @throws ServiceError `not_found`
+     * Resumes a tenant. Earlier tokens stay ended; its deliveries are attempted, paced, the oldest first.
+     * @returns as `suspend`
+     * @throws ServiceError `not_found`
      */
     resume: (intent: OperatorIntent, slug: string) => change(intent, slug, false),
   };

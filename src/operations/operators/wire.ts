@@ -1,4 +1,4 @@
-// Wires what operators do across tenants. Each act is recorded.
+// Wires what operators do across tenants, and its record.
 import type { Needs, Platform } from '../../platform/platform.ts';
 import { createHostService } from './host.service.ts';
 import { createOperatorActService } from './operator-act.service.ts';

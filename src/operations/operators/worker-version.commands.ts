@@ -1,4 +1,5 @@
-// `countersign worker-version …`: which build of the workers gets the work. With --json nothing but the answer goes to stdout.
+// `countersign worker-version …`: sets which build of the workers gets the work. With --json, stdout has nothing but
+// the answer.
 import type { Command } from 'commander';
 import type { ListedVersions, WorkerVersions } from '../../platform/temporal/worker-version.ts';
 import { readIntent, withName } from './operator.commands.ts';
@@ -59,7 +60,7 @@ export function registerWorkerVersionCommands(
       const intent = readIntent({ reason, ...options });
       return within(options, async ({ versions, openActs }) => {
         const acts = openActs();
-        // Nothing is changed of which there could be no record.
+        // A change that could not be recorded is not made.
         await acts.list(1);
         const { current } = await versions.list();
         await versions.makeCurrent(buildId ?? '');

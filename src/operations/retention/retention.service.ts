@@ -1,5 +1,5 @@
-// Removes what is older than it is kept, in small pieces with pauses between them. It must never stand in the way of traffic, nor remove
-// a delivery that has not ended.
+// Deletes data past its retention time, in small chunks with pauses, so that traffic is not slowed. A delivery that has
+// not ended is kept.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../../platform/database/database.ts';
 import { dropPartition, ensurePartitions, listOldPartitions } from '../../platform/database/partitions.ts';
@@ -8,10 +8,10 @@ import type { AccountService } from '../../webhooks/accounts/account.service.ts'
 import type { DeliveryExpiryService } from '../../webhooks/deliveries/delivery-expiry.service.ts';
 import { KEPT_DAYS, type StepResult } from './retention.ts';
 
-/** Deletes rows that are too old, at most `limit`. @returns how many */
+/** Deletes overdue rows, at most `limit`. @returns how many */
 export type Purge = (queryable: Queryable, limit: number) => Promise<number>;
 
-/** How a step tells that it lives, and is told to stop. */
+/** `beat` reports that a step is alive; `signal` stops it. */
 export type Pulse = { readonly beat: () => void; readonly signal: AbortSignal };
 
 /** Rows that one statement deletes, and milliseconds that one call of a step may take. */
@@ -33,7 +33,10 @@ export function createRetentionService({
 }) {
   const { chunk, budget } = settings;
 
-  /** Chunk after chunk, resting as long as each took: retention takes at most half of one connection's time. */
+  /**
+   * Deletes chunk after chunk and pauses for as long as each took: retention uses at most half of one connection's
+   * time.
+   */
   const inChunks = async (remove: (limit: number) => Promise<number>, pulse: Pulse): Promise<StepResult> => {
     const began = performance.now();
     for (let count = 0; ; ) {
@@ -49,25 +52,25 @@ export function createRetentionService({
   };
 
   return {
-    /** Makes the next days' partitions. */
+    /** Creates the partitions of the next days. */
     makePartitions: async (): Promise<StepResult> => ({
       count: await ensurePartitions(database),
       more: false,
     }),
 
-    /** Ends deliveries that are too old to wait any longer. */
+    /** Ends deliveries that have waited for too long. */
     expireDeliveries: (pulse: Pulse): Promise<StepResult> =>
       inChunks((limit) => expiry.expire(KEPT_DAYS, limit), pulse),
 
-    /** Counts the accounts of the days that are due. */
+    /** Counts the deliveries of the days that are due, for the accounts. */
     countAccounts: async (pulse: Pulse): Promise<StepResult> => ({
       count: await accounts.countDue(KEPT_DAYS, pulse),
       more: false,
     }),
 
     /**
-     * Drops the partitions of days that are too old, each day after a last count of its deliveries. One that holds an unfinished
-     * delivery stays, and so does one whose lock is not to be had: the next run sees to them.
+     * Drops the partitions of overdue days, each day after a last count of its deliveries. A partition that has an
+     * unfinished delivery or cannot be locked stays for the next run.
      */
     dropPartitions: async (pulse: Pulse): Promise<StepResult> => {
       const kept = new Set<string>();
@@ -84,10 +87,10 @@ export function createRetentionService({
       return { count, more: false };
     },
 
-    /** Names of the other things to be purged. */
+    /** Names of the purges. */
     purgeNames: (): string[] => Object.keys(purges),
 
-    /** Purges one of them. */
+    /** Runs one purge. */
     purge: (name: string, pulse: Pulse): Promise<StepResult> => {
       const remove = purges[name];
       if (remove === undefined) return Promise.resolve({ count: 0, more: false });

@@ -1,18 +1,18 @@
-// What is kept how long, and what one run of retention says of itself.
+// How long each kind of data is kept, and the report of a retention run.
 
-/** Days that events, deliveries and their attempts are kept, whether or not they ended. Source: Specification, "Delivery". */
+/** Days that events, deliveries and their attempts are kept, ended or not. Source: Specification, "Delivery". */
 export const KEPT_DAYS = 30;
 
 /** Days that the accounts of deliveries are kept: a year and a month. */
 export const ACCOUNT_DAYS = 400;
 
-/** What one call of a step did. `more`: its time was over before its work was. */
+/** The result of one call of a step. `more`: its time ended before its work. */
 export type StepResult = { readonly count: number; readonly more: boolean };
 
-/** What happened, by the name of the step: rows or partitions removed, made or counted. */
+/** The result of a run, by the name of the step: rows or partitions deleted, created or counted. */
 export type RetentionReport = Readonly<Record<string, number>>;
 
-/** A report as an operator reads it, a line a step that did something. */
+/** The report for an operator: a line for each step that did something. */
 export function describeReport(report: RetentionReport, failed: readonly string[]): string {
   const lines = Object.entries(report)
     .filter(([, count]) => count > 0)

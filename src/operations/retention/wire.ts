@@ -1,4 +1,4 @@
-// Wires retention: what the rooms say that they remove, and how long everything is kept.
+// Wires retention: the purges of all rooms, and the retention time of each.
 import type { Needs, Platform } from '../../platform/platform.ts';
 import { createRetentionService } from './retention.service.ts';
 
