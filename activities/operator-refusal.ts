@@ -4,7 +4,8 @@ import { ServiceError } from '../src/platform/errors/service-error.ts';
 
 /**
  * Runs the step that an operator asks for by an update.
- * @throws ApplicationFailure that is not tried again, with the code of the ServiceError, for a refusal; every other error unchanged
+ * @throws ApplicationFailure that is not tried again, with the code of the ServiceError, for a refusal; every other
+ *   error unchanged
  */
 export async function refuseForGood<Result>(step: () => Promise<Result>): Promise<Result> {
   try {

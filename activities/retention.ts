@@ -1,4 +1,5 @@
-// The activities of retention: each calls one use case with a heartbeat. A repetition finds no removed row again, and counts a day anew.
+// The activities of retention: each calls one use case with a heartbeat. A repetition finds no removed row again, and
+// counts a day anew.
 import { Context } from '@temporalio/activity';
 import type { Pulse, RetentionService } from '../src/operations/retention/retention.service.ts';
 import type { StepResult } from '../src/operations/retention/retention.ts';

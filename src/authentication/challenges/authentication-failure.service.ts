@@ -1,5 +1,5 @@
-// Records failed authentications with a known key, or with a refresh token that was issued to its holder: an audit entry each, an event
-// at most once a minute. These records are committed although the answer is an error.
+// Records failed authentications with a known key, or with a refresh token that was issued to its holder: an audit
+// entry each, an event at most once a minute. These records are committed although the answer is an error.
 
 import type { AuditEntry } from '../../audit/audit.ts';
 import type { BruteForceService, Episode } from '../../audit/brute-force.service.ts';
@@ -37,8 +37,8 @@ export type FailureLimiter = {
 };
 
 /**
- * Codes that a correct signature can get too: a lost race or a late answer is no guess. They are always answered with their code
- * and are counted apart from guesses; the limit decides only whether a further one is recorded.
+ * Codes that a correct signature can get too: a lost race or a late answer is no guess. They are always answered with
+ * their code and are counted apart from guesses; the limit decides only whether a further one is recorded.
  */
 const NOBODYS_GUESS: ReadonlySet<ErrorCode> = new Set(['challenge_used', 'challenge_expired']);
 

@@ -1,12 +1,15 @@
-// SQL of the counters of failed authentications. They are in an unlogged table: a crash that loses one costs one event, and counting
-// costs no disk flush.
+// SQL of the counters of failed authentications. They are in an unlogged table: a crash that loses one costs one event,
+// and counting costs no disk flush.
 import type { Queryable } from '../../platform/database/transaction.ts';
 
-/** `failures`: in the current window, this one included. `untold`: those that no event has counted yet, set on the first of a window. */
+/**
+ * `failures`: in the current window, this one included. `untold`: those that no event has counted yet, set on the first
+ * of a window.
+ */
 export type FailureTally = { readonly failures: number; readonly untold: number | null };
 
-// The condition on "before" makes Postgres read and lock the row before it changes it: a new window needs the number of failures
-// that the last window left without an event.
+// The condition on "before" makes Postgres read and lock the row before it changes it: a new window needs the number of
+// failures that the last window left without an event.
 const COUNT = `
 WITH clock AS (
   SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS ms

@@ -1,5 +1,5 @@
-// Starts the workflows of the current and the next bucket, in each worker process. No request needs it. It starts none for buckets that
-// are over: the next bucket does their work.
+// Starts the workflows of the current and the next bucket, in each worker process. No request needs it. It starts none
+// for buckets that are over: the next bucket does their work.
 import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
 import { createLoop, type RunningLoop } from '../../platform/process/loop.ts';
 import { abandonOn } from '../../platform/temporal/abandon.ts';
@@ -79,7 +79,11 @@ export function createExpiryKeeper({
   return {
     look,
 
-    /** Starts the workflow of one bucket. @returns false when it was started before @throws when Temporal does not answer */
+    /**
+     * Starts the workflow of one bucket.
+     * @returns false when it was started before
+     * @throws when Temporal does not answer
+     */
     begin: (bucket: Bucket): Promise<boolean> => indexing.attempt((indexed) => start(bucket, indexed)),
 
     /** Starts what is missing three times a bucket until it is stopped; `stop` waits for no call to Temporal. */

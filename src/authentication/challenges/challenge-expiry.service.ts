@@ -1,5 +1,5 @@
-// Marks challenges that were not used in time, and writes their number to the audit log. No request depends on it: wherever a challenge
-// is used, its own time decides whether it has expired.
+// Marks challenges that were not used in time, and writes their number to the audit log. No request depends on it:
+// wherever a challenge is used, its own time decides whether it has expired.
 
 import { type AuditActor, serviceContext } from '../../audit/audit.ts';
 import type { RecordService } from '../../events/record.service.ts';
@@ -11,7 +11,10 @@ import type { Bucket, OperatorRequest, SettleResult, SweepResult } from './chall
 /** How a sweep reports its progress, and how it is stopped. */
 export type Pulse = { readonly beat: () => void; readonly signal: AbortSignal };
 
-/** `chunk`: challenges of one transaction; `tenants`: audit entries of one transaction; `budget`: milliseconds that a sweep may take. */
+/**
+ * `chunk`: challenges of one transaction; `tenants`: audit entries of one transaction; `budget`: milliseconds that a
+ * sweep may take.
+ */
 const SETTINGS = { chunk: 5_000, tenants: 5_000, budget: 10_000 } as const;
 
 /** Seconds: a sweep should have come by then, also when one bucket was missed. */
@@ -35,7 +38,10 @@ export function createExpiryService({
       return store.markNext(unit, chunk);
     });
 
-  /** Moves the counts of the next tenants into audit entries, all or none. @returns undefined when nothing is left for this bucket */
+  /**
+   * Moves the counts of the next tenants into audit entries, all or none.
+   * @returns undefined when nothing is left for this bucket
+   */
   const settleChunk = ({ name, endsAt }: Bucket, asked: OperatorRequest | undefined) =>
     database.transaction({}, async (unit) => {
       await store.lock(unit);
@@ -57,8 +63,8 @@ export function createExpiryService({
 
   return {
     /**
-     * Marks every overdue challenge, of this bucket and of buckets that were missed: chunk by chunk, each with its count in one
-     * transaction. A repeated call goes on where the last chunk ended.
+     * Marks every overdue challenge, of this bucket and of buckets that were missed: chunk by chunk, each with its
+     * count in one transaction. A repeated call goes on where the last chunk ended.
      */
     sweep: async ({ beat, signal }: Pulse): Promise<SweepResult> => {
       const began = performance.now();
@@ -72,9 +78,9 @@ export function createExpiryService({
     },
 
     /**
-     * Writes a bucket's audit entries, one for each tenant: the challenges that were marked and are in no earlier entry. Each transaction
-     * takes some tenants; a repeated call goes on after the last one. A bucket gets its entries once; challenges that are marked later are
-     * left to the next bucket.
+     * Writes a bucket's audit entries, one for each tenant: the challenges that were marked and are in no earlier
+     * entry. Each transaction takes some tenants; a repeated call goes on after the last one. A bucket gets its entries
+     * once; challenges that are marked later are left to the next bucket.
      * @param asked by the operator who did not want to wait for the bucket's end
      * @returns what this call has written
      */
@@ -98,8 +104,8 @@ export function createExpiryService({
     readClock: (): Promise<Date> => store.readClock(database),
 
     /**
-     * Whether the sweep is behind: the end of the oldest challenge that should have been swept minutes ago, null when there is none. One
-     * indexed read.
+     * Whether the sweep is behind: the end of the oldest challenge that should have been swept minutes ago, null when
+     * there is none. One indexed read.
      */
     findOverdue: (): Promise<Date | null> => store.findOldestUnswept(database, LATE),
   };

@@ -1,5 +1,5 @@
-// SQL that marks overdue challenges as expired and counts them. It never counts a challenge twice: the place that the sweep has reached
-// is written in the statement that marks.
+// SQL that marks overdue challenges as expired and counts them. It never counts a challenge twice: the place that the
+// sweep has reached is written in the statement that marks.
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { OVERDUE_SECONDS } from './challenge-expiry.ts';
 
@@ -9,7 +9,8 @@ export type ExpiredCount = { readonly tenantId: string; readonly expired: number
 type Window = { since: string; until: string; more: boolean };
 
 // OFFSET 0 makes Postgres compute the place once, and not once for each of its uses.
-// At least a whole second: challenges end at whole seconds, any number of them at one. Times are read as text: '-infinity' is no date.
+// At least a whole second: challenges end at whole seconds, any number of them at one. Times are read as text:
+// '-infinity' is no date.
 const NEXT_WINDOW = `
 SELECT since::text, until::text, until < horizon AS more
 FROM (
@@ -21,7 +22,8 @@ FROM (
 ) AS next
 WHERE since < until`;
 
-// In the order of tenants: a tenant that has its entry of this bucket gets later challenges in its entry of the next bucket.
+// In the order of tenants: a tenant that has its entry of this bucket gets later challenges in its entry of the next
+// bucket.
 const TAKE_COUNTS = `
 WITH taken AS (
   DELETE FROM challenge_expiry_counts WHERE tenant_id IN (
@@ -68,9 +70,10 @@ export async function markNext(unit: Queryable, limit: number): Promise<{ expire
 }
 
 /**
- * Takes the counts of the next tenants, at most `limit`, that are in no audit entry yet, for the bucket that ends then. With fewer
- * tenants than `limit` the bucket has all of its entries.
- * @returns null when this bucket has its entries already, or a later bucket has or gets them: the next one takes what has come since
+ * Takes the counts of the next tenants, at most `limit`, that are in no audit entry yet, for the bucket that ends then.
+ * With fewer tenants than `limit` the bucket has all of its entries.
+ * @returns null when this bucket has its entries already, or a later bucket has or gets them: the next one takes what
+ *   has come since
  */
 export async function takeCounts(
   unit: Transaction,
@@ -87,7 +90,10 @@ export async function takeCounts(
   return (await unit.query<ExpiredCount>(TAKE_COUNTS, [endsAt, turn.place, limit])).rows;
 }
 
-/** The end of the oldest challenge that is overdue for so many seconds, neither used nor marked; null when there is none. */
+/**
+ * The end of the oldest challenge that is overdue for so many seconds, neither used nor marked; null when there is
+ * none.
+ */
 export async function findOldestUnswept(queryable: Queryable, seconds: number): Promise<Date | null> {
   const { rows } = await queryable.query<{ expiresAt: Date }>(
     `SELECT expires_at AS "expiresAt" FROM challenges

@@ -1,9 +1,12 @@
-// Buckets of time, one workflow each, at whose end overdue challenges are marked. Whether a challenge may still be used never depends on it.
+// Buckets of time, one workflow each, at whose end overdue challenges are marked. Whether a challenge may still be used
+// never depends on it.
 
 /** Milliseconds of a bucket: a minute. Its cost does not grow with the number of challenges. */
 export const BUCKET_LENGTH = 60_000;
 
-/** Seconds that a challenge is past its end before it is marked: longer than a statement that uses it may still take. */
+/**
+ * Seconds that a challenge is past its end before it is marked: longer than a statement that uses it may still take.
+ */
 export const OVERDUE_SECONDS = 5;
 
 /** A stretch of UTC: `name` is its beginning, `endsAt` in ISO 8601. */
@@ -15,7 +18,10 @@ export type SweepResult = { readonly expired: number; readonly more: boolean };
 /** What the audit log got: one entry for each of so many tenants, with so many challenges in all. */
 export type SettleResult = { readonly tenants: number; readonly challenges: number };
 
-/** What the workflow of a bucket is started with; what an execution that begins anew had done before is in `expired` and `asked`. */
+/**
+ * What the workflow of a bucket is started with; what an execution that begins anew had done before is in `expired` and
+ * `asked`.
+ */
 export type ExpiryInput = Bucket & {
   /** Whether the server takes the search attributes. */
   readonly indexed: boolean;

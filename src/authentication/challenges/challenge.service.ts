@@ -41,7 +41,10 @@ export type VerifyInput = {
   readonly jkt?: string | undefined;
 };
 
-/** What a verified agent gets; `expiresIn` in seconds, `scopes` sorted. `warnings` are headers that tell of a deprecated key. */
+/**
+ * What a verified agent gets; `expiresIn` in seconds, `scopes` sorted. `warnings` are headers that tell of a deprecated
+ * key.
+ */
 export type AgentTokens = {
   readonly accessToken: string;
   readonly refreshToken: string;
@@ -125,11 +128,13 @@ export function createChallengeService({
 
   return {
     /**
-     * Issues a challenge. Two round trips, which concurrent requests share; one more for a key that is named by an alias.
+     * Issues a challenge. Two round trips, which concurrent requests share; one more for a key that is named by an
+     * alias.
      * @param input.keyFingerprint 64 hex digits, echoed in the challenge @param input.scope as requested
      * @param input.resource audience of the token that the challenge is for; without it the agent's own (RFC 8707)
      * @returns the challenge, and headers that warn of a deprecated key
-     * @throws ServiceError `key_not_found`, `key_revoked`, `policy_denied`, `invalid_scope`, `invalid_target`, `rate_limited`
+     * @throws ServiceError `key_not_found`, `key_revoked`, `policy_denied`, `invalid_scope`, `invalid_target`,
+     *   `rate_limited`
      */
     issue: async (
       context: RequestContext,
@@ -167,9 +172,9 @@ export function createChallengeService({
     },
 
     /**
-     * Verifies the answer to a challenge, consumes it and issues tokens. The access token is signed before the challenge is
-     * consumed, so that a failure to sign does not cost the agent its challenge. Two round trips, which concurrent requests share:
-     * one loads, one consumes and records.
+     * Verifies the answer to a challenge, consumes it and issues tokens. The access token is signed before the
+     * challenge is consumed, so that a failure to sign does not cost the agent its challenge. Two round trips, which
+     * concurrent requests share: one loads, one consumes and records.
      * @throws ServiceError `invalid_grant`, `challenge_used`, `challenge_expired`, `key_not_found`, `key_revoked`,
      *   `policy_denied`, `invalid_scope`, `invalid_target`, `invalid_signature`, `rate_limited`
      */

@@ -46,8 +46,8 @@ WHERE k.tenant_id = $1
   AND (k.aliases[1] = $2 OR k.aliases[2] = $2 OR k.aliases[3] = $2 OR k.aliases[4] = $2)
 ORDER BY k.state = 'revoked' OR coalesce(k.sunset_at <= now(), false), k.id LIMIT 1`;
 
-// Does not wait for the disk: the agent asks again for a challenge that a crash of the database loses. A repetition finds its own row,
-// and answers with that row's times.
+// Does not wait for the disk: the agent asks again for a challenge that a crash of the database loses. A repetition
+// finds its own row, and answers with that row's times.
 const INSERT = `
 INSERT INTO challenges
   (id, tenant_id, agent_id, key_id, key_fingerprint, algorithm, nonce, audience, scopes, token_audience, created_at, expires_at)
@@ -152,8 +152,8 @@ export async function load(
 }
 
 /**
- * Deletes challenges that ended a day ago; until then a late answer gets the right error code. A challenge that was not swept yet stays,
- * as it is not counted yet. @returns how many, at most `limit`
+ * Deletes challenges that ended a day ago; until then a late answer gets the right error code. A challenge that was not
+ * swept yet stays, as it is not counted yet. @returns how many, at most `limit`
  */
 export async function purge(queryable: Queryable, limit: number): Promise<number> {
   const { rowCount } = await queryable.query(

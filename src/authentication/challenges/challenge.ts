@@ -1,4 +1,5 @@
-// What a challenge says, and the order in which a request that uses one is judged. Reads no clock and checks no signature.
+// What a challenge says, and the order in which a request that uses one is judged. Reads no clock and checks no
+// signature.
 
 import { AGENT_CLIENT_ID, chooseAudience } from '../../identity/agents/agent.ts';
 import { type KeyState, mayAuthenticate } from '../../identity/keys/key.ts';
@@ -9,8 +10,9 @@ import { isAgentScope, isWithin } from '../../platform/scopes.ts';
 import { buildChallengePayload } from './payload.ts';
 
 /**
- * `nonce` in lowercase hex; `keyFingerprint` as the request named it, which may be an alias; times are whole seconds. `resource`: the
- * audience that the request named, null for the agent's own (RFC 8707). `isExpired`: a sweep has marked it as not used in time.
+ * `nonce` in lowercase hex; `keyFingerprint` as the request named it, which may be an alias; times are whole seconds.
+ * `resource`: the audience that the request named, null for the agent's own (RFC 8707). `isExpired`: a sweep has marked
+ * it as not used in time.
  */
 export type Challenge = {
   readonly id: string;
@@ -26,7 +28,10 @@ export type Challenge = {
   readonly isExpired: boolean;
 };
 
-/** A key with its agent, as stored now. `isUseNoted`: a use within the last minute is stored; `isVerified`: the key has been used. */
+/**
+ * A key with its agent, as stored now. `isUseNoted`: a use within the last minute is stored; `isVerified`: the key has
+ * been used.
+ */
 export type Holder = {
   readonly key: {
     readonly id: string;
@@ -157,8 +162,8 @@ export function judgeRequest(
 }
 
 /**
- * Judges everything about a verification but its signature: used, expired, algorithm, key, agent, scope, resource. Scope and resource
- * are those of the challenge, compared with what the agent may ask for now.
+ * Judges everything about a verification but its signature: used, expired, algorithm, key, agent, scope, resource.
+ * Scope and resource are those of the challenge, compared with what the agent may ask for now.
  * @returns the key's holder and the audience of its token, or the first thing that is wrong
  */
 export function judgeAttempt(

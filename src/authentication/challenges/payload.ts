@@ -57,7 +57,8 @@ export function buildChallengePayload(fields: ChallengePayloadFields): Uint8Arra
 }
 
 /**
- * Builds the payload from the response of the challenge route, whose times are ISO 8601; a fraction of a second is cut off.
+ * Builds the payload from the response of the challenge route, whose times are ISO 8601; a fraction of a second is cut
+ * off.
  * @throws RangeError when a time cannot be read.
  */
 export function buildPayloadOfResponse(response: ChallengeResponse): Uint8Array {
@@ -74,8 +75,8 @@ export function buildPayloadOfResponse(response: ChallengeResponse): Uint8Array 
 }
 
 /**
- * Escapes a string field so that it stays on its line: backslash, line feed, carriage return and tab as `\\`, `\n`, `\r`,
- * `\t`, every other control character as `\u00xx` with lowercase hex digits.
+ * Escapes a string field so that it stays on its line: backslash, line feed, carriage return and tab as `\\`, `\n`,
+ * `\r`, `\t`, every other control character as `\u00xx` with lowercase hex digits.
  */
 export function escapeField(text: string): string {
   return text.replace(

@@ -1,4 +1,5 @@
-// The SQL of a verification: one statement consumes challenges and writes everything that follows, for challenges that it consumed.
+// The SQL of a verification: one statement consumes challenges and writes everything that follows, for challenges that
+// it consumed.
 import { type AuditRecord, auditColumns } from '../../audit/audit.ts';
 import { type EventRecord, eventColumns } from '../../events/event.ts';
 import type { PreparedRecords } from '../../events/record.service.ts';
@@ -25,11 +26,12 @@ export type Redeemed = {
 const AUDIT = `id, tenant_id, action, outcome, reason, actor_kind, actor_id, target_type, target_id, key_id, token_id, data, address,
     request_id`;
 
-// `usable`: its locks make a suspension or revocation wait until this statement has ended; the suspension then also ends the refresh token
-// of this statement. After a suspension that came first nothing is usable. The locks are taken agent first and in the order of ids. A
-// challenge that the audit log calls expired stays unused, also by the clock of a standby that took over and is behind.
-// `condition` of a row: the id of a challenge that must be consumed, or `first:` with the challenge whose use verified its key.
-// From `input` on, the fan-out is that of events/event.store.ts.
+// `usable`: its locks make a suspension or revocation wait until this statement has ended; the suspension then also
+// ends the refresh token of this statement. After a suspension that came first nothing is usable. The locks are taken
+// agent first and in the order of ids. A challenge that the audit log calls expired stays unused, also by the clock of
+// a standby that took over and is behind. `condition` of a row: the id of a challenge that must be consumed, or
+// `first:` with the challenge whose use verified its key. From `input` on, the fan-out is that of
+// events/event.store.ts.
 const redeemStatement = (locking: '' | 'SKIP LOCKED') => `
 WITH asked AS (
   SELECT *
@@ -132,8 +134,9 @@ const SKIPPING = redeemStatement('SKIP LOCKED');
 const WAITING = redeemStatement('');
 
 /**
- * Consumes each challenge that is unused and not expired, whose key and agent may authenticate and whose scopes and resource are still
- * the agent's, and writes what belongs to it; a key's first use also verifies the key, and wakes the workflow of the rotation that waits for it.
+ * Consumes each challenge that is unused and not expired, whose key and agent may authenticate and whose scopes and
+ * resource are still the agent's, and writes what belongs to it; a key's first use also verifies the key, and wakes the
+ * workflow of the rotation that waits for it.
  * @param options.waits whether to wait for locked rows; challenges with such rows are left alone otherwise
  */
 export async function redeem(

@@ -1,4 +1,5 @@
-// Wires challenges: how an agent proves who it is, what becomes of its failures, and the sweep of challenges that nobody answered.
+// Wires challenges: how an agent proves who it is, what becomes of its failures, and the sweep of challenges that
+// nobody answered.
 import type { Client } from '@temporalio/client';
 import { createBruteForceService } from '../../audit/brute-force.service.ts';
 import type { Limits } from '../../platform/http/wire.ts';

@@ -1,5 +1,6 @@
-// Writes down that delegations have expired. Postgres decides each step anew, so a step may come twice, late or without need. No request
-// depends on it: an exchange and the tokens issued on a delegation are bound by the delegation's own time.
+// Writes down that delegations have expired. Postgres decides each step anew, so a step may come twice, late or without
+// need. No request depends on it: an exchange and the tokens issued on a delegation are bound by the delegation's own
+// time.
 
 import { operatorContext, serviceContext } from '../../audit/audit.ts';
 import type { RecordService } from '../../events/record.service.ts';
@@ -59,7 +60,10 @@ export function createDelegationExpiryService({
       return { summary: `${scopes} · until ${until}Z`, agentId: found.agentId };
     },
 
-    /** Writes down that a delegation has expired, if it has, with a line in the audit log. @returns how it stands afterwards */
+    /**
+     * Writes down that a delegation has expired, if it has, with a line in the audit log.
+     * @returns how it stands afterwards
+     */
     expire: async (name: DelegationName): Promise<DelegationStanding> => {
       const tenant = await tenants.byId(name.tenantId);
       if (tenant === undefined) return standingOf(undefined);

@@ -1,4 +1,5 @@
-// SQL of the ends of delegations; every function is one round trip on the caller's connection, and every judgement of time is the database's.
+// SQL of the ends of delegations; every function is one round trip on the caller's connection, and every judgement of
+// time is the database's.
 import { NOW } from '../../platform/database/model.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import {

@@ -1,4 +1,5 @@
-// What time makes due for a delegation. Pure; whether a delegation may be used is decided where it is used, never by this.
+// What time makes due for a delegation. Pure; whether a delegation may be used is decided where it is used, never by
+// this.
 import type { DelegationStatus } from './delegation.ts';
 
 /** A delegation as it stands at `now`, the database's clock; `revokedAt` also when its agent was deleted. */

@@ -1,4 +1,5 @@
-// Delegations of users to agents. Whether a delegation has expired is decided when it is read; marking it afterwards changes nothing.
+// Delegations of users to agents. Whether a delegation has expired is decided when it is read; marking it afterwards
+// changes nothing.
 
 import type { RecordService } from '../../events/record.service.ts';
 import type { AgentService } from '../../identity/agents/agent.service.ts';
@@ -116,8 +117,8 @@ export function createDelegationService({
   return {
     /**
      * Records that a user lets an agent act for him.
-     * @throws ServiceError `invalid_request` naming the field: an issuer that is neither an https URL nor the tenant's own, an
-     *   agent that does not exist, a scope beyond the agent's, an end that is past or more than a year away
+     * @throws ServiceError `invalid_request` naming the field: an issuer that is neither an https URL nor the tenant's
+     *   own, an agent that does not exist, a scope beyond the agent's, an end that is past or more than a year away
      */
     create: (context: RequestContext, input: NewDelegation): Promise<Delegation> =>
       database.transaction(context, async (transaction) => {
@@ -158,9 +159,9 @@ export function createDelegationService({
       store.list(context.transaction ?? database, context.tenant.id, request),
 
     /**
-     * Revokes a delegation, an expired one too; an exchange that begins after the commit is refused, and the tokens that were issued
-     * on it end, those derived from them included. Again: nothing happens.
-     * Emits `admin.delegation.revoked`. @param reason for people @throws ServiceError `not_found`
+     * Revokes a delegation, an expired one too; an exchange that begins after the commit is refused, and the tokens
+     * that were issued on it end, those derived from them included. Again: nothing happens. Emits
+     * `admin.delegation.revoked`. @param reason for people @throws ServiceError `not_found`
      */
     revoke: (context: RequestContext, id: string, reason?: string | undefined): Promise<Delegation> =>
       withLock(context, id, async (joined, found, { isOpen }) => {
@@ -171,7 +172,10 @@ export function createDelegationService({
         return read(joined, id);
       }),
 
-    /** The same for an active one only, by its workflow, which gets no further signal. @throws ServiceError `not_found`, `conflict` */
+    /**
+     * The same for an active one only, by its workflow, which gets no further signal.
+     * @throws ServiceError `not_found`, `conflict`
+     */
     revokeActive: (context: RequestContext, id: string, reason?: string | undefined): Promise<Delegation> =>
       withLock(context, id, async (joined, found) => {
         if (found.status !== 'active')
@@ -181,8 +185,8 @@ export function createDelegationService({
       }),
 
     /**
-     * The delegation on which an agent may act for a user now, with the agent. One round trip. It stays as it is until the
-     * caller's transaction ends: a revocation waits for it, so no token is issued after the revocation's commit.
+     * The delegation on which an agent may act for a user now, with the agent. One round trip. It stays as it is until
+     * the caller's transaction ends: a revocation waits for it, so no token is issued after the revocation's commit.
      * @param unit the transaction that records the token
      * @throws ServiceError `invalid_grant`, `delegation_expired`, `policy_denied`, `invalid_scope`, `invalid_target`
      */

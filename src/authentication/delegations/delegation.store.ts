@@ -141,7 +141,9 @@ export async function markRevoked(unit: Transaction, id: string, reason: string 
   );
 }
 
-/** The delegation that suits a request best, kept from revocation until the caller's transaction ends. One round trip. */
+/**
+ * The delegation that suits a request best, kept from revocation until the caller's transaction ends. One round trip.
+ */
 export async function findForExchange(
   unit: Queryable,
   tenantId: string,

@@ -9,8 +9,8 @@ export const DELEGATION_STATUSES = ['active', 'expired', 'revoked'] as const;
 export type DelegationStatus = (typeof DELEGATION_STATUSES)[number];
 
 /**
- * A user's grant to an agent. `audience` null: any that the agent may have. `status` is as of the moment of reading; a deleted
- * agent's delegations are revoked with it.
+ * A user's grant to an agent. `audience` null: any that the agent may have. `status` is as of the moment of reading; a
+ * deleted agent's delegations are revoked with it.
  */
 export type Delegation = Omit<DelegationRow, 'subjectIssuer' | 'subjectSub' | 'expiredAt'> & {
   readonly subject: Subject;
@@ -51,9 +51,9 @@ export type UsableDelegation = Pick<DelegationCandidate, 'delegation' | 'agent'>
 /**
  * Decides whether a delegation allows a request (Specification, "Errors"; RFC 8693 §2.2.2).
  * @param candidate undefined when the user has delegated nothing to the agent
- * @throws ServiceError `invalid_grant` without a delegation or when it was revoked; `delegation_expired`; `policy_denied` when
- *   the agent, or one that the authority came through, is suspended or gone; `invalid_scope` and `invalid_target` for what the
- *   delegation does not include
+ * @throws ServiceError `invalid_grant` without a delegation or when it was revoked; `delegation_expired`;
+ *   `policy_denied` when the agent, or one that the authority came through, is suspended or gone; `invalid_scope` and
+ *   `invalid_target` for what the delegation does not include
  */
 export function judgeDelegation(
   candidate: DelegationCandidate | undefined,

@@ -16,8 +16,8 @@ export function isSub(value: unknown): value is string {
 }
 
 /**
- * Whether a text is an issuer identifier: an absolute https URL without credentials, query and fragment (RFC 8414 §2), in
- * printable ASCII. Issuers are compared character by character (RFC 8414 §3.3), so nothing is normalised.
+ * Whether a text is an issuer identifier: an absolute https URL without credentials, query and fragment (RFC 8414 §2),
+ * in printable ASCII. Issuers are compared character by character (RFC 8414 §3.3), so nothing is normalised.
  */
 export function isIssuer(text: string): boolean {
   if (text.length > LONGEST.issuer || !/^https:\/\/[\x21-\x7e]+$/.test(text) || /[?#\\]/.test(text))
@@ -31,9 +31,9 @@ export function isIssuer(text: string): boolean {
 }
 
 /**
- * The UUID of a user in a tenant: always the same for the same three values, and another one in each tenant. It is a UUIDv8
- * from SHA-256 over the tenant's id and the pair (RFC 9562 §5.8 and §6.5), so it needs no row, and it can never be the id of an
- * agent or an application, which are UUIDv7.
+ * The UUID of a user in a tenant: always the same for the same three values, and another one in each tenant. It is a
+ * UUIDv8 from SHA-256 over the tenant's id and the pair (RFC 9562 §5.8 and §6.5), so it needs no row, and it can never
+ * be the id of an agent or an application, which are UUIDv7.
  * @param tenantId UUID
  */
 export function subjectId(tenantId: string, { issuer, sub }: Subject): string {

@@ -25,7 +25,10 @@ export function wireDelegationExpiry(
   return createDelegationExpiryService({ ...rooms, database });
 }
 
-/** The delegations that have a workflow, those whose end is late, and how the workflows of a deleted agent's delegations are signalled. */
+/**
+ * The delegations that have a workflow, those whose end is late, and how the workflows of a deleted agent's delegations
+ * are signalled.
+ */
 export {
   countOverdue as countOverdueDelegations,
   listExpectedWorkflows as listDelegations,

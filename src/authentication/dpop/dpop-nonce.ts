@@ -1,5 +1,5 @@
-// Nonces for DPoP proofs that no process has to remember (RFC 9449 §8): each is a MAC over a step of time. It must never give a
-// tenant a nonce that another tenant's requests would be accepted with.
+// Nonces for DPoP proofs that no process has to remember (RFC 9449 §8): each is a MAC over a step of time. It must
+// never give a tenant a nonce that another tenant's requests would be accepted with.
 import { hkdf } from '@noble/hashes/hkdf.js';
 import { hmac } from '@noble/hashes/hmac.js';
 import { sha256 } from '@noble/hashes/sha2.js';
@@ -22,7 +22,8 @@ const GOOD_STEPS = [0, -1, 1];
 
 /**
  * Creates the nonces of all tenants. Every process with the same master keys agrees.
- * @param masterKeys the first one makes nonces; those of all are accepted, so that a change of keys interrupts no client
+ * @param masterKeys the first one makes nonces; those of all are accepted, so that a change of keys interrupts no
+ *   client
  */
 export function createDpopNonces({ masterKeys }: { masterKeys: readonly { readonly key: Uint8Array }[] }) {
   const keys = masterKeys.map(({ key }) => hkdf(sha256, key, undefined, utf8(PURPOSE), 32));

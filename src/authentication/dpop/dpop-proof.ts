@@ -1,5 +1,5 @@
-// What a DPoP proof says, and whether it is for this request (RFC 9449 §4.3). Others decide whether the signature is good and whether
-// the proof was used before.
+// What a DPoP proof says, and whether it is for this request (RFC 9449 §4.3). Others decide whether the signature is
+// good and whether the proof was used before.
 import { sha256 } from '@noble/hashes/sha2.js';
 import { encodeBase64Url } from '../../platform/crypto/base64.ts';
 import { parseCompactJws } from '../../platform/crypto/jws.ts';
@@ -41,7 +41,9 @@ export type DpopProof = {
   readonly signature: Uint8Array;
 };
 
-/** The request that a proof must be for. `accessToken`: the token that comes with it, and the key that it is bound to. */
+/**
+ * The request that a proof must be for. `accessToken`: the token that comes with it, and the key that it is bound to.
+ */
 export type ProvenRequest = {
   readonly method: string;
   /** The address that the service has for this request, from its settings. */
@@ -87,7 +89,8 @@ export function parseProof(text: string): DpopProof {
 }
 
 /**
- * Whether the proof is for this request, now, and for its access token. In order: `htm`, `htu`, `iat`, `ath`, the token's key.
+ * Whether the proof is for this request, now, and for its access token. In order: `htm`, `htu`, `iat`, `ath`, the
+ * token's key.
  * @throws ServiceError `invalid_dpop_proof` (RFC 9449 §4.3, checks 8, 9, 11 and 12)
  */
 export function checkProof({ claims, key }: DpopProof, request: ProvenRequest): void {

@@ -1,4 +1,5 @@
-// Proof of possession (RFC 9449). A proof is worth one request, also among several processes, and a failure here refuses the request.
+// Proof of possession (RFC 9449). A proof is worth one request, also among several processes, and a failure here
+// refuses the request.
 
 import { createHash } from 'node:crypto';
 import type { RequestContext, Tenant } from '../../platform/context.ts';
@@ -18,7 +19,10 @@ const PURGE_INTERVAL = 60_000;
 const PURGE_BATCH = 1_000;
 
 export type ProofUse = {
-  /** Every `DPoP` header of the request as it was sent: Node joins several into one text, which hides that there were several. */
+  /**
+   * Every `DPoP` header of the request as it was sent: Node joins several into one text, which hides that there were
+   * several.
+   */
   readonly proofs: readonly string[];
   readonly method: string;
   /** The request's path below the tenant's address, as it was sent, without the query. */
@@ -94,11 +98,12 @@ export function createDpopService({
 
   return {
     /**
-     * Verifies the proof of a request and uses it up; one round trip, after all other checks. The order (RFC 9449 §4.3): one
-     * header; length, form, `typ`, `alg`, `crit`, `jwk`, claims; `htm`, `htu`, `iat`; with a token `ath` and its key; the
-     * signature; the nonce; the `jti`. `htu` is compared with the tenant's address and the path, never with the Host header.
-     * @throws ServiceError `invalid_dpop_proof`, `use_dpop_nonce`, `temporarily_unavailable`; each carries `dpop-nonce`. Their
-     *   status is that of the token endpoint, 400: a resource answers 401 with a challenge instead.
+     * Verifies the proof of a request and uses it up; one round trip, after all other checks. The order (RFC 9449
+     * §4.3): one header; length, form, `typ`, `alg`, `crit`, `jwk`, claims; `htm`, `htu`, `iat`; with a token `ath` and
+     * its key; the signature; the nonce; the `jti`. `htu` is compared with the tenant's address and the path, never
+     * with the Host header.
+     * @throws ServiceError `invalid_dpop_proof`, `use_dpop_nonce`, `temporarily_unavailable`; each carries
+     *   `dpop-nonce`. Their status is that of the token endpoint, 400: a resource answers 401 with a challenge instead.
      */
     verifyProof: async (context: Pick<RequestContext, 'tenant'>, use: ProofUse): Promise<VerifiedProof> => {
       const nonce = nonces.issue(context.tenant.id, now());

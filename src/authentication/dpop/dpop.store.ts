@@ -1,7 +1,10 @@
 // All SQL of DPoP proofs. One insert decides which of several uses counts, also among several processes.
 import type { Queryable } from '../../platform/database/transaction.ts';
 
-/** A proof that was used: its key's thumbprint (32 bytes), SHA-256 of its `jti`, and when it may be forgotten, in Unix seconds. */
+/**
+ * A proof that was used: its key's thumbprint (32 bytes), SHA-256 of its `jti`, and when it may be forgotten, in Unix
+ * seconds.
+ */
 export type UsedProof = {
   readonly jkt: Uint8Array;
   readonly jtiHash: Uint8Array;
@@ -9,8 +12,8 @@ export type UsedProof = {
 };
 
 /**
- * How long a row stays after its time: the process that judges a proof and the database that deletes it have two clocks.
- * A row that stays too long refuses only proofs that are refused anyway.
+ * How long a row stays after its time: the process that judges a proof and the database that deletes it have two
+ * clocks. A row that stays too long refuses only proofs that are refused anyway.
  */
 const MARGIN = "interval '5 minutes'";
 

@@ -1,4 +1,5 @@
-// The one way to refuse a DPoP proof. Its detail goes into quoted strings of headers: it must never repeat what was sent.
+// The one way to refuse a DPoP proof. Its detail goes into quoted strings of headers: it must never repeat what was
+// sent.
 import { ServiceError } from '../../platform/errors/service-error.ts';
 
 /**

@@ -11,9 +11,9 @@ import { JWS_ALGORITHMS } from '../../platform/crypto/jws.ts';
 import { invalidProof } from './invalid-proof.ts';
 
 /**
- * Algorithms of proofs, for `dpop_signing_alg_values_supported` (RFC 9449 §5.1): those of the FAPI 2.0 Security Profile, §5.4.1.
- * `EdDSA` is the older name of `Ed25519` (RFC 9864 §2.2) and means that curve only. No ES256K: few JOSE libraries have it; no
- * RS256: PKCS #1 v1.5 signatures are legacy.
+ * Algorithms of proofs, for `dpop_signing_alg_values_supported` (RFC 9449 §5.1): those of the FAPI 2.0 Security
+ * Profile, §5.4.1. `EdDSA` is the older name of `Ed25519` (RFC 9864 §2.2) and means that curve only. No ES256K: few
+ * JOSE libraries have it; no RS256: PKCS #1 v1.5 signatures are legacy.
  */
 export const PROOF_ALGORITHMS = ['ES256', 'Ed25519', 'EdDSA', 'PS256'] as const;
 
@@ -43,8 +43,8 @@ export function isProofAlgorithm(alg: unknown): alg is ProofAlgorithm {
 
 /**
  * Reads the `jwk` of a proof's header. Form only: a point off its curve is refused when the key is imported.
- * @throws ServiceError `invalid_dpop_proof` for a key with private members, of another kind than `alg` needs, or whose members
- *   are not canonical base64url of the right length
+ * @throws ServiceError `invalid_dpop_proof` for a key with private members, of another kind than `alg` needs, or whose
+ *   members are not canonical base64url of the right length
  */
 export function readProofKey(alg: ProofAlgorithm, jwk: unknown): ProofKey {
   if (typeof jwk !== 'object' || jwk === null || Array.isArray(jwk))

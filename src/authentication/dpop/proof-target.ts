@@ -1,6 +1,10 @@
-// Brings addresses of requests into one form, so that `htu` can be compared. It reads no Host header: both sides are given.
+// Brings addresses of requests into one form, so that `htu` can be compared. It reads no Host header: both sides are
+// given.
 
-/** The characters of a URI (RFC 3986 §2), with well-formed percent-encodings only. `URL` alone would repair everything else. */
+/**
+ * The characters of a URI (RFC 3986 §2), with well-formed percent-encodings only. `URL` alone would repair everything
+ * else.
+ */
 const URI = /^(?:[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2})+$/;
 
 /** An http or https URI with an authority that has no user information (RFC 9110 §4.2.4). */
@@ -10,8 +14,8 @@ const PERCENT_ENCODED = /%([0-9A-Fa-f]{2})/g;
 const UNRESERVED = /[A-Za-z0-9\-._~]/;
 
 /**
- * Normalises the address of a request (RFC 3986 §6.2.2, §6.2.3): case of scheme and host, default and empty port, dot segments,
- * an empty path, percent-encodings. Query and fragment are left out (RFC 9449 §4.3, check 9).
+ * Normalises the address of a request (RFC 3986 §6.2.2, §6.2.3): case of scheme and host, default and empty port, dot
+ * segments, an empty path, percent-encodings. Query and fragment are left out (RFC 9449 §4.3, check 9).
  * @returns scheme, authority and path; null for what is no absolute http or https URI, or carries user information
  */
 export function normalizeTarget(uri: string): string | null {

@@ -1,4 +1,5 @@
-// Makes, rotates and revokes a tenant's issuer keys. Each change is decided in Postgres under the lock of the tenant, without a workflow.
+// Makes, rotates and revokes a tenant's issuer keys. Each change is decided in Postgres under the lock of the tenant,
+// without a workflow.
 
 import type { AuditContext, AuditEntry } from '../../audit/audit.ts';
 import type { RecordService } from '../../events/record.service.ts';
@@ -147,7 +148,10 @@ export function createIssuerKeyService({
   }
 
   return {
-    /** Makes a tenant's first key, which signs immediately, in the transaction that creates the tenant and starts the keys' workflow. */
+    /**
+     * Makes a tenant's first key, which signs immediately, in the transaction that creates the tenant and starts the
+     * keys' workflow.
+     */
     createFirstKey: async (
       unit: Transaction,
       context: Changing,
@@ -159,8 +163,9 @@ export function createIssuerKeyService({
     },
 
     /**
-     * Makes the tenant sign with another algorithm: a new key is published now and signs after `PUBLISHED_AHEAD_SECONDS`,
-     * so that every verifier can know a key before the key signs. Asking for the present algorithm changes nothing.
+     * Makes the tenant sign with another algorithm: a new key is published now and signs after
+     * `PUBLISHED_AHEAD_SECONDS`, so that every verifier can know a key before the key signs. Asking for the present
+     * algorithm changes nothing.
      */
     changeAlgorithm: async (
       unit: Transaction,
@@ -180,7 +185,10 @@ export function createIssuerKeyService({
       await tell(unit, tenant);
     },
 
-    /** The tenant's keys at this moment of the database's clock. One round trip. @throws ServiceError `not_found` without the tenant */
+    /**
+     * The tenant's keys at this moment of the database's clock. One round trip.
+     * @throws ServiceError `not_found` without the tenant
+     */
     read: ({ tenant }: { tenant: TenantId }): Promise<Schedule> => read(database, tenant),
 
     /** When the next key begins to sign: by its row, or by what the workflow is about to write. */
@@ -189,8 +197,8 @@ export function createIssuerKeyService({
       planActivation(schedule, lifetime),
 
     /**
-     * Lets the next key sign as soon as every verifier can know it: immediately when it has been published for ten minutes. A second call
-     * within ten minutes of a rotation changes nothing.
+     * Lets the next key sign as soon as every verifier can know it: immediately when it has been published for ten
+     * minutes. A second call within ten minutes of a rotation changes nothing.
      * @returns the schedule afterwards
      */
     rotate: (
@@ -213,8 +221,9 @@ export function createIssuerKeyService({
       }),
 
     /**
-     * Revokes a key: from the commit on it is neither published nor signed with by this process, within a second by none, and what it has
-     * signed is refused. When it signs, the next key signs from now on, else a new one. Revoking it again changes nothing.
+     * Revokes a key: from the commit on it is neither published nor signed with by this process, within a second by
+     * none, and what it has signed is refused. When it signs, the next key signs from now on, else a new one. Revoking
+     * it again changes nothing.
      * @returns the schedule afterwards
      * @throws ServiceError `not_found`
      */
@@ -248,7 +257,10 @@ export function createIssuerKeyService({
       await settle(unit, context.tenant);
     },
 
-    /** Destroys the private halves of keys that another has taken over from. To be called with the schedule as it was locked. */
+    /**
+     * Destroys the private halves of keys that another has taken over from. To be called with the schedule as it was
+     * locked.
+     */
     retire: async (unit: Transaction, context: Changing, schedule: Schedule): Promise<void> => {
       const retired = keysToRetire(schedule);
       const signing = signingKeyOf(schedule);

@@ -14,8 +14,9 @@ export type IssuerJwk = {
 };
 
 /**
- * A key as requests need it. `id`: what the revocation feed calls it. `privateSealed`: PKCS #8 DER under a master key, null once it is
- * destroyed. `canSign`: activated, not revoked, and its private half is there, by the database's clock when it was read.
+ * A key as requests need it. `id`: what the revocation feed calls it. `privateSealed`: PKCS #8 DER under a master key,
+ * null once it is destroyed. `canSign`: activated, not revoked, and its private half is there, by the database's clock
+ * when it was read.
  */
 export type IssuerKey = {
   readonly id: string;
@@ -41,8 +42,8 @@ export const SEALED_ISSUER_KEYS: SealedColumn = {
 };
 
 /**
- * The key that signs now: of those that can, the one that was activated last. A time at which a key should retire does not count: without
- * a later key it is the only one.
+ * The key that signs now: of those that can, the one that was activated last. A time at which a key should retire does
+ * not count: without a later key it is the only one.
  * @param keys the latest activation first
  */
 export function selectSigningKey(keys: readonly IssuerKey[]): IssuerKey | undefined {

@@ -1,5 +1,5 @@
-// The steps that come due for a tenant's issuer keys, and what an operator may do. Postgres decides each step anew, so a step may come
-// twice, late or without need.
+// The steps that come due for a tenant's issuer keys, and what an operator may do. Postgres decides each step anew, so
+// a step may come twice, late or without need.
 
 import { operatorContext, serviceContext } from '../../audit/audit.ts';
 import type { TenantService } from '../../identity/tenants/tenant.service.ts';
@@ -70,8 +70,9 @@ export function createIssuerRotationService({
     },
 
     /**
-     * Does a step if it is due, in one transaction: `publish` makes the next key; `retire` destroys the private half of those that sign no
-     * more, and emits `admin.issuer.key.rotated`; `remove` deletes those whose tokens have all expired.
+     * Does a step if it is due, in one transaction: `publish` makes the next key; `retire` destroys the private half of
+     * those that sign no more, and emits `admin.issuer.key.rotated`; `remove` deletes those whose tokens have all
+     * expired.
      * @returns how the keys stand afterwards
      */
     perform: async (name: IssuerName, due: DueStep): Promise<IssuerStanding> => {
@@ -91,7 +92,10 @@ export function createIssuerRotationService({
       return look(database, name);
     },
 
-    /** Revokes a key for an operator, who asks the tenant's workflow. @throws ServiceError `not_found` without the tenant or the key */
+    /**
+     * Revokes a key for an operator, who asks the tenant's workflow.
+     * @throws ServiceError `not_found` without the tenant or the key
+     */
     revokeByOperator: async (name: IssuerName, kid: string, reason: string): Promise<IssuerStanding> => {
       await issuerKeys.revoke(await contextOf(name), kid, { reason, by: 'workflow' });
       return look(database, name);

@@ -1,5 +1,5 @@
-// A tenant's issuer keys as requests use them: to publish, to sign and to verify. An unsealed private key leaves this file only into the
-// signer.
+// A tenant's issuer keys as requests use them: to publish, to sign and to verify. An unsealed private key leaves this
+// file only into the signer.
 import type { KeyObject } from 'node:crypto';
 import { createBoundedCache } from '../../platform/bounded-cache.ts';
 import type { SigningAlgorithm, Tenant } from '../../platform/context.ts';
@@ -13,12 +13,15 @@ import { type IssuerJwk, type IssuerKey, sealingContext, selectSigningKey } from
 import { loadSigningKey, type SigningKey, signClaims } from './jws-signing.service.ts';
 
 /**
- * Milliseconds for which a tenant's list of keys is used before it is read again. A key may begin to sign so much too late, and its
- * predecessor may sign so much too long; both are published for far longer.
+ * Milliseconds for which a tenant's list of keys is used before it is read again. A key may begin to sign so much too
+ * late, and its predecessor may sign so much too long; both are published for far longer.
  */
 const LIST_LIFETIME = 2_000;
 
-/** Milliseconds within which unknown key ids cause no second reading: tokens with invented key ids must not cost queries. */
+/**
+ * Milliseconds within which unknown key ids cause no second reading: tokens with invented key ids must not cost
+ * queries.
+ */
 const UNKNOWN_KEY_PAUSE = 500;
 
 /** Tenants, and keys, kept in the process. */
@@ -97,7 +100,10 @@ export function createIssuerService({
     sign: async (tenant: TenantId, claims: object, options: { typ: string }): Promise<string> =>
       (await prepareSigning(tenant))(claims, options),
 
-    /** As `sign`, in two steps: the second needs no connection, so it can be done within a transaction. To be used immediately. */
+    /**
+     * As `sign`, in two steps: the second needs no connection, so it can be done within a transaction. To be used
+     * immediately.
+     */
     prepareSigning,
 
     /**
@@ -119,14 +125,17 @@ export function createIssuerService({
     /** Makes the next use of the tenant's keys read them again: to be called when a change of them has committed. */
     forget: (tenantId: string): void => lists.forget(tenantId),
 
-    /** The tenant's JWK set: every key that signs, has signed within the life of a token, or will sign; none that was revoked. */
+    /**
+     * The tenant's JWK set: every key that signs, has signed within the life of a token, or will sign; none that was
+     * revoked.
+     */
     jwks: async (tenant: TenantId): Promise<{ keys: IssuerJwk[] }> => ({
       keys: (await listKeys(tenant)).flatMap(({ isRevoked, publicJwk }) => (isRevoked ? [] : [publicJwk])),
     }),
 
     /**
-     * The key of this id, or undefined. A key that another process has just made is found too, and so is a revoked key: a caller that
-     * verifies with it must ask the revocations.
+     * The key of this id, or undefined. A key that another process has just made is found too, and so is a revoked key:
+     * a caller that verifies with it must ask the revocations.
      */
     verificationKey: async (tenant: TenantId, kid: string): Promise<VerificationKey | undefined> => {
       const find = (keys: readonly IssuerKey[]) => keys.find((key) => key.kid === kid);

@@ -1,4 +1,5 @@
-// SQL of the issuer keys that requests read. Times are the database's; every statement but the one for operators is bound to one tenant.
+// SQL of the issuer keys that requests read. Times are the database's; every statement but the one for operators is
+// bound to one tenant.
 import type { Queryable } from '../../platform/database/transaction.ts';
 import type { IssuerKey } from './issuer-key.ts';
 

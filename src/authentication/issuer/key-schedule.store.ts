@@ -1,4 +1,5 @@
-// SQL of the schedule of issuer keys. What is written is decided under the lock of the tenant's row, by the database's clock as it was read then.
+// SQL of the schedule of issuer keys. What is written is decided under the lock of the tenant's row, by the database's
+// clock as it was read then.
 import type { SigningAlgorithm } from '../../platform/context.ts';
 import { selectList } from '../../platform/database/table.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
@@ -30,7 +31,8 @@ SELECT date_trunc('milliseconds', clock_timestamp()) AS now, t.signing_algorithm
 FROM tenants t LEFT JOIN issuer_keys k ON k.tenant_id = t.id
 WHERE t.id = $1 ORDER BY k.activate_at, k.kid DESC`;
 
-// The newest key signs although none is to follow it, a key is still there, or its private half, although its time is over.
+// The newest key signs although none is to follow it, a key is still there, or its private half, although its time is
+// over.
 const OVERDUE = `
 SELECT count(*)::int AS count FROM (
   SELECT tenant_id FROM issuer_keys GROUP BY tenant_id

@@ -1,36 +1,44 @@
-// The life of issuer keys: published, active, retired, removed, or revoked at any time. Every change is stored long before it comes, so
-// that verifiers and other processes know it in time. Reads no clock.
+// The life of issuer keys: published, active, retired, removed, or revoked at any time. Every change is stored long
+// before it comes, so that verifiers and other processes know it in time. Reads no clock.
 import type { SigningAlgorithm } from '../../platform/context.ts';
 
 /**
- * Seconds for which a new key is published before it signs: longer than the 300 s for which JWKS answers may be cached, and
- * the clocks' differences.
+ * Seconds for which a new key is published before it signs: longer than the 300 s for which JWKS answers may be cached,
+ * and the clocks' differences.
  */
 export const PUBLISHED_AHEAD_SECONDS = 600;
 
 /**
- * Seconds for which a key is published after it has stopped signing: a day, the longest that any setting lets an access token live,
- * and ten minutes for the clocks' differences and for lists of keys that are a moment old.
+ * Seconds for which a key is published after it has stopped signing: a day, the longest that any setting lets an access
+ * token live, and ten minutes for the clocks' differences and for lists of keys that are a moment old.
  */
 export const PUBLISHED_AFTER_SECONDS = 87_000;
 
-/** Seconds after which a retired key's private half is destroyed: by then every process has read that another key signs. */
+/**
+ * Seconds after which a retired key's private half is destroyed: by then every process has read that another key signs.
+ */
 const DESTROYED_AFTER_SECONDS = 60;
 
 /**
- * Seconds: a key that is to sign so soon counts as one that signs. A transaction may commit that much later than it has decided, and a
- * key that has signed must not be dropped.
+ * Seconds: a key that is to sign so soon counts as one that signs. A transaction may commit that much later than it has
+ * decided, and a key that has signed must not be dropped.
  */
 const IMMINENT_SECONDS = 60;
 
 /** After so long without a signal the workflow reads the keys by itself, in case it has missed one. */
 const LONGEST_WAIT_MS = 86_400_000;
 
-/** `published`: will sign. `active`: signs. `retired`: has signed, and what it signed still verifies. `revoked`: nothing verifies. */
+/**
+ * `published`: will sign. `active`: signs. `retired`: has signed, and what it signed still verifies. `revoked`: nothing
+ * verifies.
+ */
 export const ISSUER_KEY_STATES = ['published', 'active', 'retired', 'revoked'] as const;
 export type IssuerKeyState = (typeof ISSUER_KEY_STATES)[number];
 
-/** A key on its tenant's schedule. `retireAt`, `removeAt`: null while no later key is published. `sealed`: its private half is there. */
+/**
+ * A key on its tenant's schedule. `retireAt`, `removeAt`: null while no later key is published. `sealed`: its private
+ * half is there.
+ */
 export type ScheduledKey = {
   readonly id: string;
   readonly kid: string;
@@ -55,7 +63,10 @@ export const after = (time: Date, seconds: number): Date => new Date(time.getTim
 const latest = (...times: readonly Date[]): Date =>
   new Date(Math.max(...times.map((time) => time.getTime())));
 
-/** By activation, the earliest first; of two at the same time the one that signs, which is the one with the lesser kid, comes last. */
+/**
+ * By activation, the earliest first; of two at the same time the one that signs, which is the one with the lesser kid,
+ * comes last.
+ */
 const byActivation = (a: ScheduledKey, b: ScheduledKey): number =>
   a.activateAt.getTime() - b.activateAt.getTime() || (a.kid < b.kid ? 1 : -1);
 
@@ -79,8 +90,8 @@ export function stateOf(key: ScheduledKey, schedule: Pick<Schedule, 'keys' | 'no
 }
 
 /**
- * When a key that is published now begins to sign: once the present one has signed for its lifetime, and never before verifiers can
- * know it, unless nothing signs at all.
+ * When a key that is published now begins to sign: once the present one has signed for its lifetime, and never before
+ * verifiers can know it, unless nothing signs at all.
  * @param lifetime seconds for which a key signs
  */
 export function planActivation({ keys, now }: Pick<Schedule, 'keys' | 'now'>, lifetime: number): Date {
@@ -95,8 +106,8 @@ export type Succession =
   | { readonly kind: 'publish'; readonly activateAt: Date };
 
 /**
- * How the keys rotate as soon as verifiers allow it: immediately when the next key has been published for long enough. Rotations that are
- * asked for within ten minutes of one another are one rotation.
+ * How the keys rotate as soon as verifiers allow it: immediately when the next key has been published for long enough.
+ * Rotations that are asked for within ten minutes of one another are one rotation.
  * @returns null when that has been done already
  */
 export function planRotation({ keys, now }: Pick<Schedule, 'keys' | 'now'>): Succession | null {
@@ -111,7 +122,8 @@ export function planRotation({ keys, now }: Pick<Schedule, 'keys' | 'now'>): Suc
 }
 
 /**
- * Which key signs from now on when this one is revoked: the next one, however short it has been published, else a new one.
+ * Which key signs from now on when this one is revoked: the next one, however short it has been published, else a new
+ * one.
  * @returns null when the key does not sign anyway
  */
 export function planRevocation(
@@ -126,8 +138,8 @@ export function planRevocation(
 }
 
 /**
- * What a change of the tenant's algorithm asks for: keys of other algorithms that have not signed go, and a new one is published unless
- * the key that would then sign last has the algorithm.
+ * What a change of the tenant's algorithm asks for: keys of other algorithms that have not signed go, and a new one is
+ * published unless the key that would then sign last has the algorithm.
  */
 export function planAlgorithm(
   { keys, now }: Pick<Schedule, 'keys' | 'now'>,
@@ -146,7 +158,10 @@ export function planAlgorithm(
 
 export type KeyTimes = Pick<ScheduledKey, 'kid' | 'retireAt' | 'removeAt'>;
 
-/** The times that follow from the activations: each key retires when the next one begins to sign. @returns those that change */
+/**
+ * The times that follow from the activations: each key retires when the next one begins to sign.
+ * @returns those that change
+ */
 export function arrange({ keys, now }: Pick<Schedule, 'keys' | 'now'>): KeyTimes[] {
   const living = livingOf(keys);
   return living.flatMap((key, index) => {
@@ -210,8 +225,9 @@ export function decideStep(schedule: Schedule): ScheduleStep {
 }
 
 /**
- * Where a tenant's keys stand, for operators. `revoked`: one was revoked, and may have signed tokens that would still live. `rotating`:
- * the next key signs within ten minutes, or what an old one signed still verifies. `unprepared`: there is no next key.
+ * Where a tenant's keys stand, for operators. `revoked`: one was revoked, and may have signed tokens that would still
+ * live. `rotating`: the next key signs within ten minutes, or what an old one signed still verifies. `unprepared`:
+ * there is no next key.
  */
 export type ScheduleState = 'steady' | 'rotating' | 'unprepared' | 'revoked';
 

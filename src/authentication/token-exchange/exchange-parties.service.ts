@@ -63,10 +63,11 @@ export function createExchangePartiesService({
 
   return {
     /**
-     * Reads both tokens of an exchange: the actor's must be an agent's own, the subject's one of this issuer or of an issuer that the
-     * tenant trusts, and let this actor act. A token that names this issuer is ours, also when the tenant trusts an issuer of that name.
-     * @throws ServiceError `invalid_request` for every fault of a token (RFC 8693 §2.2.2); `temporarily_unavailable` when that cannot be
-     *   decided, for example without the keys of a trusted issuer
+     * Reads both tokens of an exchange: the actor's must be an agent's own, the subject's one of this issuer or of an
+     * issuer that the tenant trusts, and let this actor act. A token that names this issuer is ours, also when the
+     * tenant trusts an issuer of that name.
+     * @throws ServiceError `invalid_request` for every fault of a token (RFC 8693 §2.2.2); `temporarily_unavailable`
+     *   when that cannot be decided, for example without the keys of a trusted issuer
      */
     read: async (context: RequestContext, request: ExchangeRequest): Promise<ExchangeParties> => {
       const actor = await verifyOwn(context, 'actor', request.actorToken);

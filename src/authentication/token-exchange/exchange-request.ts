@@ -32,12 +32,12 @@ export type ExchangeRequest = {
 export const ISSUED_TOKEN_TYPE = TOKEN_TYPES.accessToken;
 
 /**
- * Reads the parameters of a token exchange (RFC 8693 §2.1). This server delegates and never impersonates, so an actor token is
- * required; it issues access tokens only, for one target.
+ * Reads the parameters of a token exchange (RFC 8693 §2.1). This server delegates and never impersonates, so an actor
+ * token is required; it issues access tokens only, for one target.
  * @param parameters by name; none twice, and an empty one counts as absent
- * @throws ServiceError `invalid_request` for a missing parameter, or a type that is unknown or stands without its token;
- *   `invalid_target` for a `resource` that is no absolute URI without fragment (RFC 8707 §2), a malformed `audience`, or two
- *   different targets
+ * @throws ServiceError `invalid_request` for a missing parameter, or a type that is unknown or stands without its
+ *   token; `invalid_target` for a `resource` that is no absolute URI without fragment (RFC 8707 §2), a malformed
+ *   `audience`, or two different targets
  */
 export function readExchangeRequest(
   parameters: Readonly<Record<string, string | undefined>>,

@@ -1,5 +1,5 @@
-// What a token exchange grants: never more than any one of subject, actor, delegation and agent has. Signatures are made and checked
-// elsewhere.
+// What a token exchange grants: never more than any one of subject, actor, delegation and agent has. Signatures are
+// made and checked elsewhere.
 import { validate as isUuid } from 'uuid';
 import { type Act, type Actor, actorsOf, buildAct } from '../../platform/act.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
@@ -16,7 +16,10 @@ export type ActorClaims = {
   readonly cnf?: unknown;
 };
 
-/** What each side allows; `client` is the application that asks. An absent list does not limit: an ID token has no scopes. */
+/**
+ * What each side allows; `client` is the application that asks. An absent list does not limit: an ID token has no
+ * scopes.
+ */
 export type ScopeLimits = {
   readonly client: readonly string[];
   readonly subject?: readonly string[] | undefined;
@@ -35,7 +38,8 @@ export type ExpiryLimits = {
 };
 
 /**
- * Checks that an actor token is an agent's own: not an application's, and not one in which the agent already acts for somebody.
+ * Checks that an actor token is an agent's own: not an application's, and not one in which the agent already acts for
+ * somebody.
  * @throws ServiceError `invalid_request` (RFC 8693 §2.2.2)
  */
 export function checkActor(claims: ActorClaims): void {
@@ -129,7 +133,8 @@ export function boundScopes(requested: string | undefined, limits: ScopeLimits):
 
 /**
  * The end of a delegated token: the earliest of all ends. @returns Unix seconds, after `issuedAt`
- * @throws ServiceError `delegation_expired` when the delegation leaves no whole second, `invalid_request` when a token does not
+ * @throws ServiceError `delegation_expired` when the delegation leaves no whole second, `invalid_request` when a token
+ *   does not
  */
 export function boundExpiry({ issuedAt, lifetime, subject, actor, delegation }: ExpiryLimits): number {
   const tokens = Math.floor(Math.min(subject, actor));
@@ -160,7 +165,8 @@ export function chooseAudience(
 }
 
 /**
- * Who a delegated token is about. `subject_type` stays `agent`: a server that ignores `act` must not take it for a human's session.
+ * Who a delegated token is about. `subject_type` stays `agent`: a server that ignores `act` must not take it for a
+ * human's session.
  * @param subject the user, as his issuer names him @param older the subject token's own `act`
  * @throws ServiceError `invalid_request` for a chain that is too long
  */

@@ -1,5 +1,5 @@
-// The token endpoint's token exchange: an agent gets a token in which it acts for a user. The token never outlives, and never allows more
-// than, anything that it is derived from.
+// The token endpoint's token exchange: an agent gets a token in which it acts for a user. The token never outlives, and
+// never allows more than, anything that it is derived from.
 
 import type { JsonObject } from '../../events/event.ts';
 import type { RecordService } from '../../events/record.service.ts';
@@ -78,7 +78,10 @@ export function createTokenExchangeService({
   accessTokenLifetime: number;
   now?: (() => number) | undefined;
 }) {
-  /** What the token may do, by all that it is derived from. To be called once the delegation is locked: it counts from now. */
+  /**
+   * What the token may do, by all that it is derived from. To be called once the delegation is locked: it counts from
+   * now.
+   */
   function decide(
     { tenant }: RequestContext,
     { client, request, actor, subject, key }: Asked,
@@ -174,7 +177,10 @@ export function createTokenExchangeService({
     });
   }
 
-  /** Issues the token and records it in one transaction, which sees the end of everything that the token is derived from. */
+  /**
+   * Issues the token and records it in one transaction, which sees the end of everything that the token is derived
+   * from.
+   */
   const exchange = (context: RequestContext, asked: Asked, issue: AccessTokenIssuer) =>
     database.transaction({}, async (unit) => {
       const { actor, subject, request } = asked;
@@ -238,13 +244,14 @@ export function createTokenExchangeService({
 
   return {
     /**
-     * Exchanges a subject token and an agent's token for a token in which the agent acts for the subject. The order: client, its
-     * right to this grant, the parameters, actor token, subject token, proof of the actor's key; then in one transaction the
-     * delegation, what it leaves, and whether anything has ended. Round trips: 1 to read the client, 1 for the issuer of a foreign
-     * token, 1 for a proof, 6 for the transaction.
-     * @throws ServiceError `invalid_client`, `unauthorized_client`, `policy_denied` (an agent is suspended), `invalid_request` (parameters,
-     *   and every fault of a token), `invalid_target`, `invalid_scope`, `invalid_grant` (no delegation, or it was revoked),
-     *   `delegation_expired`, `invalid_dpop_proof`, `use_dpop_nonce`, `temporarily_unavailable` (the keys of the user's issuer)
+     * Exchanges a subject token and an agent's token for a token in which the agent acts for the subject. The order:
+     * client, its right to this grant, the parameters, actor token, subject token, proof of the actor's key; then in
+     * one transaction the delegation, what it leaves, and whether anything has ended. Round trips: 1 to read the
+     * client, 1 for the issuer of a foreign token, 1 for a proof, 6 for the transaction.
+     * @throws ServiceError `invalid_client`, `unauthorized_client`, `policy_denied` (an agent is suspended),
+     *   `invalid_request` (parameters, and every fault of a token), `invalid_target`, `invalid_scope`, `invalid_grant`
+     *   (no delegation, or it was revoked), `delegation_expired`, `invalid_dpop_proof`, `use_dpop_nonce`,
+     *   `temporarily_unavailable` (the keys of the user's issuer)
      */
     grant: async (context: RequestContext, request: GrantRequest): Promise<TokenAnswer> => {
       const client = await clients.authenticate(context, request);

@@ -1,4 +1,5 @@
-// JWK sets of other issuers (RFC 7517): which of their keys may verify a token. It must never let private material pass.
+// JWK sets of other issuers (RFC 7517): which of their keys may verify a token. It must never let private material
+// pass.
 import {
   decodeMember,
   findPrivateMember,

@@ -33,7 +33,8 @@ export class JwksError extends Error {
  * Makes the fetcher (RFC 7517 §5 for the format).
  * @param agent the guarded dispatcher: it judges the address that is really connected to
  * @param deadline milliseconds, for one fetch
- * @returns a function that rejects with {@link JwksError} for anything but 200, a JSON content type, and a JWK set of at most 64 KiB
+ * @returns a function that rejects with {@link JwksError} for anything but 200, a JSON content type, and a JWK set of
+ *   at most 64 KiB
  */
 export function createJwksFetcher({
   agent,

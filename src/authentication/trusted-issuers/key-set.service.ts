@@ -24,9 +24,9 @@ type Entry = {
 export type KeySource = { readonly id: string; readonly uri: string };
 
 /**
- * Creates the cache. A set is fetched when a key of it is first wanted and again when it is no longer fresh; one fetch a source
- * is under way at a time, and all callers wait for that one. A key that the set does not have causes a fetch, at most
- * one in 30 s, so that tokens with invented key ids cost the issuer nothing.
+ * Creates the cache. A set is fetched when a key of it is first wanted and again when it is no longer fresh; one fetch
+ * a source is under way at a time, and all callers wait for that one. A key that the set does not have causes a fetch,
+ * at most one in 30 s, so that tokens with invented key ids cost the issuer nothing.
  * @param log gets a line for each failed fetch
  * @param now a monotonic clock in milliseconds
  */
@@ -85,7 +85,8 @@ export function createKeySetCache({
     /**
      * Finds the key that verifies a token with this header. No fetch while the set is fresh and has it.
      * @returns `unknown` when the issuer has no such key, `ambiguous` when a token without `kid` fits several
-     * @throws ServiceError `temporarily_unavailable` when the issuer's keys cannot be had, and the last ones are too old or lack it
+     * @throws ServiceError `temporarily_unavailable` when the issuer's keys cannot be had, and the last ones are too
+     *   old or lack it
      */
     find: async (
       source: KeySource,

@@ -74,17 +74,17 @@ export function createSubjectTokenService({
   return {
     /**
      * The key that verifies a token of a trusted issuer.
-     * @throws ServiceError `invalid_request` when the issuer is not trusted or has no such key; `temporarily_unavailable` when its
-     *   keys cannot be had
+     * @throws ServiceError `invalid_request` when the issuer is not trusted or has no such key;
+     *   `temporarily_unavailable` when its keys cannot be had
      */
     keyFor: async (tenant: Pick<Tenant, 'id'>, issuer: string, wanted: KeyWanted): Promise<KeyObject> =>
       findKey(await findIssuer(tenant, issuer), wanted),
 
     /**
-     * Verifies a user's token: an asymmetric signature by a key of its issuer, which the tenant trusts; for an audience that is
-     * agreed with that issuer; not expired, and bound to no key.
-     * @throws ServiceError `invalid_request` for every fault of the token (RFC 8693 §2.2.2); `temporarily_unavailable` when the
-     *   issuer's keys cannot be had, which says nothing of the token
+     * Verifies a user's token: an asymmetric signature by a key of its issuer, which the tenant trusts; for an audience
+     * that is agreed with that issuer; not expired, and bound to no key.
+     * @throws ServiceError `invalid_request` for every fault of the token (RFC 8693 §2.2.2); `temporarily_unavailable`
+     *   when the issuer's keys cannot be had, which says nothing of the token
      */
     verifySubjectToken: async (tenant: Pick<Tenant, 'id'>, token: string): Promise<VerifiedSubject> => {
       const trusted = await findIssuer(tenant, peekIssuer(token));

@@ -20,14 +20,17 @@ export type VerifiedSubject = {
 /** Seconds by which another issuer's clock may be ahead, for `nbf` and `iat`. */
 export const CLOCK_AHEAD = 30;
 
-/** Media types of ordinary access and identity tokens; a token of another purpose must not pass for one (RFC 8725 §3.11). */
+/**
+ * Media types of ordinary access and identity tokens; a token of another purpose must not pass for one (RFC 8725
+ * §3.11).
+ */
 const TYPES: readonly unknown[] = [undefined, 'jwt', 'at+jwt'];
 
 /**
  * Reads the claims of a verified token.
  * @param now milliseconds since 1970; `exp` has no leeway
- * @throws ServiceError `invalid_request` for another `typ`, a missing or malformed `sub`, `exp` or scope, an expired token, one that
- *   was issued in the future, or one that is bound to a key
+ * @throws ServiceError `invalid_request` for another `typ`, a missing or malformed `sub`, `exp` or scope, an expired
+ *   token, one that was issued in the future, or one that is bound to a key
  */
 export function readSubjectClaims(
   { typ }: { readonly typ?: unknown },
@@ -57,7 +60,10 @@ export function readSubjectClaims(
   };
 }
 
-/** `invalid_request`, as RFC 8693 §2.2.2 has it for a subject token that is not accepted. @param fault follows "The subject token" */
+/**
+ * `invalid_request`, as RFC 8693 §2.2.2 has it for a subject token that is not accepted.
+ * @param fault follows "The subject token"
+ */
 export function invalidSubjectToken(fault: string, cause?: unknown): ServiceError {
   return new ServiceError('invalid_request', {
     detail: `The subject token ${fault}.`,

@@ -1,4 +1,5 @@
-// The issuers that a tenant trusts to name its users. A key set holds public keys only, and its address must be admitted for requests.
+// The issuers that a tenant trusts to name its users. A key set holds public keys only, and its address must be
+// admitted for requests.
 import type { RecordService } from '../../events/record.service.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import { importJwk } from '../../platform/crypto/jws.node.ts';
@@ -72,8 +73,9 @@ export function createTrustedIssuerService({
   return {
     /**
      * Trusts an issuer.
-     * @throws ServiceError `invalid_request` naming the field: an issuer that is no https URL or the tenant's own, none or two
-     *   sources of keys, an address that may not be asked, a key that is none; `conflict` when it is trusted already
+     * @throws ServiceError `invalid_request` naming the field: an issuer that is no https URL or the tenant's own, none
+     *   or two sources of keys, an address that may not be asked, a key that is none; `conflict` when it is trusted
+     *   already
      */
     create: (context: RequestContext, input: NewTrustedIssuer): Promise<TrustedIssuer> =>
       database.transaction(context, async (transaction) => {
@@ -106,7 +108,8 @@ export function createTrustedIssuerService({
       store.list(context.transaction ?? database, context.tenant.id, request),
 
     /**
-     * Changes the source of keys, where naming one replaces the other, or the audiences. It counts from the next token on.
+     * Changes the source of keys, where naming one replaces the other, or the audiences. It counts from the next token
+     * on.
      * @throws ServiceError `not_found`, `invalid_request` (also for another `issuer`)
      */
     update: (context: RequestContext, id: string, patch: TrustedIssuerPatch): Promise<TrustedIssuer> =>
