@@ -1,7 +1,7 @@
-// The canonical text of a challenge: what an agent signs and the service verifies, to the byte.
-// It must never change under its first line: another text is another version.
+// The canonical text of a challenge, which an agent signs and the service verifies, byte for byte. Another text needs
+// another version in the first line.
 
-/** `timestamp` and `expiresAt` in whole Unix seconds; the others as the challenge response spells them. */
+/** `timestamp` and `expiresAt` in whole Unix seconds; the others have the text of the challenge response. */
 export type ChallengePayloadFields = {
   readonly nonce: string;
   readonly timestamp: number;
@@ -13,7 +13,7 @@ export type ChallengePayloadFields = {
   readonly algorithm: string;
 };
 
-/** The members of a challenge response that the payload is made of. Source: Specification, "Challenge". */
+/** The members of a challenge response from which the payload is built. Source: Specification, "Challenge". */
 export type ChallengeResponse = {
   readonly nonce: string;
   readonly timestamp: string;

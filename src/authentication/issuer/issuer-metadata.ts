@@ -1,4 +1,4 @@
-// The issuer's metadata document. It must never name what the service does not do.
+// The issuer's metadata document. It names only features that the service has.
 
 import { TOKEN_EXCHANGE_GRANT } from '../../identity/applications/application.ts';
 import { APPLICATION_SCOPES } from '../../platform/scopes.ts';
