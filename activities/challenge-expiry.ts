@@ -1,4 +1,5 @@
-// The activities of challengeExpiry: each calls one use case with a heartbeat. A repetition counts no challenge twice.
+// The activities of challengeExpiry: each calls one use case with a heartbeat. A repeated call counts no challenge
+// twice.
 import { Context } from '@temporalio/activity';
 import type { ExpiryService, Pulse } from '../src/authentication/challenges/challenge-expiry.service.ts';
 import type {
@@ -17,7 +18,7 @@ export function createChallengeExpiryActivities({
     /** Marks challenges that are overdue, for some seconds. */
     sweepChallenges: (): Promise<SweepResult> => challengeExpiry.sweep(currentPulse()),
 
-    /** Writes the bucket's lines of the audit log. */
+    /** Writes the bucket's audit entries. */
     auditExpiredChallenges: (bucket: Bucket, asked: OperatorRequest | null): Promise<SettleResult> =>
       challengeExpiry.settle(bucket, asked ?? undefined, currentPulse()),
   };

@@ -17,7 +17,7 @@ export function createEndpointRecoveryActivities({
     /** Reads how the endpoint stands. */
     readEndpoint: (name: EndpointName): Promise<EndpointStanding> => recovery.read(name),
 
-    /** Lets the probe pass that was due at this epoch of the endpoint. */
+    /** Allows the probe that was due at this epoch of the endpoint. */
     probeEndpoint: (name: EndpointName, epoch: number): Promise<EndpointStanding> =>
       recovery.probe(name, epoch),
 

@@ -1,10 +1,12 @@
-// How an operator's step is refused. A failure of our own parts is no refusal: the step is tried again.
+// Turns the refusal of an operator's step into a failure that is not retried. Internal failures are no refusals: their
+// step is retried.
 import { ApplicationFailure } from '@temporalio/activity';
 import { ServiceError } from '../src/platform/errors/service-error.ts';
 
 /**
- * Runs the step that an operator asks for by an update.
- * @throws ApplicationFailure that is not tried again, with the code of the ServiceError, for a refusal; every other error unchanged
+ * Runs a step that an operator requested by an update.
+ * @throws ApplicationFailure for a refusal, with the code of the ServiceError, which is not retried; every other error
+ *   unchanged
  */
 export async function refuseForGood<Result>(step: () => Promise<Result>): Promise<Result> {
   try {

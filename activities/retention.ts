@@ -1,4 +1,5 @@
-// The activities of retention: each calls one use case with a heartbeat. A repetition finds no removed row again, and counts a day anew.
+// The activities of retention: each calls one use case with a heartbeat. A repeated purge finds no removed row; a
+// repeated count of a day starts again.
 import { Context } from '@temporalio/activity';
 import type { Pulse, RetentionService } from '../src/operations/retention/retention.service.ts';
 import type { StepResult } from '../src/operations/retention/retention.ts';

@@ -1,4 +1,4 @@
-// The activities of webhookDelivery: each calls one use case, an attempt with a heartbeat and the signal to stop.
+// The activities of webhookDelivery: each calls one use case; an attempt has a heartbeat and a signal that stops it.
 import { Context } from '@temporalio/activity';
 import type { AttemptService } from '../src/webhooks/deliveries/attempt.service.ts';
 import type {
@@ -29,7 +29,7 @@ export function createWebhookDeliveryActivities({
   deliveries: Pick<DeliveryService, 'operate'>;
 }) {
   return {
-    /** Makes and records an attempt, or gives the reason why none is due. */
+    /** Makes and records an attempt, or returns the reason why no attempt is due. */
     sendDelivery: async (request: AttemptRequest): Promise<SendResult> => {
       const { info, heartbeat, cancellationSignal } = Context.current();
       const timer = info.isLocal ? undefined : setInterval(heartbeat, HEARTBEAT);

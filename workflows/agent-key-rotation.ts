@@ -43,7 +43,8 @@ const STEPS = {
 } as const;
 
 /**
- * Waits until the agent uses its new key, deprecates the old one with a sunset, and revokes it then. Source: Specification, "Key state".
+ * Waits until the agent uses its new key, deprecates the old one with a sunset, and revokes it then. Source:
+ * Specification, "Key state".
  * @param input.id of the old key
  * @returns how the key and its latest rotation ended
  */

@@ -32,8 +32,8 @@ const UNREAD: Omit<AnchorStanding, 'step'> = {
 };
 
 /**
- * Checks for the proof of an anchor until it is there or its time is over, and once a day from then on. Source: Specification, "Anchor
- * and delegation".
+ * Checks for the proof of an anchor until it is there or its time is over, and once a day from then on. Source:
+ * Specification, "Anchor and delegation".
  * @param input.id of the anchor
  * @returns how the anchor ended
  */

@@ -1,4 +1,5 @@
-// bulkRecovery: a replay of many deliveries, chunk by chunk, at a pace. Postgres holds the place up to which it has come.
+// bulkRecovery: a replay of many deliveries, chunk by chunk, at a pace. Postgres holds the place up to which it has
+// come.
 import { defineUpdate, patched, proxyActivities } from '@temporalio/workflow';
 import type { BulkRecoveryActivities } from '../activities/bulk-recovery.ts';
 import type { EntityInput } from '../src/platform/temporal/names.ts';

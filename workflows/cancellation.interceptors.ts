@@ -1,5 +1,5 @@
-// Keeps Temporal's cancellation from ending a workflow: the row that it looks after would go on without it. A workflow that can cancel its
-// row receives the request (`onCancelRequest`). Adds nothing to a history.
+// Keeps Temporal's cancellation from ending a workflow: the row that it looks after would go on without it. A workflow
+// that can cancel its row receives the request (`onCancelRequest`). Adds nothing to a history.
 import {
   CancellationScope,
   type WorkflowInboundCallsInterceptor,

@@ -1,5 +1,5 @@
-// challengeExpiry: the end of one bucket of time, when unused challenges are marked and counted. Without it a challenge is still refused on
-// time, and the next bucket marks the challenges that this one has left.
+// challengeExpiry: the end of one bucket of time, when unused challenges are marked and counted. Without it a challenge
+// is still refused on time, and the next bucket marks the challenges that this one has left.
 import {
   allHandlersFinished,
   condition,
@@ -46,8 +46,8 @@ const activities = proxyActivities<ChallengeExpiryActivities>({
 });
 
 /**
- * Waits until the bucket is over, then marks every overdue challenge, and has them counted in the audit log. Source: Specification,
- * "Challenge".
+ * Waits until the bucket is over, then marks every overdue challenge, and has them counted in the audit log. Source:
+ * Specification, "Challenge".
  */
 export async function challengeExpiry(input: ExpiryInput): Promise<ChallengeExpiryResult> {
   const { name, endsAt, indexed } = input;

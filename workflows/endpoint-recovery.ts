@@ -1,4 +1,5 @@
-// endpointRecovery: an endpoint in trouble, until it works again. In Postgres an endpoint also opens by itself when this does not run.
+// endpointRecovery: an endpoint in trouble, until it works again. In Postgres an endpoint also opens by itself when
+// this does not run.
 import { defineUpdate, proxyActivities } from '@temporalio/workflow';
 import type { EndpointRecoveryActivities } from '../activities/endpoint-recovery.ts';
 import type { EntityInput } from '../src/platform/temporal/names.ts';
@@ -55,8 +56,8 @@ const STEPS = {
 } as const;
 
 /**
- * Watches over an endpoint that is held, down or failing until it works again. Source: Specification, "Delivery" (Retry-After),
- * "Webhook subscription" (states).
+ * Watches over an endpoint that is held, down or failing until it works again. Source: Specification, "Delivery"
+ * (Retry-After), "Webhook subscription" (states).
  * @param input.id of the subscription
  * @returns in which state it was left
  */

@@ -1,5 +1,6 @@
-// The workflow of one entity, which all entity workflows share: read how the entity stands, do the step that is due, wait, read again. It
-// owns waiting only: each activity is one use case that Postgres decides anew, so a signal that comes twice or late does no harm.
+// The workflow of one entity, which all entity workflows share: read how the entity stands, do the step that is due,
+// wait, read again. It owns waiting only: each activity is one use case that Postgres decides anew, so a signal that
+// comes twice or late does no harm.
 import type { UpdateDefinition } from '@temporalio/common';
 import {
   type ActivityFunctionWithOptions,
@@ -41,7 +42,10 @@ type Attributes = { readonly entityState: string } & Readonly<
   Partial<Record<'subscriptionId' | 'endpointHost' | 'lastOutcome', string | null>>
 >;
 
-/** A step that is due. `summary` is for operators; `once`: if it is due again right after itself, the entity is read first. */
+/**
+ * A step that is due. `summary` is for operators; `once`: if it is due again right after itself, the entity is read
+ * first.
+ */
 type Work<Name, Standing, Doing> = {
   readonly doing: Doing;
   readonly summary: string;
@@ -56,8 +60,8 @@ type Progress<State> = {
 };
 
 /**
- * Lets operators update the workflow. The answer is the state afterwards, or nothing where `perform` does not say how the entity stands.
- * `refuse` throws an Error, which keeps the update out of the history.
+ * Lets operators update the workflow. The answer is the state afterwards, or nothing where `perform` does not say how
+ * the entity stands. `refuse` throws an Error, which keeps the update out of the history.
  */
 type OnUpdate<Standing, State> = <Args extends unknown[]>(
   update: UpdateDefinition<State | undefined, Args>,
@@ -67,7 +71,10 @@ type OnUpdate<Standing, State> = <Args extends unknown[]>(
   },
 ) => void;
 
-/** The life of an entity: its activities, and what operators read and do. `standing` is undefined until the first reading has ended. */
+/**
+ * The life of an entity: its activities, and what operators read and do. `standing` is undefined until the first
+ * reading has ended.
+ */
 type EntityLife<Name, Standing extends { readonly step: Step }, State, Result> = {
   /** The input of `steps`. */
   readonly name: Name;

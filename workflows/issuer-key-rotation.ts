@@ -1,5 +1,5 @@
-// issuerKeyRotation: a tenant's issuer keys, as long as the tenant exists. The times at which a key begins and ceases to sign stand in
-// Postgres, so no token waits for this workflow.
+// issuerKeyRotation: a tenant's issuer keys, as long as the tenant exists. The times at which a key begins and ceases
+// to sign stand in Postgres, so no token waits for this workflow.
 import { defineUpdate, proxyActivities } from '@temporalio/workflow';
 import type { IssuerKeyRotationActivities } from '../activities/issuer-key-rotation.ts';
 import type { IssuerStanding } from '../src/authentication/issuer/issuer-rotation.service.ts';
@@ -61,8 +61,8 @@ const UNREAD: Omit<IssuerStanding, 'step'> = {
 };
 
 /**
- * Keeps a tenant's issuer keys rotating: publishes the next one, retires the one that it takes over from, removes it, for ever. Source:
- * RFC 7517; Specification, "Agent access token claims".
+ * Keeps a tenant's issuer keys rotating: publishes the next one, retires the one that it takes over from, removes it,
+ * for ever. Source: RFC 7517; Specification, "Agent access token claims".
  * @param input.id of the tenant
  */
 export function issuerKeyRotation(input: EntityInput): Promise<IssuerKeysResult> {

@@ -1,5 +1,5 @@
-// Counts the beginnings and ends of workflows, and how late their timers are, in the worker's metrics. Promises pass through unchanged, so
-// no history and no order of commands depends on this file.
+// Counts the beginnings and ends of workflows, and how late their timers are, in the worker's metrics. Promises pass
+// through unchanged, so no history and no order of commands depends on this file.
 import {
   ContinueAsNew,
   isCancellation,

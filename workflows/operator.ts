@@ -11,7 +11,10 @@ export function setDetails(text: string): void {
   setCurrentDetails(getCurrentDetails().startsWith(IGNORED) ? `${IGNORED}\n\n${text}` : text);
 }
 
-/** Shows operators how the entity stands. A history that was begun anew has lost its static summary, which then stands before the text. */
+/**
+ * Shows operators how the entity stands. A history that was begun anew has lost its static summary, which then stands
+ * before the text.
+ */
 export function showDetails({ summary }: EntityInput, text: string): void {
   const isFirst = workflowInfo().continuedFromExecutionRunId === undefined;
   setDetails(isFirst || summary === undefined ? text : `${summary}: ${text}`);
@@ -22,7 +25,10 @@ export function showIgnoredCancellation(): void {
   setCurrentDetails(`${IGNORED}\n\n${getCurrentDetails()}`);
 }
 
-/** Calls back when Temporal is asked to cancel this workflow, which changes nothing else (`cancellation.interceptors.ts`). */
+/**
+ * Calls back when Temporal is asked to cancel this workflow, which changes nothing else
+ * (`cancellation.interceptors.ts`).
+ */
 export function onCancelRequest(callback: () => unknown): void {
   CancellationScope.current().cancelRequested.catch(callback);
 }

@@ -1,5 +1,5 @@
-// retention: one run of its steps, in order. Each step decides by the database's clock which rows are too old, so the next run makes up
-// for one that was missed or ended early.
+// retention: one run of its steps, in order. Each step decides by the database's clock which rows are too old, so the
+// next run makes up for one that was missed or ended early.
 import {
   ApplicationFailure,
   ContinueAsNew,
@@ -41,8 +41,8 @@ const activities = proxyActivities<RetentionActivities>({
 });
 
 /**
- * Makes the partitions of the next days, ends deliveries that are too old, accounts for each day's, and removes rows past their
- * retention. Source: Specification, "Delivery" and "Retention".
+ * Makes the partitions of the next days, ends deliveries that are too old, accounts for each day's, and removes rows
+ * past their retention. Source: Specification, "Delivery" and "Retention".
  * @param before only in a history that was begun anew
  * @returns rows or partitions by step
  * @throws when a step failed; the others were done

@@ -1,5 +1,5 @@
-// webhookDelivery: one delivery, from its first attempt to its end. Every send reads in Postgres whether an attempt is due, so a signal
-// that comes twice or late does no harm.
+// webhookDelivery: one delivery, from its first attempt to its end. Every send reads in Postgres whether an attempt is
+// due, so a signal that comes twice or late does no harm.
 import {
   allHandlersFinished,
   condition,

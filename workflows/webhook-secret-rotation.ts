@@ -1,4 +1,5 @@
-// webhookSecretRotation: the overlap of two signing secrets. Each attempt reads in Postgres which secrets sign it, without this workflow.
+// webhookSecretRotation: the overlap of two signing secrets. Each attempt reads in Postgres which secrets sign it,
+// without this workflow.
 import { proxyActivities } from '@temporalio/workflow';
 import type { WebhookSecretRotationActivities } from '../activities/webhook-secret-rotation.ts';
 import type { EntityInput } from '../src/platform/temporal/names.ts';
@@ -17,7 +18,8 @@ export type SecretRotationResult = Pick<SecretStanding, 'secrets'>;
 const activities = proxyActivities<WebhookSecretRotationActivities>(ENTITY_ACTIVITIES);
 
 /**
- * Waits until the overlap of a signing secret with the next one ends, and has that written down. Source: Specification, "Signature".
+ * Waits until the overlap of a signing secret with the next one ends, and has that written down. Source: Specification,
+ * "Signature".
  * @param input.id of the subscription
  */
 export function webhookSecretRotation(input: EntityInput): Promise<SecretRotationResult> {

@@ -1,4 +1,5 @@
-// Refuses publications of tenants with too many unfinished deliveries. A publisher never waits for a count: the last one decides.
+// Refuses publications of tenants with too many unfinished deliveries. A publisher never waits for a count: the last
+// one decides.
 import { createBoundedCache } from '../platform/bounded-cache.ts';
 import { ServiceError } from '../platform/errors/service-error.ts';
 
@@ -20,8 +21,9 @@ const MAX_TENANTS = 10_000;
 const REST = 20;
 
 /**
- * Estimates each tenant's backlog: the unfinished deliveries at the last count, and those that this process has accepted since. A
- * count is made again after 10 s, or once a tenth of what was free is used up, but not within a second.
+ * Estimates each tenant's backlog: the unfinished deliveries at the last count, and those that this process has
+ * accepted since. A count is made again after 10 s, or once a tenth of what was free is used up, but not within a
+ * second.
  * @param count counts a tenant's unfinished deliveries, up to `atMost`
  * @param limit deliveries that a tenant may have unfinished
  * @param clock milliseconds of a clock that never goes back

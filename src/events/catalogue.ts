@@ -1,4 +1,5 @@
-// The event types that this deployment knows, and which of them only the service itself may emit. A tenant's own types need no entry.
+// The event types that this deployment knows, and which of them only the service itself may emit. A tenant's own types
+// need no entry.
 import { z } from 'zod';
 import { ADMINISTRATION } from './catalogue/administration.ts';
 import { CHAIN, VAULT, WALLET } from './catalogue/assets.ts';

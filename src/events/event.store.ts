@@ -1,6 +1,6 @@
-// SQL of events: one statement accepts events and makes their deliveries and rows of the outbox. The caller notifies the relays after the
-// commit. A verified challenge has the same fan-out in its own statement (authentication/challenges/redemption.store.ts); a test
-// compares the two.
+// SQL of events: one statement accepts events and makes their deliveries and rows of the outbox. The caller notifies
+// the relays after the commit. A verified challenge has the same fan-out in its own statement
+// (authentication/challenges/redemption.store.ts); a test compares the two.
 import { type AuditRecord, auditColumns } from '../audit/audit.ts';
 import type { Queryable } from '../platform/database/transaction.ts';
 import { type EventRecord, eventColumns } from './event.ts';
@@ -27,7 +27,8 @@ input AS (
     AS event (id, tenant_id, event_id, type, occurred_at, body, joined, only_subscription, except_subscription, test, trace)
 )`;
 
-// OFFSET 0 makes it one index lookup an event: the planner, which does not know how few events there are, would read all subscriptions.
+// OFFSET 0 makes it one index lookup an event: the planner, which does not know how few events there are, would read
+// all subscriptions.
 const MATCHED = `
 matched AS (
   SELECT i.id, s.id AS subscription_id, delivery_id_of(i.id, s.id) AS delivery_id
@@ -45,8 +46,8 @@ matched AS (
   GROUP BY i.id, i.only_subscription
 )`;
 
-// A repetition with the same ids conflicts with its own event and changes nothing: an event exists with all of its deliveries, or not at
-// all. It keeps their number, which the accounts compare with the rows later.
+// A repetition with the same ids conflicts with its own event and changes nothing: an event exists with all of its
+// deliveries, or not at all. It keeps their number, which the accounts compare with the rows later.
 const fanOut = (kept: string) => `
 new_events AS (
   INSERT INTO events (id, tenant_id, event_id, type, occurred_at, body, test, deliveries)
@@ -124,7 +125,8 @@ export async function emit(
 }
 
 /**
- * The same for published events. One whose event id is taken leaves no row; the others leave one for the feed, even without subscribers.
+ * The same for published events. One whose event id is taken leaves no row; the others leave one for the feed, even
+ * without subscribers.
  * @param events what to publish, each event id once
  * @param digests SHA-256 of each event's content in hex, in the same order
  * @returns one row an accepted event, in no order
@@ -148,7 +150,10 @@ export async function findPublished(
   return rows;
 }
 
-/** Forgets event ids of days before the last `days`, as old as the events themselves. @returns how many, at most `limit` */
+/**
+ * Forgets event ids of days before the last `days`, as old as the events themselves.
+ * @returns how many, at most `limit`
+ */
 export async function purgePublished(queryable: Queryable, days: number, limit: number): Promise<number> {
   const { rowCount } = await queryable.query(PURGE_PUBLISHED, [days, limit]);
   return rowCount;

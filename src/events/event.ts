@@ -22,7 +22,9 @@ export type EmittedEvent = {
   readonly test?: true | undefined;
 };
 
-/** An event ready to be written: `id` is its row's, `candidates` are the filters that select it, `body` is JSON text. */
+/**
+ * An event ready to be written: `id` is its row's, `candidates` are the filters that select it, `body` is JSON text.
+ */
 export type EventRecord = {
   readonly id: string;
   readonly tenantId: string;
@@ -78,7 +80,10 @@ export function prepareEvent(
   };
 }
 
-/** The columns of `records` in the order in which every statement that accepts events names them: an array for each column. */
+/**
+ * The columns of `records` in the order in which every statement that accepts events names them: an array for each
+ * column.
+ */
 export function eventColumns(records: readonly EventRecord[]): (string | boolean | null)[][] {
   return [
     records.map(({ id }) => id),

@@ -3,8 +3,8 @@ import { MAX, parse, stringify } from 'uuid';
 import { decodeBase64, encodeBase64Url } from '../platform/crypto/base64.ts';
 
 /**
- * After the row `id` that transaction `xid` wrote. `at` in milliseconds: rows that come later in the feed have ids which were made at
- * most `FEED_SLACK_MS` before it.
+ * After the row `id` that transaction `xid` wrote. `at` in milliseconds: rows that come later in the feed have ids
+ * which were made at most `FEED_SLACK_MS` before it.
  */
 export type FeedPlace = { readonly xid: bigint; readonly id: string; readonly at: number };
 

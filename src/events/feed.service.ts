@@ -33,8 +33,8 @@ export type FeedQuery = {
 };
 
 /**
- * The event feed. Events are shown in the order (transaction, id), and only after all earlier transactions have ended: an event that
- * commits late comes late, and never before a cursor.
+ * The event feed. Events are shown in the order (transaction, id), and only after all earlier transactions have ended:
+ * an event that commits late comes late, and never before a cursor.
  * @param deliveries gives the deliveries of an event by its row
  */
 export function createFeedService({
@@ -48,7 +48,10 @@ export function createFeedService({
   };
   now?: (() => number) | undefined;
 }) {
-  /** @throws ServiceError `cursor_expired` when events after it may be gone, `invalid_request` for a text that is no cursor */
+  /**
+   * @throws ServiceError `cursor_expired` when events after it may be gone, `invalid_request` for a text that is no
+   *   cursor
+   */
   const placeAfter = (cursor: string | undefined): FeedPlace => {
     if (cursor === undefined) return FEED_START;
     const place = decodePlace(cursor);

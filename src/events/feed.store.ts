@@ -11,7 +11,10 @@ export type StoredEvent = {
   readonly createdAt: Date;
 };
 
-/** A request of the feed. `exact` is an event type, `prefix` a prefix with its last dot; `floor` bounds the ids that are read. */
+/**
+ * A request of the feed. `exact` is an event type, `prefix` a prefix with its last dot; `floor` bounds the ids that are
+ * read.
+ */
 export type FeedRequest = {
   readonly after: FeedPlace;
   readonly floor: Date;
@@ -22,8 +25,8 @@ export type FeedRequest = {
 };
 
 /**
- * `horizon`: below it all transactions have ended. `newest`: no transaction has this number yet. `hasMore`: there are rows after
- * `last`, the last row that was read.
+ * `horizon`: below it all transactions have ended. `newest`: no transaction has this number yet. `hasMore`: there are
+ * rows after `last`, the last row that was read.
  */
 export type FeedPage = {
   readonly events: readonly StoredEvent[];

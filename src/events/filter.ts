@@ -35,8 +35,8 @@ export function normalizeFilter(filter: string): string {
 }
 
 /**
- * Every normalised filter that selects an event type, the narrowest first: for `a.b.c` these are `a.b.c`, `a.b.*`, `a.*` and
- * `*`. A subscription matches when its filters hold one of them, so that an index lookup finds all of them.
+ * Every normalised filter that selects an event type, the narrowest first: for `a.b.c` these are `a.b.c`, `a.b.*`,
+ * `a.*` and `*`. A subscription matches when its filters hold one of them, so that an index lookup finds all of them.
  */
 export function filterCandidates(type: string): string[] {
   const candidates = [type];

@@ -49,7 +49,8 @@ export function checkPublication(input: PublishedInput, path: string): Publicati
 }
 
 /**
- * The text by whose digest a repetition is recognised: type, time (null when it was left out) and data with sorted members.
+ * The text by whose digest a repetition is recognised: type, time (null when it was left out) and data with sorted
+ * members.
  */
 export function contentOf(event: Publication): string {
   return JSON.stringify(

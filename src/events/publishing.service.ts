@@ -32,7 +32,11 @@ export function createPublishingService({
   database: Pick<Database, 'query'>;
   notifier: Notifier;
   backlog: BacklogGauge;
-  /** Takes one point an event from the tenant's limit. @returns the headers of the limit @throws ServiceError `rate_limited` */
+  /**
+   * Takes one point an event from the tenant's limit.
+   * @returns the headers of the limit
+   * @throws ServiceError `rate_limited`
+   */
   limit?: { take(tenantId: string, cost: number): Readonly<Record<string, string>> } | undefined;
   tracing?: Pick<Tracing, 'current' | 'span'> | undefined;
   now?: (() => Date) | undefined;
@@ -48,7 +52,8 @@ export function createPublishingService({
     }
   };
 
-  // Single events share a statement and its disk flush. Their ids are made before, so a repeated statement conflicts with its own rows.
+  // Single events share a statement and its disk flush. Their ids are made before, so a repeated statement conflicts
+  // with its own rows.
   const singles = createCoalescer<Candidate, FanOut | undefined>({
     run: async (batch) => {
       const written = await insert(database, batch);
@@ -122,7 +127,8 @@ export function createPublishingService({
       if (item instanceof ServiceError) return item;
       const { eventId } = item.record;
       const outcome = written.get(eventId);
-      // Its id was taken when it was written and free when it was read: the 30 days of the other event ended in between.
+      // Its id was taken when it was written and free when it was read: the 30 days of the other event ended in
+      // between.
       if (outcome === undefined) return new ServiceError('temporarily_unavailable', { retryAfterSeconds: 1 });
       if (outcome.digest !== item.digest) return eventIdConflict(item.path);
       return { eventId, deliveries: outcome.deliveries };
@@ -140,8 +146,8 @@ export function createPublishingService({
     }),
 
     /**
-     * Publishes events: one statement for all, two when an event id is known already. The same event id with the same content gets the
-     * first answer again, with other content `event_id_conflict`.
+     * Publishes events: one statement for all, two when an event id is known already. The same event id with the same
+     * content gets the first answer again, with other content `event_id_conflict`.
      * @param items checked events, and errors of those that failed their checks, which stay where they are
      * @returns an answer or an error for each item, in the order of `items`
      * @throws ServiceError `rate_limited` when the tenant's backlog is full; nothing was written then

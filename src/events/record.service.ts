@@ -1,4 +1,5 @@
-// Records what happened: entries of the audit log and events of the service, written together with the change that they tell of.
+// Records what happened: entries of the audit log and events of the service, written together with the change that they
+// tell of.
 import { appendEntries, prepareEntries } from '../audit/audit.service.ts';
 import type { AuditContext, AuditEntry, AuditRecord } from '../audit/audit.ts';
 import { newId } from '../platform/database/ids.ts';
@@ -23,7 +24,10 @@ export type PreparedRecords = {
 /** Wakes the relays; called after commits only. */
 export type Notifier = { poke(): void };
 
-/** `deliveries` counts the subscriptions that get the event; `deliveryId` is there when it was meant for one that exists. */
+/**
+ * `deliveries` counts the subscriptions that get the event; `deliveryId` is there when it was meant for one that
+ * exists.
+ */
 export type Emitted = {
   readonly eventId: string;
   readonly deliveries: number;
@@ -35,7 +39,8 @@ type Unit = Queryable & Partial<Pick<Transaction, 'afterCommit'>>;
 
 /**
  * The records of all rooms. Source: Specification, "audit logs record creation and verification" and "Events".
- * @param checked whether data that the catalogue does not describe is refused. In tests only: what is written here has happened
+ * @param checked whether data that the catalogue does not describe is refused. In tests only: what is written here has
+ *   happened
  */
 export function createRecordService({
   notifier,
@@ -97,8 +102,8 @@ export function createRecordService({
     writeBatch,
 
     /**
-     * Writes audit entries, and events with one delivery a matching subscription, inactive ones included. They exist when the caller's
-     * transaction commits, and only then. One round trip for any number of them, none for nothing.
+     * Writes audit entries, and events with one delivery a matching subscription, inactive ones included. They exist
+     * when the caller's transaction commits, and only then. One round trip for any number of them, none for nothing.
      * @param context as for `prepare`
      * @returns one entry an event, in the order of `happening.events`
      * @throws ServiceError `payload_too_large` when the body of an event is over 256 KiB

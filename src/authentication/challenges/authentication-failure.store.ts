@@ -1,12 +1,15 @@
-// SQL of the counters of failed authentications. They are in an unlogged table: a crash that loses one costs one event, and counting
-// costs no disk flush.
+// SQL of the counters of failed authentications. Their table is unlogged: a crash that loses a counter costs one event,
+// and counting costs no disk flush.
 import type { Queryable } from '../../platform/database/transaction.ts';
 
-/** `failures`: in the current window, this one included. `untold`: those that no event has counted yet, set on the first of a window. */
+/**
+ * `failures`: failures in the current window, with this one. `untold`: failures without an event yet, set on the first
+ * failure of a window.
+ */
 export type FailureTally = { readonly failures: number; readonly untold: number | null };
 
-// The condition on "before" makes Postgres read and lock the row before it changes it: a new window needs the number of failures
-// that the last window left without an event.
+// The condition on "before" makes Postgres read and lock the row before the change: a new window needs the number of
+// failures that the last window left without an event.
 const COUNT = `
 WITH clock AS (
   SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS ms
@@ -24,8 +27,8 @@ SELECT points AS failures, CASE WHEN points = 1 THEN coalesce((SELECT points FRO
 
 /**
  * Counts one failure.
- * @param name what is counted together @param window seconds
- * @returns the tally; `untold` counts this failure and those of the window before that no event has counted
+ * @param name the name under which failures are counted @param window seconds
+ * @returns the counts; `untold` contains this failure and those of the last window that have no event
  */
 export async function count(queryable: Queryable, name: string, window: number): Promise<FailureTally> {
   const { rows } = await queryable.query<FailureTally>(COUNT, [`authentication_failure:${name}`, window]);

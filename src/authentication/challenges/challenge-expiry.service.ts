@@ -1,5 +1,5 @@
-// Marks challenges that were not used in time, and writes their number to the audit log. No request depends on it: wherever a challenge
-// is used, its own time decides whether it has expired.
+// Marks overdue challenges as expired, and writes their number to the audit log. No request depends on it: a request
+// checks the expiry time of its challenge.
 
 import { type AuditActor, serviceContext } from '../../audit/audit.ts';
 import type { RecordService } from '../../events/record.service.ts';
@@ -8,13 +8,16 @@ import { newId } from '../../platform/database/ids.ts';
 import * as store from './challenge-expiry.store.ts';
 import type { Bucket, OperatorRequest, SettleResult, SweepResult } from './challenge-expiry.ts';
 
-/** How a sweep reports its progress, and how it is stopped. */
+/** The heartbeat of a sweep, and the signal that stops it. */
 export type Pulse = { readonly beat: () => void; readonly signal: AbortSignal };
 
-/** `chunk`: challenges of one transaction; `tenants`: audit entries of one transaction; `budget`: milliseconds that a sweep may take. */
+/**
+ * `chunk`: challenges in one transaction; `tenants`: audit entries in one transaction; `budget`: the longest sweep in
+ * milliseconds.
+ */
 const SETTINGS = { chunk: 5_000, tenants: 5_000, budget: 10_000 } as const;
 
-/** Seconds: a sweep should have come by then, also when one bucket was missed. */
+/** Seconds after which a challenge should be marked, even if one bucket was missed. */
 const LATE = 300;
 
 /** Source: Specification, "Challenge": a challenge that was not answered in time expires. */
@@ -35,7 +38,10 @@ export function createExpiryService({
       return store.markNext(unit, chunk);
     });
 
-  /** Moves the counts of the next tenants into audit entries, all or none. @returns undefined when nothing is left for this bucket */
+  /**
+   * Writes audit entries for the counts of the next tenants, all or none.
+   * @returns undefined when none is left for this bucket
+   */
   const settleChunk = ({ name, endsAt }: Bucket, asked: OperatorRequest | undefined) =>
     database.transaction({}, async (unit) => {
       await store.lock(unit);
@@ -57,8 +63,8 @@ export function createExpiryService({
 
   return {
     /**
-     * Marks every overdue challenge, of this bucket and of buckets that were missed: chunk by chunk, each with its count in one
-     * transaction. A repeated call goes on where the last chunk ended.
+     * Marks all overdue challenges, of this bucket and of missed buckets, in chunks: each chunk and its count are one
+     * transaction. A repeated call continues after the last chunk.
      */
     sweep: async ({ beat, signal }: Pulse): Promise<SweepResult> => {
       const began = performance.now();
@@ -72,11 +78,11 @@ export function createExpiryService({
     },
 
     /**
-     * Writes a bucket's audit entries, one for each tenant: the challenges that were marked and are in no earlier entry. Each transaction
-     * takes some tenants; a repeated call goes on after the last one. A bucket gets its entries once; challenges that are marked later are
-     * left to the next bucket.
-     * @param asked by the operator who did not want to wait for the bucket's end
-     * @returns what this call has written
+     * Writes a bucket's audit entries, one for each tenant, with the number of marked challenges that have no earlier
+     * entry. Each transaction takes some tenants; a repeated call continues after the last one. The entries of a bucket
+     * are written once; challenges that are marked later belong to the next bucket.
+     * @param asked the operator's request for a sweep before the end of the bucket
+     * @returns the numbers of this call
      */
     settle: async (
       bucket: Bucket,
@@ -94,12 +100,12 @@ export function createExpiryService({
       }
     },
 
-    /** The database's clock, by which buckets are named. */
+    /** The database's clock, which determines the names of buckets. */
     readClock: (): Promise<Date> => store.readClock(database),
 
     /**
-     * Whether the sweep is behind: the end of the oldest challenge that should have been swept minutes ago, null when there is none. One
-     * indexed read.
+     * Whether the sweep is late: the expiry time of the oldest challenge that should have been marked minutes ago, null
+     * without one. One indexed read.
      */
     findOverdue: (): Promise<Date | null> => store.findOldestUnswept(database, LATE),
   };

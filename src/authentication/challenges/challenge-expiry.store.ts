@@ -1,15 +1,16 @@
-// SQL that marks overdue challenges as expired and counts them. It never counts a challenge twice: the place that the sweep has reached
-// is written in the statement that marks.
+// SQL that marks overdue challenges as expired and counts them. The statement that marks also writes the position of
+// the sweep, so no challenge is counted twice.
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { OVERDUE_SECONDS } from './challenge-expiry.ts';
 
-/** Challenges of a tenant that were marked. */
+/** The number of marked challenges of a tenant. */
 export type ExpiredCount = { readonly tenantId: string; readonly expired: number };
 
 type Window = { since: string; until: string; more: boolean };
 
-// OFFSET 0 makes Postgres compute the place once, and not once for each of its uses.
-// At least a whole second: challenges end at whole seconds, any number of them at one. Times are read as text: '-infinity' is no date.
+// OFFSET 0 makes Postgres compute the position once, not once for each use.
+// At least a whole second: challenges expire at whole seconds, and many may share one. Times are read as text, because
+// '-infinity' is no date.
 const NEXT_WINDOW = `
 SELECT since::text, until::text, until < horizon AS more
 FROM (
@@ -21,7 +22,8 @@ FROM (
 ) AS next
 WHERE since < until`;
 
-// In the order of tenants: a tenant that has its entry of this bucket gets later challenges in its entry of the next bucket.
+// In the order of tenants: when a tenant already has its entry of this bucket, its later challenges are in its entry of
+// the next bucket.
 const TAKE_COUNTS = `
 WITH taken AS (
   DELETE FROM challenge_expiry_counts WHERE tenant_id IN (
@@ -50,14 +52,14 @@ WITH expired AS (
 )
 SELECT count(*)::int AS expired FROM expired`;
 
-/** Keeps other sweeps out until the transaction ends. */
+/** Locks out other sweeps until the transaction ends. */
 export async function lock(unit: Transaction): Promise<void> {
   await unit.query('SELECT FROM challenge_sweep FOR UPDATE');
 }
 
 /**
- * Marks the next overdue challenges, about `limit` of them, from the place that the last call reached.
- * @returns how many were marked, and whether there is more that is overdue
+ * Marks the next overdue challenges, about `limit` of them, after the position of the last call.
+ * @returns how many were marked, and whether more are overdue
  */
 export async function markNext(unit: Queryable, limit: number): Promise<{ expired: number; more: boolean }> {
   const { rows } = await unit.query<Window>(NEXT_WINDOW, [limit]);
@@ -68,9 +70,10 @@ export async function markNext(unit: Queryable, limit: number): Promise<{ expire
 }
 
 /**
- * Takes the counts of the next tenants, at most `limit`, that are in no audit entry yet, for the bucket that ends then. With fewer
- * tenants than `limit` the bucket has all of its entries.
- * @returns null when this bucket has its entries already, or a later bucket has or gets them: the next one takes what has come since
+ * Takes the counts of the next tenants without an audit entry, at most `limit`, for the bucket with this end. Fewer
+ * than `limit` tenants complete the bucket.
+ * @returns null when this bucket is complete, or a later bucket has begun its entries: the next bucket takes the
+ *   remaining counts
  */
 export async function takeCounts(
   unit: Transaction,
@@ -87,7 +90,10 @@ export async function takeCounts(
   return (await unit.query<ExpiredCount>(TAKE_COUNTS, [endsAt, turn.place, limit])).rows;
 }
 
-/** The end of the oldest challenge that is overdue for so many seconds, neither used nor marked; null when there is none. */
+/**
+ * The expiry time of the oldest challenge that is overdue by this many seconds and neither used nor marked; null
+ * without one.
+ */
 export async function findOldestUnswept(queryable: Queryable, seconds: number): Promise<Date | null> {
   const { rows } = await queryable.query<{ expiresAt: Date }>(
     `SELECT expires_at AS "expiresAt" FROM challenges

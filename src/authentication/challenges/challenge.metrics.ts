@@ -1,9 +1,9 @@
-// Counts challenges and what becomes of them, by error code. It must change no answer.
+// Counts challenges, verifications and their errors, by error code.
 import { Counter, type Registry } from 'prom-client';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import type { ChallengeService } from './challenge.service.ts';
 
-/** @param challenges its answers are counted */
+/** @param challenges the service whose answers are counted */
 export function countChallenges(
   challenges: ChallengeService,
   { registry }: { registry: Registry },

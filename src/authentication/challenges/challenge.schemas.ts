@@ -1,4 +1,5 @@
-// The shapes of challenge and verification. `algorithm` of a verification is any text: an unknown one is a failed grant, not a malformed request.
+// The shapes of challenge and verification. A verification accepts any text as `algorithm`: an unknown algorithm is an
+// invalid grant, not a malformed request.
 import { z } from 'zod';
 import { AGENT_CLIENT_ID } from '../../identity/agents/agent.ts';
 import { KEY_ALGORITHMS } from '../../platform/crypto/algorithm.ts';
@@ -41,7 +42,8 @@ export const challengeSchema = z
   .meta({ id: 'Challenge' });
 
 export const verifyBody = z.strictObject({
-  // Any UUID, of versions and variants too that RFC 9562 does not know: it is an unknown challenge, not a malformed request.
+  // Any UUID, also of versions and variants that RFC 9562 does not define: it is an unknown challenge, not a malformed
+  // request.
   challenge_id: z.guid(),
   signature: z.string().min(1).max(4_096).meta({
     description: 'Base64, standard or URL-safe, padded or not, over the canonical payload of the challenge.',
@@ -60,7 +62,7 @@ export const agentTokenSchema = z
   })
   .meta({ id: 'AgentTokenResponse' });
 
-/** A challenge as its agent gets it. */
+/** A challenge as its agent receives it. */
 export function presentChallenge(challenge: Challenge) {
   return present(challengeSchema, challenge, {
     challenge_id: challenge.id,

@@ -1,4 +1,4 @@
-// Challenge-response authentication of agents. A challenge is worth one success, also when several processes verify it.
+// Challenge-response authentication of agents. A challenge is consumed once, also when several processes verify it.
 
 import { randomBytes } from 'node:crypto';
 import { AGENT_CLIENT_ID } from '../../identity/agents/agent.ts';
@@ -37,11 +37,14 @@ export type VerifyInput = {
   /** Base64. */
   readonly signature: string;
   readonly algorithm: string;
-  /** Thumbprint of the key that the request proved to possess; the tokens are bound to it (RFC 9449 §5). */
+  /** Thumbprint of the key that the DPoP proof of the request has proved; the tokens are bound to it (RFC 9449 §5). */
   readonly jkt?: string | undefined;
 };
 
-/** What a verified agent gets; `expiresIn` in seconds, `scopes` sorted. `warnings` are headers that tell of a deprecated key. */
+/**
+ * The tokens of a verified agent; `expiresIn` in seconds, `scopes` sorted. `warnings` are headers that warn of a
+ * deprecated key.
+ */
 export type AgentTokens = {
   readonly accessToken: string;
   readonly refreshToken: string;
@@ -50,7 +53,7 @@ export type AgentTokens = {
   readonly warnings: Readonly<Record<string, string>>;
 };
 
-/** A challenge that may be used, with its holder and the audience of the tokens. */
+/** A usable challenge, with its holder and the audience of the tokens. */
 type Judged = { readonly challenge: Challenge; readonly holder: Holder; readonly audience: string };
 
 /** Source: Specification, "Challenge-response procedure". @param challengeLifetime seconds */
@@ -90,7 +93,7 @@ export function createChallengeService({
     return found;
   }
 
-  /** Loads and judges: everything that can be decided without consuming the challenge. @throws the recorded refusal */
+  /** Loads and judges the challenge: all checks that do not consume it. @throws the recorded refusal */
   async function judge(context: RequestContext, input: VerifyInput): Promise<Judged> {
     const found = await load(context, input.challengeId);
     const judgement = judgeAttempt({ ...found, algorithm: input.algorithm, tenant: context.tenant });
@@ -98,13 +101,13 @@ export function createChallengeService({
     return { challenge: found.challenge, ...judgement };
   }
 
-  /** The error for a failed verification; a key that is known has it on record. */
+  /** The error of a failed verification; the failure of a known key is recorded. */
   function refuse(context: RequestContext, holder: Holder | null, refusal: Refusal) {
     if (holder === null) return new ServiceError(refusal.code, { detail: refusal.detail });
     return failures.report(context, { stage: 'verify', holder, refusal });
   }
 
-  /** Makes both tokens. The agent gets them only once the challenge is consumed. */
+  /** Makes both tokens. The agent gets them only after the challenge is consumed. */
   async function sign(context: RequestContext, { challenge, holder, audience }: Judged, jkt?: string) {
     const { agent, key } = holder;
     const common = { audience, scopes: challenge.scopes, clientId: AGENT_CLIENT_ID, jkt };
@@ -125,11 +128,13 @@ export function createChallengeService({
 
   return {
     /**
-     * Issues a challenge. Two round trips, which concurrent requests share; one more for a key that is named by an alias.
+     * Issues a challenge. Two round trips, which concurrent requests share; one more when the request names the key by
+     * an alias.
      * @param input.keyFingerprint 64 hex digits, echoed in the challenge @param input.scope as requested
-     * @param input.resource audience of the token that the challenge is for; without it the agent's own (RFC 8707)
+     * @param input.resource audience of the requested token; without it the agent's own audience (RFC 8707)
      * @returns the challenge, and headers that warn of a deprecated key
-     * @throws ServiceError `key_not_found`, `key_revoked`, `policy_denied`, `invalid_scope`, `invalid_target`, `rate_limited`
+     * @throws ServiceError `key_not_found`, `key_revoked`, `policy_denied`, `invalid_scope`, `invalid_target`,
+     *   `rate_limited`
      */
     issue: async (
       context: RequestContext,
@@ -167,9 +172,9 @@ export function createChallengeService({
     },
 
     /**
-     * Verifies the answer to a challenge, consumes it and issues tokens. The access token is signed before the challenge is
-     * consumed, so that a failure to sign does not cost the agent its challenge. Two round trips, which concurrent requests share:
-     * one loads, one consumes and records.
+     * Verifies the answer to a challenge, consumes the challenge and issues tokens. The access token is signed first:
+     * when signing fails, the agent keeps its challenge. Two round trips, which concurrent requests share: one loads
+     * the challenge, one consumes it and writes the records.
      * @throws ServiceError `invalid_grant`, `challenge_used`, `challenge_expired`, `key_not_found`, `key_revoked`,
      *   `policy_denied`, `invalid_scope`, `invalid_target`, `invalid_signature`, `rate_limited`
      */
@@ -187,10 +192,10 @@ export function createChallengeService({
       const success = { ...judged, token: access, address: context.address, jkt: input.jkt };
       if (!(await redemptions.redeem(context, success, refresh.record))) {
         await judge(context, input);
-        // The obstacle is gone again, for example a suspension that was lifted.
+        // The reason for the refusal has ended, for example a suspension.
         throw new ServiceError('temporarily_unavailable', { retryAfterSeconds: 1 });
       }
-      // In the background: losing it only makes `last_used_at` a minute older.
+      // In the background: a lost write only makes `last_used_at` a minute older.
       if (!holder.key.isUseNoted) keys.recordUse(holder.key.id).catch(() => undefined);
       return {
         accessToken: access.accessToken,

@@ -1,4 +1,5 @@
-// What a challenge says, and the order in which a request that uses one is judged. Reads no clock and checks no signature.
+// The content of a challenge, and the order of the checks of a request that uses one. Pure: it has no clock and checks
+// no signature.
 
 import { AGENT_CLIENT_ID, chooseAudience } from '../../identity/agents/agent.ts';
 import { type KeyState, mayAuthenticate } from '../../identity/keys/key.ts';
@@ -9,8 +10,9 @@ import { isAgentScope, isWithin } from '../../platform/scopes.ts';
 import { buildChallengePayload } from './payload.ts';
 
 /**
- * `nonce` in lowercase hex; `keyFingerprint` as the request named it, which may be an alias; times are whole seconds. `resource`: the
- * audience that the request named, null for the agent's own (RFC 8707). `isExpired`: a sweep has marked it as not used in time.
+ * `nonce` is lowercase hex; `keyFingerprint` is the name of the key in the request, which may be an alias; times are
+ * whole seconds. `resource`: the audience in the request, null for the agent's own (RFC 8707). `isExpired`: a sweep has
+ * marked it as expired.
  */
 export type Challenge = {
   readonly id: string;
@@ -26,7 +28,10 @@ export type Challenge = {
   readonly isExpired: boolean;
 };
 
-/** A key with its agent, as stored now. `isUseNoted`: a use within the last minute is stored; `isVerified`: the key has been used. */
+/**
+ * A key with its agent, as stored now. `isUseNoted`: a use within the last minute is stored; `isVerified`: the key has
+ * been used.
+ */
 export type Holder = {
   readonly key: {
     readonly id: string;
@@ -51,17 +56,17 @@ export type Holder = {
   };
 };
 
-/** Why a request is refused. */
+/** The reason of a refusal. */
 export type Refusal = { readonly code: ErrorCode; readonly detail: string };
 
 export type Judgement<Granted> = { readonly refusal: Refusal } | Granted;
 
 type Check<Subject> = Refusal & { readonly fails: (subject: Subject) => boolean };
 
-/** The tenant that is asked: `audience` is that of tokens for an agent without an audience. */
+/** The tenant of the request: `audience` is used for an agent without an audience. */
 type Asked = { readonly tenant: { readonly audience: string; readonly resumedAt?: Date | undefined } };
 
-/** `now` is the database's clock at the reading; `algorithm` is what the request says. */
+/** `now` is the database's clock when the rows were read; `algorithm` is from the request. */
 export type Attempt = Asked & {
   readonly now: Date;
   readonly challenge: Challenge;
@@ -74,7 +79,7 @@ const UNKNOWN_KEY: Refusal = {
   detail: 'No key with this fingerprint is registered.',
 };
 
-/** In the order in which they are made. Source: Specification, "Agent authentication errors". */
+/** The checks in their order. Source: Specification, "Agent authentication errors". */
 const CHALLENGE_CHECKS: readonly Check<Attempt>[] = [
   {
     code: 'challenge_used',
@@ -136,7 +141,7 @@ const NO_TARGET: Refusal = {
 /**
  * Judges a request for a challenge: key, agent, scope, resource.
  * @param request.scope the `scope` parameter @param request.resource the `resource` parameter
- * @returns the scopes, unique and sorted, with their holder; or the first thing that is wrong
+ * @returns the scopes, unique and sorted, with their holder; or the first reason of a refusal
  */
 export function judgeRequest(
   request: Asked & {
@@ -157,9 +162,9 @@ export function judgeRequest(
 }
 
 /**
- * Judges everything about a verification but its signature: used, expired, algorithm, key, agent, scope, resource. Scope and resource
- * are those of the challenge, compared with what the agent may ask for now.
- * @returns the key's holder and the audience of its token, or the first thing that is wrong
+ * Judges a verification without its signature: used, expired, algorithm, key, agent, scope, resource. Scope and
+ * resource are those of the challenge; the agent must still have them.
+ * @returns the key's holder and the audience of its token, or the first reason of a refusal
  */
 export function judgeAttempt(
   attempt: Attempt,

@@ -1,7 +1,7 @@
-// The canonical text of a challenge: what an agent signs and the service verifies, to the byte.
-// It must never change under its first line: another text is another version.
+// The canonical text of a challenge, which an agent signs and the service verifies, byte for byte. Another text needs
+// another version in the first line.
 
-/** `timestamp` and `expiresAt` in whole Unix seconds; the others as the challenge response spells them. */
+/** `timestamp` and `expiresAt` in whole Unix seconds; the others have the text of the challenge response. */
 export type ChallengePayloadFields = {
   readonly nonce: string;
   readonly timestamp: number;
@@ -13,7 +13,7 @@ export type ChallengePayloadFields = {
   readonly algorithm: string;
 };
 
-/** The members of a challenge response that the payload is made of. Source: Specification, "Challenge". */
+/** The members of a challenge response from which the payload is built. Source: Specification, "Challenge". */
 export type ChallengeResponse = {
   readonly nonce: string;
   readonly timestamp: string;
@@ -57,7 +57,8 @@ export function buildChallengePayload(fields: ChallengePayloadFields): Uint8Arra
 }
 
 /**
- * Builds the payload from the response of the challenge route, whose times are ISO 8601; a fraction of a second is cut off.
+ * Builds the payload from the response of the challenge route, whose times are ISO 8601; a fraction of a second is cut
+ * off.
  * @throws RangeError when a time cannot be read.
  */
 export function buildPayloadOfResponse(response: ChallengeResponse): Uint8Array {
@@ -74,8 +75,8 @@ export function buildPayloadOfResponse(response: ChallengeResponse): Uint8Array 
 }
 
 /**
- * Escapes a string field so that it stays on its line: backslash, line feed, carriage return and tab as `\\`, `\n`, `\r`,
- * `\t`, every other control character as `\u00xx` with lowercase hex digits.
+ * Escapes a string field so that it stays on its line: backslash, line feed, carriage return and tab as `\\`, `\n`,
+ * `\r`, `\t`, every other control character as `\u00xx` with lowercase hex digits.
  */
 export function escapeField(text: string): string {
   return text.replace(

@@ -1,4 +1,5 @@
-// The SQL of a verification: one statement consumes challenges and writes everything that follows, for challenges that it consumed.
+// SQL of successful verifications: one statement consumes challenges, and writes all further rows for the consumed
+// ones.
 import { type AuditRecord, auditColumns } from '../../audit/audit.ts';
 import { type EventRecord, eventColumns } from '../../events/event.ts';
 import type { PreparedRecords } from '../../events/record.service.ts';
@@ -6,7 +7,7 @@ import type { SwitchedKey } from '../../identity/keys/rotation.service.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import type { RefreshTokenRecord } from '../tokens/token.service.ts';
 
-/** What one verification writes once its challenge is consumed; `firstUse` only when that verifies the key. */
+/** The rows of one verification; `firstUse` only when this verification verifies the key. */
 export type Redemption = PreparedRecords & {
   readonly tenantId: string;
   readonly challengeId: string;
@@ -14,22 +15,22 @@ export type Redemption = PreparedRecords & {
   readonly firstUse: PreparedRecords;
 };
 
-/** What a statement did: `switched` are the keys that their agents have left for a new one. */
+/** The result of a statement: `switched` are keys that their agents have replaced by a new key. */
 export type Redeemed = {
   readonly consumed: ReadonlySet<string>;
   readonly deliveries: number;
   readonly switched: readonly SwitchedKey[];
 };
 
-/** $14 to $27. */
+/** The parameters $14 to $27. */
 const AUDIT = `id, tenant_id, action, outcome, reason, actor_kind, actor_id, target_type, target_id, key_id, token_id, data, address,
     request_id`;
 
-// `usable`: its locks make a suspension or revocation wait until this statement has ended; the suspension then also ends the refresh token
-// of this statement. After a suspension that came first nothing is usable. The locks are taken agent first and in the order of ids. A
-// challenge that the audit log calls expired stays unused, also by the clock of a standby that took over and is behind.
-// `condition` of a row: the id of a challenge that must be consumed, or `first:` with the challenge whose use verified its key.
-// From `input` on, the fan-out is that of events/event.store.ts.
+// `usable`: its locks make a suspension or revocation wait until this statement has ended; the suspension then also
+// ends the refresh token of this statement. After an earlier suspension no row is usable. The agent is locked before
+// the key, in id order. A challenge that the audit log reports as expired stays unused, even when a standby with a slow
+// clock has taken over. `condition` of a row: the id of a challenge that must be consumed, or `first:` and the
+// challenge whose use verified its key. From `input` on, the fan-out is the one of events/event.store.ts.
 const redeemStatement = (locking: '' | 'SKIP LOCKED') => `
 WITH asked AS (
   SELECT *
@@ -132,9 +133,10 @@ const SKIPPING = redeemStatement('SKIP LOCKED');
 const WAITING = redeemStatement('');
 
 /**
- * Consumes each challenge that is unused and not expired, whose key and agent may authenticate and whose scopes and resource are still
- * the agent's, and writes what belongs to it; a key's first use also verifies the key, and wakes the workflow of the rotation that waits for it.
- * @param options.waits whether to wait for locked rows; challenges with such rows are left alone otherwise
+ * Consumes each challenge that is unused and not expired, whose key and agent may authenticate and whose scopes and
+ * resource the agent still has, and writes its rows. The first use of a key also verifies the key and signals the
+ * rotation workflow that waits for it.
+ * @param options.waits whether to wait for locked rows; otherwise challenges with locked rows stay unchanged
  */
 export async function redeem(
   queryable: Queryable,
@@ -185,7 +187,7 @@ function valuesOf(redemptions: readonly Redemption[]): unknown[] {
   ];
 }
 
-/** Rows, and for each the condition under which the statement writes it. */
+/** Rows, each with the condition under which the statement writes it. */
 function conditional<Row>(
   redemptions: readonly Redemption[],
   rowsOf: (records: PreparedRecords) => readonly Row[],

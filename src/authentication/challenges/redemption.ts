@@ -1,11 +1,11 @@
-// What a successful verification leaves behind: audit entries and events. They never hold a token or a signature.
+// The audit entries and events of a successful verification. They contain no token and no signature.
 import type { Happening } from '../../events/record.service.ts';
 import { AGENT_CLIENT_ID } from '../../identity/agents/agent.ts';
 import type { Challenge, Holder } from './challenge.ts';
 
 const METHOD = 'challenge_response';
 
-/** A verification whose signature was right. `expiresIn` in seconds. */
+/** A verification with a correct signature. `expiresIn` in seconds. */
 export type Success = {
   readonly challenge: Challenge;
   readonly holder: Holder;
@@ -45,7 +45,7 @@ export function describeSuccess({ challenge, holder, audience, address, jkt, tok
   };
 }
 
-/** The further records of a key's first success, which verifies the key. */
+/** The further records of the first success of a key, which verifies the key. */
 export function describeFirstUse({ holder, token }: Success): Happening {
   const { key, agent } = holder;
   const data = { agent_id: agent.id, key_fingerprint: key.fingerprint, method: METHOD };

@@ -1,4 +1,4 @@
-// Wires challenges: how an agent proves who it is, what becomes of its failures, and the sweep of challenges that nobody answered.
+// Wires challenges: authentication of agents, the records of its failures, and the sweep of overdue challenges.
 import type { Client } from '@temporalio/client';
 import { createBruteForceService } from '../../audit/brute-force.service.ts';
 import type { Limits } from '../../platform/http/wire.ts';
@@ -13,7 +13,7 @@ import { createExpiryKeeper } from './challenge-expiry.client.ts';
 import { createExpiryService } from './challenge-expiry.service.ts';
 import { createRedemptionService } from './redemption.service.ts';
 
-/** Failures to prove the possession of a key, here and where refresh tokens are used. */
+/** Records failures to prove the possession of a key, also where refresh tokens are used. */
 export function wireAuthenticationFailures(
   { config, database }: Platform,
   {
@@ -50,7 +50,7 @@ export function wireChallenges(
   };
 }
 
-/** The sweep of challenges that nobody answered. */
+/** The sweep of overdue challenges. */
 export function wireChallengeExpiry(
   { database }: Platform,
   rooms: Needs<typeof createExpiryService, 'database' | 'settings'>,
@@ -73,5 +73,5 @@ export function wireExpiryKeeper(
   });
 }
 
-/** What retention removes here. */
+/** The purges of this room, which retention runs. */
 export const purgesOfChallenges = { challenges: challengeStore.purge };

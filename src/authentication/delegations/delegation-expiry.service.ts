@@ -1,5 +1,5 @@
-// Writes down that delegations have expired. Postgres decides each step anew, so a step may come twice, late or without need. No request
-// depends on it: an exchange and the tokens issued on a delegation are bound by the delegation's own time.
+// Records the expiry of delegations. Each step reads Postgres, so a repeated, late or unneeded step does no harm. No
+// request depends on it: exchanges and delegated tokens check the expiry time of the delegation.
 
 import { operatorContext, serviceContext } from '../../audit/audit.ts';
 import type { RecordService } from '../../events/record.service.ts';
@@ -21,14 +21,14 @@ import {
 
 export type { DelegationName } from './delegation-expiry.store.ts';
 
-/** How a delegation stands; `gone`: there is none. `expiresAt` in ISO 8601. */
+/** The state of a delegation; `gone`: it does not exist. `expiresAt` in ISO 8601. */
 export type DelegationStanding = {
   readonly step: DelegationStep;
   readonly status: DelegationStatus | 'gone';
   readonly expiresAt: string | null;
 };
 
-/** Characters of a summary: Temporal takes 400 bytes. */
+/** The longest summary in characters: Temporal accepts 400 bytes. */
 const LONGEST_SUMMARY = 150;
 
 /** The steps of delegations. Source: Specification, "Anchor and delegation". */
@@ -47,10 +47,10 @@ export function createDelegationExpiryService({
     standingOf(await store.read(database, name));
 
   return {
-    /** How a delegation stands, and what is due for it. One round trip; changes nothing. */
+    /** The state of a delegation, and the step that is due. One round trip; changes nothing. */
     look,
 
-    /** What an operator sees of a delegation: what it allows, until when, and its agent; never the user. */
+    /** The summary for operators: what the delegation allows, its end and its agent, but not the user. */
     describe: async (name: DelegationName): Promise<{ summary: string; agentId: string } | undefined> => {
       const found = await store.read(database, name);
       if (found === undefined) return undefined;
@@ -59,7 +59,10 @@ export function createDelegationExpiryService({
       return { summary: `${scopes} · until ${until}Z`, agentId: found.agentId };
     },
 
-    /** Writes down that a delegation has expired, if it has, with a line in the audit log. @returns how it stands afterwards */
+    /**
+     * Records that a delegation has expired, with an audit entry, if its time is over.
+     * @returns the state afterwards
+     */
     expire: async (name: DelegationName): Promise<DelegationStanding> => {
       const tenant = await tenants.byId(name.tenantId);
       if (tenant === undefined) return standingOf(undefined);
@@ -83,9 +86,9 @@ export function createDelegationExpiryService({
     },
 
     /**
-     * Revokes a delegation because an operator asks its workflow to, in the operator's name.
-     * @param reason kept with the delegation and in the audit log
-     * @throws ServiceError `not_found`, `conflict` for one that is not active
+     * Revokes a delegation in the name of an operator, who has updated its workflow.
+     * @param reason stored with the delegation and in the audit log
+     * @throws ServiceError `not_found`, `conflict` for a delegation that is not active
      */
     revokeByOperator: async (
       name: DelegationName,

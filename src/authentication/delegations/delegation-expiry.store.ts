@@ -1,4 +1,5 @@
-// SQL of the ends of delegations; every function is one round trip on the caller's connection, and every judgement of time is the database's.
+// SQL of the ends of delegations. Each function is one round trip on the caller's connection; the database's clock
+// decides about time.
 import { NOW } from '../../platform/database/model.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import {
@@ -37,12 +38,12 @@ export async function read(
   return (await queryable.query<DelegationCase>(READ, [tenantId, id])).rows[0];
 }
 
-/** Writes down the end of a delegation that the transaction has locked. */
+/** Records the end of a delegation that the transaction has locked. */
 export async function markExpired(transaction: Transaction, id: string): Promise<void> {
   await transaction.model(DELEGATION).update({ id }, { expiredAt: NOW });
 }
 
-/** Asks the workflows of an agent's delegations to read them again: this transaction deletes the agent. */
+/** Enqueues signals to the workflows of an agent's delegations: this transaction deletes the agent. */
 export async function tellOfAgent(unit: Transaction, agentId: string): Promise<void> {
   await unit.query(
     `INSERT INTO workflow_commands (tenant_id, workflow, entity_id)
@@ -52,12 +53,12 @@ export async function tellOfAgent(unit: Transaction, agentId: string): Promise<v
   );
 }
 
-/** Delegations whose end was more than 5 minutes ago and is not written down. */
+/** Delegations that expired more than 5 minutes ago and whose end is not recorded. */
 export async function countOverdue(queryable: Queryable): Promise<number> {
   return (await queryable.query<{ count: number }>(OVERDUE)).rows[0]?.count ?? 0;
 }
 
-/** Delegations whose workflow should be running: their end is neither come nor written down. */
+/** Delegations whose workflow should be running: neither revoked nor recorded as expired. */
 export async function listExpectedWorkflows(
   queryable: Queryable,
   page: ExpectedPage,

@@ -1,29 +1,29 @@
-// What time makes due for a delegation. Pure; whether a delegation may be used is decided where it is used, never by this.
+// The step that is due for a delegation. Pure. Whether a delegation may be used is decided where it is used, not here.
 import type { DelegationStatus } from './delegation.ts';
 
-/** A delegation as it stands at `now`, the database's clock; `revokedAt` also when its agent was deleted. */
+/** A delegation as it is at `now`, the database's clock; `revokedAt` is set too when its agent was deleted. */
 export type DelegationCase = {
   readonly tenantId: string;
   readonly id: string;
   readonly agentId: string;
   readonly scopes: readonly string[];
   readonly expiresAt: Date;
-  /** When its end was written down. */
+  /** The time at which its end was recorded. */
   readonly expiredAt: Date | null;
   readonly revokedAt: Date | null;
   readonly now: Date;
 };
 
-/** `expire`: its end is to be written down. */
+/** `expire`: record its end. */
 export type DelegationStep =
   | { readonly kind: 'wait'; readonly delayMs: number }
   | { readonly kind: 'expire' }
   | { readonly kind: 'end' };
 
-/** Milliseconds: each delegation is read daily, also without a signal. */
+/** Milliseconds: the workflow reads its delegation daily, also without a signal. */
 const LONGEST_WAIT = 86_400_000;
 
-/** What is to be done about a delegation now. */
+/** The next step of a delegation. */
 export function decideDelegationStep({
   expiresAt,
   expiredAt,

@@ -1,4 +1,4 @@
-// The table of delegations; the view `delegation_records` gives the status as of the moment of reading.
+// The table of delegations; the view `delegation_records` computes the status when it is read.
 import {
   defineTable,
   given,
@@ -23,7 +23,7 @@ export const DELEGATION = defineTable('delegations', {
   createdAt: given(time()),
   revokedAt: nullable(time()),
   revokedReason: nullable(text()),
-  /** When its end was written down. */
+  /** The time at which its end was recorded. */
   expiredAt: nullable(time()),
 });
 

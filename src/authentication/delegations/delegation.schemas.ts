@@ -1,4 +1,4 @@
-// The shapes of delegations in requests and answers. The state of one is shown as computed at the moment of reading.
+// The shapes of delegations in requests and answers. The status is computed when the delegation is read.
 import { z } from 'zod';
 import { pageSchema } from '../../platform/http/answers.ts';
 import { audience, pageParameters } from '../../platform/http/field-schemas.ts';

@@ -1,4 +1,4 @@
-// All SQL of delegations. Every statement is bound to one tenant, and every judgement of time is the database's.
+// All SQL of delegations. Each statement is limited to one tenant; the database's clock decides about time.
 import { decodeCursor, type Page, type PageRequest, toPage } from '../../platform/database/page.ts';
 import { selectList } from '../../platform/database/table.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
@@ -54,8 +54,9 @@ WHERE tenant_id = $1 AND ($2::uuid IS NULL OR id < $2) AND ($3::uuid IS NULL OR 
   AND ($5::text IS NULL OR subject_issuer = $5) AND ($6::text IS NULL OR subject_sub = $6)
 ORDER BY id DESC LIMIT $7`;
 
-// Usable ones first, then those that include all that is asked for, then the newest. The lock makes a revocation and a
-// suspension wait for the exchange under way, and the exchange for them: it then sees the row as they left it.
+// Order: usable delegations first, then those with all requested scopes and audience, then the newest. The lock makes a
+// revocation and a suspension wait for an exchange under way, and an exchange wait for them: it then reads the changed
+// row.
 const FIND_FOR_EXCHANGE = `
 SELECT delegation.id, delegation.scopes, delegation.audience, delegation.expires_at AS "expiresAt",
        CASE WHEN delegation.revoked_at IS NOT NULL THEN 'revoked'
@@ -95,7 +96,7 @@ export async function find(
   return rows[0] === undefined ? undefined : toDelegation(rows[0]);
 }
 
-/** Whether the delegation is there. One indexed read. */
+/** Whether the delegation exists. One indexed read. */
 export async function exists(queryable: Queryable, tenantId: string, id: string): Promise<boolean> {
   const { rowCount } = await queryable.query('SELECT 1 FROM delegations WHERE id = $1 AND tenant_id = $2', [
     id,
@@ -117,8 +118,8 @@ export async function list(
 }
 
 /**
- * Locks a delegation until the transaction ends, exchanges under way included.
- * @returns undefined when there is none; `isOpen`: neither revoked nor is its end written down
+ * Locks a delegation until the transaction ends; it waits for exchanges under way.
+ * @returns undefined when it does not exist; `isOpen`: not revoked, and its end is not recorded
  */
 export async function lock(
   unit: Transaction,
@@ -141,7 +142,10 @@ export async function markRevoked(unit: Transaction, id: string, reason: string 
   );
 }
 
-/** The delegation that suits a request best, kept from revocation until the caller's transaction ends. One round trip. */
+/**
+ * The delegation that fits a request best, locked against revocation until the caller's transaction ends. One round
+ * trip.
+ */
 export async function findForExchange(
   unit: Queryable,
   tenantId: string,

@@ -1,4 +1,4 @@
-// What a delegation is, and whether one covers what an agent asks for on a user's behalf. Types and rules only.
+// Delegations, and the rules by which one covers a request to act for a user. Types and rules only.
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { isWithin } from '../../platform/scopes.ts';
 import type { DelegationRow } from './delegation.model.ts';
@@ -9,15 +9,15 @@ export const DELEGATION_STATUSES = ['active', 'expired', 'revoked'] as const;
 export type DelegationStatus = (typeof DELEGATION_STATUSES)[number];
 
 /**
- * A user's grant to an agent. `audience` null: any that the agent may have. `status` is as of the moment of reading; a deleted
- * agent's delegations are revoked with it.
+ * A delegation of a user to an agent. `audience` null: each audience of the agent. `status` is computed at the read;
+ * the delegations of a deleted agent count as revoked.
  */
 export type Delegation = Omit<DelegationRow, 'subjectIssuer' | 'subjectSub' | 'expiredAt'> & {
   readonly subject: Subject;
   readonly status: DelegationStatus;
 };
 
-/** The agent that a delegation is for, as it is now; `audience` null is the tenant's. */
+/** The agent of a delegation, as it is now; `audience` null is the tenant's. */
 export type DelegateAgent = {
   readonly id: string;
   readonly name: string;
@@ -27,22 +27,22 @@ export type DelegateAgent = {
   readonly audiences: readonly string[];
 };
 
-/** What an agent asks for. `scopes` and `audience` are absent where the request leaves them to the server. */
+/** The request of an agent. `scopes` and `audience` are absent where the server decides. */
 export type DelegationRequest = {
   readonly subject: Subject;
   readonly agentId: string;
   readonly scopes?: readonly string[] | undefined;
   readonly audience?: string | undefined;
-  /** Agents through which the user's authority came to this one. */
+  /** Agents through which the user's authority reached this agent. */
   readonly links?: readonly string[] | undefined;
 };
 
-/** The best delegation there is for a request, with the state of every agent in it. */
+/** The best delegation for a request, with the state of each agent in it. */
 export type DelegationCandidate = {
   readonly delegation: Pick<Delegation, 'id' | 'scopes' | 'audience' | 'status' | 'expiresAt'>;
   readonly agent: DelegateAgent;
   readonly agentStatus: 'active' | 'suspended' | 'deleted';
-  /** Whether every agent of `links` is there and active. */
+  /** Whether each agent of `links` exists and is active. */
   readonly linksActive: boolean;
 };
 
@@ -51,9 +51,9 @@ export type UsableDelegation = Pick<DelegationCandidate, 'delegation' | 'agent'>
 /**
  * Decides whether a delegation allows a request (Specification, "Errors"; RFC 8693 §2.2.2).
  * @param candidate undefined when the user has delegated nothing to the agent
- * @throws ServiceError `invalid_grant` without a delegation or when it was revoked; `delegation_expired`; `policy_denied` when
- *   the agent, or one that the authority came through, is suspended or gone; `invalid_scope` and `invalid_target` for what the
- *   delegation does not include
+ * @throws ServiceError `invalid_grant` without a delegation or when it was revoked; `delegation_expired`;
+ *   `policy_denied` when the agent, or an agent through which the authority came, is suspended or gone; `invalid_scope`
+ *   and `invalid_target` for a scope or audience that the delegation does not include
  */
 export function judgeDelegation(
   candidate: DelegationCandidate | undefined,

@@ -1,8 +1,10 @@
-// Who a user is: the pair (issuer, sub), and the UUID that stands for it in a tenant's tokens.
+// A user as the pair (issuer, sub), and the UUID that identifies the user in a tenant's tokens.
 import { sha256 } from '@noble/hashes/sha2.js';
 import { parse, stringify } from 'uuid';
 
-/** A user as the issuer of his tokens names him. Neither half says anything without the other (RFC 7519 §4.1.2). */
+/**
+ * A user as named by the issuer of the user's tokens. Only both halves together identify the user (RFC 7519 §4.1.2).
+ */
 export type Subject = { readonly issuer: string; readonly sub: string };
 
 /** Characters of the longest `sub` (OpenID Connect Core §2) and of the longest issuer. */
@@ -16,8 +18,8 @@ export function isSub(value: unknown): value is string {
 }
 
 /**
- * Whether a text is an issuer identifier: an absolute https URL without credentials, query and fragment (RFC 8414 §2), in
- * printable ASCII. Issuers are compared character by character (RFC 8414 §3.3), so nothing is normalised.
+ * Whether a text is an issuer identifier: an absolute https URL without credentials, query and fragment (RFC 8414 §2),
+ * in printable ASCII. Issuers are compared character by character (RFC 8414 §3.3), so nothing is normalised.
  */
 export function isIssuer(text: string): boolean {
   if (text.length > LONGEST.issuer || !/^https:\/\/[\x21-\x7e]+$/.test(text) || /[?#\\]/.test(text))
@@ -31,9 +33,9 @@ export function isIssuer(text: string): boolean {
 }
 
 /**
- * The UUID of a user in a tenant: always the same for the same three values, and another one in each tenant. It is a UUIDv8
- * from SHA-256 over the tenant's id and the pair (RFC 9562 §5.8 and §6.5), so it needs no row, and it can never be the id of an
- * agent or an application, which are UUIDv7.
+ * The UUID of a user in a tenant: always the same for the same three values, and different in each tenant. It is a
+ * UUIDv8 from SHA-256 over the tenant's id and the pair (RFC 9562 §5.8 and §6.5), so it needs no row. It never equals
+ * the id of an agent or an application, because those are UUIDv7.
  * @param tenantId UUID
  */
 export function subjectId(tenantId: string, { issuer, sub }: Subject): string {

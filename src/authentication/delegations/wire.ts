@@ -1,4 +1,4 @@
-// Wires delegations: as tenants and exchanges use them, and, in a worker, their ends.
+// Wires delegations: their routes, their use in exchanges, and their expiry in a worker.
 import type { Needs, Platform } from '../../platform/platform.ts';
 import { createDelegationRoutes } from './delegation.routes.ts';
 import { createDelegationService } from './delegation.service.ts';
@@ -17,7 +17,7 @@ export function wireDelegations(
   return { delegations, routes: createDelegationRoutes({ delegations }) };
 }
 
-/** The ends of delegations. */
+/** The expiry of delegations. */
 export function wireDelegationExpiry(
   { database }: Platform,
   rooms: Needs<typeof createDelegationExpiryService, 'database'>,
@@ -25,7 +25,10 @@ export function wireDelegationExpiry(
   return createDelegationExpiryService({ ...rooms, database });
 }
 
-/** The delegations that have a workflow, those whose end is late, and how the workflows of a deleted agent's delegations are signalled. */
+/**
+ * The delegations that have a workflow, the late ones among them, and the signals to the workflows of a deleted agent's
+ * delegations.
+ */
 export {
   countOverdue as countOverdueDelegations,
   listExpectedWorkflows as listDelegations,

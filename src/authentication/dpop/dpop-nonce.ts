@@ -1,28 +1,29 @@
-// Nonces for DPoP proofs that no process has to remember (RFC 9449 §8): each is a MAC over a step of time. It must never give a
-// tenant a nonce that another tenant's requests would be accepted with.
+// Nonces for DPoP proofs (RFC 9449 §8), which no process stores: each is a MAC over a time step. A nonce is accepted
+// only for requests of the tenant that received it.
 import { hkdf } from '@noble/hashes/hkdf.js';
 import { hmac } from '@noble/hashes/hmac.js';
 import { sha256 } from '@noble/hashes/sha2.js';
 import { encodeBase64Url } from '../../platform/crypto/base64.ts';
 
-/** Seconds for which one nonce is handed out; it is accepted for as long again. */
+/** Seconds for which one nonce is issued; it is accepted for the same time again. */
 export const NONCE_STEP = 120;
 
-/** Bytes of the MAC that are kept: 144 bits, 24 characters. */
+/** Bytes of the MAC that are used: 144 bits, 24 characters. */
 const NONCE_LENGTH = 18;
 
-/** Separates this use of a master key from every other (RFC 5869 §3.2). */
+/** Separates this use of a master key from all other uses (RFC 5869 §3.2). */
 const PURPOSE = 'countersign:dpop-nonce:v1';
 
 /**
- * Which steps are good, tried in this order. The next one, because the clock of the process that gave the nonce may be
- * ahead of this one's when a step begins: a client must not be refused the nonce that it has just received.
+ * The accepted steps, tried in this order. The next step is accepted, because the clock of the process that issued the
+ * nonce may be ahead of this one's: a client must not be refused a nonce that it has just received.
  */
 const GOOD_STEPS = [0, -1, 1];
 
 /**
- * Creates the nonces of all tenants. Every process with the same master keys agrees.
- * @param masterKeys the first one makes nonces; those of all are accepted, so that a change of keys interrupts no client
+ * Creates the nonces of all tenants. Processes with the same master keys issue and accept the same nonces.
+ * @param masterKeys the first key makes nonces; nonces of all keys are accepted, so that a change of keys interrupts no
+ *   client
  */
 export function createDpopNonces({ masterKeys }: { masterKeys: readonly { readonly key: Uint8Array }[] }) {
   const keys = masterKeys.map(({ key }) => hkdf(sha256, key, undefined, utf8(PURPOSE), 32));
@@ -34,7 +35,7 @@ export function createDpopNonces({ masterKeys }: { masterKeys: readonly { readon
       return nonceOf(key, tenantId, stepOf(now));
     },
 
-    /** Whether the nonce was issued in this step or the one before. @param now milliseconds since 1970 */
+    /** Whether the nonce was issued in an accepted step. @param now milliseconds since 1970 */
     isRecent(tenantId: string, nonce: string, now: number): boolean {
       const step = stepOf(now);
       return GOOD_STEPS.some((offset) =>
@@ -52,7 +53,7 @@ function nonceOf(key: Uint8Array, tenantId: string, step: number): string {
   return encodeBase64Url(hmac(sha256, key, utf8(`${tenantId}\n${step}`)).subarray(0, NONCE_LENGTH));
 }
 
-/** Compares in a time that does not tell where the texts differ. */
+/** Compares two texts in constant time. */
 function textsEqual(left: string, right: string): boolean {
   if (left.length !== right.length) return false;
   let difference = 0;

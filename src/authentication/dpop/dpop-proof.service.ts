@@ -1,4 +1,4 @@
-// Checks the signatures of DPoP proofs. It refuses points for which a signature needs no private key.
+// Verifies the signatures of DPoP proofs. It refuses points for which a signature needs no private key.
 import type { KeyObject } from 'node:crypto';
 import { createBoundedCache } from '../../platform/bounded-cache.ts';
 import { importJwk, verifyJws } from '../../platform/crypto/jws.node.ts';
@@ -8,7 +8,9 @@ import type { DpopProof } from './dpop-proof.ts';
 import { invalidProof } from './invalid-proof.ts';
 import type { ProofKey } from './proof-key.ts';
 
-/** Keys that were imported and checked, by thumbprint: a client signs each of its proofs with the same key. */
+/**
+ * The most imported and checked keys that are kept, by thumbprint: a client signs each of its proofs with the same key.
+ */
 const KEYS_KEPT = 10_000;
 
 /** Creates the verifier with its cache of keys. */

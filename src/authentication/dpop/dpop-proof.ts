@@ -1,5 +1,5 @@
-// What a DPoP proof says, and whether it is for this request (RFC 9449 §4.3). Others decide whether the signature is good and whether
-// the proof was used before.
+// The claims of a DPoP proof, and the check that it is for this request (RFC 9449 §4.3). Other files verify its
+// signature and its first use.
 import { sha256 } from '@noble/hashes/sha2.js';
 import { encodeBase64Url } from '../../platform/crypto/base64.ts';
 import { parseCompactJws } from '../../platform/crypto/jws.ts';
@@ -22,7 +22,7 @@ const LONGEST_PROOF = 4_096;
 /** Characters of a `jti`; 96 random bits have 16 (RFC 9449 §4.2). */
 const LONGEST_JTI = 256;
 
-/** `iat` in Unix seconds. `ath` and `nonce` are there when the client sent them. */
+/** `iat` in Unix seconds. `ath` and `nonce` are present when the client sent them. */
 export type ProofClaims = {
   readonly jti: string;
   readonly htm: string;
@@ -32,7 +32,7 @@ export type ProofClaims = {
   readonly nonce?: string | undefined;
 };
 
-/** A proof whose form is right. `signed` is the text that was signed. */
+/** A well-formed proof. `signed` is the signed text. */
 export type DpopProof = {
   readonly algorithm: ProofAlgorithm;
   readonly key: ProofKey;
@@ -41,10 +41,10 @@ export type DpopProof = {
   readonly signature: Uint8Array;
 };
 
-/** The request that a proof must be for. `accessToken`: the token that comes with it, and the key that it is bound to. */
+/** The request of a proof. `accessToken`: the token in the request, and the key that the token is bound to. */
 export type ProvenRequest = {
   readonly method: string;
-  /** The address that the service has for this request, from its settings. */
+  /** The address of this request by the settings of the service. */
   readonly url: string;
   /** Milliseconds since 1970. */
   readonly now: number;
@@ -63,7 +63,7 @@ export function onlyProof(values: readonly string[]): string {
 }
 
 /**
- * Takes a proof apart. In order: length, compact form, `typ`, `alg`, `crit`, `jwk`, claims.
+ * Parses a proof. Order of the checks: length, compact form, `typ`, `alg`, `crit`, `jwk`, claims.
  * @throws ServiceError `invalid_dpop_proof` (RFC 9449 §4.3, checks 2 to 5 and 7)
  */
 export function parseProof(text: string): DpopProof {
@@ -87,7 +87,8 @@ export function parseProof(text: string): DpopProof {
 }
 
 /**
- * Whether the proof is for this request, now, and for its access token. In order: `htm`, `htu`, `iat`, `ath`, the token's key.
+ * Checks that the proof is for this request, now, and for its access token. Order: `htm`, `htu`, `iat`, `ath`, the
+ * token's key.
  * @throws ServiceError `invalid_dpop_proof` (RFC 9449 §4.3, checks 8, 9, 11 and 12)
  */
 export function checkProof({ claims, key }: DpopProof, request: ProvenRequest): void {
@@ -111,9 +112,9 @@ export function hashAccessToken(text: string): string {
   return encodeBase64Url(sha256(new TextEncoder().encode(text)));
 }
 
-/** Until when a proof's `jti` must be known, in Unix seconds: after that no clock of ours accepts it. */
+/** The time until which a proof's `jti` must be stored, in Unix seconds: later no process accepts the proof. */
 export function expiryOf({ iat }: Pick<ProofClaims, 'iat'>): number {
-  // Counted from iat, not from now: a proof dated ahead stays acceptable longer than one made now.
+  // Counted from iat, not from now: a proof with a future iat stays acceptable longer than one made now.
   return iat + PROOF_WINDOW.past + PROOF_WINDOW.future;
 }
 

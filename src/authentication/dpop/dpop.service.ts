@@ -1,4 +1,4 @@
-// Proof of possession (RFC 9449). A proof is worth one request, also among several processes, and a failure here refuses the request.
+// Proof of possession (RFC 9449). A proof is accepted for one request only, also across processes.
 
 import { createHash } from 'node:crypto';
 import type { RequestContext, Tenant } from '../../platform/context.ts';
@@ -18,18 +18,20 @@ const PURGE_INTERVAL = 60_000;
 const PURGE_BATCH = 1_000;
 
 export type ProofUse = {
-  /** Every `DPoP` header of the request as it was sent: Node joins several into one text, which hides that there were several. */
+  /**
+   * All `DPoP` headers of the request, unchanged: Node joins several headers into one text, which hides their number.
+   */
   readonly proofs: readonly string[];
   readonly method: string;
-  /** The request's path below the tenant's address, as it was sent, without the query. */
+  /** The request's path below the tenant's address, unchanged, without the query. */
   readonly path: string;
-  /** The access token that came with the proof, and the thumbprint in its `cnf.jkt`; absent where tokens are issued. */
+  /** The access token of the request, and the thumbprint in its `cnf.jkt`; absent where tokens are issued. */
   readonly accessToken?: { readonly text: string; readonly jkt: string } | undefined;
-  /** Whether a proof without a nonce of ours is refused. */
+  /** Whether a proof without a nonce of this service is refused. */
   readonly requireNonce: boolean;
 };
 
-/** `jkt`: RFC 7638 thumbprint of the proof's key. `nonce`: to be sent as `DPoP-Nonce` with the answer. */
+/** `jkt`: RFC 7638 thumbprint of the proof's key. `nonce`: the value of the header `DPoP-Nonce` of the answer. */
 export type VerifiedProof = { readonly jkt: string; readonly nonce: string };
 
 /**
@@ -82,7 +84,7 @@ export function createDpopService({
     );
   }
 
-  /** Forgets proofs that cannot be used any more. @returns how many */
+  /** Deletes proofs that cannot be used any more. @returns how many */
   async function purge(): Promise<number> {
     let purged = 0;
     for (;;) {
@@ -94,11 +96,12 @@ export function createDpopService({
 
   return {
     /**
-     * Verifies the proof of a request and uses it up; one round trip, after all other checks. The order (RFC 9449 §4.3): one
-     * header; length, form, `typ`, `alg`, `crit`, `jwk`, claims; `htm`, `htu`, `iat`; with a token `ath` and its key; the
-     * signature; the nonce; the `jti`. `htu` is compared with the tenant's address and the path, never with the Host header.
-     * @throws ServiceError `invalid_dpop_proof`, `use_dpop_nonce`, `temporarily_unavailable`; each carries `dpop-nonce`. Their
-     *   status is that of the token endpoint, 400: a resource answers 401 with a challenge instead.
+     * Verifies the proof of a request and records its use. One round trip, after all other checks. Order (RFC 9449
+     * §4.3): one header; length, form, `typ`, `alg`, `crit`, `jwk`, claims; `htm`, `htu`, `iat`; with a token `ath` and
+     * its key; the signature; the nonce; the `jti`. `htu` is compared with the tenant's address and the path, not with
+     * the Host header.
+     * @throws ServiceError `invalid_dpop_proof`, `use_dpop_nonce`, `temporarily_unavailable`; each has the header
+     *   `dpop-nonce`. Their status is 400, as at the token endpoint; a resource answers 401 with a challenge instead.
      */
     verifyProof: async (context: Pick<RequestContext, 'tenant'>, use: ProofUse): Promise<VerifiedProof> => {
       const nonce = nonces.issue(context.tenant.id, now());
@@ -111,11 +114,11 @@ export function createDpopService({
       }
     },
 
-    /** The nonce to send as `DPoP-Nonce` with an answer for which no proof was verified. */
+    /** The value of `DPoP-Nonce` for an answer without a verified proof. */
     nonce: (tenant: Pick<Tenant, 'id'>): string => nonces.issue(tenant.id, now()),
     purge,
 
-    /** Waits for a purge that is under way; to be called before the database closes. */
+    /** Waits for a purge that is under way. Call it before the database closes. */
     close: (): Promise<void> => purging,
   };
 }

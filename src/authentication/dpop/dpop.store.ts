@@ -1,7 +1,11 @@
-// All SQL of DPoP proofs. One insert decides which of several uses counts, also among several processes.
+// All SQL of DPoP proofs. When several requests use one proof, also in several processes, one INSERT decides which use
+// counts.
 import type { Queryable } from '../../platform/database/transaction.ts';
 
-/** A proof that was used: its key's thumbprint (32 bytes), SHA-256 of its `jti`, and when it may be forgotten, in Unix seconds. */
+/**
+ * A used proof: its key's thumbprint (32 bytes), SHA-256 of its `jti`, and the time in Unix seconds after which it may
+ * be deleted.
+ */
 export type UsedProof = {
   readonly jkt: Uint8Array;
   readonly jtiHash: Uint8Array;
@@ -9,12 +13,12 @@ export type UsedProof = {
 };
 
 /**
- * How long a row stays after its time: the process that judges a proof and the database that deletes it have two clocks.
- * A row that stays too long refuses only proofs that are refused anyway.
+ * How long a row is kept after its time: the clock of the process that checks a proof and the clock of the database may
+ * differ. An older row refuses only proofs that are refused anyway.
  */
 const MARGIN = "interval '5 minutes'";
 
-/** Notes the use. @returns false when the proof was used before; of concurrent uses exactly one gets true */
+/** Records the use. @returns false when the proof was used before; of concurrent uses exactly one gets true */
 export async function insert(queryable: Queryable, proof: UsedProof): Promise<boolean> {
   const { rowCount } = await queryable.query(
     `INSERT INTO dpop_proofs (jkt, jti_hash, expires_at) VALUES ($1, $2, to_timestamp($3::float8))
@@ -24,7 +28,7 @@ export async function insert(queryable: Queryable, proof: UsedProof): Promise<bo
   return rowCount === 1;
 }
 
-/** Forgets proofs that no process accepts any more. @returns how many, at most `limit` */
+/** Deletes proofs that no process accepts any more. @returns how many, at most `limit` */
 export async function purge(queryable: Queryable, limit: number): Promise<number> {
   const { rowCount } = await queryable.query(
     `DELETE FROM dpop_proofs p USING (

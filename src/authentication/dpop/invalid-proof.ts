@@ -1,4 +1,5 @@
-// The one way to refuse a DPoP proof. Its detail goes into quoted strings of headers: it must never repeat what was sent.
+// The error of a refused DPoP proof. Its detail is part of quoted strings in headers, so it repeats no part of the
+// request.
 import { ServiceError } from '../../platform/errors/service-error.ts';
 
 /**

@@ -14,5 +14,5 @@ export function wireDpop({ config, database, log, clock }: Platform) {
   });
 }
 
-/** What retention removes here. */
+/** The purges of this room, which retention runs. */
 export const purgesOfProofs = { 'DPoP proofs': dpopStore.purge };

@@ -19,11 +19,11 @@ export const ISSUER_KEY = defineTable('issuer_keys', {
   tenantId: uuid(),
   algorithm: text<SigningAlgorithm>(),
   publicJwk: json<IssuerJwk>(),
-  /** PKCS #8 DER under a master key; null once it is destroyed. */
+  /** PKCS #8 DER, sealed with a master key; null after its destruction. */
   privateSealed: nullable(bytes()),
   createdAt: given(time()),
   activateAt: time(),
-  /** Null while no later key is published; so is `removeAt`. */
+  /** Null until a later key is published, like `removeAt`. */
   retireAt: nullable(time()),
   removeAt: nullable(time()),
   id: given(uuid()),

@@ -1,4 +1,4 @@
-// The tenant's view of its issuer keys: when each signs, rotation now, and revocation.
+// The routes of a tenant's issuer keys: their schedule, rotation and revocation.
 import type { RequestContext } from '../../platform/context.ts';
 import { accepted, ok } from '../../platform/http/answers.ts';
 import { defineRoutes, type Route } from '../../platform/http/route.ts';
@@ -19,7 +19,7 @@ const COMMON = {
 } as const;
 const ROOT = '/api/v1/tenant/issuer-keys';
 
-/** All need `tenant:write`, as the tenant's own routes do. @param workflows place of the UI that shows them */
+/** All routes need `tenant:write`, like the routes of the tenant. @param workflows place of the UI that shows them */
 export function createIssuerKeyRoutes({
   issuerKeys,
   workflows,

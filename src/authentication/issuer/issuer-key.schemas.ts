@@ -47,7 +47,7 @@ export const revokeIssuerKeyBody = z.strictObject({ reason }).meta({ id: 'Issuer
 
 /**
  * The schedule as answers show it.
- * @param tenantId whose keys they are @param nextRotationAt when another key begins to sign
+ * @param tenantId owner of the keys @param nextRotationAt when another key begins to sign
  * @param place of the UI that shows workflows
  */
 export function presentSchedule(

@@ -1,4 +1,5 @@
-// Makes, rotates and revokes a tenant's issuer keys. Each change is decided in Postgres under the lock of the tenant, without a workflow.
+// Makes, rotates and revokes a tenant's issuer keys. Postgres decides each change under the lock of the tenant's row,
+// without a workflow.
 
 import type { AuditContext, AuditEntry } from '../../audit/audit.ts';
 import type { RecordService } from '../../events/record.service.ts';
@@ -34,13 +35,13 @@ export { ISSUER_KEY_STATES, type IssuerKeyState } from './key-schedule.ts';
 
 type TenantId = Pick<Tenant, 'id'>;
 
-/** The caller's transaction; audit entries and events of the change are in it. */
+/** The caller's transaction; it contains the audit entries and events of the change. */
 type Changing = AuditContext & { readonly tenant: TenantId };
 
-/** Why a key is published. */
+/** The reason for publishing a key. */
 type Cause = 'schedule' | 'rotation' | 'algorithm' | 'revocation';
 
-/** `workflow`: asked for by the tenant's own workflow, which needs no signal. */
+/** `workflow`: the tenant's own workflow made the request and needs no signal. */
 export type AskedBy = 'request' | 'workflow';
 
 /**
@@ -147,7 +148,10 @@ export function createIssuerKeyService({
   }
 
   return {
-    /** Makes a tenant's first key, which signs immediately, in the transaction that creates the tenant and starts the keys' workflow. */
+    /**
+     * Makes a tenant's first key, which signs immediately. The caller's transaction creates the tenant and starts the
+     * workflow of its keys.
+     */
     createFirstKey: async (
       unit: Transaction,
       context: Changing,
@@ -159,8 +163,8 @@ export function createIssuerKeyService({
     },
 
     /**
-     * Makes the tenant sign with another algorithm: a new key is published now and signs after `PUBLISHED_AHEAD_SECONDS`,
-     * so that every verifier can know a key before the key signs. Asking for the present algorithm changes nothing.
+     * Changes the tenant's algorithm: publishes a new key, which signs after `PUBLISHED_AHEAD_SECONDS`, so that each
+     * verifier can read a key before the key signs. A request for the present algorithm changes nothing.
      */
     changeAlgorithm: async (
       unit: Transaction,
@@ -180,17 +184,20 @@ export function createIssuerKeyService({
       await tell(unit, tenant);
     },
 
-    /** The tenant's keys at this moment of the database's clock. One round trip. @throws ServiceError `not_found` without the tenant */
+    /**
+     * The tenant's keys, by the database's clock. One round trip.
+     * @throws ServiceError `not_found` without the tenant
+     */
     read: ({ tenant }: { tenant: TenantId }): Promise<Schedule> => read(database, tenant),
 
-    /** When the next key begins to sign: by its row, or by what the workflow is about to write. */
+    /** When the next key begins to sign: by its row, or by the time that the workflow is about to write. */
     nextRotation: (schedule: Schedule): Date =>
       schedule.keys.find((key) => key.revokedAt === null && key.activateAt > schedule.now)?.activateAt ??
       planActivation(schedule, lifetime),
 
     /**
-     * Lets the next key sign as soon as every verifier can know it: immediately when it has been published for ten minutes. A second call
-     * within ten minutes of a rotation changes nothing.
+     * Makes the next key sign as soon as each verifier can have read it: immediately if it was published ten minutes
+     * ago. A second call within ten minutes of a rotation changes nothing.
      * @returns the schedule afterwards
      */
     rotate: (
@@ -213,8 +220,9 @@ export function createIssuerKeyService({
       }),
 
     /**
-     * Revokes a key: from the commit on it is neither published nor signed with by this process, within a second by none, and what it has
-     * signed is refused. When it signs, the next key signs from now on, else a new one. Revoking it again changes nothing.
+     * Revokes a key. From the commit on, this process neither publishes it nor signs with it; the other processes
+     * follow within a second. Tokens that it signed are refused. If it signs now, the next key signs from now on, or a
+     * new one. A repetition changes nothing.
      * @returns the schedule afterwards
      * @throws ServiceError `not_found`
      */
@@ -240,7 +248,7 @@ export function createIssuerKeyService({
     /** Reads the schedule and locks it until the caller's transaction ends. */
     lock,
 
-    /** Publishes the next key. To be called with the schedule as it was locked. */
+    /** Publishes the next key. The caller passes the locked schedule. */
     publishNext: async (unit: Transaction, context: Changing, schedule: Schedule): Promise<void> => {
       const { now, algorithm } = schedule;
       const activateAt = planActivation(schedule, lifetime);
@@ -248,7 +256,9 @@ export function createIssuerKeyService({
       await settle(unit, context.tenant);
     },
 
-    /** Destroys the private halves of keys that another has taken over from. To be called with the schedule as it was locked. */
+    /**
+     * Destroys the private halves of keys after another key has begun to sign. The caller passes the locked schedule.
+     */
     retire: async (unit: Transaction, context: Changing, schedule: Schedule): Promise<void> => {
       const retired = keysToRetire(schedule);
       const signing = signingKeyOf(schedule);
@@ -275,7 +285,7 @@ export function createIssuerKeyService({
       unit.afterCommit(() => issuer.forget(context.tenant.id));
     },
 
-    /** Deletes keys that no living token was signed by. To be called with the schedule as it was locked. */
+    /** Deletes keys that signed no live token. The caller passes the locked schedule. */
     remove: async (unit: Transaction, context: Changing, schedule: Schedule): Promise<void> => {
       const kids = keysToRemove(schedule).map(({ kid }) => kid);
       await store.remove(unit, context.tenant.id, kids);

@@ -1,4 +1,4 @@
-// What an issuer key is: its public form, and which of several signs. Private keys are sealed here.
+// Issuer keys: their public form, the choice of the key that signs, and the sealing of private halves.
 import type { SigningAlgorithm } from '../../platform/context.ts';
 import type { SealedColumn } from '../../platform/database/sealed-column.ts';
 
@@ -14,8 +14,9 @@ export type IssuerJwk = {
 };
 
 /**
- * A key as requests need it. `id`: what the revocation feed calls it. `privateSealed`: PKCS #8 DER under a master key, null once it is
- * destroyed. `canSign`: activated, not revoked, and its private half is there, by the database's clock when it was read.
+ * A key as requests use it. `id`: its id in the revocation feed. `privateSealed`: PKCS #8 DER sealed with a master key,
+ * null after its destruction. `canSign`: activated, not revoked, and not destroyed, by the database's clock at the
+ * read.
  */
 export type IssuerKey = {
   readonly id: string;
@@ -27,12 +28,12 @@ export type IssuerKey = {
   readonly isRevoked: boolean;
 };
 
-/** What a sealed private key belongs to: it opens for this tenant and key only. */
+/** The context of a sealed private key: it opens only for this tenant and key. */
 export function sealingContext(tenantId: string, kid: string): string {
   return `issuer-key:${tenantId}:${kid}`;
 }
 
-/** Where private halves are kept. */
+/** The column of the sealed private halves. */
 export const SEALED_ISSUER_KEYS: SealedColumn = {
   table: 'issuer_keys',
   column: 'private_sealed',
@@ -41,8 +42,8 @@ export const SEALED_ISSUER_KEYS: SealedColumn = {
 };
 
 /**
- * The key that signs now: of those that can, the one that was activated last. A time at which a key should retire does not count: without
- * a later key it is the only one.
+ * The key that signs now: of the keys that can sign, the one with the latest activation. The time at which a key should
+ * retire does not count: without a later key it is the only one.
  * @param keys the latest activation first
  */
 export function selectSigningKey(keys: readonly IssuerKey[]): IssuerKey | undefined {

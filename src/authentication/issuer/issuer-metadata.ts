@@ -1,4 +1,4 @@
-// The issuer's metadata document. It must never name what the service does not do.
+// The issuer's metadata document. It names only features that the service has.
 
 import { TOKEN_EXCHANGE_GRANT } from '../../identity/applications/application.ts';
 import { APPLICATION_SCOPES } from '../../platform/scopes.ts';
@@ -37,7 +37,8 @@ export function describeIssuer(issuerUrl: string): IssuerMetadata {
     token_endpoint: `${issuerUrl}/oauth/token`,
     jwks_uri: `${issuerUrl}/.well-known/jwks.json`,
     scopes_supported: [...APPLICATION_SCOPES],
-    // Required by OpenID Connect Discovery §3. There are no ID tokens; libraries take these for the algorithms of access tokens.
+    // Required by OpenID Connect Discovery §3. There are no ID tokens; libraries take these for the algorithms of
+    // access tokens.
     subject_types_supported: ['public'],
     id_token_signing_alg_values_supported: ['ES256', 'EdDSA'],
     // Required by RFC 8414 §2; there is no authorization endpoint, so no response type is supported.

@@ -1,5 +1,5 @@
-// The steps that come due for a tenant's issuer keys, and what an operator may do. Postgres decides each step anew, so a step may come
-// twice, late or without need.
+// The due steps of a tenant's issuer keys, and the steps of an operator. Each step reads Postgres, so a repeated, late
+// or unneeded step does no harm.
 
 import { operatorContext, serviceContext } from '../../audit/audit.ts';
 import type { TenantService } from '../../identity/tenants/tenant.service.ts';
@@ -24,14 +24,14 @@ import {
 /** Names the tenant of the keys. */
 export type IssuerName = { readonly tenantId: string };
 
-/** How a tenant's keys stand; `gone` without the tenant. Times in ISO 8601. */
+/** The state of a tenant's keys; `gone` without the tenant. Times in ISO 8601. */
 export type IssuerStanding = {
   readonly step: ScheduleStep;
   readonly state: ScheduleState | 'gone';
-  /** The key that signs, and the one that will. */
+  /** The key that signs now, and the key that signs next. */
   readonly signing: { readonly kid: string; readonly since: string } | null;
   readonly next: { readonly kid: string; readonly from: string } | null;
-  /** Retired keys whose tokens verify still: how many, and until when. */
+  /** Retired keys whose tokens still verify: their number, and until when. */
   readonly retired: { readonly count: number; readonly until: string } | null;
   readonly revoked: readonly string[];
 };
@@ -60,19 +60,20 @@ export function createIssuerRotationService({
   }
 
   return {
-    /** How a tenant's keys stand, and what is due for them. One round trip; changes nothing. */
+    /** The state of a tenant's keys, and the due step. One round trip; changes nothing. */
     look: (name: IssuerName): Promise<IssuerStanding> => look(database, name),
 
-    /** What an operator is shown of it: the tenant's slug. */
+    /** The summary for operators: the tenant's slug. */
     describe: async ({ tenantId }: IssuerName): Promise<{ summary: string } | undefined> => {
       const tenant = await tenants.byId(tenantId);
       return tenant && { summary: `issuer keys of ${tenant.slug}` };
     },
 
     /**
-     * Does a step if it is due, in one transaction: `publish` makes the next key; `retire` destroys the private half of those that sign no
-     * more, and emits `admin.issuer.key.rotated`; `remove` deletes those whose tokens have all expired.
-     * @returns how the keys stand afterwards
+     * Does a step if it is due, in one transaction: `publish` makes the next key; `retire` destroys the private halves
+     * of keys that sign no more, and emits `admin.issuer.key.rotated`; `remove` deletes keys whose tokens have all
+     * expired.
+     * @returns the state afterwards
      */
     perform: async (name: IssuerName, due: DueStep): Promise<IssuerStanding> => {
       const tenant = await tenants.byId(name.tenantId);
@@ -85,19 +86,25 @@ export function createIssuerRotationService({
       });
     },
 
-    /** Rotates for an operator, who asks the tenant's workflow. @throws ServiceError `not_found` without the tenant */
+    /**
+     * Rotates the keys for an operator, who has updated the tenant's workflow.
+     * @throws ServiceError `not_found` without the tenant
+     */
     rotateByOperator: async (name: IssuerName, reason: string | undefined): Promise<IssuerStanding> => {
       await issuerKeys.rotate(await contextOf(name), { reason, by: 'workflow' });
       return look(database, name);
     },
 
-    /** Revokes a key for an operator, who asks the tenant's workflow. @throws ServiceError `not_found` without the tenant or the key */
+    /**
+     * Revokes a key for an operator, who has updated the tenant's workflow.
+     * @throws ServiceError `not_found` without the tenant or the key
+     */
     revokeByOperator: async (name: IssuerName, kid: string, reason: string): Promise<IssuerStanding> => {
       await issuerKeys.revoke(await contextOf(name), kid, { reason, by: 'workflow' });
       return look(database, name);
     },
 
-    /** Tenants whose keys should have a running workflow: all. */
+    /** Tenants whose keys should have a running workflow: all tenants. */
     listExpectedWorkflows: store.listExpectedWorkflows,
   };
 }

@@ -1,4 +1,4 @@
-// The issuer's public documents: JWKS and metadata. They take no token.
+// Routes of the issuer's public documents: JWKS and metadata. They need no token.
 import { createHash } from 'node:crypto';
 import type { RequestContext } from '../../platform/context.ts';
 import { defineRoutes, type HandlerResult, type Route } from '../../platform/http/route.ts';
@@ -8,7 +8,7 @@ import { describeIssuer } from './issuer-metadata.ts';
 
 const JWK_SET = 'application/jwk-set+json';
 
-/** Seconds for which verifiers may keep these documents; new keys are published longer than that before they sign. */
+/** Seconds for which verifiers may cache these documents; a new key is published longer than that before it signs. */
 const CACHE_CONTROL = 'public, max-age=300';
 
 const HEADERS = ['cache-control', 'etag'] as const;
@@ -66,7 +66,7 @@ export function createIssuerRoutes({ issuer }: { issuer: IssuerService }): Route
   ]);
 }
 
-/** An answer that may be kept; the HTTP shell turns it into 304 for a client that has this version already. */
+/** A cacheable answer; the HTTP shell turns it into 304 for a client that has this version. */
 function answerDocument(document: object, contentType: string): HandlerResult {
   const digest = createHash('sha256').update(JSON.stringify(document)).digest('base64url');
   return {

@@ -1,5 +1,5 @@
-// A tenant's issuer keys as requests use them: to publish, to sign and to verify. An unsealed private key leaves this file only into the
-// signer.
+// A tenant's issuer keys for requests: publishing, signing, verifying. Only the signer receives an unsealed private
+// key.
 import type { KeyObject } from 'node:crypto';
 import { createBoundedCache } from '../../platform/bounded-cache.ts';
 import type { SigningAlgorithm, Tenant } from '../../platform/context.ts';
@@ -13,15 +13,17 @@ import { type IssuerJwk, type IssuerKey, sealingContext, selectSigningKey } from
 import { loadSigningKey, type SigningKey, signClaims } from './jws-signing.service.ts';
 
 /**
- * Milliseconds for which a tenant's list of keys is used before it is read again. A key may begin to sign so much too late, and its
- * predecessor may sign so much too long; both are published for far longer.
+ * Milliseconds for which a tenant's list of keys is used before it is read again. A key may begin to sign later by this
+ * time, and the key before it may sign longer by this time; both are published for far longer.
  */
 const LIST_LIFETIME = 2_000;
 
-/** Milliseconds within which unknown key ids cause no second reading: tokens with invented key ids must not cost queries. */
+/**
+ * Milliseconds within which unknown key ids cause no second read: tokens with invented key ids must cost no queries.
+ */
 const UNKNOWN_KEY_PAUSE = 500;
 
-/** Tenants, and keys, kept in the process. */
+/** The most tenants, and the most keys, that a process keeps. */
 const KEPT = 10_000;
 
 type TenantId = Pick<Tenant, 'id'>;
@@ -29,13 +31,13 @@ type TenantId = Pick<Tenant, 'id'>;
 /** Signs claims with the key of one tenant. @returns a compact JWS */
 export type SignClaims = (claims: object, options: { typ: string }) => string;
 
-/** A key that verifies tokens. `id`: what the revocation feed calls it. */
+/** A key that verifies tokens. `id`: its id in the revocation feed. */
 export type VerificationKey = JwsKey<SigningAlgorithm> & { readonly id: string };
 
 /**
  * Issuer keys by tenant. Source: RFC 7517, RFC 7638, RFC 9068.
- * @param revocations knows keys that were revoked since a list was read
- * @param now a monotonic clock in milliseconds, for the age of what was read
+ * @param revocations has the keys that were revoked after a list was read
+ * @param now a monotonic clock in milliseconds, for the age of a list
  */
 export function createIssuerService({
   database,
@@ -48,7 +50,7 @@ export function createIssuerService({
   revocations: Pick<RevocationService, 'hasEnded'>;
   now?: (() => number) | undefined;
 }) {
-  // A key's bytes never change under its kid, which is their hash; whether it may be used is decided by the list.
+  // The bytes of a key never change under its kid, which is their hash; the list decides whether the key may be used.
   const privateKeys = createBoundedCache<SigningKey>({ limit: KEPT });
   const publicKeys = createBoundedCache<KeyObject>({ limit: KEPT });
   const lists = createShortLivedCache({
@@ -63,7 +65,7 @@ export function createIssuerService({
     keep: (keys) => selectSigningKey(keys) !== undefined,
   });
 
-  /** The tenant's keys, at most 2 s old, and read after every revocation of one of them that the feed knows. */
+  /** The tenant's keys: at most 2 s old, and read after each revocation of one of them that the feed has reported. */
   async function listKeys(tenant: TenantId): Promise<IssuerKey[]> {
     const keys = await lists.get(tenant.id);
     if (!keys.some(({ id, isRevoked }) => !isRevoked && revocations.hasEnded(id))) return keys;
@@ -90,19 +92,22 @@ export function createIssuerService({
 
   return {
     /**
-     * Signs claims with the tenant's present key; at most one query every 2 s, else none.
+     * Signs claims with the tenant's present key; at most one query every 2 s.
      * @param options.typ media type of the token without `application/`: `at+jwt`
      * @returns a compact JWS
      */
     sign: async (tenant: TenantId, claims: object, options: { typ: string }): Promise<string> =>
       (await prepareSigning(tenant))(claims, options),
 
-    /** As `sign`, in two steps: the second needs no connection, so it can be done within a transaction. To be used immediately. */
+    /**
+     * As `sign`, in two steps: the second needs no connection, so it can run inside a transaction. The caller signs
+     * immediately.
+     */
     prepareSigning,
 
     /**
-     * Compares the master keys with the database: tries to open the issuer key that was sealed last.
-     * @returns why it cannot be opened; undefined when it can, or when there is none yet
+     * Checks that the master keys fit the database: tries to open the issuer key that was sealed last.
+     * @returns the reason when it cannot be opened; undefined when it can, or when there is none yet
      */
     findSealingFault: async (): Promise<string | undefined> => {
       const newest = await store.findNewest(database);
@@ -116,17 +121,17 @@ export function createIssuerService({
       }
     },
 
-    /** Makes the next use of the tenant's keys read them again: to be called when a change of them has committed. */
+    /** Makes the next use of the tenant's keys read them again. Called after the commit of a change. */
     forget: (tenantId: string): void => lists.forget(tenantId),
 
-    /** The tenant's JWK set: every key that signs, has signed within the life of a token, or will sign; none that was revoked. */
+    /** The tenant's JWK set: each key that signs, will sign, or signed a token that may be live; no revoked key. */
     jwks: async (tenant: TenantId): Promise<{ keys: IssuerJwk[] }> => ({
       keys: (await listKeys(tenant)).flatMap(({ isRevoked, publicJwk }) => (isRevoked ? [] : [publicJwk])),
     }),
 
     /**
-     * The key of this id, or undefined. A key that another process has just made is found too, and so is a revoked key: a caller that
-     * verifies with it must ask the revocations.
+     * The key with this id, or undefined. A key that another process has just made is found too, and so is a revoked
+     * key: a caller that verifies with it must check the revocations.
      */
     verificationKey: async (tenant: TenantId, kid: string): Promise<VerificationKey | undefined> => {
       const find = (keys: readonly IssuerKey[]) => keys.find((key) => key.kid === kid);

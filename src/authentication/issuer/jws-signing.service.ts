@@ -1,5 +1,4 @@
-// Makes issuer keys, and tokens that are signed with them.
-// It must never sign with a key of another algorithm than the header names.
+// Makes issuer keys and signs tokens. The algorithm of the key is always the one in the header.
 import { createPrivateKey, generateKeyPair } from 'node:crypto';
 import { promisify } from 'node:util';
 import type { SigningAlgorithm } from '../../platform/context.ts';
@@ -9,7 +8,7 @@ import type { IssuerJwk } from './issuer-key.ts';
 
 const generate = promisify(generateKeyPair);
 
-/** A private key that is ready to sign, with the encoded protected headers that it has made so far, by `typ`. */
+/** A private key that is ready to sign, with its encoded protected headers by `typ`. */
 export type SigningKey = JwsKey<SigningAlgorithm> & {
   readonly kid: string;
   readonly headers: Map<string, string>;

@@ -1,4 +1,5 @@
-// SQL of the schedule of issuer keys. What is written is decided under the lock of the tenant's row, by the database's clock as it was read then.
+// SQL of the schedule of issuer keys. Each change is decided under the lock of the tenant's row, by the database's
+// clock of that read.
 import type { SigningAlgorithm } from '../../platform/context.ts';
 import { selectList } from '../../platform/database/table.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
@@ -16,13 +17,13 @@ type Row = Pick<Schedule, 'now'> & { readonly tenantAlgorithm: SigningAlgorithm 
     | { readonly id: null }
   );
 
-/** A key to be published. `privateSealed`: PKCS #8 DER under a master key. */
+/** A new key. `privateSealed`: PKCS #8 DER sealed with a master key. */
 export type NewIssuerKey = Pick<ScheduledKey, 'id' | 'kid' | 'algorithm' | 'publishedAt' | 'activateAt'> & {
   readonly publicJwk: IssuerJwk;
   readonly privateSealed: Uint8Array;
 };
 
-// Down to the millisecond that has begun: a time that is `now` has come.
+// Rounded down to the millisecond, so that the time `now` counts as reached.
 const READ = `
 SELECT date_trunc('milliseconds', clock_timestamp()) AS now, t.signing_algorithm AS "tenantAlgorithm", k.created_at AS "publishedAt",
        ${selectList(ISSUER_KEY, ['id', 'kid', 'algorithm', 'activateAt', 'retireAt', 'removeAt', 'revokedAt'], { of: 'k' })},
@@ -30,7 +31,7 @@ SELECT date_trunc('milliseconds', clock_timestamp()) AS now, t.signing_algorithm
 FROM tenants t LEFT JOIN issuer_keys k ON k.tenant_id = t.id
 WHERE t.id = $1 ORDER BY k.activate_at, k.kid DESC`;
 
-// The newest key signs although none is to follow it, a key is still there, or its private half, although its time is over.
+// A step is overdue: no key follows the newest one, or a key or its private half still exists after its time.
 const OVERDUE = `
 SELECT count(*)::int AS count FROM (
   SELECT tenant_id FROM issuer_keys GROUP BY tenant_id
@@ -39,12 +40,12 @@ SELECT count(*)::int AS count FROM (
     OR bool_or(private_sealed IS NOT NULL AND retire_at < now() - interval '6 minutes')
 ) AS overdue`;
 
-/** Keeps everybody else from changing the tenant's keys or its algorithm until the transaction ends. */
+/** Locks the tenant's keys and its algorithm against other changes until the transaction ends. */
 export async function lock(unit: Queryable, tenantId: string): Promise<void> {
   await unit.query('SELECT 1 FROM tenants WHERE id = $1 FOR NO KEY UPDATE', [tenantId]);
 }
 
-/** The tenant's keys, those that are past their removal included; undefined without such a tenant. */
+/** The tenant's keys, also those that are overdue for removal; undefined without the tenant. */
 export async function read(queryable: Queryable, tenantId: string): Promise<Schedule | undefined> {
   const { rows } = await queryable.query<Row>(READ, [tenantId]);
   const [first] = rows;
@@ -81,7 +82,7 @@ export async function setTimes(unit: Queryable, tenantId: string, times: readonl
   );
 }
 
-/** Its private half is destroyed with that. */
+/** It also destroys the private half. */
 export async function revoke(
   unit: Queryable,
   tenantId: string,
@@ -110,12 +111,12 @@ export async function remove(
   await transaction.model(ISSUER_KEY).remove({ tenantId, kid: [...kids] });
 }
 
-/** Tenants for whose keys something should have been done 5 minutes ago: published, destroyed or removed. */
+/** Tenants whose keys have had a due step for 5 minutes: publish, destroy or remove. */
 export async function countOverdue(queryable: Queryable): Promise<number> {
   return (await queryable.query<{ count: number }>(OVERDUE)).rows[0]?.count ?? 0;
 }
 
-/** Tenants, whose keys have a workflow for ever, by ascending id. One round trip on an index. */
+/** Tenants by ascending id; their keys always have a workflow. One round trip on an index. */
 export async function listExpectedWorkflows(
   queryable: Queryable,
   page: ExpectedPage,

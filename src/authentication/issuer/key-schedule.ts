@@ -1,36 +1,44 @@
-// The life of issuer keys: published, active, retired, removed, or revoked at any time. Every change is stored long before it comes, so
-// that verifiers and other processes know it in time. Reads no clock.
+// The life of issuer keys: published, active, retired, removed, or revoked at any time. Each change is stored long
+// before its time, so that verifiers and other processes read it early enough. Pure: the time is a parameter.
 import type { SigningAlgorithm } from '../../platform/context.ts';
 
 /**
- * Seconds for which a new key is published before it signs: longer than the 300 s for which JWKS answers may be cached, and
- * the clocks' differences.
+ * Seconds for which a new key is published before it signs: longer than the 300 s for which JWKS answers may be cached
+ * and the difference of clocks.
  */
 export const PUBLISHED_AHEAD_SECONDS = 600;
 
 /**
- * Seconds for which a key is published after it has stopped signing: a day, the longest that any setting lets an access token live,
- * and ten minutes for the clocks' differences and for lists of keys that are a moment old.
+ * Seconds for which a key is published after it has stopped signing: a day, the longest life of an access token in any
+ * setting, and ten minutes for the difference of clocks and for older lists of keys.
  */
 export const PUBLISHED_AFTER_SECONDS = 87_000;
 
-/** Seconds after which a retired key's private half is destroyed: by then every process has read that another key signs. */
+/**
+ * Seconds after which a retired key's private half is destroyed: by then each process has read that another key signs.
+ */
 const DESTROYED_AFTER_SECONDS = 60;
 
 /**
- * Seconds: a key that is to sign so soon counts as one that signs. A transaction may commit that much later than it has decided, and a
- * key that has signed must not be dropped.
+ * Seconds: a key that will sign within this time counts as signing. A transaction may commit this much later than its
+ * decision, and a key that has signed must stay published.
  */
 const IMMINENT_SECONDS = 60;
 
-/** After so long without a signal the workflow reads the keys by itself, in case it has missed one. */
+/** The wait without a signal after which the workflow reads the keys again, in case a signal was lost. */
 const LONGEST_WAIT_MS = 86_400_000;
 
-/** `published`: will sign. `active`: signs. `retired`: has signed, and what it signed still verifies. `revoked`: nothing verifies. */
+/**
+ * `published`: will sign. `active`: signs. `retired`: signs no more, but its tokens verify. `revoked`: its tokens do
+ * not verify.
+ */
 export const ISSUER_KEY_STATES = ['published', 'active', 'retired', 'revoked'] as const;
 export type IssuerKeyState = (typeof ISSUER_KEY_STATES)[number];
 
-/** A key on its tenant's schedule. `retireAt`, `removeAt`: null while no later key is published. `sealed`: its private half is there. */
+/**
+ * A key on its tenant's schedule. `retireAt`, `removeAt`: null while no later key is published. `sealed`: its private
+ * half is there.
+ */
 export type ScheduledKey = {
   readonly id: string;
   readonly kid: string;
@@ -43,7 +51,7 @@ export type ScheduledKey = {
   readonly sealed: boolean;
 };
 
-/** A tenant's keys at a moment of the database's clock; `algorithm` is what the tenant wants signed with. */
+/** A tenant's keys at a time of the database's clock; `algorithm` is the tenant's present choice. */
 export type Schedule = {
   readonly now: Date;
   readonly algorithm: SigningAlgorithm;
@@ -55,14 +63,17 @@ export const after = (time: Date, seconds: number): Date => new Date(time.getTim
 const latest = (...times: readonly Date[]): Date =>
   new Date(Math.max(...times.map((time) => time.getTime())));
 
-/** By activation, the earliest first; of two at the same time the one that signs, which is the one with the lesser kid, comes last. */
+/**
+ * By activation, the earliest first. Of two keys with the same time the one that signs comes last; it is the one with
+ * the lesser kid.
+ */
 const byActivation = (a: ScheduledKey, b: ScheduledKey): number =>
   a.activateAt.getTime() - b.activateAt.getTime() || (a.kid < b.kid ? 1 : -1);
 
 const livingOf = (keys: readonly ScheduledKey[]): ScheduledKey[] =>
   keys.filter(({ revokedAt }) => revokedAt === null).sort(byActivation);
 
-/** The key that signs; undefined when every key is revoked, to come, or destroyed. */
+/** The key that signs now; undefined when each key is revoked, destroyed or not yet active. */
 export function signingKeyOf({ keys, now }: Pick<Schedule, 'keys' | 'now'>): ScheduledKey | undefined {
   return livingOf(keys).findLast(({ activateAt, sealed }) => sealed && activateAt <= now);
 }
@@ -79,8 +90,8 @@ export function stateOf(key: ScheduledKey, schedule: Pick<Schedule, 'keys' | 'no
 }
 
 /**
- * When a key that is published now begins to sign: once the present one has signed for its lifetime, and never before verifiers can
- * know it, unless nothing signs at all.
+ * When a key that is published now begins to sign: once the present one has signed for its lifetime, and never before
+ * verifiers can know it, unless nothing signs at all.
  * @param lifetime seconds for which a key signs
  */
 export function planActivation({ keys, now }: Pick<Schedule, 'keys' | 'now'>, lifetime: number): Date {
@@ -89,15 +100,15 @@ export function planActivation({ keys, now }: Pick<Schedule, 'keys' | 'now'>, li
   return latest(after(now, PUBLISHED_AHEAD_SECONDS), after(signing.activateAt, lifetime));
 }
 
-/** What makes another key sign. `promote` moves the activation of one that is published already. */
+/** A change that makes another key sign. `promote` moves the activation of a published key. */
 export type Succession =
   | { readonly kind: 'promote'; readonly kid: string; readonly activateAt: Date }
   | { readonly kind: 'publish'; readonly activateAt: Date };
 
 /**
- * How the keys rotate as soon as verifiers allow it: immediately when the next key has been published for long enough. Rotations that are
- * asked for within ten minutes of one another are one rotation.
- * @returns null when that has been done already
+ * Rotates the keys as soon as verifiers allow it: immediately when the next key has been published for long enough.
+ * Several requests within ten minutes are one rotation.
+ * @returns null when the rotation was already made
  */
 export function planRotation({ keys, now }: Pick<Schedule, 'keys' | 'now'>): Succession | null {
   const recent = livingOf(keys).some(
@@ -111,7 +122,8 @@ export function planRotation({ keys, now }: Pick<Schedule, 'keys' | 'now'>): Suc
 }
 
 /**
- * Which key signs from now on when this one is revoked: the next one, however short it has been published, else a new one.
+ * The key that signs from now on when this key is revoked: the next key, even if it was published only recently, else a
+ * new one.
  * @returns null when the key does not sign anyway
  */
 export function planRevocation(
@@ -126,8 +138,8 @@ export function planRevocation(
 }
 
 /**
- * What a change of the tenant's algorithm asks for: keys of other algorithms that have not signed go, and a new one is published unless
- * the key that would then sign last has the algorithm.
+ * The changes for a new algorithm of the tenant: keys of other algorithms that have not signed are deleted, and a new
+ * key is published unless the last key that remains has the algorithm.
  */
 export function planAlgorithm(
   { keys, now }: Pick<Schedule, 'keys' | 'now'>,
@@ -146,7 +158,10 @@ export function planAlgorithm(
 
 export type KeyTimes = Pick<ScheduledKey, 'kid' | 'retireAt' | 'removeAt'>;
 
-/** The times that follow from the activations: each key retires when the next one begins to sign. @returns those that change */
+/**
+ * The times that follow from the activations: each key retires when the next one begins to sign.
+ * @returns those that change
+ */
 export function arrange({ keys, now }: Pick<Schedule, 'keys' | 'now'>): KeyTimes[] {
   const living = livingOf(keys);
   return living.flatMap((key, index) => {
@@ -158,7 +173,7 @@ export function arrange({ keys, now }: Pick<Schedule, 'keys' | 'now'>): KeyTimes
   });
 }
 
-/** Keys whose private half is to be destroyed: retired for a minute, with another one that signs. */
+/** Keys whose private half is due for destruction: retired for a minute, while another key signs. */
 export function keysToRetire(schedule: Pick<Schedule, 'keys' | 'now'>): ScheduledKey[] {
   if (signingKeyOf(schedule) === undefined) return [];
   return schedule.keys.filter((key) => {
@@ -168,7 +183,7 @@ export function keysToRetire(schedule: Pick<Schedule, 'keys' | 'now'>): Schedule
   });
 }
 
-/** Keys that no living token was signed by. */
+/** Keys that signed no live token. */
 export function keysToRemove(schedule: Pick<Schedule, 'keys' | 'now'>): ScheduledKey[] {
   const isOver = ({ removeAt }: ScheduledKey) => removeAt !== null && removeAt <= schedule.now;
   return schedule.keys.filter(
@@ -176,7 +191,7 @@ export function keysToRemove(schedule: Pick<Schedule, 'keys' | 'now'>): Schedule
   );
 }
 
-/** What can be due. `publish`: there is no next key, or, after a mishap, none that signs. */
+/** The kinds of due steps. `publish`: there is no next key, or, after an incident, no key that signs. */
 export type DueStep = 'publish' | 'retire' | 'remove';
 
 export type ScheduleStep =
@@ -187,7 +202,7 @@ export type ScheduleStep =
       readonly delayMs: number;
     };
 
-/** The next step of a tenant's keys, for ever. */
+/** The next step of a tenant's keys; there always is one. */
 export function decideStep(schedule: Schedule): ScheduleStep {
   const next = nextKeyOf(schedule);
   if (next === undefined || signingKeyOf(schedule) === undefined) return { kind: 'publish' };
@@ -210,8 +225,9 @@ export function decideStep(schedule: Schedule): ScheduleStep {
 }
 
 /**
- * Where a tenant's keys stand, for operators. `revoked`: one was revoked, and may have signed tokens that would still live. `rotating`:
- * the next key signs within ten minutes, or what an old one signed still verifies. `unprepared`: there is no next key.
+ * The state of a tenant's keys for operators. `revoked`: a key was revoked and may have signed tokens that would still
+ * be live. `rotating`: the next key signs within ten minutes, or tokens of an old key still verify. `unprepared`: there
+ * is no next key.
  */
 export type ScheduleState = 'steady' | 'rotating' | 'unprepared' | 'revoked';
 

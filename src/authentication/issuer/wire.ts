@@ -1,4 +1,4 @@
-// Wires the issuer of a tenant: its keys, what it publishes, and their rotation in a worker.
+// Wires the issuer of a tenant: its keys, its public documents, and the rotation of its keys in a worker.
 import type { Needs, Platform } from '../../platform/platform.ts';
 import { createIssuerRoutes } from './issuer.routes.ts';
 import { createIssuerService } from './issuer.service.ts';
@@ -36,7 +36,7 @@ export function wireIssuerRotation(
   return createIssuerRotationService({ ...rooms, database });
 }
 
-/** The column that holds something sealed. */
+/** The sealed column of this room. */
 export { SEALED_ISSUER_KEYS } from './issuer-key.ts';
 /** The issuer keys that have a workflow, and those whose workflow is late. */
 export {

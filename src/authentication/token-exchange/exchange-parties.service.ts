@@ -1,4 +1,4 @@
-// Reads the actor and the subject token of a token exchange. It grants nothing.
+// Reads and verifies the actor token and the subject token of a token exchange.
 
 import { type Act, readAct } from '../../platform/act.ts';
 import type { RequestContext } from '../../platform/context.ts';
@@ -10,14 +10,14 @@ import type { SubjectTokenService, VerifiedSubject } from '../trusted-issuers/su
 import { checkActor, checkMayAct, checkOwnSubject } from './exchange.ts';
 import type { ExchangeRequest } from './exchange-request.ts';
 
-/** What makes one of our tokens unacceptable here; other failures are failures of the request. */
+/** Errors of a token of this issuer that make it unacceptable here; other errors fail the request. */
 const FAULTS: Readonly<Record<string, string>> = {
   invalid_token: 'is not valid',
   token_expired: 'has expired',
   token_revoked: 'was revoked',
 };
 
-/** Whom the actor is to act for. `own` are the claims of a token of this issuer; `act` are the actors before. */
+/** The subject of an exchange. `own` are the claims of a token of this issuer; `act` are the earlier actors. */
 export type ExchangedSubject = Pick<VerifiedSubject, 'issuer' | 'sub' | 'scopes' | 'exp'> & {
   readonly act: Act | undefined;
   readonly own?: SignedClaims | undefined;
@@ -25,7 +25,7 @@ export type ExchangedSubject = Pick<VerifiedSubject, 'issuer' | 'sub' | 'scopes'
 
 export type ExchangeParties = { readonly actor: SignedClaims; readonly subject: ExchangedSubject };
 
-/** Verifies the tokens of an exchange (RFC 8693 §2.1). @param subjects users' tokens of trusted issuers */
+/** Verifies the tokens of an exchange (RFC 8693 §2.1). @param subjects verifies users' tokens of trusted issuers */
 export function createExchangePartiesService({
   tokens,
   subjects,
@@ -47,7 +47,7 @@ export function createExchangePartiesService({
     }
   }
 
-  /** The subject of the token; of a delegated token the same user again, with the actors so far. */
+  /** The subject of the token; for a delegated token the same user, with the earlier actors. */
   async function readOwnSubject(context: RequestContext, text: string, type: string) {
     const own = await verifyOwn(context, 'subject', text);
     checkOwnSubject(own, type);
@@ -63,10 +63,11 @@ export function createExchangePartiesService({
 
   return {
     /**
-     * Reads both tokens of an exchange: the actor's must be an agent's own, the subject's one of this issuer or of an issuer that the
-     * tenant trusts, and let this actor act. A token that names this issuer is ours, also when the tenant trusts an issuer of that name.
-     * @throws ServiceError `invalid_request` for every fault of a token (RFC 8693 §2.2.2); `temporarily_unavailable` when that cannot be
-     *   decided, for example without the keys of a trusted issuer
+     * Reads both tokens of an exchange. The actor token must be an agent's own. The subject token must be of this
+     * issuer or of an issuer that the tenant trusts, and must allow this actor. A token with this issuer's name is
+     * verified as this issuer's, even when the tenant trusts an issuer of that name.
+     * @throws ServiceError `invalid_request` for each fault of a token (RFC 8693 §2.2.2); `temporarily_unavailable`
+     *   when a token cannot be judged, for example without the keys of a trusted issuer
      */
     read: async (context: RequestContext, request: ExchangeRequest): Promise<ExchangeParties> => {
       const actor = await verifyOwn(context, 'actor', request.actorToken);

@@ -1,24 +1,24 @@
-// What a token exchange asks for: its form parameters, read strictly. It reads no token.
+// The form parameters of a token exchange, and their strict checks. It reads no token.
 import { ServiceError } from '../../platform/errors/service-error.ts';
 
 const TOKEN_TYPE = 'urn:ietf:params:oauth:token-type:';
 
-/** Token type identifiers that are understood (RFC 8693 §3). */
+/** The supported token type identifiers (RFC 8693 §3). */
 export const TOKEN_TYPES = {
   accessToken: `${TOKEN_TYPE}access_token`,
   idToken: `${TOKEN_TYPE}id_token`,
   jwt: `${TOKEN_TYPE}jwt`,
 } as const;
 
-/** Of subject tokens. */
+/** Types of subject tokens. */
 export const SUBJECT_TYPES: readonly string[] = Object.values(TOKEN_TYPES);
-/** Of actor tokens: an agent has no ID token. */
+/** Types of actor tokens: an agent has no ID token. */
 export const ACTOR_TYPES: readonly string[] = [TOKEN_TYPES.accessToken, TOKEN_TYPES.jwt];
 
 /** Characters of the longest target, as for a tenant's audience. */
 const LONGEST_TARGET = 500;
 
-/** A token exchange, well-formed. `scope` and `target` are absent where the server is to decide. */
+/** A well-formed request for an exchange. `scope` and `target` are absent where the server decides. */
 export type ExchangeRequest = {
   readonly subjectToken: string;
   readonly subjectTokenType: string;
@@ -32,12 +32,12 @@ export type ExchangeRequest = {
 export const ISSUED_TOKEN_TYPE = TOKEN_TYPES.accessToken;
 
 /**
- * Reads the parameters of a token exchange (RFC 8693 §2.1). This server delegates and never impersonates, so an actor token is
- * required; it issues access tokens only, for one target.
- * @param parameters by name; none twice, and an empty one counts as absent
- * @throws ServiceError `invalid_request` for a missing parameter, or a type that is unknown or stands without its token;
- *   `invalid_target` for a `resource` that is no absolute URI without fragment (RFC 8707 §2), a malformed `audience`, or two
- *   different targets
+ * Reads the parameters of a token exchange (RFC 8693 §2.1). This server delegates and never impersonates, so an actor
+ * token is required; it issues access tokens only, for one target.
+ * @param parameters by name; no name twice, and an empty parameter counts as absent
+ * @throws ServiceError `invalid_request` for a missing parameter, or a type that is unknown or stands without its
+ *   token; `invalid_target` for a `resource` that is no absolute URI without fragment (RFC 8707 §2), a malformed
+ *   `audience`, or two different targets
  */
 export function readExchangeRequest(
   parameters: Readonly<Record<string, string | undefined>>,

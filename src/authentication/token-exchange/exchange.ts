@@ -1,5 +1,5 @@
-// What a token exchange grants: never more than any one of subject, actor, delegation and agent has. Signatures are made and checked
-// elsewhere.
+// The rules of a token exchange: the new token has no right that subject, actor, delegation or agent lacks. Other files
+// make and check signatures.
 import { validate as isUuid } from 'uuid';
 import { type Act, type Actor, actorsOf, buildAct } from '../../platform/act.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
@@ -7,7 +7,7 @@ import { grantScopes, intersectScopes } from '../../platform/scopes.ts';
 import { type Subject, subjectId } from '../delegations/subject.ts';
 import { TOKEN_TYPES } from './exchange-request.ts';
 
-/** The claims of an agent's own access token that matter when it is an actor token. */
+/** The claims of an agent's own access token that an exchange reads from an actor token. */
 export type ActorClaims = {
   readonly sub: string;
   readonly subject_type: string;
@@ -16,7 +16,10 @@ export type ActorClaims = {
   readonly cnf?: unknown;
 };
 
-/** What each side allows; `client` is the application that asks. An absent list does not limit: an ID token has no scopes. */
+/**
+ * The limits of each side; `client` is the application that makes the request. An absent list is no limit: an ID token
+ * has no scopes.
+ */
 export type ScopeLimits = {
   readonly client: readonly string[];
   readonly subject?: readonly string[] | undefined;
@@ -25,7 +28,7 @@ export type ScopeLimits = {
   readonly agent: readonly string[];
 };
 
-/** Ends in Unix seconds; `issuedAt` and `lifetime` (seconds) are those of any access token. */
+/** Ends in Unix seconds; `issuedAt` and `lifetime` (seconds) are those of each access token. */
 export type ExpiryLimits = {
   readonly issuedAt: number;
   readonly lifetime: number;
@@ -35,7 +38,7 @@ export type ExpiryLimits = {
 };
 
 /**
- * Checks that an actor token is an agent's own: not an application's, and not one in which the agent already acts for somebody.
+ * Checks that an actor token is an agent's own: neither an application's token nor a delegated token.
  * @throws ServiceError `invalid_request` (RFC 8693 §2.2.2)
  */
 export function checkActor(claims: ActorClaims): void {
@@ -45,7 +48,7 @@ export function checkActor(claims: ActorClaims): void {
 }
 
 /**
- * Checks that the application may bring this actor: one that is linked to an agent stands for that agent alone.
+ * Checks that the application may use this actor: an application that is linked to an agent may only use that agent.
  * @throws ServiceError `invalid_request` (RFC 8693 §2.2.2: unacceptable by policy)
  */
 export function checkLinkedAgent(linked: { readonly id: string } | undefined, actor: { sub: string }): void {
@@ -54,8 +57,8 @@ export function checkLinkedAgent(linked: { readonly id: string } | undefined, ac
 }
 
 /**
- * Checks that a token of this issuer can be passed on as a subject token.
- * @throws ServiceError `invalid_request` for one that is bound to a key of its holder, or is called an ID token
+ * Checks that a token of this issuer may be a subject token.
+ * @throws ServiceError `invalid_request` for a token that is bound to a key, or is declared as an ID token
  */
 export function checkOwnSubject({ cnf }: { readonly cnf?: unknown }, type: string): void {
   if (cnf !== undefined)
@@ -64,8 +67,8 @@ export function checkOwnSubject({ cnf }: { readonly cnf?: unknown }, type: strin
 }
 
 /**
- * Checks that the actor's key is there when his token is bound to one (RFC 9449 §6).
- * @param key of the proof that came with the request
+ * Checks that the actor's key is proved when the actor token is bound to one (RFC 9449 §6).
+ * @param key key of the request's proof
  * @throws ServiceError `invalid_dpop_proof`
  */
 export function checkPossession(
@@ -79,21 +82,21 @@ export function checkPossession(
 }
 
 /**
- * The agents of this issuer through which the user's authority came, as their ids.
- * @throws ServiceError `invalid_request` when a trusted issuer names one that cannot be an agent
+ * The ids of the agents of this issuer through which the user's authority came.
+ * @throws ServiceError `invalid_request` when a trusted issuer names an id that cannot be an agent
  */
 export function ownLinks(act: Act | undefined): string[] {
   const ids = actorsOf(act).flatMap(({ iss, sub }) => (iss === undefined ? [sub] : []));
-  // Ids are compared as text, and ours are in lower case.
+  // Ids are compared as text; ids of this issuer are in lower case.
   if (!ids.every((id) => isUuid(id) && id === id.toLowerCase()))
     throw invalid('The act claim of the subject token names no agent of this issuer.');
   return ids;
 }
 
 /**
- * Ids of everything that a delegated token is derived from: the token ends when one of them does.
- * @param parents the tokens of this issuer that are exchanged: ids of each, and of all that ends it
- * @param known ids that the new token names elsewhere
+ * Ids of all tokens and principals from which a delegated token is derived: the token ends when one of them ends.
+ * @param parents the exchanged tokens of this issuer: the ids of each, and of all that ends it
+ * @param known ids that other claims of the new token contain
  * @returns UUIDs, each once
  */
 export function deriveFrom(parents: readonly (readonly string[])[], known: readonly string[]): string[] {
@@ -102,9 +105,9 @@ export function deriveFrom(parents: readonly (readonly string[])[], known: reado
 }
 
 /**
- * Checks the `may_act` claim of the subject token (RFC 8693 §4.4): when there is one, it names who may act.
+ * Checks the `may_act` claim of the subject token (RFC 8693 §4.4): if present, it must name the actor.
  * @param issuer of the actor token
- * @throws ServiceError `invalid_request` when it is malformed or names somebody else
+ * @throws ServiceError `invalid_request` when it is malformed or names another actor
  */
 export function checkMayAct(mayAct: unknown, actor: { readonly sub: string; readonly issuer: string }): void {
   if (mayAct === undefined) return;
@@ -117,9 +120,10 @@ export function checkMayAct(mayAct: unknown, actor: { readonly sub: string; read
 }
 
 /**
- * The scopes of a delegated token: what is asked for, or everything, within what all sides allow.
+ * The scopes of a delegated token: the requested scopes, or all, as far as each side allows.
  * @param requested the `scope` parameter @returns unique, sorted, never empty
- * @throws ServiceError `invalid_scope` when it is malformed, goes beyond a side, or nothing is left
+ * @throws ServiceError `invalid_scope` when it is malformed, has a scope that a side does not allow, or no scope
+ *   remains
  */
 export function boundScopes(requested: string | undefined, limits: ScopeLimits): string[] {
   const { client, subject, actor, delegation, agent } = limits;
@@ -128,8 +132,9 @@ export function boundScopes(requested: string | undefined, limits: ScopeLimits):
 }
 
 /**
- * The end of a delegated token: the earliest of all ends. @returns Unix seconds, after `issuedAt`
- * @throws ServiceError `delegation_expired` when the delegation leaves no whole second, `invalid_request` when a token does not
+ * The end of a delegated token: the earliest end of all sides. @returns Unix seconds, after `issuedAt`
+ * @throws ServiceError `delegation_expired` when less than a second of the delegation remains, `invalid_request` when
+ *   less than a second of a token remains
  */
 export function boundExpiry({ issuedAt, lifetime, subject, actor, delegation }: ExpiryLimits): number {
   const tokens = Math.floor(Math.min(subject, actor));
@@ -142,8 +147,8 @@ export function boundExpiry({ issuedAt, lifetime, subject, actor, delegation }: 
 /**
  * The audience of a delegated token.
  * @param requested `resource` or `audience` @param delegated the delegation's audience, null for any
- * @param agent what the agent's tokens are for: `usual` unless asked, and `others`
- * @throws ServiceError `invalid_target` when neither the delegation nor the agent has what is asked for
+ * @param agent the audiences of the agent's tokens: `usual` by default, and `others`
+ * @throws ServiceError `invalid_target` when neither the delegation nor the agent has the requested audience
  */
 export function chooseAudience(
   requested: string | undefined,
@@ -160,8 +165,9 @@ export function chooseAudience(
 }
 
 /**
- * Who a delegated token is about. `subject_type` stays `agent`: a server that ignores `act` must not take it for a human's session.
- * @param subject the user, as his issuer names him @param older the subject token's own `act`
+ * The subject claims of a delegated token. `subject_type` stays `agent`: a server that ignores `act` must not accept it
+ * as a user's session.
+ * @param subject the user, as named by the user's issuer @param older the subject token's own `act`
  * @throws ServiceError `invalid_request` for a chain that is too long
  */
 export function buildDelegatedClaims(

@@ -1,5 +1,5 @@
-// The token endpoint's token exchange: an agent gets a token in which it acts for a user. The token never outlives, and never allows more
-// than, anything that it is derived from.
+// The token exchange grant of the token endpoint: an agent gets a token in which it acts for a user. The token ends
+// with, and allows at most, all from which it is derived.
 
 import type { JsonObject } from '../../events/event.ts';
 import type { RecordService } from '../../events/record.service.ts';
@@ -38,13 +38,13 @@ import {
 import type { ExchangeParties, ExchangePartiesService } from './exchange-parties.service.ts';
 import { type ExchangeRequest, ISSUED_TOKEN_TYPE, readExchangeRequest } from './exchange-request.ts';
 
-/** How records name this grant. */
+/** The name of this grant in records. */
 const METHOD = 'token_exchange';
 
-/** Failures that say nothing of the client: it is to try again. */
+/** Errors that are no failures of the client: it should try again. */
 const UNRECORDED: readonly ErrorCode[] = ['use_dpop_nonce', 'temporarily_unavailable'];
 
-/** An exchange whose tokens and proof are good; the database decides the rest. */
+/** An exchange with valid tokens and proof; the database decides the rest. */
 type Asked = ExchangeParties & {
   readonly client: Client;
   readonly request: ExchangeRequest;
@@ -78,7 +78,10 @@ export function createTokenExchangeService({
   accessTokenLifetime: number;
   now?: (() => number) | undefined;
 }) {
-  /** What the token may do, by all that it is derived from. To be called once the delegation is locked: it counts from now. */
+  /**
+   * The claims of the token, limited by all from which it is derived. Called after the delegation is locked, because
+   * its time counts from now.
+   */
   function decide(
     { tenant }: RequestContext,
     { client, request, actor, subject, key }: Asked,
@@ -174,7 +177,7 @@ export function createTokenExchangeService({
     });
   }
 
-  /** Issues the token and records it in one transaction, which sees the end of everything that the token is derived from. */
+  /** Issues and records the token in one transaction, which reads the end of all from which the token is derived. */
   const exchange = (context: RequestContext, asked: Asked, issue: AccessTokenIssuer) =>
     database.transaction({}, async (unit) => {
       const { actor, subject, request } = asked;
@@ -206,7 +209,7 @@ export function createTokenExchangeService({
     checkLinkedAgent(client.agent, actor);
     const key = await proveKey();
     checkPossession(actor, key);
-    // Made ready before the transaction: within it a second connection could be waited for in vain.
+    // Prepared before the transaction: inside it, the wait for a second connection could block.
     const issue = await tokens.prepareAccessTokens(context.tenant);
     const { grant, issued } = await exchange(context, { client, request, actor, subject, key }, issue);
     return {
@@ -218,7 +221,7 @@ export function createTokenExchangeService({
     };
   }
 
-  /** Runs a step after which a failure is the client's: it is recorded in the background. */
+  /** Runs a step whose failure is the client's; the failure is recorded in the background. */
   async function recorded<T>(
     context: RequestContext,
     client: AuthenticatedClient,
@@ -238,13 +241,14 @@ export function createTokenExchangeService({
 
   return {
     /**
-     * Exchanges a subject token and an agent's token for a token in which the agent acts for the subject. The order: client, its
-     * right to this grant, the parameters, actor token, subject token, proof of the actor's key; then in one transaction the
-     * delegation, what it leaves, and whether anything has ended. Round trips: 1 to read the client, 1 for the issuer of a foreign
-     * token, 1 for a proof, 6 for the transaction.
-     * @throws ServiceError `invalid_client`, `unauthorized_client`, `policy_denied` (an agent is suspended), `invalid_request` (parameters,
-     *   and every fault of a token), `invalid_target`, `invalid_scope`, `invalid_grant` (no delegation, or it was revoked),
-     *   `delegation_expired`, `invalid_dpop_proof`, `use_dpop_nonce`, `temporarily_unavailable` (the keys of the user's issuer)
+     * Exchanges a subject token and an agent's token for a delegated token. Order: client, its right to this grant, the
+     * parameters, actor token, subject token, proof of the actor's key; then in one transaction the delegation, its
+     * limits, and all revocations. Round trips: 1 to read the client, 1 for the issuer of a foreign token, 1 for a
+     * proof, 6 for the transaction.
+     * @throws ServiceError `invalid_client`, `unauthorized_client`, `policy_denied` (an agent is suspended),
+     *   `invalid_request` (parameters, and every fault of a token), `invalid_target`, `invalid_scope`, `invalid_grant`
+     *   (no delegation, or it was revoked), `delegation_expired`, `invalid_dpop_proof`, `use_dpop_nonce`,
+     *   `temporarily_unavailable` (the keys of the user's issuer)
      */
     grant: async (context: RequestContext, request: GrantRequest): Promise<TokenAnswer> => {
       const client = await clients.authenticate(context, request);

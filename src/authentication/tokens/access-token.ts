@@ -1,4 +1,4 @@
-// What an access token says, and when that is acceptable. Signatures are made and checked elsewhere.
+// The claims of access tokens, and the checks of verified claims. Other files make and check signatures.
 import { z } from 'zod';
 import type { Act } from '../../platform/act.ts';
 import type { Principal, Tenant } from '../../platform/context.ts';
@@ -10,20 +10,23 @@ export const ACCESS_TOKEN_TYPE = 'at+jwt';
 /** The agent as its tokens describe it. */
 export type AgentClaim = { readonly name: string; readonly capabilities: readonly string[] };
 
-/** The further claims of a token in which an agent acts for a user (RFC 8693 §4.1). */
+/** The further claims of a delegated token (RFC 8693 §4.1). */
 export type DelegationClaims = {
-  /** The user for whom the agent acts, as the user's own issuer names him. */
+  /** The user for whom the agent acts, as the user's own issuer names the user. */
   readonly delegated_subject: { readonly iss: string; readonly sub: string };
   readonly act: Act;
-  /** The delegation on which it was issued. */
+  /** The delegation on which the token was issued. */
   readonly delegation_id: string;
-  /** Ids of what else it is derived from: tokens (`jti`), delegations, applications. It ends when one of them does. */
+  /**
+   * Ids of all else that the token is derived from: tokens (`jti`), delegations, applications. The token ends when one
+   * of them ends.
+   */
   readonly derived_from: readonly string[];
 };
 
 /**
- * What a token is issued for. `sub` is the agent's id, or the application's when no agent is linked to it; of a delegated token the
- * UUID of the user.
+ * The grant of one access token. `sub` is the id of the agent, or of the application when no agent is linked to it; in
+ * a delegated token `sub` is the UUID of the user.
  */
 export type AccessTokenGrant = {
   readonly sub: string;
@@ -34,13 +37,13 @@ export type AccessTokenGrant = {
   /** RFC 7638 thumbprint of the key that the token is bound to (RFC 9449 §6). */
   readonly jkt?: string | undefined;
   readonly delegation?: DelegationClaims | undefined;
-  /** Unix seconds; without them from now on, and for the usual lifetime. */
+  /** Unix seconds. When absent, the token begins now and has the usual lifetime. */
   readonly period?: { readonly issuedAt: number; readonly expiresAt: number } | undefined;
 };
 
 const agentSchema = z.object({ name: z.string(), capabilities: z.array(z.string()) });
 
-/** The shape of `act` (RFC 8693 §4.1), an older one inside. */
+/** The shape of `act` (RFC 8693 §4.1); it may contain an earlier `act`. */
 const actSchema: z.ZodType<Act> = z
   .object({
     sub: z.string(),
@@ -52,7 +55,7 @@ const actSchema: z.ZodType<Act> = z
   })
   .meta({ id: 'Act' });
 
-/** The claims of delegated tokens as they are read; a token has all of them or none. */
+/** The claims that only delegated tokens have: a token has all of them or none. */
 export const delegationClaims = {
   act: actSchema.optional(),
   delegated_subject: z.object({ iss: z.string(), sub: z.string() }).optional(),
@@ -76,10 +79,12 @@ const claimsSchema = z.object({
   ...delegationClaims,
 });
 
-/** The claims of an access token; `exp` and `iat` are Unix seconds. Source: Specification, "Agent access token claims". */
+/**
+ * The claims of an access token; `exp` and `iat` are Unix seconds. Source: Specification, "Agent access token claims".
+ */
 export type AccessTokenClaims = z.output<typeof claimsSchema>;
 
-/** The claims of a token with a good signature, and the id of the issuer key that it is by. */
+/** The claims of a token with a good signature, and the id of the issuer key that signed it. */
 export type SignedClaims = AccessTokenClaims & { readonly signedBy: string };
 
 /**
@@ -119,9 +124,9 @@ export function readAccessTokenClaims(payload: unknown): AccessTokenClaims | und
 }
 
 /**
- * Decides whether verified claims are of a living token of this tenant. `exp` has no leeway.
+ * Checks that verified claims belong to a token of this tenant that has not expired. `exp` has no leeway.
  * @param now milliseconds since 1970
- * @throws ServiceError `invalid_token` for another issuer, tenant or kind of subject; `token_expired`
+ * @throws ServiceError `invalid_token` for another issuer, another tenant or another kind of subject; `token_expired`
  */
 export function checkIssued(claims: AccessTokenClaims, tenant: Tenant, now: number): void {
   if (claims.iss !== tenant.issuerUrl || claims.tenant_id !== tenant.id || claims.subject_type !== 'agent') {
@@ -133,8 +138,8 @@ export function checkIssued(claims: AccessTokenClaims, tenant: Tenant, now: numb
 }
 
 /**
- * How a token is presented: `dpop` with a proof of its key; `anyAudience` where it only has to be of this issuer; `delegated` where an
- * agent may act for somebody else.
+ * How the token is presented. `dpop`: with a proof of its key. `anyAudience`: the route accepts each audience of this
+ * issuer. `delegated`: the route accepts delegated tokens.
  */
 export type Presentation = {
   readonly scheme?: 'bearer' | 'dpop' | undefined;
@@ -143,9 +148,11 @@ export type Presentation = {
 };
 
 /**
- * Decides whether verified claims are good for the service's own routes. With the scheme `dpop` the proof is still to be verified.
- * @throws ServiceError as `checkIssued`; `invalid_token` for a sender-constrained token as plain bearer, and for another with a proof; `insufficient_scope` for another audience
- *   than the tenant's base URL or audience, and for a delegated token
+ * Checks that the service's own routes accept the verified claims. With the scheme `dpop` the caller must still verify
+ * the proof.
+ * @throws ServiceError as `checkIssued`; `invalid_token` for a sender-constrained token as plain bearer, and for
+ *   another token with a proof; `insufficient_scope` for another audience than the tenant's base URL or audience, and
+ *   for a delegated token
  */
 export function checkAccessToken(
   claims: AccessTokenClaims,
@@ -174,7 +181,10 @@ export function checkAccessToken(
   }
 }
 
-/** Who holds the token. A token whose subject is not its client is an agent's; of a delegated token the present actor is the agent. */
+/**
+ * The principal of the token. When the subject is not the client, the principal is an agent; in a delegated token it is
+ * the agent that acts now.
+ */
 export function principalOf(claims: AccessTokenClaims): Principal {
   const { act, delegated_subject: subject } = claims;
   const agentId = act?.sub ?? (claims.sub === claims.client_id ? undefined : claims.sub);

@@ -1,4 +1,5 @@
-// Reads client credentials from HTTP Basic. It must never repair a malformed header, nor repeat any part of one.
+// Reads client credentials from HTTP Basic. A malformed header is refused, never repaired, and no part of it is
+// repeated.
 import { decodeBase64 } from '../../platform/crypto/base64.ts';
 
 export type ClientCredentials = { readonly clientId: string; readonly clientSecret: string };
@@ -6,8 +7,8 @@ export type ClientCredentials = { readonly clientId: string; readonly clientSecr
 /**
  * Parses an `Authorization` header of the Basic scheme: base64 of `id:secret`, split at the first colon, each part
  * form-decoded: `+` is a space, `%XX` a byte of UTF-8 (RFC 6749 §2.3.1, RFC 7617 §2).
- * @returns the credentials; `absent` for no header or another scheme; `malformed` for a Basic header that is not base64, not
- *   UTF-8, has no colon, or a `%` that begins no escape
+ * @returns the credentials; `absent` for no header or another scheme; `malformed` for a Basic header that is not
+ *   base64, not UTF-8, has no colon, or a `%` that begins no escape
  */
 export function parseBasicCredentials(
   header: string | undefined,

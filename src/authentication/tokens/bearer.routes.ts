@@ -33,11 +33,11 @@ const INVALID = new Set(['invalid_token', 'token_expired', 'token_revoked']);
 const DPOP_CHALLENGE = `DPoP algs="${PROOF_ALGORITHMS.join(' ')}"`;
 
 /**
- * Lets a request through whose token is valid for this tenant, holds the scope of the route and is of the subject that the route takes.
- * A token that is bound to a key comes with a proof by that key, made for this request.
- * @param authenticate gives the token's principal, or throws ServiceError `invalid_token`, `token_expired`, `token_revoked` or
- *   `insufficient_scope` (another audience)
- * @param proofs without them there is no scheme but Bearer
+ * Accepts a request whose token is valid for this tenant, has the scope of the route and has the kind of subject that
+ * the route requires. A token that is bound to a key needs a proof by that key for this request.
+ * @param authenticate returns the principal of the token, or throws ServiceError `invalid_token`, `token_expired`,
+ *   `token_revoked` or `insufficient_scope` (another audience)
+ * @param proofs when absent, the only scheme is Bearer
  */
 export function authorize(route: Route, authenticate: Authenticate, proofs?: Proofs | undefined): Middleware {
   const { scope, anyAudience, delegated } = route;
@@ -101,26 +101,29 @@ async function prove(
   }
 }
 
-/** What the principal lacks for the route, for people; undefined when it lacks nothing. */
+/**
+ * Text for people: the scope or kind of subject that the principal lacks for the route; undefined when nothing is
+ * missing.
+ */
 function findLacking({ scope, subject }: Route, { kind, scopes }: Principal): string | undefined {
   if (scope !== null && !scopes.includes(scope)) return `The token lacks the scope ${scope}.`;
   if (subject !== undefined && kind !== subject) return `The token is not of an ${subject}.`;
   return undefined;
 }
 
-/** What a service finds lacking is refused as the shell refuses it. */
+/** Whether a service has refused the token for a missing scope. The answer is then the same as for a refusal here. */
 function isLateRefusal(error: unknown): boolean {
   return error instanceof ServiceError && error.code === 'insufficient_scope';
 }
 
-/** Client authentication is the service's; which of two headers it would see is Node's choice. */
+/** Refuses a repeated `Authorization` header: Node would choose the one that client authentication reads. */
 const refuseRepeatedHeader: Middleware = (ctx, next) => {
   if (ctx.req.headers.authorization !== undefined && countHeader(ctx, 'authorization') > 1)
     throw new ServiceError('invalid_request', { detail: REPEATED });
   return next();
 };
 
-/** Scheme and credentials; no credentials for a scheme that is not ours. */
+/** The scheme and the credentials of the header; no credentials for an unknown scheme. */
 function readCredentials(
   header: string | undefined,
   hasProofs: boolean,
@@ -139,7 +142,10 @@ function refused(code: 'invalid_request' | 'invalid_token', detail: string, chal
   });
 }
 
-/** Adds the challenge of RFC 6750 §3. The header says `invalid_token` for every bad token; only the body names the reason. */
+/**
+ * Adds the challenge of RFC 6750 §3. The header says `invalid_token` for every bad token; only the body gives the
+ * reason.
+ */
 function withChallenge(error: unknown, challenge: string, scope: string | null = null): unknown {
   if (!(error instanceof ServiceError)) return error;
   const attributes = INVALID.has(error.code)

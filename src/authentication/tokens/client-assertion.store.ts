@@ -1,10 +1,14 @@
-// SQL of used client assertions. One insert decides which of several uses counts, also among several processes.
+// SQL of used client assertions. When several requests use one assertion, also in several processes, one INSERT decides
+// which use counts.
 import type { Queryable } from '../../platform/database/transaction.ts';
 
-/** How long a row stays after its time: the clocks of the process that judges and of the database that deletes may differ. */
+/**
+ * How long a row is kept after the assertion has expired: the clock of the process that checks and the clock of the
+ * database that deletes may differ.
+ */
 const MARGIN = "interval '5 minutes'";
 
-/** Notes the use. @param use.expiresAt Unix seconds @returns false when it was used before */
+/** Records the use of an assertion. @param use.expiresAt Unix seconds @returns false when it was used before */
 export async function insert(
   queryable: Queryable,
   use: { readonly clientId: string; readonly jtiHash: Uint8Array; readonly expiresAt: number },
@@ -17,7 +21,7 @@ export async function insert(
   return rowCount === 1;
 }
 
-/** Forgets assertions that have expired. @returns how many, at most `limit` */
+/** Deletes expired assertions. @returns how many, at most `limit` */
 export async function purge(queryable: Queryable, limit: number): Promise<number> {
   const { rowCount } = await queryable.query(
     `DELETE FROM client_assertions c USING (

@@ -1,35 +1,36 @@
-// What a client assertion says, and whether it is for this issuer, now (RFC 7523 §3). It must never decide whether its signature is good.
+// The claims of a client assertion, and the check that it is for this issuer and valid now (RFC 7523 §3).
+// client-assertion.service.ts checks its signature.
 import type { Tenant } from '../../platform/context.ts';
 import { parseCompactJws } from '../../platform/crypto/jws.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { ASSERTION_ALGORITHMS } from './client-method.ts';
 
-/** Seconds: how far ahead `exp` may lie, and how far another clock may be ahead of ours (`nbf`, `iat`). */
+/** Seconds: how far `exp` may be in the future, and how far the client's clock may be ahead of ours (`nbf`, `iat`). */
 const LONGEST_ASSERTION = 300;
 const CLOCK_SKEW = 10;
 
-/** Characters of a `jti`. */
+/** The longest `jti` in characters. */
 const LONGEST_JTI = 256;
 
 export type AssertionAlgorithm = 'ES256' | 'EdDSA';
 
-/** A client assertion whose form is right; times are Unix seconds. */
+/** A well-formed client assertion; times are Unix seconds. */
 export type ClientAssertion = {
   readonly algorithm: AssertionAlgorithm;
   readonly kid: string | undefined;
-  /** `iss`, which is `sub`. */
+  /** `iss`, which equals `sub`. */
   readonly clientId: string;
   readonly audience: unknown;
   readonly jti: string;
   readonly expiresAt: number;
-  /** Without `iat` the earliest time at which it can have been made. */
+  /** Without `iat`, the earliest time at which the assertion can have been made. */
   readonly issuedAt: number;
   readonly notBefore: number;
   readonly signed: string;
   readonly signature: Uint8Array;
 };
 
-/** Takes an assertion apart. @throws ServiceError `invalid_client` */
+/** Parses an assertion. @throws ServiceError `invalid_client` */
 export function parseAssertion(text: string): ClientAssertion {
   const jws = parseCompactJws(text);
   if (jws === null) throw refused('is not a JWT in compact form');
@@ -58,8 +59,9 @@ export function parseAssertion(text: string): ClientAssertion {
 }
 
 /**
- * Whether the assertion is for this issuer, now. @param tenant.issuerUrl the only audience @param now milliseconds since 1970
- * @param tenant.resumedAt end of a suspension: what was made before it ended with it
+ * Checks that the assertion is for this issuer and valid now.
+ * @param tenant.issuerUrl the only audience @param now milliseconds since 1970
+ * @param tenant.resumedAt end of the latest suspension of the tenant: older assertions are refused
  * @throws ServiceError `invalid_client`
  */
 export function checkAssertion(
@@ -78,7 +80,7 @@ export function checkAssertion(
     throw refused('is from before the tenant was suspended, or does not say otherwise by its iat');
 }
 
-/** `invalid_client`. @param fault follows "The client assertion"; it must never repeat what was sent */
+/** `invalid_client`. @param fault follows "The client assertion"; it repeats no part of the request */
 export function refused(fault: string): ServiceError {
   return new ServiceError('invalid_client', { detail: `The client assertion ${fault}.` });
 }

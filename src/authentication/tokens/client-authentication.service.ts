@@ -1,4 +1,5 @@
-// Authenticates applications at every route that they call as clients. Unknown client and wrong secret must never differ in answer or in work.
+// Authenticates applications at each route that they call as clients. An unknown client and a wrong secret get the same
+// answer after the same work.
 
 import type { BruteForceService } from '../../audit/brute-force.service.ts';
 import type { ApplicationService, Client } from '../../identity/applications/application.service.ts';
@@ -13,10 +14,10 @@ import { chooseMethod } from './client-method.ts';
 import type { ClientProof, ClientRecordService } from './client-record.service.ts';
 import type { GrantRequest } from './token-answer.ts';
 
-/** A client that has proved itself, and by what. */
+/** An authenticated client, and the proof with which it authenticated. */
 export type AuthenticatedClient = Client & { readonly proof: ClientProof };
 
-/** Counts failures of a key; `blocked` from the one after the last that is allowed. */
+/** Counts failures of a key; `blocked` is set from the first failure beyond the limit. */
 export type FailureCounter = {
   failed(key: string): Promise<{ readonly blocked: LimitReached | undefined }>;
 };
@@ -26,8 +27,9 @@ const NO_SECRET = { id: '', hash: Buffer.alloc(32) };
 const CLIENT_ID = /^[0-9a-f-]{36}$/i;
 
 /**
- * Client authentication: HTTP Basic (RFC 6749 §2.3.1) or a signed assertion (RFC 7523), one of them a request.
- * @param failures counts wrong credentials by client and address @param bruteForce by client: from many addresses they are one attack
+ * Client authentication by HTTP Basic (RFC 6749 §2.3.1) or a signed assertion (RFC 7523); a request uses one of them.
+ * @param failures counts wrong credentials by client and address
+ * @param bruteForce counts them by client: wrong credentials from many addresses are one attack
  */
 export function createClientAuthenticationService({
   applications,
@@ -42,7 +44,7 @@ export function createClientAuthenticationService({
   failures: FailureCounter;
   bruteForce: Pick<BruteForceService, 'failed' | 'goesOn'>;
 }) {
-  /** Compares the secret with each live one. An unknown client costs the same. */
+  /** Compares the secret with each live secret of the client. For an unknown client the work is the same. */
   async function authenticateBySecret(
     context: RequestContext,
     { clientId, clientSecret }: ClientCredentials,
@@ -75,7 +77,7 @@ export function createClientAuthenticationService({
     }
   }
 
-  /** Counts a failure. @returns the error for it; `rate_limited` after too many */
+  /** Counts a failure. @returns the error for it; `rate_limited` beyond the limit */
   async function refuse(
     context: RequestContext,
     {
@@ -86,8 +88,8 @@ export function createClientAuthenticationService({
     error = clientRefused(),
   ): Promise<ServiceError> {
     const { blocked } = await failures.failed(failureKey(context, clientId));
-    // Counted for unknown clients too: the answer must not come sooner for them. Below another tenant the id is unknown, so that an
-    // episode there cannot hide one here.
+    // Failures of unknown clients are counted too, so that their answer takes as long. The name contains the tenant: a
+    // client id that is unknown to another tenant cannot hide an episode of this tenant.
     const name = `${context.tenant.id}:${nameOf(clientId)}`;
     const episode = blocked === undefined ? await bruteForce.failed(name) : undefined;
     if (blocked !== undefined) await bruteForce.goesOn(name);
@@ -105,10 +107,11 @@ export function createClientAuthenticationService({
 
   return {
     /**
-     * Authenticates the client of a request. One round trip to read the client, which concurrent requests share; one more for an
-     * assertion, to use it up.
-     * @throws ServiceError `invalid_request` (malformed header, two methods, another `client_id`), `invalid_client`, or `rate_limited`
-     *   instead after too many failures; right credentials are never refused for failures before them
+     * Authenticates the client of a request. One round trip reads the client; concurrent requests share it. An
+     * assertion needs one more, which records its use.
+     * @throws ServiceError `invalid_request` (malformed header, two methods, another `client_id`), `invalid_client`, or
+     *   `rate_limited` in its place after too many failures; earlier failures never cause a refusal of right
+     *   credentials
      */
     authenticate: async (
       context: RequestContext,
@@ -131,7 +134,7 @@ export function createClientAuthenticationService({
 
 export type ClientAuthenticationService = ReturnType<typeof createClientAuthenticationService>;
 
-/** A `client_id` beside the credentials must be theirs. */
+/** Checks that a `client_id` in the form equals the client id of the credentials. */
 function checkClientId<T extends { readonly clientId: string }>(sent: string | undefined, credentials: T): T {
   if (sent !== undefined && sent !== credentials.clientId) {
     throw invalidField('body.client_id', 'is not the authenticated client');
@@ -139,7 +142,7 @@ function checkClientId<T extends { readonly clientId: string }>(sent: string | u
   return credentials;
 }
 
-/** What counts as one guesser: a client id (ids that no client can have are one) at an address. */
+/** The name under which failures are counted: a client id at an address. All malformed client ids count as one. */
 function failureKey({ tenant, address }: RequestContext, clientId: string): string {
   return `${tenant.id}:${nameOf(clientId)}:${addressGroup(address)}`;
 }

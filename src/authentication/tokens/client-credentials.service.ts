@@ -1,4 +1,4 @@
-// The token endpoint's client credentials grant. It sees no secret: the client is authenticated before.
+// The client credentials grant of the token endpoint. The client is authenticated first, so this file reads no secret.
 import type { RequestContext } from '../../platform/context.ts';
 import type { ErrorCode } from '../../platform/errors/catalogue.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
@@ -8,7 +8,7 @@ import type { ClientRecordService } from './client-record.service.ts';
 import type { TokenService } from './token.service.ts';
 import { type GrantRequest, type TokenAnswer, tokenTypeOf } from './token-answer.ts';
 
-/** What counts as a failed authentication of a known client. */
+/** Errors that are recorded as a failed authentication of a known client. */
 const REFUSALS: ReadonlySet<ErrorCode> = new Set([
   'invalid_client',
   'unauthorized_client',
@@ -28,7 +28,7 @@ export function createClientCredentialsService({
   tokens: Pick<TokenService, 'issueAccessToken'>;
   clientRecords: Pick<ClientRecordService, 'success' | 'failure'>;
 }) {
-  /** A refusal to an authenticated client is recorded; a request for a nonce is no failure. */
+  /** Records a refusal to an authenticated client. A request for a nonce is not a failure. */
   async function recorded<T>(
     context: RequestContext,
     client: AuthenticatedClient,
@@ -47,10 +47,11 @@ export function createClientCredentialsService({
 
   return {
     /**
-     * Answers a token request. Round trips: 1 to read the client and 1 to write audit entries and events, both shared by
-     * concurrent requests; a failure costs the reading and the counter, and its record is written in the background.
-     * @throws ServiceError `invalid_request`, `invalid_client`, `unauthorized_client`, `policy_denied`, `invalid_scope`,
-     *   `invalid_target`, `rate_limited` instead of `invalid_client` after too many failures, `invalid_dpop_proof`, `use_dpop_nonce`
+     * Answers a token request. Round trips: 1 reads the client, 1 writes audit entries and events; concurrent requests
+     * share both. A failure costs the read and the counter; its record is written in the background.
+     * @throws ServiceError `invalid_request`, `invalid_client`, `unauthorized_client`, `policy_denied`,
+     *   `invalid_scope`, `invalid_target`, `rate_limited` instead of `invalid_client` after too many failures,
+     *   `invalid_dpop_proof`, `use_dpop_nonce`
      */
     grant: async (context: RequestContext, request: GrantRequest): Promise<TokenAnswer> => {
       checkTokenRequest(request.parameters);

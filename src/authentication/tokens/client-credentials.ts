@@ -1,4 +1,4 @@
-// The rules of the client credentials grant. They see no secret.
+// The rules of the client credentials grant. No secret is read here.
 import type { Client } from '../../identity/applications/application.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
 import { grantScopes, intersectScopes } from '../../platform/scopes.ts';
@@ -14,9 +14,9 @@ export function checkTokenRequest(parameters: TokenParameters): void {
 }
 
 /**
- * Decides what an authenticated client gets.
- * @param parameters.scope as requested @param parameters.resource which can only be the application's own audience (RFC 8707)
- * @param baseUrl of the tenant: the audience of an application that names none
+ * Decides the scopes and the audience of an authenticated client's token.
+ * @param parameters.scope as requested @param parameters.resource must be the application's own audience (RFC 8707)
+ * @param baseUrl of the tenant: the audience of an application without its own
  * @throws ServiceError as `checkGrantAllowed`; `invalid_target`, `invalid_scope`
  */
 export function decideGrant(
@@ -43,9 +43,9 @@ export function decideGrant(
 }
 
 /**
- * Checks that an authenticated client may use a grant at all.
- * @throws ServiceError `unauthorized_client` when the grant is not allowed, `policy_denied` when the linked agent is suspended,
- *   `invalid_client` when it was deleted (the client stands for no agent any more, like a deleted agent's keys)
+ * Checks that an authenticated client may use a grant.
+ * @throws ServiceError `unauthorized_client` when the grant is not allowed, `policy_denied` when the linked agent is
+ *   suspended, `invalid_client` when the linked agent was deleted
  */
 export function checkGrantAllowed({ agent, grantTypes }: Client, grantType: string): void {
   if (agent?.status === 'deleted') throw clientRefused();
@@ -55,7 +55,7 @@ export function checkGrantAllowed({ agent, grantTypes }: Client, grantType: stri
     throw refuse('policy_denied', 'The agent of this application is suspended.');
 }
 
-/** The one answer to an unknown client, another tenant's client and a wrong secret. */
+/** The same error for an unknown client, a client of another tenant and a wrong secret. */
 export function clientRefused(): ServiceError {
   return refuse('invalid_client', 'Client authentication failed.');
 }

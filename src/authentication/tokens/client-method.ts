@@ -1,4 +1,4 @@
-// How a request authenticates its client. A request with two ways is refused.
+// Chooses the method by which a request authenticates its client. A request with two methods is refused.
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import type { ClientCredentials } from './basic-credentials.ts';
 import type { TokenParameters } from './token-answer.ts';
@@ -6,17 +6,17 @@ import type { TokenParameters } from './token-answer.ts';
 /** The only type of client assertion (RFC 7523 §2.2). */
 export const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
 
-/** Ways in which a client may authenticate, for the issuer's metadata. */
+/** Methods of client authentication, for the issuer's metadata. */
 export const CLIENT_METHODS = ['client_secret_basic', 'private_key_jwt'] as const;
 
 /** Signature algorithms of client assertions. */
 export const ASSERTION_ALGORITHMS = ['ES256', 'EdDSA', 'Ed25519'] as const;
 
 /**
- * Chooses the way of authenticating.
- * @param credentials those of the Authorization header
- * @throws ServiceError `invalid_request` for more than one way (RFC 6749 §2.3); `invalid_client` for none, a secret in the body, or
- *   an assertion that is incomplete or of another type
+ * Chooses the method of client authentication.
+ * @param credentials credentials of the `Authorization` header
+ * @throws ServiceError `invalid_request` for more than one method (RFC 6749 §2.3); `invalid_client` for none, for a
+ *   secret in the body, or for an assertion that is incomplete or of another type
  */
 export function chooseMethod(
   parameters: TokenParameters,

@@ -1,4 +1,4 @@
-// What a token request of a client leaves behind: audit entries and events. They never hold a token or a secret.
+// Writes the audit entries and events of token requests of clients. They contain no token and no secret.
 
 import type { AuditEntry } from '../../audit/audit.ts';
 import type { Episode } from '../../audit/brute-force.service.ts';
@@ -15,13 +15,19 @@ import { CLIENT_CREDENTIALS } from './client-credentials.ts';
 import type { CLIENT_METHODS } from './client-method.ts';
 import type { IssuedAccessToken } from './token.service.ts';
 
-/** How a client has authenticated, or tried to; `credential`: the id of its secret, or the thumbprint of its key (RFC 7638). */
+/**
+ * How a client authenticated or tried to authenticate. `credential`: the id of its secret, or the thumbprint of its key
+ * (RFC 7638).
+ */
 export type ClientProof = {
   readonly method: (typeof CLIENT_METHODS)[number];
   readonly credential?: string | undefined;
 };
 
-/** A failure of a client that exists. `isAuthenticated`: whether its credentials were right, and something else was refused. */
+/**
+ * A failure of a client that exists. `isAuthenticated`: its credentials were right, and the request was refused for
+ * another reason.
+ */
 type Failure = {
   readonly context: RequestContext;
   readonly clientId: string;
@@ -29,7 +35,7 @@ type Failure = {
   readonly method: string;
   readonly proof?: ClientProof | undefined;
   readonly isAuthenticated?: boolean | undefined;
-  /** The episode that it began. */
+  /** The brute-force episode that began with this failure. */
   readonly episode?: Episode;
 };
 
@@ -75,7 +81,7 @@ export function createClientRecordService({
     };
   };
 
-  /** An event; with the entry of the failure when that is not in the log already. */
+  /** An event; with the audit entry of the failure when the log does not have it yet. */
   function writeFailure(failure: Failure, count: number, isFirst: boolean): Promise<void> {
     const { context, clientId, reason, method, episode } = failure;
     const number = episode === undefined ? { count } : episodeFacts(episode);
@@ -129,9 +135,11 @@ export function createClientRecordService({
     },
 
     /**
-     * Records a failure of an existing client, in the background: an audit entry each, an event immediately and then once a minute with a count.
-     * @param method what was asked for @param more.proof how it authenticated, or tried to
-     * @param more.isAuthenticated whether its credentials were right @param more.isOnlyCounted beyond the limit of failures nothing is written
+     * Records a failure of an existing client in the background: an audit entry for each failure; an event immediately,
+     * then one event a minute with a count.
+     * @param method the requested operation, such as a grant @param more.proof how the client authenticated or tried to
+     * @param more.isAuthenticated whether its credentials were right
+     * @param more.isOnlyCounted beyond the limit of failures nothing is written
      */
     failure: (
       context: RequestContext,
@@ -146,7 +154,7 @@ export function createClientRecordService({
       if (!isTold && !isOnlyCounted) write(context, { audit: [describeFailure(failure)] }).catch(onError);
     },
 
-    /** Records that secrets of a client are being guessed; written in the background. */
+    /** Records an attack that guesses secrets of a client; written in the background. */
     bruteForce: (context: RequestContext, clientId: string, episode: Episode): void =>
       void reporter.report(`${clientId}:episode`, {
         context,
@@ -156,13 +164,13 @@ export function createClientRecordService({
         episode,
       }),
 
-    /** Waits for what is being written. */
+    /** Waits for writes that are under way. */
     settled: async (): Promise<void> => {
       await reporter.settled();
       await batches.drain();
     },
 
-    /** Writes the records that are queued or counted; called once, when the process stops. */
+    /** Writes the records that are queued or counted. Called once, when the process stops. */
     close: async (): Promise<void> => {
       await reporter.close();
       await batches.drain();

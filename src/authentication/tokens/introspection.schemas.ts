@@ -12,7 +12,7 @@ export const tokenParametersSchema = z.object({
   ...clientAssertion,
 });
 
-/** RFC 7662 §2.2. All members but `active` are there only when it is true. */
+/** RFC 7662 §2.2. Members other than `active` are present only when it is true. */
 export const introspectionSchema = z
   .object({
     active: z.boolean(),

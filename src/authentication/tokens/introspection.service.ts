@@ -1,5 +1,5 @@
-// Introspection (RFC 7662) and revocation (RFC 7009) for the applications of a tenant. Another tenant's token gets the answer of an
-// unknown one.
+// Introspection (RFC 7662) and revocation (RFC 7009) for the applications of a tenant. For a token of another tenant
+// the answer is the same as for an unknown token.
 
 import type { AuditEntry } from '../../audit/audit.ts';
 import type { JsonObject } from '../../events/event.ts';
@@ -19,12 +19,14 @@ import type { RevocationService } from './revocation.service.ts';
 import type { TokenService } from './token.service.ts';
 import { type GrantRequest, type TokenParameters, withTokenHeaders } from './token-answer.ts';
 
-/** Failures of an access token that mean "not active"; others, such as a database that is down, are failures of the request. */
+/**
+ * Errors of an access token that mean "not active". Other errors, such as an unreachable database, fail the request.
+ */
 const DEAD: readonly string[] = ['invalid_token', 'token_expired', 'token_revoked'];
 
 type Request = Pick<GrantRequest, 'authorization' | 'parameters'>;
 
-/** Tokens as their tenant's applications ask for and end them. */
+/** Introspects and revokes tokens for the tenant's applications. */
 export function createIntrospectionService({
   database,
   clients,
@@ -39,7 +41,7 @@ export function createIntrospectionService({
   revocations: Pick<RevocationService, 'endTokens'>;
   records: Pick<RecordService, 'write'>;
 }) {
-  /** A living access token of the tenant; undefined for any other text. */
+  /** An active access token of the tenant; undefined for any other text. */
   async function findAccessToken(
     { tenant }: RequestContext,
     text: string,
@@ -79,7 +81,7 @@ export function createIntrospectionService({
       await record(unit, context, client, { target, tokenId: jti }, facts);
     });
 
-  /** Ends the family, and the access tokens that were issued with it (RFC 7009 §2.1). */
+  /** Ends the family, and the access tokens that were issued with its refresh tokens (RFC 7009 §2.1). */
   const revokeRefreshToken = (context: RequestContext, client: Client, token: StoredRefreshToken) =>
     database.transaction({}, async (unit) => {
       const ended = await refreshTokens.endFamily(unit, token.familyId, 'revoked');
@@ -92,9 +94,11 @@ export function createIntrospectionService({
 
   return {
     /**
-     * Tells whether a token is active, and what it says. The hint is not needed: access and refresh tokens look different.
-     * @returns `{active: false}` and nothing else for a token that is unknown, expired, spent, revoked, or another tenant's
-     * @throws ServiceError `invalid_request` without a token; as client authentication
+     * Returns whether a token is active, with its claims. The hint is not needed: the form of the text distinguishes
+     * access and refresh tokens.
+     * @returns `{active: false}` and nothing else for a token that is unknown, expired, spent or revoked, or belongs to
+     *   another tenant
+     * @throws ServiceError `invalid_request` without a token; the errors of client authentication
      */
     introspect: (context: RequestContext, request: Request) =>
       withTokenHeaders(context, async () => {
@@ -109,9 +113,9 @@ export function createIntrospectionService({
       }),
 
     /**
-     * Ends a token: an access token alone, a refresh token with its family and their access tokens. Emits `auth.token.revoked`; for a
-     * token that is not active nothing happens, and the answer is the same.
-     * @throws ServiceError `invalid_request` without a token; as client authentication
+     * Revokes a token: an access token alone, a refresh token with its family and their access tokens. Emits
+     * `auth.token.revoked`. For a token that is not active nothing changes, and the answer is the same.
+     * @throws ServiceError `invalid_request` without a token; the errors of client authentication
      */
     revoke: (context: RequestContext, request: Request): Promise<void> =>
       withTokenHeaders(context, async () => {
@@ -135,7 +139,7 @@ function readToken({ token }: TokenParameters): string {
   return token;
 }
 
-/** Access tokens are JWS; a refresh token is base64url without a dot. */
+/** Whether the text has the form of an access token (a JWS); a refresh token is base64url without a dot. */
 function isJws(text: string): boolean {
   return text.includes('.');
 }

@@ -1,11 +1,12 @@
-// SQL of the use of refresh tokens. One conditional UPDATE decides which of several uses rotates a token, also among several processes.
+// SQL of the use of refresh tokens. When several requests use one token, also in several processes, one conditional
+// UPDATE decides which use rotates it.
 
 import { nestRow } from '../../platform/database/nested-row.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import type { EndedRefreshToken } from './refresh-token.store.ts';
 import type { StoredRefreshToken } from './refresh-token.ts';
 
-/** `use.at` is null as long as the token was not used. */
+/** `use.at` is null until the token is used. */
 type Row = Omit<StoredRefreshToken, 'use'> & {
   readonly use: NonNullable<StoredRefreshToken['use']> | { readonly at: null };
 };
@@ -28,8 +29,9 @@ FROM refresh_tokens t
   LEFT JOIN refresh_tokens s ON s.id = t.successor_id
 WHERE t.hash = $1 AND t.tenant_id = $2`;
 
-// Agent, key and the family's first token are locked while a token of the family is used. A transaction that ends one of them waits, and
-// then also ends the tokens of this use; one that came first is seen after the wait. The end of a family locks its first token FOR UPDATE.
+// While a refresh token is used, its agent, its key and the family's first token are locked. A transaction that ends
+// one of them waits for the use, and then also ends the tokens of this use; when that transaction came first, the use
+// waits and sees its result. The end of a family locks its first token FOR UPDATE.
 const HOLDER = `
 holder AS MATERIALIZED (
   SELECT t.id FROM refresh_tokens t
@@ -56,7 +58,7 @@ UPDATE refresh_tokens s SET access_token_ids = s.access_token_ids || $3::uuid
 FROM holder
 WHERE s.id = $2 AND s.used_at IS NULL AND s.revoked_at IS NULL AND s.family_expires_at > now()`;
 
-/** The token with this hash and everything that its use depends on. One round trip. */
+/** Reads the token with this hash, with all rows that its use depends on. One round trip. */
 export async function find(
   queryable: Queryable,
   tenantId: string,
@@ -68,7 +70,7 @@ export async function find(
   return { ...token, use: use.at === null ? null : use };
 }
 
-/** Spends a token and adds its successor, both or none. @returns whether this call has done it: of concurrent ones exactly one does */
+/** Spends a token and inserts its successor, both or none. @returns true for exactly one of several concurrent calls */
 export async function rotate(
   unit: Queryable,
   id: string,
@@ -93,7 +95,10 @@ export async function rotate(
   return rowCount === 1;
 }
 
-/** Notes a further access token on a successor that is handed out again. @returns false when it cannot be any more */
+/**
+ * Records a further access token on a successor that is issued again.
+ * @returns false when the successor cannot be issued again any more
+ */
 export async function repeat(
   unit: Queryable,
   id: string,
@@ -105,7 +110,7 @@ export async function repeat(
 }
 
 /**
- * Ends a family. Two statements: the second one sees what was added while the first one waited for uses under way.
+ * Ends a family. Two statements: the first waits for uses under way, the second also ends the tokens of those uses.
  * @returns the tokens that were not revoked yet
  */
 export async function endFamily(

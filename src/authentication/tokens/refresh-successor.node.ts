@@ -1,14 +1,16 @@
-// Makes the text of a refresh token's successor so that it can be made again for a retry, although no token's text is stored.
+// Derives the text of a refresh token's successor. No text of a token is stored, so a retry derives the same text
+// again.
 import { createHmac, hkdfSync } from 'node:crypto';
 import { hashesEqual, hashSecret } from '../../platform/crypto/opaque-secret.node.ts';
 
-/** Separates this use of a master key from every other (RFC 5869 §3.2). */
+/** Separates this use of a master key from all other uses (RFC 5869 §3.2). */
 const PURPOSE = 'countersign:refresh-successor:v1';
 
 /**
- * A successor is HMAC-SHA256 over its own id and the text before it. The id makes it another one each time. The text, which only the
- * client has, makes sure that the tables and the master key together are not enough to compute a living token.
- * @param masterKeys the first one makes successors; those of all find one again
+ * A successor is HMAC-SHA256 over its own id and the text of the token before it. The id makes each successor
+ * different. Only the client has that text, so the tables and the master key together are not enough to compute a live
+ * token.
+ * @param masterKeys the first key derives new successors; all keys are tried to derive an earlier one again
  */
 export function createSuccessorDeriver({
   masterKeys,
@@ -22,14 +24,17 @@ export function createSuccessorDeriver({
     createHmac('sha256', key).update(`${id}\n${before}`, 'utf8').digest('base64url');
 
   return {
-    /** The text (256 bits, base64url) of the token with this id that follows `before`. */
+    /** The text (256 bits, base64url) of the successor with this id; `before` is the text of the token before it. */
     make: (before: string, id: string): string => {
       const [key] = keys;
       if (key === undefined) throw new Error('There is no master key to make a refresh token with.');
       return derive(key, before, id);
     },
 
-    /** The same text again; undefined when the master key that made it is gone. @param hash of the successor, as it is stored */
+    /**
+     * Derives the same text again; undefined when the master key that derived it is gone.
+     * @param hash of the successor, as it is stored
+     */
     remake: (before: string, { id, hash }: { id: string; hash: Uint8Array }): string | undefined =>
       keys.map((key) => derive(key, before, id)).find((text) => hashesEqual(hashSecret(text), hash)),
   };

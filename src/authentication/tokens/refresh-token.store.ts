@@ -1,4 +1,4 @@
-// SQL of the refresh tokens. It gets a token's hash, never its text.
+// SQL of refresh tokens. It receives the hash of a token, never its text.
 import type { Queryable } from '../../platform/database/transaction.ts';
 
 export type NewRefreshToken = {
@@ -14,11 +14,11 @@ export type NewRefreshToken = {
   readonly jkt?: string | undefined;
   /** `jti` of the access token that is issued with it. */
   readonly accessTokenId?: string | undefined;
-  /** Seconds after its insert in which its family ends. */
+  /** Seconds from the insert to the end of the token's family. */
   readonly familyLifetime: number;
 };
 
-/** A refresh token that was live until now. */
+/** A refresh token that was live before this call ended it. */
 export type EndedRefreshToken = { readonly tenantId: string; readonly accessTokenIds: readonly string[] };
 
 const revoke = async (
@@ -65,8 +65,8 @@ export async function insert(unit: Queryable, token: NewRefreshToken): Promise<v
 }
 
 /**
- * The key with which the agent authenticated to get an access token. Both tokens were made within seconds, and their ids tell the time:
- * of an agent's many rows only those of that time are read.
+ * Reads the key with which the agent authenticated to get an access token. The refresh token was made within seconds of
+ * the access token, and both ids contain their time: only the agent's rows of that time are read.
  */
 export async function findKeyOf(
   queryable: Queryable,
@@ -87,12 +87,12 @@ export async function findKeyOf(
   return rows[0]?.keyId;
 }
 
-/** @returns those that were live */
+/** @returns the tokens that were live */
 export function revokeOfAgent(unit: Queryable, agent: { tenantId: string; id: string }, reason: string) {
   return revoke(unit, { tenantId: agent.tenantId, agentId: agent.id, keyId: null }, reason);
 }
 
-/** @returns those that were live */
+/** @returns the tokens that were live */
 export function revokeOfKey(
   unit: Queryable,
   key: { tenantId: string; agentId: string; id: string },
@@ -102,8 +102,9 @@ export function revokeOfKey(
 }
 
 /**
- * Deletes families that ended by themselves 30 days ago. A revoked family stays as long: a second use of its tokens is recorded, and a
- * guess is not. @returns how many tokens, at most `limit`
+ * Deletes families that expired 30 days ago. A revoked family is kept as long, so that a second use of its tokens can
+ * be recorded; the use of an unknown token is not recorded.
+ * @returns how many tokens, at most `limit`
  */
 export async function purge(queryable: Queryable, limit: number): Promise<number> {
   const { rowCount } = await queryable.query(

@@ -1,4 +1,5 @@
-// When a refresh token may be exchanged, and when its use is a theft. Reads no clock.
+// The rules by which a refresh token is exchanged, and by which its second use counts as theft. Pure: the time is a
+// parameter.
 
 import { type KeyState, mayAuthenticate } from '../../identity/keys/key.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
@@ -8,10 +9,12 @@ import type { AgentClaim } from './access-token.ts';
 
 export const REFRESH_TOKEN = 'refresh_token';
 
-/** Seconds in which a lost answer may be asked for again. */
+/**
+ * Seconds after the first use in which an identical retry gets the same successor, for a client that lost the answer.
+ */
 const GRACE = 10;
 
-/** A refresh token as it is stored, with everything that its use depends on. `now`: the database's clock at the reading. */
+/** A stored refresh token with all rows that its use depends on. `now`: the database's clock when they were read. */
 export type StoredRefreshToken = {
   readonly id: string;
   readonly tenantId: string;
@@ -25,7 +28,7 @@ export type StoredRefreshToken = {
   readonly familyExpiresAt: Date;
   readonly isRevoked: boolean;
   readonly now: Date;
-  /** Its first use: when, for which request (SHA-256), and what it gave. */
+  /** The first use: its time, its request (SHA-256), and the successor. */
   readonly use: {
     readonly at: Date;
     readonly request: Uint8Array;
@@ -36,7 +39,7 @@ export type StoredRefreshToken = {
     readonly status: 'active' | 'suspended';
     readonly isDeleted: boolean;
     readonly scopes: readonly string[];
-    /** The usual audience of its tokens, then further ones. */
+    /** The default audience of the agent's tokens first, then further audiences. */
     readonly audiences: readonly string[];
   };
   /** `fingerprint`: null when the key is gone. */
@@ -47,33 +50,33 @@ export type StoredRefreshToken = {
   };
 };
 
-/** What a refresh asks for; `jkt`: the key of its DPoP proof; `digest`: SHA-256 of `describeRequest`. */
+/** The parameters of a refresh. `jkt`: the key of its DPoP proof. */
 export type RefreshRequest = {
   readonly scope: string | undefined;
   readonly resource: string | undefined;
   readonly jkt: string | undefined;
 };
 
-/** What is to be done with a request. `reuse`: the whole family ends, and the answer is `invalid_grant`. */
+/** The decision on a request. `reuse`: the whole family ends, and the answer is `invalid_grant`. */
 export type RefreshVerdict =
   | { readonly verdict: 'rotate' }
   | { readonly verdict: 'repeat'; readonly successor: { readonly id: string; readonly hash: Uint8Array } }
   | { readonly verdict: 'reuse' };
 
-/** The text by which an identical retry is known: two requests that ask for the same have the same. */
+/** The text by which a retry is recognised: requests for the same scope, resource and key have the same text. */
 export function describeRequest({ scope, resource, jkt }: RefreshRequest): string {
   return JSON.stringify([scope ?? null, resource ?? null, jkt ?? null]);
 }
 
-/** @throws ServiceError `invalid_client` for another client id than the token's (RFC 6749 §6); absent is the token's */
+/** @throws ServiceError `invalid_client` when the client id is not the token's (RFC 6749 §6); it may be absent */
 export function checkRefreshClient(clientId: string | undefined, expected: string): void {
   if (clientId !== undefined && clientId !== expected)
     throw new ServiceError('invalid_client', { detail: 'The client_id is not the one that got this token.' });
 }
 
 /**
- * Judges the use of a token. Order: client and key of the proof first, as without them a request must not end the family; then the end of
- * the family, which is no reuse; then the agent and its key; then reuse.
+ * Judges the use of a token. Order: first the client and the key of the proof, because a request without them must not
+ * end the family; then the end of the family, which is no reuse; then the agent and its key; then reuse.
  * @param request.digest SHA-256 of `describeRequest`
  * @throws ServiceError `invalid_client`, `invalid_dpop_proof`, `invalid_grant`
  */
@@ -97,18 +100,21 @@ export function judgeRefresh(
   return isRetry ? { verdict: 'repeat', successor: use.successor } : { verdict: 'reuse' };
 }
 
-/** Whether the token could be exchanged now: unused, not revoked, in time, of an agent and key that may authenticate. */
+/**
+ * Whether the token could be exchanged now: unused, not revoked, not expired, and its agent and key may authenticate.
+ */
 export function isLive(token: StoredRefreshToken): boolean {
   const { isRevoked, familyExpiresAt, now, use } = token;
   return !isRevoked && use === null && familyExpiresAt > now && isHolderGood(token);
 }
 
 /**
- * What the new access token may do. The refresh token itself keeps its scopes (RFC 6749 §6).
- * @returns scopes: those asked for, else all of the token's that the agent still has; audience: the resource asked for (RFC 8707 §2.2),
- *   else the family's
- * @throws ServiceError `invalid_scope` for one beyond the token's or the agent's; `invalid_target` for an audience that is not the agent's,
- *   also when it was: a token for another one than the client expects would only fail later
+ * Decides scopes and audience of the new access token. The new refresh token keeps its scopes (RFC 6749 §6).
+ * @returns scopes: the requested ones, or all of the token's scopes that the agent still has; audience: the requested
+ *   resource (RFC 8707 §2.2), or the family's
+ * @throws ServiceError `invalid_scope` for a scope that the token or the agent does not have; `invalid_target` for an
+ *   audience that the agent does not have, or has no more: a token for another audience than the client expects would
+ *   only fail later
  */
 export function decideRefresh(
   token: StoredRefreshToken,
@@ -126,7 +132,7 @@ export function decideRefresh(
   return { scopes, audience };
 }
 
-/** The one answer to a token that is unknown, spent, revoked or expired. */
+/** The same error for a token that is unknown, spent, revoked or expired. */
 export function refreshRefused(): ServiceError {
   return new ServiceError('invalid_grant', {
     detail: 'The refresh token is unknown, was used or revoked, or has expired.',

@@ -1,5 +1,5 @@
-// The token endpoint's refresh grant. A token is worth one use; a second use ends all tokens of the same authentication, which is
-// committed although the answer is a failure.
+// The refresh grant of the token endpoint. A refresh token is used once; a second use ends its family, and this end is
+// committed although the answer is an error.
 
 import { createHash } from 'node:crypto';
 import type { JsonObject } from '../../events/event.ts';
@@ -27,15 +27,15 @@ import {
 import type { IssuedAccessToken, TokenService } from './token.service.ts';
 import { type GrantRequest, type TokenAnswer, tokenTypeOf } from './token-answer.ts';
 
-/** How often a use is judged anew when a concurrent request has used the token. */
+/** How many times a use is judged again after a concurrent request has used the token. */
 const TRIES = 3;
 
-/** What one use would hand out; it counts only once it is committed. */
+/** The tokens of one use; they are valid only after the commit. */
 type Prepared = {
   readonly scopes: readonly string[];
   readonly audience: string;
   readonly issued: IssuedAccessToken;
-  /** Of the key that the access token is bound to. */
+  /** The thumbprint of the key that the access token is bound to. */
   readonly jkt: string | undefined;
 };
 
@@ -59,7 +59,7 @@ export function createRefreshService({
     return token;
   }
 
-  /** A refusal to the holder of a known token is recorded, and committed although the answer is a failure. */
+  /** Records a refusal to the holder of a known token. The record is committed although the answer is an error. */
   async function recorded<T>(
     context: RequestContext,
     token: StoredRefreshToken,
@@ -76,7 +76,7 @@ export function createRefreshService({
     }
   }
 
-  /** Signs before anything is spent, so that a failure to sign does not cost the agent its token. */
+  /** Signs before the refresh token is spent: when signing fails, the agent keeps its token. */
   async function prepare(
     context: RequestContext,
     token: StoredRefreshToken,
@@ -124,7 +124,10 @@ export function createRefreshService({
     });
   }
 
-  /** Spends the token. @returns the text of its successor; undefined when a concurrent request did, or the token has changed */
+  /**
+   * Spends the token.
+   * @returns the text of its successor; undefined when a concurrent request spent or changed the token
+   */
   function rotate(
     context: RequestContext,
     token: StoredRefreshToken,
@@ -147,7 +150,7 @@ export function createRefreshService({
     });
   }
 
-  /** Hands the successor out once more. @returns its text; undefined when it has been used or ended */
+  /** Issues the successor again. @returns its text; undefined when it has been used or has ended */
   async function repeat(
     context: RequestContext,
     token: StoredRefreshToken,
@@ -164,7 +167,7 @@ export function createRefreshService({
     });
   }
 
-  /** Ends the family of a token that was used a second time; of several such concurrent uses one is recorded. */
+  /** Ends the family of a token that was used a second time. Of several concurrent second uses one is recorded. */
   async function endFamily(context: RequestContext, token: StoredRefreshToken): Promise<void> {
     await database.transaction({}, async (unit) => {
       const ended = await store.endFamily(unit, token.familyId, 'reuse');
@@ -182,8 +185,9 @@ export function createRefreshService({
   }
 
   /**
-   * Judges the token as it is now and acts on it. @returns undefined when it changed between the two
-   * @throws ServiceError `invalid_grant` after a reuse, which is committed then
+   * Judges the token as it is stored now and performs the decision. @returns undefined when the token changed in
+   * between
+   * @throws ServiceError `invalid_grant` after a reuse; the end of the family is committed
    */
   async function use(
     context: RequestContext,
@@ -215,10 +219,11 @@ export function createRefreshService({
 
   return {
     /**
-     * Exchanges a refresh token for its successor and an access token. The client is the agent's fixed one and has no credentials: the
-     * token is the credential. An identical retry within 10 s gets the same successor while that is unused.
-     * @throws ServiceError `invalid_request` without a token, `invalid_client` for another `client_id`, `invalid_grant`, `invalid_scope`,
-     *   `invalid_target`, `invalid_dpop_proof`, `use_dpop_nonce`
+     * Exchanges a refresh token for its successor and an access token. The client is the agent's fixed client without
+     * credentials: the token is the credential. An identical retry within 10 s gets the same successor if that is
+     * unused.
+     * @throws ServiceError `invalid_request` without a token, `invalid_client` for another `client_id`,
+     *   `invalid_grant`, `invalid_scope`, `invalid_target`, `invalid_dpop_proof`, `use_dpop_nonce`
      */
     grant: async (
       context: RequestContext,

@@ -1,5 +1,5 @@
-// The revocation feed: a decision that ends tokens before their time reaches every process within a second. While a process does not know
-// the recent decisions, each check asks the database; when that fails too, no token is accepted.
+// The revocation feed: each process that accepts tokens learns of a revocation within a second. While its reads of the
+// feed fail, each check asks the database; when the database fails too, no token is accepted.
 
 import type { Database } from '../../platform/database/database.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
@@ -8,25 +8,26 @@ import { createLoop, type RunningLoop } from '../../platform/process/loop.ts';
 import * as revocationStore from './revocation.store.ts';
 import { createRevocationBook, type RevocableClaims, type Revocation } from './revocation.ts';
 
-/** The channel of notifications that there is something to read. */
+/** The channel of the notifications that the feed has new rows. */
 export const REVOCATION_CHANNEL = 'countersign_revocations';
 
-/** Milliseconds between two readings. */
+/** Milliseconds between two reads. */
 const POLL_INTERVAL = 250;
 
-/** Milliseconds after which the last good reading is too old to decide by. */
+/** Milliseconds after which the last successful read is too old for a decision. */
 const STALE_AFTER = 700;
 
-/** Milliseconds between two purges of one process, and rows that one statement of a purge deletes. */
+/** Milliseconds between two purges of one process, and the most rows that one statement of a purge deletes. */
 const PURGE_INTERVAL = 60_000;
 const PURGE_BATCH = 1_000;
 
 /**
- * Knows the tokens that were revoked. A process that accepts tokens calls `start`; until the first reading, and whenever readings fail, each
+ * Remembers revocations. A process that accepts tokens calls `start`. Before the first read, and while reads fail, each
  * check asks the database.
- * @param listen opens a listener for notifications; an accelerator only: without it, or when its connection is lost, polling does the same later
- * @param notifier wakes the other processes after a commit
- * @param onError receives the error of the first of several readings that fail @param now a monotonic clock in milliseconds
+ * @param listen opens a listener for notifications, which only saves time: without it, or when its connection is lost,
+ *   the next poll finds the rows
+ * @param notifier notifies the other processes after a commit
+ * @param onError receives the error of the first of several failed reads @param now a monotonic clock in milliseconds
  */
 export function createRevocationService({
   store = revocationStore,
@@ -36,7 +37,7 @@ export function createRevocationService({
   onError = () => undefined,
   now = () => performance.now(),
 }: {
-  /** Another one in tests of faults. */
+  /** Replaced in tests of faults. */
   store?: typeof revocationStore | undefined;
   database: Pick<Database, 'query'>;
   listen?: ((onNotice: () => void) => { close(): Promise<void> } | undefined) | undefined;
@@ -53,12 +54,12 @@ export function createRevocationService({
   let running: RunningLoop | undefined;
   let listener: { close(): Promise<void> } | undefined;
 
-  /** Reads what is new. What counts is when the question was asked, not when the answer came. */
+  /** Reads the new revocations. The age of a read counts from its request, not from its answer. */
   async function poll(): Promise<void> {
     askedAt = now();
     const { horizon, revocations } = await store.readSince(database, since);
     book.add(revocations);
-    // A database that was replaced may count its transactions anew: then everything is read again.
+    // A replaced database may count its transactions from a lower number: then all revocations are read again.
     since = BigInt(horizon) < BigInt(since) ? '0' : horizon;
     readAt = askedAt;
     isFailing = false;
@@ -77,7 +78,7 @@ export function createRevocationService({
     },
   });
 
-  /** This process knows its own decisions as soon as they are committed. */
+  /** Adds the revocations of this process to its memory after the commit, and notifies the other processes. */
   function announce(unit: Transaction, revocations: readonly Revocation[]): void {
     unit.afterCommit(() => {
       book.add(revocations);
@@ -96,30 +97,38 @@ export function createRevocationService({
   }
 
   return {
-    /** Ends single tokens with the caller's transaction. @param tokenIds their `jti` */
+    /** Ends single tokens in the caller's transaction. @param tokenIds their `jti` */
     endTokens: async (unit: Transaction, tenantId: string, tokenIds: readonly string[]): Promise<void> => {
       if (tokenIds.length > 0) announce(unit, await store.insertTokens(unit, tenantId, tokenIds));
     },
 
-    /** Ends all tokens of an agent, application, delegation or issuer key, also such as are being issued now, until `admitPrincipal`. */
+    /** Ends all tokens of an agent, application, delegation or issuer key, also later ones, until `admitPrincipal`. */
     endPrincipal: async (unit: Transaction, tenantId: string, principal: string): Promise<void> =>
       announce(unit, await store.insertPrincipal(unit, tenantId, principal, 'ever')),
 
-    /** Ends all tokens of a tenant that were issued so far. */
+    /** Ends all tokens of a tenant that were issued until now. */
     endTenant: async (unit: Transaction, tenantId: string): Promise<void> =>
       announce(unit, await store.insertPrincipal(unit, tenantId, tenantId, 'now')),
 
-    /** Accepts tokens that are issued from now on; what was ended before stays ended. */
+    /** Accepts tokens that are issued from now on; earlier tokens stay revoked. */
     admitPrincipal: async (unit: Transaction, tenantId: string, principal: string): Promise<void> =>
       announce(unit, await store.insertPrincipal(unit, tenantId, principal, 'now')),
 
-    /** Whether the token ended before its time. No round trip while readings succeed. @throws ServiceError `temporarily_unavailable` */
+    /**
+     * Whether the token was revoked. No round trip while reads succeed.
+     * @throws ServiceError `temporarily_unavailable`
+     */
     isRevoked,
 
-    /** Whether the last good reading knew an end of the principal for ever. No round trip; never the only thing to decide by. */
+    /**
+     * Whether the last successful read had a permanent revocation of the principal. No round trip; a caller must not
+     * decide by it alone.
+     */
     hasEnded: book.hasEnded,
 
-    /** Whether any of these tokens ended, by what is committed when the caller's transaction asks; one round trip. */
+    /**
+     * Whether any of these tokens was revoked, by the rows that are committed when the statement runs. One round trip.
+     */
     anyRevoked,
 
     /** @throws ServiceError `token_revoked`; `temporarily_unavailable` when the database does not answer */
@@ -134,7 +143,7 @@ export function createRevocationService({
       running = loop.start();
     },
 
-    /** Stops reading; to be called before the database closes. */
+    /** Stops the reads. Call it before the database closes. */
     close: async (): Promise<void> => {
       await Promise.all([running?.stop(), listener?.close()]);
     },

@@ -1,9 +1,13 @@
-// SQL of the revocations. Decisions are written in the transaction of their cause, and read by every process that accepts tokens.
+// SQL of revocations. A revocation is written in the transaction of its cause; each process that accepts tokens reads
+// it.
 import { validate as isUuid } from 'uuid';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { principalsOf, type RevocableClaims, type Revocation, tokensOf } from './revocation.ts';
 
-/** Longer than any access token may live (a day), so that a shorter setting after a restart leaves none unaccounted for. */
+/**
+ * How long a revocation is kept: longer than any setting lets an access token live (a day), so a shorter setting after
+ * a restart loses none.
+ */
 const KEPT = "interval '25 hours'";
 
 const COLUMNS = `id::float8 AS id, token_id AS "tokenId", principal, extract(epoch FROM not_before)::float8 * 1000 AS "notBefore",
@@ -25,7 +29,7 @@ export async function insertTokens(
   return rows;
 }
 
-/** Ends all tokens of an agent or application. @param until `now` those issued so far, `ever` those to come as well */
+/** Ends all tokens of a principal. @param until `now`: those issued until now; `ever`: later ones too */
 export async function insertPrincipal(
   unit: Queryable,
   tenantId: string,
@@ -43,8 +47,9 @@ export async function insertPrincipal(
 }
 
 /**
- * All decisions that a reading with the horizon `since` could not see: their transactions were under way then, or began later.
- * @param since the `horizon` of an earlier reading; `'0'` for all
+ * All revocations that a read with the horizon `since` could not see: their transactions were under way then, or began
+ * later.
+ * @param since the `horizon` of an earlier read; `'0'` for all
  */
 export async function readSince(
   queryable: Queryable,
@@ -62,7 +67,7 @@ export async function readSince(
   return { horizon: rows[0]?.horizon ?? since, revocations };
 }
 
-/** The decisions that concern any of these tokens. */
+/** The revocations that concern any of these tokens. */
 export async function readOf(
   queryable: Queryable,
   claims: readonly RevocableClaims[],
@@ -76,7 +81,7 @@ export async function readOf(
   return rows;
 }
 
-/** Deletes decisions that concern no token any more. @returns how many, at most `limit` */
+/** Deletes revocations that no live token needs. @returns how many, at most `limit` */
 export async function purge(queryable: Queryable, limit: number): Promise<number> {
   const { rowCount } = await queryable.query(
     `DELETE FROM revocations r USING (

@@ -1,29 +1,30 @@
-// Which tokens ended before their time, as a process remembers it: each decision as long as a token that it concerns could live.
+// The revocations that a process remembers, each until no live token needs it.
 import { actorsOf } from '../../platform/act.ts';
 import type { AccessTokenClaims } from './access-token.ts';
 
 /**
- * One decision. `tokenId`: this token; else `principal`: all its tokens that were issued up to `notBefore` (milliseconds since 1970;
- * Infinity while it is suspended or deleted). Of a principal's decisions the one with the greatest `id` counts.
+ * One revocation. With `tokenId` it ends this token; with `principal` all tokens of the principal that were issued up
+ * to `notBefore` (milliseconds since 1970; Infinity while the principal is suspended or deleted). Of several
+ * revocations of a principal the one with the greatest `id` counts.
  */
 export type Revocation = {
   readonly id: number;
   readonly tokenId: string | null;
   readonly principal: string | null;
   readonly notBefore: number;
-  /** Milliseconds since 1970: when no token that it concerns lives any more. */
+  /** Milliseconds since 1970: the time after which no token that it concerns is live. */
   readonly expiresAt: number;
 };
 
-/** What of a token decides whether it was revoked. `signedBy`: id of the issuer key that has signed it. */
+/** The claims by which a token is compared with revocations. `signedBy`: id of the issuer key that signed it. */
 export type RevocableClaims = Pick<
   AccessTokenClaims,
   'jti' | 'sub' | 'client_id' | 'tenant_id' | 'iat' | 'act' | 'delegation_id' | 'derived_from'
 > & { readonly signedBy?: string | undefined };
 
 /**
- * Ids of everything whose revocation ends the token: its subject, the application that got it, the tenant, the key that has signed it; of a
- * delegated token also its delegation, each actor of this issuer, and what it is derived from.
+ * Ids of all principals whose revocation ends the token: its subject, its application, the tenant, its issuer key; for
+ * a delegated token also the delegation, each actor of this issuer, and the ids in `derived_from`.
  */
 export function principalsOf(claims: RevocableClaims): string[] {
   const { sub, client_id, tenant_id, act } = claims;
@@ -33,7 +34,7 @@ export function principalsOf(claims: RevocableClaims): string[] {
   return [...own, ...actors, ...idsOf(claims.delegation_id), ...(claims.derived_from ?? [])];
 }
 
-/** Ids of the tokens whose revocation ends the token: itself, and those that it is derived from. */
+/** Ids of the tokens whose revocation ends the token: its own id, and those of the tokens that it is derived from. */
 export function tokensOf({ jti, derived_from = [] }: RevocableClaims): string[] {
   return [jti, ...derived_from];
 }
@@ -44,7 +45,7 @@ export function createRevocationBook() {
   const principals = new Map<string, Revocation>();
 
   return {
-    /** Adds decisions, in any order, and again. */
+    /** Adds revocations, in any order; a repetition changes nothing. */
     add(revocations: readonly Revocation[]): void {
       for (const revocation of revocations) {
         const { tokenId, principal, expiresAt } = revocation;
@@ -55,7 +56,7 @@ export function createRevocationBook() {
       }
     },
 
-    /** Whether everything of a principal is ended, also what is still to come. */
+    /** Whether all tokens of a principal are revoked, also later ones. */
     hasEnded: (principal: string): boolean =>
       principals.get(principal)?.notBefore === Number.POSITIVE_INFINITY,
 
@@ -66,7 +67,7 @@ export function createRevocationBook() {
       );
     },
 
-    /** Forgets what concerns no token any more. @param now milliseconds since 1970 */
+    /** Deletes revocations that no live token needs. @param now milliseconds since 1970 */
     forget(now: number): void {
       for (const [id, expiresAt] of tokens) if (expiresAt < now) tokens.delete(id);
       for (const [id, { expiresAt }] of principals) if (expiresAt < now) principals.delete(id);
@@ -78,12 +79,12 @@ function idsOf(id: string | undefined): string[] {
   return id === undefined ? [] : [id];
 }
 
-/** `iat` knows only the second. */
+/** The time of issue from the `jti`, because `iat` has only whole seconds. */
 function issuedAt({ jti, iat }: RevocableClaims): number {
   return madeAt(jti) ?? iat * 1000;
 }
 
-/** When a UUIDv7, which begins with it, was made (RFC 9562 §5.7): milliseconds since 1970. */
+/** The time in a UUIDv7 (RFC 9562 §5.7), in milliseconds since 1970. */
 export function madeAt(id: string): number | undefined {
   return id[14] === '7' ? Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16) : undefined;
 }

@@ -1,20 +1,21 @@
-// What the token endpoint answers, and the headers of its failures.
+// The answers of the token endpoint, and the headers of its errors.
 import type { RequestContext } from '../../platform/context.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 
-/** Parameters of a form request by name; a parameter without a value is not there. */
+/** Parameters of a form request by name; a parameter without a value is absent. */
 export type TokenParameters = Readonly<Record<string, string | undefined>>;
 
-/** The key that a request has proved to possess: its RFC 7638 thumbprint (RFC 9449 §5). */
+/** The key that a DPoP proof has proved: its RFC 7638 thumbprint (RFC 9449 §5). */
 export type ProvenKey = { readonly jkt: string };
 
-/** A token request as a grant sees it. */
+/** A token request as a grant receives it. */
 export type GrantRequest = {
   /** The `Authorization` header. */
   readonly authorization: string | undefined;
   readonly parameters: TokenParameters;
   /**
-   * Verifies the DPoP proof of the request and uses it up; to be called once, after all checks that need nothing written.
+   * Verifies the DPoP proof of the request and records its use. A grant calls it once, after all checks that write
+   * nothing.
    * @returns undefined for a request without a proof @throws ServiceError `invalid_dpop_proof`, `use_dpop_nonce`
    */
   readonly proveKey: () => Promise<ProvenKey | undefined>;
@@ -40,8 +41,8 @@ export function tokenTypeOf(key: ProvenKey | undefined): TokenAnswer['token_type
 }
 
 /**
- * Gives every failure of a route that authenticates clients the headers of token answers, and `invalid_client` its challenge
- * (RFC 6749 §5.1, §5.2; RFC 7617).
+ * Adds the headers of token answers to each error of a route that authenticates clients, and the challenge to
+ * `invalid_client` (RFC 6749 §5.1, §5.2; RFC 7617).
  */
 export async function withTokenHeaders<T>(
   { tenant }: Pick<RequestContext, 'tenant'>,

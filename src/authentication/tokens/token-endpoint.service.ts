@@ -1,4 +1,4 @@
-// The token endpoint: finds the grant of a request by a table.
+// The token endpoint: selects the grant of a request by its `grant_type`.
 import type { RequestContext } from '../../platform/context.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import type { DpopService } from '../dpop/dpop.service.ts';
@@ -11,15 +11,15 @@ export type TokenRequest = {
   /** The `Authorization` header. */
   readonly authorization: string | undefined;
   readonly parameters: TokenParameters;
-  /** Every `DPoP` header as it was sent. */
+  /** All `DPoP` headers, unchanged. */
   readonly proofs?: readonly string[] | undefined;
 };
 
-/** `nonce`: for the `DPoP-Nonce` header, when the request had a proof (RFC 9449 §8.2). */
+/** `nonce`: the value of the `DPoP-Nonce` header, when the request had a proof (RFC 9449 §8.2). */
 export type TokenResponse = { readonly answer: TokenAnswer; readonly nonce: string | undefined };
 
 /**
- * @param grants the grants by their `grant_type`: a further one is a further row
+ * @param grants the grants by their `grant_type`
  */
 export function createTokenEndpointService({
   grants,
@@ -31,7 +31,7 @@ export function createTokenEndpointService({
   return {
     /**
      * Answers a token request (RFC 6749 §3.2).
-     * @throws ServiceError `unsupported_grant_type`, and what the grant throws
+     * @throws ServiceError `unsupported_grant_type`, and the errors of the grant
      */
     requestToken: (context: RequestContext, request: TokenRequest): Promise<TokenResponse> =>
       withTokenHeaders(context, async () => {
@@ -54,7 +54,7 @@ export function createTokenEndpointService({
           const answer = await grant(context, { authorization, parameters, proveKey });
           return { answer, nonce };
         } catch (error) {
-          // A client that uses proofs, or has to, gets the nonce for the next one (RFC 9449 §8.2).
+          // A client that uses proofs, or must use them, gets the nonce for its next proof (RFC 9449 §8.2).
           const isWanted =
             proofs.length > 0 || (error instanceof ServiceError && error.code === 'invalid_dpop_proof');
           if (!isWanted || !(error instanceof ServiceError)) throw error;

@@ -1,4 +1,5 @@
-// The forms of the token routes as openapi.json describes them. The guard accepts more: the service answers the rest with OAuth errors.
+// The forms of the token routes as openapi.json describes them. The routes accept more; the service refuses the rest
+// with OAuth errors.
 import { z } from 'zod';
 import { TOKEN_EXCHANGE_GRANT } from '../../identity/applications/application.ts';
 import { ACTOR_TYPES, ISSUED_TOKEN_TYPE, SUBJECT_TYPES } from '../token-exchange/exchange-request.ts';

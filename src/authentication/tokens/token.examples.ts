@@ -8,7 +8,7 @@ const ACCESS_TOKEN =
   'eyJhbGciOiJFUzI1NiIsImtpZCI6IuKApiIsInR5cCI6ImF0K2p3dCJ9.eyJpc3MiOiLigKYifQ.c2lnbmF0dXJl';
 const REFRESH_TOKEN = 'J0m9Zs4nV1cXq7uT2yB5eR8wK3dF6gH0aLpNvQxYzUk';
 
-/** Requests of `POST /oauth/token`, one for each way. */
+/** Requests of `POST /oauth/token`, one for each grant and method. */
 export const TOKEN_REQUESTS = {
   client_credentials: {
     summary: 'Client credentials, with HTTP Basic',

@@ -1,4 +1,4 @@
-// Counts what the token endpoint gives and refuses, by grant and error code. It must change no answer, and never see a token.
+// Counts the answers and errors of the token endpoint, by grant and error code.
 import { Counter, type Registry } from 'prom-client';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import type { TokenEndpointService } from './token-endpoint.service.ts';
@@ -7,8 +7,8 @@ import type { TokenEndpointService } from './token-endpoint.service.ts';
 const shorten = (grant: string): string => grant.slice(grant.lastIndexOf(':') + 1);
 
 /**
- * @param endpoint its answers are counted
- * @param options.grants the `grant_type`s that there are; others are counted together
+ * @param endpoint the token endpoint whose answers are counted
+ * @param options.grants the known `grant_type`s; all others are counted together
  */
 export function countTokens(
   endpoint: TokenEndpointService,

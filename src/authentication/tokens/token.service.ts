@@ -1,4 +1,5 @@
-// Issues access and refresh tokens, ends refresh tokens, and authenticates bearer tokens. A refresh token is never stored as text.
+// Issues access and refresh tokens, revokes them, and authenticates bearer tokens. The text of a refresh token is never
+// stored.
 
 import { createHash } from 'node:crypto';
 import { createBoundedCache } from '../../platform/bounded-cache.ts';
@@ -29,7 +30,7 @@ import { madeAt } from './revocation.ts';
 
 export type { NewRefreshToken as RefreshTokenRecord } from './refresh-token.store.ts';
 
-/** Tokens whose signature was checked, kept by their hash: a client uses its token again and again. */
+/** The most texts that are remembered as correctly signed, by hash: a client sends its token many times. */
 const VERIFIED_KEPT = 10_000;
 
 /** Milliseconds: no setting lets an access token live longer than a day. */
@@ -43,12 +44,12 @@ export type IssuedAccessToken = {
   readonly expiresIn: number;
 };
 
-/** Signs a token of one tenant; `claims` are those in it. */
+/** Signs a token of one tenant; `claims` are the claims of the signed token. */
 export type AccessTokenIssuer = (
   grant: AccessTokenGrant,
 ) => IssuedAccessToken & { readonly claims: AccessTokenClaims };
 
-/** What a refresh token stands for; the family that it begins has its own end, which rotation does not move. */
+/** The grant of a new refresh token. Its family has its own end, which rotation does not change. */
 export type RefreshGrant = {
   readonly tenantId: string;
   readonly agentId: string;
@@ -80,10 +81,14 @@ export function createTokenService({
   refreshTokenLifetime: number;
   now?: (() => number) | undefined;
 }) {
-  // Only the fact that a text carries a good signature is kept, which cannot change; everything else is checked each time.
+  // The cache keeps only the fact that a text has a good signature, which cannot change. All other checks are made each
+  // time.
   const verified = createBoundedCache<SignedClaims>({ limit: VERIFIED_KEPT });
 
-  /** Makes the first refresh token of a new family. @returns its text (256 bits, base64url), for the client only, and what is stored */
+  /**
+   * Makes the first refresh token of a new family.\n@returns its text (256 bits, base64url), for the client only, and
+   * its row
+   */
   function prepareRefreshToken(grant: RefreshGrant): { text: string; record: NewRefreshToken } {
     const text = newSecret();
     const id = newId();
@@ -114,7 +119,7 @@ export function createTokenService({
     };
   }
 
-  /** The claims of a text that the tenant's issuer has signed as an access token. */
+  /** The claims of an access token that the tenant's issuer has signed. */
   async function readSigned(tenant: Tenant, token: string): Promise<SignedClaims> {
     const jws = parseCompactJws(token);
     if (jws === null) throw invalidToken();
@@ -130,19 +135,20 @@ export function createTokenService({
   }
 
   /**
-   * Reads a living access token of this tenant, of any audience and bound to any key; a suspended tenant has none.
+   * Reads a valid access token of this tenant, for any audience and bound to any key. A suspended tenant has no valid
+   * tokens.
    * @throws ServiceError `invalid_token`, `token_expired`, `token_revoked`
    */
   async function verifyAccessToken(tenant: Tenant, token: string): Promise<SignedClaims> {
     const claims = await readSigned(tenant, token);
     checkIssued(claims, tenant, now());
-    // A decision of the feed is kept for a day, and a suspension may last longer.
+    // The feed keeps a revocation for a day, and a suspension may last longer.
     if (tenant.suspended) throw new ServiceError('token_revoked', { detail: 'The tenant is suspended.' });
     await revocations.check(claims);
     return claims;
   }
 
-  /** Ends the access tokens that were issued with these refresh tokens of one tenant and may live still. */
+  /** Ends the access tokens that were issued with these refresh tokens of one tenant and may still be live. */
   async function endAccessTokensOf(unit: Transaction, ended: readonly EndedRefreshToken[]): Promise<void> {
     const [first] = ended;
     if (first === undefined) return;
@@ -156,13 +162,16 @@ export function createTokenService({
   }
 
   return {
-    /** Signs an access token with the tenant's present key; no round trip, but for the list of keys every 2 s. */
+    /**
+     * Signs an access token with the tenant's current issuer key. No round trip, except the read of the issuer keys
+     * every 2 s.
+     */
     issueAccessToken: async (tenant: Tenant, grant: AccessTokenGrant): Promise<IssuedAccessToken> => {
       const { claims: _, ...issued } = (await prepareAccessTokens(tenant))(grant);
       return issued;
     },
 
-    /** As `issueAccessToken`, in two steps: the second needs no connection, so it can be done within a transaction. */
+    /** As `issueAccessToken`, in two steps: the second needs no connection, so it can run inside a transaction. */
     prepareAccessTokens,
     prepareRefreshToken,
 
@@ -173,7 +182,7 @@ export function createTokenService({
       return text;
     },
 
-    /** Ends every token of an agent with the caller's transaction. @returns how many refresh tokens were live */
+    /** Ends each token of an agent in the caller's transaction. @returns how many refresh tokens were live */
     revokeTokensOfAgent: async (
       unit: Transaction,
       agent: { readonly tenantId: string; readonly id: string },
@@ -183,13 +192,16 @@ export function createTokenService({
       return (await refreshTokens.revokeOfAgent(unit, agent, reason)).length;
     },
 
-    /** Accepts tokens that a suspended agent gets from now on. Those that were ended stay ended. */
+    /** Accepts tokens that are issued to a reactivated agent from now on. Earlier tokens stay revoked. */
     admitTokensOfAgent: (
       unit: Transaction,
       agent: { readonly tenantId: string; readonly id: string },
     ): Promise<void> => revocations.admitPrincipal(unit, agent.tenantId, agent.id),
 
-    /** Ends every token that one key authenticated, in the caller's transaction. @returns how many refresh tokens were live */
+    /**
+     * Ends each token of an agent that one key authenticated, in the caller's transaction.\n@returns how many refresh
+     * tokens were live
+     */
     revokeTokensOfKey: async (
       unit: Transaction,
       key: { readonly tenantId: string; readonly agentId: string; readonly id: string },
@@ -200,7 +212,10 @@ export function createTokenService({
       return ended.length;
     },
 
-    /** Id of the key with which the agent authenticated to get this access token; undefined when no key did. One round trip. */
+    /**
+     * Id of the key with which the agent authenticated to get this access token; undefined when it used no key. One
+     * round trip.
+     */
     findKeyOfToken: async (
       queryable: Queryable,
       token: { readonly tenantId: string; readonly agentId: string; readonly id: string },
@@ -213,9 +228,11 @@ export function createTokenService({
     endAccessTokensOf,
 
     /**
-     * Authenticates a bearer token for the service's own routes. No round trip, but for the list of keys every 2 s.
-     * @throws ServiceError `invalid_token` (malformed, longer than 8 KiB, another `typ`, a `crit`, an unknown key, a bad
-     *   signature, another issuer or tenant, bound to a key), `token_expired`, `token_revoked`, `insufficient_scope` (another audience)
+     * Authenticates a bearer token for the service's own routes. No round trip, except the read of the issuer keys
+     * every 2 s.
+     * @throws ServiceError `invalid_token` (malformed, longer than 8 KiB, another `typ`, a `crit`, an unknown key, a
+     *   bad signature, another issuer or tenant, bound to a key), `token_expired`, `token_revoked`,
+     *   `insufficient_scope` (another audience)
      */
     authenticate: async (
       tenant: Tenant,

@@ -1,11 +1,11 @@
-// The subject of a token as it is now, for that token only.
+// Describes the subject of a token as it is stored now.
 import type { AgentService } from '../../identity/agents/agent.service.ts';
 import type { ApplicationService } from '../../identity/applications/application.service.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import type { DelegationClaims } from './access-token.ts';
 
-/** Source: Specification, "Agent access token claims" for the names. */
+/** The names are those of Specification, "Agent access token claims". */
 export type Userinfo = {
   readonly sub: string;
   readonly subject_type: 'agent';
@@ -32,8 +32,8 @@ export function createUserinfoService({
 
   return {
     /**
-     * Name and capabilities are there when the subject is an agent or application of the tenant. Of a user for whom an agent acts
-     * only the name that his issuer gives him is known; the agent is in `act`.
+     * Name and capabilities are present when the subject is an agent or an application of the tenant. Of the user of a
+     * delegated token only the name is known that the user's issuer gives; the agent is in `act`.
      */
     describe: async (context: RequestContext): Promise<Userinfo> => {
       const { principal, tenant } = context;

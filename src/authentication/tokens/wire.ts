@@ -1,4 +1,4 @@
-// Wires tokens: how they are made and end, how clients authenticate, and the token endpoint with its grants.
+// Wires tokens: issuing and revocation, client authentication, and the token endpoint with its grants.
 import { createBruteForceService } from '../../audit/brute-force.service.ts';
 import type { Limits } from '../../platform/http/wire.ts';
 import { reasonOf } from '../../platform/logging.ts';
@@ -25,7 +25,7 @@ import { createTokenEndpointService } from './token-endpoint.service.ts';
 import { createUserinfoRoutes } from './userinfo.routes.ts';
 import { createUserinfoService } from './userinfo.service.ts';
 
-/** What ends tokens before their time. A process that accepts tokens calls `start`. */
+/** Revocations. A process that accepts tokens calls `start`. */
 export function wireRevocations({ database, log, openChannel }: Platform) {
   const channel = openChannel(REVOCATION_CHANNEL);
   return createRevocationService({
@@ -40,7 +40,7 @@ export function wireRevocations({ database, log, openChannel }: Platform) {
   });
 }
 
-/** Makes and verifies tokens. */
+/** Issues and verifies tokens. */
 export function wireTokens(
   { config, clock }: Platform,
   rooms: Needs<typeof createTokenService, 'accessTokenLifetime' | 'refreshTokenLifetime' | 'now'>,
@@ -49,7 +49,7 @@ export function wireTokens(
   return createTokenService({ ...rooms, accessTokenLifetime, refreshTokenLifetime, now: clock.now });
 }
 
-/** How clients authenticate. */
+/** Client authentication. */
 export function wireClients(
   { config, database, log, clock }: Platform,
   {
@@ -73,14 +73,14 @@ export function wireClients(
   return {
     clients,
     clientRecords,
-    /** To be called before the database closes: failures that were counted are written now. */
+    /** Writes the failures that were counted. Call it before the database closes. */
     close: async () => {
       await Promise.allSettled([clientRecords.close(), assertions.close()]);
     },
   };
 }
 
-/** The token endpoint. @param rooms.grants those of other rooms, by their `grant_type` */
+/** The token endpoint. @param rooms.grants grants of other rooms, by their `grant_type` */
 export function wireTokenEndpoint(
   { config, database, registry }: Platform,
   {
@@ -114,12 +114,12 @@ export function wireTokenEndpoint(
   };
 }
 
-/** What a token says of its subject. */
+/** The description of a token's subject. */
 export function wireUserinfo(rooms: Needs<typeof createUserinfoService, never>) {
   return { routes: createUserinfoRoutes({ userinfo: createUserinfoService(rooms) }) };
 }
 
-/** What retention removes here. */
+/** The purges of this room, which retention runs. */
 export const purgesOfTokens = {
   'refresh tokens': refreshTokenStore.purge,
   'client assertions': clientAssertionStore.purge,

@@ -1,4 +1,4 @@
-// JWK sets of other issuers (RFC 7517): which of their keys may verify a token. It must never let private material pass.
+// JWK sets of other issuers (RFC 7517): the keys that may verify a token. A key with private members is refused.
 import {
   decodeMember,
   findPrivateMember,
@@ -26,20 +26,20 @@ export type JwkVerdict =
   | { readonly ok: true; readonly key: TrustedJwk }
   | { readonly ok: false; readonly message: string };
 
-/** Keys of one fetched set at most, and of one that a tenant gives inline. */
+/** The most keys in a fetched set, and in a set that a tenant gives inline. */
 export const MOST_KEYS = { fetched: 100, inline: 20 } as const;
 
-/** Signature algorithms that a foreign token may have. */
+/** The supported signature algorithms of foreign tokens. */
 export const SUBJECT_TOKEN_ALGORITHMS: readonly JwsAlgorithm[] = Object.keys(
   JWS_ALGORITHMS,
 ) as JwsAlgorithm[];
 
-/** Bits of an RSA modulus: RFC 7518 §3.3 asks for the least; larger than the most only costs time. */
+/** Bits of an RSA modulus: RFC 7518 §3.3 sets the minimum; the maximum limits the cost. */
 const RSA_BITS = { least: 2_048, most: 8_192 } as const;
 
 const LONGEST_MEMBER = 2_048;
 
-/** Judges one key. `message` completes a sentence that begins with the key's name, and repeats nothing of it. */
+/** Judges one key. `message` completes a sentence that begins with the key's name, and contains no value of the key. */
 export function judgeJwk(value: unknown): JwkVerdict {
   if (!isObject(value)) return refuse('is not a JWK');
   const secret = findPrivateMember(value);
@@ -71,7 +71,7 @@ export function judgeJwk(value: unknown): JwkVerdict {
     : refuse('has an alg that does not fit its kind, or that is not accepted');
 }
 
-/** The algorithms that a key verifies: those of its kind, or the one that it names. */
+/** The algorithms that a key verifies: those of its kind, or the one in the key. */
 export function algorithmsOf(key: TrustedJwk): readonly string[] {
   const kind = kindOf(key);
   const all = SUBJECT_TOKEN_ALGORITHMS.filter((name) => JWS_ALGORITHMS[name] === kind);
@@ -81,8 +81,8 @@ export function algorithmsOf(key: TrustedJwk): readonly string[] {
 }
 
 /**
- * The usable keys of a fetched set; keys of other kinds are passed over (RFC 7517 §5).
- * @returns undefined when it is no JWK set, or one of more than `MOST_KEYS.fetched` keys
+ * The usable keys of a fetched set; keys of other kinds are ignored (RFC 7517 §5).
+ * @returns undefined for a value that is no JWK set, or has more than `MOST_KEYS.fetched` keys
  */
 export function readJwkSet(value: unknown): TrustedJwk[] | undefined {
   if (!isObject(value) || !Array.isArray(value.keys) || value.keys.length > MOST_KEYS.fetched)
@@ -94,7 +94,7 @@ export function readJwkSet(value: unknown): TrustedJwk[] | undefined {
 }
 
 /**
- * The key that a token names in its header. Without a `kid` there must be one key only that fits.
+ * The key for a token's header. Without a `kid` exactly one key must fit.
  * @returns `unknown` when none fits, `ambiguous` when several do
  */
 export function selectKey(
@@ -113,7 +113,7 @@ function faultOfCurve(key: Readonly<Record<string, unknown>>): string | undefine
   if (kind === undefined || kind === 'RSA' || kind === 'secp256k1')
     return 'is of no kind that is accepted: RSA, EC on P-256, P-384 or P-521, Ed25519';
   const { coordinates } = JWK_CURVES[kind];
-  // Some issuers write a coordinate without its leading zeros, so the length is left to OpenSSL.
+  // Some issuers omit the leading zeros of a coordinate, so OpenSSL checks the length.
   return coordinates.every((name) => decodeMember(key[name]) !== null)
     ? undefined
     : `lacks a good ${coordinates.join(' and ')}`;

@@ -1,16 +1,19 @@
-// How long a fetched JWK set serves. Pure: reads the headers of its answer, and keeps what they say within bounds.
+// Decides from the headers of a fetched JWK set how long the set is used, within bounds. Pure.
 
-/** Milliseconds: the bounds of a set's freshness, and what counts when its answer does not say. */
+/** Milliseconds: the bounds of a set's freshness, and the value for an answer without one. */
 export const FRESHNESS = { least: 60_000, most: 3_600_000, usual: 600_000 } as const;
 
-/** Milliseconds for which a set serves beyond its freshness while its address does not answer. After that nothing is trusted. */
+/**
+ * Milliseconds for which a set is used beyond its freshness while its address does not answer. After that no key of it
+ * is used.
+ */
 export const STALE = 900_000;
 
 type Header = string | readonly string[] | undefined;
 
 /**
- * The freshness of an answer in milliseconds (RFC 9111 §4.2): `max-age` less `Age`, within the bounds; the least of them for
- * `no-store` and `no-cache`. What cannot be read counts as absent.
+ * The freshness of an answer in milliseconds (RFC 9111 §4.2): `max-age` less `Age`, within the bounds; the minimum for
+ * `no-store` and `no-cache`. An unreadable value counts as absent.
  */
 export function freshnessOf(headers: { readonly [name: string]: Header }): number {
   const control = textOf(headers['cache-control']).toLowerCase();
@@ -22,7 +25,9 @@ export function freshnessOf(headers: { readonly [name: string]: Header }): numbe
   return Math.min(FRESHNESS.most, Math.max(FRESHNESS.least, (maxAge - age) * 1_000));
 }
 
-/** Whether an answer is JSON by its `content-type`: `application/json`, `application/jwk-set+json` or another `+json`. */
+/**
+ * Whether an answer is JSON by its `content-type`: `application/json`, `application/jwk-set+json` or another `+json`.
+ */
 export function isJson(contentType: Header): boolean {
   const [type = ''] = textOf(contentType).toLowerCase().split(';');
   return /^application\/([a-z0-9.!#$&^_-]+\+)?json$/.test(type.trim());

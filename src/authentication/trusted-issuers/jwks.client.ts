@@ -1,11 +1,11 @@
-// Fetches the JWK set of another issuer, through the guarded agent only.
+// Fetches the JWK set of another issuer through the guarded agent.
 import type { GuardedAgent } from '../../platform/egress/guarded-agent.client.ts';
 import { type FetchFault, fetchGuarded } from '../../platform/egress/guarded-fetch.client.ts';
 import { checkReceiverUrl } from '../../platform/egress/url-rules.ts';
 import { readJwkSet, type TrustedJwk } from './jwk-set.ts';
 import { freshnessOf, isJson } from './jwks-lifetime.ts';
 
-/** The time for all of it, from DNS to the last byte, in milliseconds. */
+/** The longest fetch in milliseconds, from DNS to the last byte. */
 const DEADLINE = 5_000;
 
 /** Bytes of the largest set. */
@@ -24,16 +24,17 @@ export type FetchedKeys = { readonly keys: readonly TrustedJwk[]; readonly fresh
 
 export type JwksFetcher = (uri: string) => Promise<FetchedKeys>;
 
-/** There is no key set. The message is for the log: it may name addresses. */
+/** A failed fetch. The message is for the log: it may contain addresses. */
 export class JwksError extends Error {
   override readonly name = 'JwksError';
 }
 
 /**
  * Makes the fetcher (RFC 7517 §5 for the format).
- * @param agent the guarded dispatcher: it judges the address that is really connected to
+ * @param agent the guarded dispatcher, which checks the address of the connection
  * @param deadline milliseconds, for one fetch
- * @returns a function that rejects with {@link JwksError} for anything but 200, a JSON content type, and a JWK set of at most 64 KiB
+ * @returns a function that rejects with {@link JwksError} for anything but 200, a JSON content type, and a JWK set of
+ *   at most 64 KiB
  */
 export function createJwksFetcher({
   agent,

@@ -1,4 +1,4 @@
-// Remembers fetched key sets, and decides when to fetch again. A key that is too old is not given.
+// Caches fetched key sets, and decides when to fetch again. An outdated key is not returned.
 import { createBoundedCache } from '../../platform/bounded-cache.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { type Log, reasonOf } from '../../platform/logging.ts';
@@ -6,10 +6,10 @@ import { selectKey, type TrustedJwk } from './jwk-set.ts';
 import type { JwksFetcher } from './jwks.client.ts';
 import { STALE } from './jwks-lifetime.ts';
 
-/** Milliseconds from the end of a fetch to the next one that an unknown key, or a failure, may cause. */
+/** Milliseconds from the end of a fetch to the next one after an unknown key or a failure. */
 const PAUSE = { unknownKey: 30_000, failure: 10_000 } as const;
 
-/** Sets kept in the process. */
+/** The most sets in the cache of a process. */
 const KEPT = 2_000;
 
 type Entry = {
@@ -20,13 +20,13 @@ type Entry = {
   underway: Promise<void> | undefined;
 };
 
-/** Where a set comes from; `id` is the trusted issuer's, so that no tenant's traffic paces another's. */
+/** The source of a set; `id` is the trusted issuer's, so that the traffic of one tenant cannot delay another tenant. */
 export type KeySource = { readonly id: string; readonly uri: string };
 
 /**
- * Creates the cache. A set is fetched when a key of it is first wanted and again when it is no longer fresh; one fetch a source
- * is under way at a time, and all callers wait for that one. A key that the set does not have causes a fetch, at most
- * one in 30 s, so that tokens with invented key ids cost the issuer nothing.
+ * Creates the cache. A set is fetched for the first use of one of its keys, and again when it is no longer fresh. Each
+ * source has one fetch under way at a time, and all callers wait for it. An unknown key causes at most one fetch in 30
+ * s, so that tokens with invented key ids cost the issuer nothing.
  * @param log gets a line for each failed fetch
  * @param now a monotonic clock in milliseconds
  */
@@ -83,9 +83,9 @@ export function createKeySetCache({
 
   return {
     /**
-     * Finds the key that verifies a token with this header. No fetch while the set is fresh and has it.
+     * Finds the key for a token with this header. No fetch while the set is fresh and has the key.
      * @returns `unknown` when the issuer has no such key, `ambiguous` when a token without `kid` fits several
-     * @throws ServiceError `temporarily_unavailable` when the issuer's keys cannot be had, and the last ones are too old or lack it
+     * @throws ServiceError `temporarily_unavailable` when the fetch fails, and the last set is too old or lacks the key
      */
     find: async (
       source: KeySource,

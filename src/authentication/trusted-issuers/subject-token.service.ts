@@ -1,4 +1,4 @@
-// Verifies users' tokens of the issuers that a tenant trusts. When in doubt a token is refused.
+// Verifies users' tokens of the issuers that a tenant trusts. In case of doubt a token is refused.
 import type { KeyObject } from 'node:crypto';
 import { decodeJwt, errors, type JWTPayload, jwtVerify } from 'jose';
 import { createBoundedCache } from '../../platform/bounded-cache.ts';
@@ -19,12 +19,12 @@ import type { TrustedIssuer } from './trusted-issuer.ts';
 
 export type { VerifiedSubject } from './subject-token.ts';
 
-/** Characters of the longest token that is read; those of other issuers may be larger than ours. */
+/** Characters of the longest accepted token; tokens of other issuers may be longer than ours. */
 const LONGEST_TOKEN = 16_384;
 
 const KEYS_KEPT = 2_000;
 
-/** The part of a token's header that chooses its key. */
+/** The part of a token's header that selects its key. */
 export type KeyWanted = { readonly kid?: string | undefined; readonly alg: string };
 
 /**
@@ -41,7 +41,7 @@ export function createSubjectTokenService({
   keySets: KeySetCache;
   now?: (() => number) | undefined;
 }) {
-  // A key is what its members say, so a text of them is a name that cannot go stale.
+  // The cache key is the text of the key's members, so a cached key cannot be outdated.
   const imported = createBoundedCache<KeyObject>({ limit: KEYS_KEPT });
 
   async function findKey({ id, jwksUri, jwks }: TrustedIssuer, wanted: KeyWanted): Promise<KeyObject> {
@@ -74,17 +74,17 @@ export function createSubjectTokenService({
   return {
     /**
      * The key that verifies a token of a trusted issuer.
-     * @throws ServiceError `invalid_request` when the issuer is not trusted or has no such key; `temporarily_unavailable` when its
-     *   keys cannot be had
+     * @throws ServiceError `invalid_request` when the issuer is not trusted or has no such key;
+     *   `temporarily_unavailable` when its keys cannot be fetched
      */
     keyFor: async (tenant: Pick<Tenant, 'id'>, issuer: string, wanted: KeyWanted): Promise<KeyObject> =>
       findKey(await findIssuer(tenant, issuer), wanted),
 
     /**
-     * Verifies a user's token: an asymmetric signature by a key of its issuer, which the tenant trusts; for an audience that is
-     * agreed with that issuer; not expired, and bound to no key.
-     * @throws ServiceError `invalid_request` for every fault of the token (RFC 8693 §2.2.2); `temporarily_unavailable` when the
-     *   issuer's keys cannot be had, which says nothing of the token
+     * Verifies a user's token: it has an asymmetric signature by a key of a trusted issuer and an audience that is
+     * agreed with that issuer, has not expired, and is bound to no key.
+     * @throws ServiceError `invalid_request` for each fault of the token (RFC 8693 §2.2.2); `temporarily_unavailable`
+     *   when the issuer's keys cannot be fetched, so that the token cannot be judged
      */
     verifySubjectToken: async (tenant: Pick<Tenant, 'id'>, token: string): Promise<VerifiedSubject> => {
       const trusted = await findIssuer(tenant, peekIssuer(token));

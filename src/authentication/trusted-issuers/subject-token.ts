@@ -1,18 +1,18 @@
-// What a verified token of a foreign issuer says of its user. The signature is checked elsewhere.
+// The claims of a foreign issuer's token about its user. subject-token.service.ts checks the signature.
 
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { parseScope } from '../../platform/scope-hash.ts';
 import { isSub } from '../delegations/subject.ts';
 
-/** A user as a trusted issuer's token names him. */
+/** A user as named by a trusted issuer's token. */
 export type VerifiedSubject = {
   readonly issuer: string;
   readonly sub: string;
-  /** What the user's token allows; absent when it has no scopes, as an ID token. */
+  /** The scopes of the user's token; absent when it has none, like an ID token. */
   readonly scopes?: readonly string[] | undefined;
   /** Unix seconds. */
   readonly exp: number;
-  /** The `act` and `may_act` claims as they are (RFC 8693 §4.1, §4.4). */
+  /** The unchanged `act` and `may_act` claims (RFC 8693 §4.1, §4.4). */
   readonly act?: unknown;
   readonly mayAct?: unknown;
 };
@@ -20,21 +20,21 @@ export type VerifiedSubject = {
 /** Seconds by which another issuer's clock may be ahead, for `nbf` and `iat`. */
 export const CLOCK_AHEAD = 30;
 
-/** Media types of ordinary access and identity tokens; a token of another purpose must not pass for one (RFC 8725 §3.11). */
+/** Media types of ordinary access and ID tokens; tokens of other purposes are refused (RFC 8725 §3.11). */
 const TYPES: readonly unknown[] = [undefined, 'jwt', 'at+jwt'];
 
 /**
  * Reads the claims of a verified token.
  * @param now milliseconds since 1970; `exp` has no leeway
- * @throws ServiceError `invalid_request` for another `typ`, a missing or malformed `sub`, `exp` or scope, an expired token, one that
- *   was issued in the future, or one that is bound to a key
+ * @throws ServiceError `invalid_request` for another `typ`, a missing or malformed `sub`, `exp` or scope, an expired
+ *   token, a token from the future, or a token that is bound to a key
  */
 export function readSubjectClaims(
   { typ }: { readonly typ?: unknown },
   claims: Readonly<Record<string, unknown>>,
   now: number,
 ): VerifiedSubject {
-  // jose types it as text, but the header may hold any JSON.
+  // The type of jose is text, but the header may hold any JSON.
   const type = typeof typ === 'string' ? typ.toLowerCase().replace(/^application\//, '') : typ;
   if (!TYPES.includes(type)) throw invalidSubjectToken('is of another type');
   const { iss, sub, exp, iat, act, may_act: mayAct } = claims;
@@ -57,7 +57,10 @@ export function readSubjectClaims(
   };
 }
 
-/** `invalid_request`, as RFC 8693 §2.2.2 has it for a subject token that is not accepted. @param fault follows "The subject token" */
+/**
+ * `invalid_request`, the error of RFC 8693 §2.2.2 for a refused subject token.
+ * @param fault follows "The subject token"
+ */
 export function invalidSubjectToken(fault: string, cause?: unknown): ServiceError {
   return new ServiceError('invalid_request', {
     detail: `The subject token ${fault}.`,

@@ -1,4 +1,4 @@
-// The shapes of trusted issuers in requests and answers. Of a key only its public members are kept.
+// The shapes of trusted issuers in requests and answers. Only the public members of a key are stored.
 import { z } from 'zod';
 import { describeJwk } from '../../platform/crypto/jwk-schema.ts';
 import { MAX_URL_LENGTH } from '../../platform/egress/url-rules.ts';
@@ -90,7 +90,7 @@ export const createTrustedIssuerBody = z
   })
   .meta({ id: 'NewTrustedIssuer' });
 
-/** Fields that are there are changed; naming one source of keys replaces the other. */
+/** Changes the fields that are present; a new source of keys replaces the other one. */
 export const updateTrustedIssuerBody = createTrustedIssuerBody.partial().meta({ id: 'TrustedIssuerPatch' });
 
 /** A trusted issuer as answers show it. */

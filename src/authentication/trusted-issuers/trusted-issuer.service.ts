@@ -1,4 +1,5 @@
-// The issuers that a tenant trusts to name its users. A key set holds public keys only, and its address must be admitted for requests.
+// The issuers whose users' tokens a tenant accepts. A key set has public keys only, and its address must be allowed for
+// requests.
 import type { RecordService } from '../../events/record.service.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import { importJwk } from '../../platform/crypto/jws.node.ts';
@@ -25,7 +26,7 @@ export type NewTrustedIssuer = KeySourceInput & {
   readonly audiences: readonly string[];
 };
 
-/** Fields that are there are changed; an `issuer` is only compared. */
+/** The fields that are present are changed; an `issuer` must equal the stored one. */
 export type TrustedIssuerPatch = KeySourceInput & {
   readonly issuer?: string | undefined;
   readonly audiences?: readonly string[] | undefined;
@@ -33,7 +34,7 @@ export type TrustedIssuerPatch = KeySourceInput & {
 
 /**
  * Trusted issuers of a tenant. Source: RFC 8693, RFC 7517, RFC 8414 §2.
- * @param admittedNetworks networks beside public addresses that a key set's address may lie in
+ * @param admittedNetworks networks, beside public addresses, in which the address of a key set may be
  */
 export function createTrustedIssuerService({
   database,
@@ -71,9 +72,9 @@ export function createTrustedIssuerService({
 
   return {
     /**
-     * Trusts an issuer.
-     * @throws ServiceError `invalid_request` naming the field: an issuer that is no https URL or the tenant's own, none or two
-     *   sources of keys, an address that may not be asked, a key that is none; `conflict` when it is trusted already
+     * Adds a trusted issuer.
+     * @throws ServiceError `invalid_request` naming the field: an issuer that is no https URL or the tenant's own, no
+     *   source of keys or two, an address that is not allowed, an invalid key; `conflict` when it is already trusted
      */
     create: (context: RequestContext, input: NewTrustedIssuer): Promise<TrustedIssuer> =>
       database.transaction(context, async (transaction) => {
@@ -106,7 +107,8 @@ export function createTrustedIssuerService({
       store.list(context.transaction ?? database, context.tenant.id, request),
 
     /**
-     * Changes the source of keys, where naming one replaces the other, or the audiences. It counts from the next token on.
+     * Changes the source of keys, where a new source replaces the other one, or the audiences. The change applies from
+     * the next token on.
      * @throws ServiceError `not_found`, `invalid_request` (also for another `issuer`)
      */
     update: (context: RequestContext, id: string, patch: TrustedIssuerPatch): Promise<TrustedIssuer> =>
@@ -124,7 +126,7 @@ export function createTrustedIssuerService({
         return updated;
       }),
 
-    /** Trusts an issuer no longer, from the commit on. @throws ServiceError `not_found` */
+    /** Removes a trusted issuer; its tokens are refused from the commit on. @throws ServiceError `not_found` */
     remove: (context: RequestContext, id: string): Promise<void> =>
       database.transaction(context, async (transaction) => {
         const found = orNotFound(await store.lock(transaction, context.tenant.id, id));
@@ -136,7 +138,7 @@ export function createTrustedIssuerService({
 
 export type TrustedIssuerService = ReturnType<typeof createTrustedIssuerService>;
 
-/** What only OpenSSL can tell: whether the numbers are a key, with its point on the curve. */
+/** Checks with OpenSSL that the numbers are a key whose point is on the curve. */
 function checkPoints({ keys }: InlineJwks): void {
   for (const [index, key] of keys.entries()) {
     try {

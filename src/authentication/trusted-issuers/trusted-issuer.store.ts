@@ -1,4 +1,4 @@
-// All SQL of trusted issuers. Every statement is bound to one tenant.
+// All SQL of trusted issuers. Each statement is limited to one tenant.
 import { violatedUnique } from '../../platform/database/errors.ts';
 import { asked, type Models, NOW } from '../../platform/database/model.ts';
 import type { Page, PageRequest } from '../../platform/database/page.ts';
@@ -18,7 +18,7 @@ export function find(models: Models, tenantId: string, id: string): Promise<Trus
   return models.model(TRUSTED_ISSUER).find({ id, tenantId });
 }
 
-/** Whether it is there. One indexed read. */
+/** Whether the trusted issuer exists. One indexed read. */
 export async function exists(queryable: Queryable, tenantId: string, id: string): Promise<boolean> {
   const { rowCount } = await queryable.query(
     'SELECT 1 FROM trusted_issuers WHERE id = $1 AND tenant_id = $2',
@@ -36,7 +36,7 @@ export function lock(
   return transaction.model(TRUSTED_ISSUER).lock({ id, tenantId }, 'UPDATE');
 }
 
-/** The issuer of tokens with this `iss`. */
+/** The trusted issuer of tokens with this `iss`. */
 export function findByIssuer(
   models: Models,
   tenantId: string,

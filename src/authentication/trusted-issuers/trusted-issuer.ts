@@ -1,4 +1,4 @@
-// What a trusted issuer is, and how its one source of keys may change. Types and rules only.
+// Trusted issuers, and the change of their source of keys. Types and rules only.
 import { invalidField } from '../../platform/errors/service-error.ts';
 import type { TrustedJwk } from './jwk-set.ts';
 import type { TrustedIssuerRow } from './trusted-issuer.model.ts';
@@ -8,14 +8,14 @@ export type InlineJwks = { readonly keys: readonly TrustedJwk[] };
 /** An issuer whose users' tokens a tenant accepts. Exactly one of `jwksUri` and `jwks` is not null. */
 export type TrustedIssuer = TrustedIssuerRow;
 
-/** Where the keys come from; null and absent are the same but in a change. */
+/** The source of the keys; null and absent differ only in a change. */
 export type KeySourceInput = {
   readonly jwksUri?: string | null | undefined;
   readonly jwks?: InlineJwks | null | undefined;
 };
 
 /**
- * The one source of keys after a change: naming one replaces the other.
+ * The source of keys after a change: a new source replaces the other one.
  * @param present the source so far, none for a new issuer
  * @throws ServiceError `invalid_request` when both are named, or none is left
  */

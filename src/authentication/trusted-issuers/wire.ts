@@ -1,4 +1,4 @@
-// Wires the issuers that tenants trust, and the verification of what these signed.
+// Wires the issuers that tenants trust, and the verification of their tokens.
 import { createGuardedAgent } from '../../platform/egress/guarded-agent.client.ts';
 import type { Needs, Platform } from '../../platform/platform.ts';
 import { createJwksFetcher } from './jwks.client.ts';
@@ -13,7 +13,7 @@ export function wireTrustedIssuers(
   rooms: Needs<typeof createTrustedIssuerService, 'database' | 'admittedNetworks'>,
   fetchDeadline?: number,
 ) {
-  // Other issuers are on the internet: networks inside are admitted for development only.
+  // Other issuers are on the internet: internal networks are admitted for development only.
   const production = config.nodeEnv === 'production';
   const agent = createGuardedAgent({
     allowedNetworks: production ? [] : config.webhookAllowedNetworks,

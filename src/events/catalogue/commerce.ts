@@ -1,4 +1,5 @@
-// Event types of commerce: published by the tenant's other systems. Source: Specification, "Event types" (commerce lifecycle).
+// Event types of commerce: published by the tenant's other systems. Source: Specification, "Event types" (commerce
+// lifecycle).
 import { inCategory, published } from './event-type.ts';
 import { EXAMPLE, moment, text } from './fields.ts';
 

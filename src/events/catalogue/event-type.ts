@@ -2,7 +2,10 @@
 import { z } from 'zod';
 import type { JsonObject } from '../event.ts';
 
-/** `data` describes what an event carries; `example` is one. Of a reserved type the schema is exact, of another one a suggestion. */
+/**
+ * `data` describes what an event carries; `example` is one. Of a reserved type the schema is exact, of another one a
+ * suggestion.
+ */
 export type EventType = {
   readonly type: string;
   readonly category: string;
@@ -15,7 +18,11 @@ export type EventType = {
 
 type Definition = Omit<EventType, 'category'>;
 
-/** A type that the service emits. @param data exactly what it carries @param example carries every field that there can be */
+/**
+ * A type that the service emits.
+ * @param data exactly what it carries
+ * @param example carries every field that there can be
+ */
 export function emitted<Data extends z.ZodType>(
   type: string,
   description: string,

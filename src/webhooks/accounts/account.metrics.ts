@@ -4,7 +4,8 @@ import { createGauges } from '../../platform/metrics/gauges.ts';
 import type { AccountSums } from './account.store.ts';
 
 /**
- * Registers the gauges. They are read at each scrape, so that all workers show the same; while the database is away they are absent.
+ * Registers the gauges. They are read at each scrape, so that all workers show the same; while the database is away
+ * they are absent.
  * @param options.read the sums of all accounts
  */
 export function registerAccountMetrics({

@@ -25,7 +25,10 @@ export function createAccountService({
   store?: typeof accountStore | undefined;
   onDifference: (account: WrongAccount) => void;
 }) {
-  /** Counts a day span by span, with a pause as long as each count took. The spans adapt, so that no statement comes near its time-out. */
+  /**
+   * Counts a day span by span, with a pause as long as each count took. The spans adapt, so that no statement comes
+   * near its time-out.
+   */
   const countSpans = async (day: string, pulse: Pulse): Promise<TenantNumbers[]> => {
     const begin = Date.parse(`${day}T00:00:00Z`);
     let parts: TenantNumbers[] = [];

@@ -1,10 +1,12 @@
-// SQL of the accounts. The number of accepted deliveries comes from the events, all others come from the deliveries themselves.
+// SQL of the accounts. The number of accepted deliveries comes from the events, all others come from the deliveries
+// themselves.
 import type { Queryable } from '../../platform/database/transaction.ts';
 import type { DeliveryAccount, TenantNumbers, WrongAccount } from './account.ts';
 
-// Events and their deliveries have ids of the same millisecond and one commit, so a span of time that is read in one snapshot adds up while
-// others are accepted. An unfinished delivery waits if it has a row of the outbox, or a workflow of this generation and a time for its next
-// attempt; otherwise it is stranded. Events without a count are counted by their deliveries.
+// Events and their deliveries have ids of the same millisecond and one commit, so a span of time that is read in one
+// snapshot adds up while others are accepted. An unfinished delivery waits if it has a row of the outbox, or a workflow
+// of this generation and a time for its next attempt; otherwise it is stranded. Events without a count are counted by
+// their deliveries.
 const COUNT = `
 WITH accepted AS (
   SELECT tenant_id, sum(deliveries) AS n FROM events
@@ -87,7 +89,10 @@ SELECT day::text AS day, accepted, delivered, waiting, held, failed, canceled, s
 FROM delivery_accounts WHERE tenant_id = $1 AND ($2::date IS NULL OR day >= $2) AND ($3::date IS NULL OR day < $3)
 ORDER BY day DESC LIMIT 1000`;
 
-/** All accounts together. `lost` and `stranded` of the last `days`; `ageSeconds` since a day was counted last, null before the first time. */
+/**
+ * All accounts together. `lost` and `stranded` of the last `days`; `ageSeconds` since a day was counted last, null
+ * before the first time.
+ */
 export type AccountSums = {
   readonly lost: number;
   readonly stranded: number;
@@ -101,7 +106,10 @@ SELECT coalesce(sum(abs(difference - stranded)), 0)::float8 AS lost, coalesce(su
   (SELECT extract(epoch FROM now() - max(counted_at))::float8 FROM delivery_account_days) AS "ageSeconds"
 FROM delivery_accounts WHERE difference <> 0 AND day >= (now() AT TIME ZONE 'UTC')::date - $1::int`;
 
-/** Counts what was accepted in a span of time and what has become of it, of all tenants, in one snapshot. @param span ISO 8601 */
+/**
+ * Counts what was accepted in a span of time and what has become of it, of all tenants, in one snapshot.
+ * @param span ISO 8601
+ */
 export async function count(
   queryable: Queryable,
   span: { from: string; to: string },

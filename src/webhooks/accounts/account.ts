@@ -1,4 +1,5 @@
-// The daily account of a tenant's deliveries: each accepted one is delivered, waiting, held, failed or canceled. A difference is a loss.
+// The daily account of a tenant's deliveries: each accepted one is delivered, waiting, held, failed or canceled. A
+// difference is a loss.
 
 /** Numbers of deliveries by their state; `stranded`: unfinished, and no workflow and no relay will move them. */
 export type AccountNumbers = {
@@ -13,7 +14,10 @@ export type AccountNumbers = {
 
 export type TenantNumbers = AccountNumbers & { readonly tenantId: string };
 
-/** `day`: of acceptance, UTC, `2026-11-21`. `difference`: accepted, less all the others but the stranded. 0 when nothing was lost. */
+/**
+ * `day`: of acceptance, UTC, `2026-11-21`. `difference`: accepted, less all the others but the stranded. 0 when nothing
+ * was lost.
+ */
 export type DeliveryAccount = AccountNumbers & {
   readonly day: string;
   readonly difference: number;

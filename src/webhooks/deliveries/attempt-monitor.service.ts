@@ -1,5 +1,5 @@
-// Notifies the listeners of this process when one of its attempts begins and ends. It is a hint only: attempts of other processes are
-// not seen here.
+// Notifies the listeners of this process when one of its attempts begins and ends. It is a hint only: attempts of other
+// processes are not seen here.
 
 /** One attempt of this process. `durationMs` is there when a POST was made. */
 export type AttemptEnd = {

@@ -1,4 +1,5 @@
-// Records attempts and, under the delivery's lock, their consequences. Safe to repeat: an attempt counts once, and a 2xx wins.
+// Records attempts and, under the delivery's lock, their consequences. Safe to repeat: an attempt counts once, and a
+// 2xx wins.
 
 import { serviceContext } from '../../audit/audit.ts';
 import type { RecordService } from '../../events/record.service.ts';
@@ -30,8 +31,8 @@ type Owner = Pick<
 >;
 
 /**
- * `workflow`: a workflow made the attempt, and its generation is noted in the row; otherwise the row says that one is needed. Without
- * `owner` it is read.
+ * `workflow`: a workflow made the attempt, and its generation is noted in the row; otherwise the row says that one is
+ * needed. Without `owner` it is read.
  */
 export type RecordOptions = { readonly workflow: boolean; readonly owner?: Owner | undefined };
 
@@ -87,7 +88,10 @@ export function createAttemptRecordService({
     return { step: ended('delivered'), last: { n, outcome } };
   };
 
-  /** A 2xx of an endpoint that had failed. The rows are locked in the same order as for a failure: attempt, endpoint, delivery. */
+  /**
+   * A 2xx of an endpoint that had failed. The rows are locked in the same order as for a failure: attempt, endpoint,
+   * delivery.
+   */
   const recordRecovery = async (unit: Transaction, delivered: DeliveredRecord): Promise<number> => {
     await store.insertAttempt(unit, delivered.report, delivered);
     await endpoints.noteSuccess(unit, delivered.subscriptionId);
@@ -191,8 +195,8 @@ export function createAttemptRecordService({
 
   return {
     /**
-     * Records a POST: its row, and its consequences for the endpoint and the delivery, in one transaction (one statement for a 2xx of an
-     * endpoint that works).
+     * Records a POST: its row, and its consequences for the endpoint and the delivery, in one transaction (one
+     * statement for a 2xx of an endpoint that works).
      * @returns the workflow's next step; for an attempt that was recorded before, the step that the row says now
      */
     record,

@@ -71,7 +71,10 @@ export function createAttemptMetrics({ registry }: { registry: Registry }) {
   const retried = latencies.labels('retried');
 
   return {
-    /** An attempt after the first begins. @param lateMs milliseconds after it was due; null when no time was set, less than 0 when it was asked for early */
+    /**
+     * An attempt after the first begins.
+     * @param lateMs milliseconds after it was due; null when no time was set, less than 0 when it was asked for early
+     */
     begun: (lateMs: number | null): void => {
       if (lateMs !== null && lateMs >= 0) lags.observe(lateMs / 1_000);
     },
@@ -90,7 +93,8 @@ export function createAttemptMetrics({ registry }: { registry: Registry }) {
 
     /**
      * A delivery has ended.
-     * @param attempt the last one and when the delivery was accepted, both by the database's clock; undefined when none ended it
+     * @param attempt the last one and when the delivery was accepted, both by the database's clock; undefined when none
+     *   ended it
      */
     ended: (
       status: FinalStatus,

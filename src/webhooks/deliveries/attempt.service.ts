@@ -1,5 +1,5 @@
-// Makes an attempt and has it recorded. The row decides each time whether an attempt is due; a POST is not repeated because its record
-// failed.
+// Makes an attempt and has it recorded. The row decides each time whether an attempt is due; a POST is not repeated
+// because its record failed.
 
 import { createCoalescer } from '../../platform/database/coalescer.ts';
 import type { Database } from '../../platform/database/database.ts';
@@ -119,7 +119,10 @@ export function createAttemptService({
     if (await store.returnPermit(database, delivery.subscriptionId, delivery.endpointEpoch)) notifier.poke();
   };
 
-  /** Takes a place of the endpoint. An attempt that the relay let begin has one already. @returns false when all places are taken */
+  /**
+   * Takes a place of the endpoint. An attempt that the relay let begin has one already.
+   * @returns false when all places are taken
+   */
   const enter = (delivery: LoadedDelivery, request: AttemptRequest): boolean =>
     occupancy.enter(
       delivery.subscriptionId,
@@ -201,8 +204,8 @@ export function createAttemptService({
 
   return {
     /**
-     * Makes and records the requested attempt, unless the delivery has ended, belongs to a newer generation, is not due yet, or its
-     * endpoint is closed.
+     * Makes and records the requested attempt, unless the delivery has ended, belongs to a newer generation, is not due
+     * yet, or its endpoint is closed.
      * @returns the next step; `unrecorded` with the report when the POST was made and the database was away
      * @throws when the database cannot be read, or the attempt is aborted: as far as is known, no POST was made
      */
@@ -218,8 +221,8 @@ function lastOf(delivery: LoadedDelivery) {
 }
 
 /**
- * Whether the endpoint takes this attempt. While it comes back, or has a rate, it takes only attempts that the relay let begin and those
- * that a person asked for.
+ * Whether the endpoint takes this attempt. While it comes back, or has a rate, it takes only attempts that the relay
+ * let begin and those that a person asked for.
  */
 function mayPass(delivery: LoadedDelivery, request: AttemptRequest): boolean {
   const { endpointOpen, endpointPaced, endpointRated, retryRequested } = delivery;

@@ -7,7 +7,10 @@ import type { AttemptReport } from './attempt.ts';
 import { outcomeCode } from './attempt.ts';
 import type { StoredStatus } from './delivery.ts';
 
-/** All that a send needs, read at one moment. `dueInMs` is null when no time is set; `recorded`: this generation has made attempt n or a later one. */
+/**
+ * All that a send needs, read at one moment. `dueInMs` is null when no time is set; `recorded`: this generation has
+ * made attempt n or a later one.
+ */
 export type LoadedDelivery = {
   readonly tenantId: string;
   readonly subscriptionId: string;
@@ -91,8 +94,8 @@ const DUE =
 
 const LATE = 'extract(epoch FROM clock_timestamp() - d.next_attempt_at)::float8 * 1000 AS "lateMs"';
 
-// OFFSET 0 makes each join one index lookup a row, in the one partition that its id names: the planner, which does not know how few rows
-// there are, would read whole partitions.
+// OFFSET 0 makes each join one index lookup a row, in the one partition that its id names: the planner, which does not
+// know how few rows there are, would read whole partitions.
 const LOAD = `
 SELECT w.place, d.tenant_id AS "tenantId", d.subscription_id AS "subscriptionId", d.event_type AS "eventType", d.test, d.status,
   d.generation, d.attempt_count AS "attemptCount", ${DUE}, ${LATE}, d.created_at AS "createdAt",
@@ -113,7 +116,8 @@ LEFT JOIN LATERAL (SELECT body FROM events WHERE events.id = d.event_row OFFSET 
 const ATTEMPT_COLUMNS = `(delivery_id, n, tenant_id, subscription_id, generation, probe, started_at, duration_ms, phases,
   status_code, outcome, error, retry_after_seconds, response_excerpt)`;
 
-// The number that the same POST got before; otherwise the one that it was made under, or, when another POST has taken that, the next.
+// The number that the same POST got before; otherwise the one that it was made under, or, when another POST has taken
+// that, the next.
 const NUMBERED = `
 SELECT coalesce(max(n) FILTER (WHERE generation = $5 AND started_at = $7::timestamptz),
   CASE WHEN bool_or(n = $2) THEN max(n) + 1 ELSE $2 END) AS n
@@ -123,8 +127,8 @@ const INSERT = `INSERT INTO attempts ${ATTEMPT_COLUMNS}
   ON CONFLICT (delivery_id, n)`;
 const SAME_POST = 'attempts.generation = excluded.generation AND attempts.started_at = excluded.started_at';
 
-// The only statement for an endpoint that works. Deliveries are locked in id order, as in all statements that lock several.
-// An attempt without a row in the answer: another POST took its number at the same moment.
+// The only statement for an endpoint that works. Deliveries are locked in id order, as in all statements that lock
+// several. An attempt without a row in the answer: another POST took its number at the same moment.
 const RECORD_DELIVERED = `
 WITH input AS (
   SELECT * FROM unnest($1::uuid[], $2::int[], $3::uuid[], $4::uuid[], $5::int[], $6::boolean[], $7::timestamptz[], $8::int[], $9::jsonb[],
@@ -183,7 +187,8 @@ UPDATE deliveries SET status = $2, failed_attempts = $3, attempt_count = greates
   started_generation = greatest(started_generation, $10)
 WHERE id = $1`;
 
-// The row that will wake the delivery is written anew each time, because an older one may just be claimed. Claimed rows stay.
+// The row that will wake the delivery is written anew each time, because an older one may just be claimed. Claimed rows
+// stay.
 const PARK = `
 WITH parked AS (
   UPDATE deliveries SET waiting_epoch = $3, next_attempt_at = NULL, started_generation = greatest(started_generation, $2)
@@ -213,7 +218,8 @@ export async function load(
 
 /**
  * Records 2xx of different deliveries, each of which wins over an earlier record of its POST.
- * @returns the number of each attempt, in their order; undefined where another POST took it at the same moment: repeat those
+ * @returns the number of each attempt, in their order; undefined where another POST took it at the same moment: repeat
+ *   those
  */
 export async function recordDelivered(
   queryable: Queryable,
@@ -320,7 +326,10 @@ export async function spendToken(queryable: Queryable, subscriptionId: string): 
   );
 }
 
-/** Gives back the permit of an attempt that the relay let begin at this epoch and that is not made. @returns whether the endpoint is paced */
+/**
+ * Gives back the permit of an attempt that the relay let begin at this epoch and that is not made.
+ * @returns whether the endpoint is paced
+ */
 export async function returnPermit(
   queryable: Queryable,
   subscriptionId: string,

@@ -1,5 +1,5 @@
-// The messages between a delivery's workflow and its attempts: ids, outcomes, times and codes, never a URL's path, a body, a secret or a
-// text of a receiver.
+// The messages between a delivery's workflow and its attempts: ids, outcomes, times and codes, never a URL's path, a
+// body, a secret or a text of a receiver.
 
 import type { Outcome } from '../../platform/egress/outcome.ts';
 import type { AttemptPhases } from './delivery.client.ts';
@@ -9,13 +9,18 @@ export type AttemptRequest = {
   readonly deliveryId: string;
   readonly generation: number;
   readonly n: number;
-  /** The endpoint's epoch at which the relay let this attempt begin: while an endpoint comes back, other attempts wait. */
+  /**
+   * The endpoint's epoch at which the relay let this attempt begin: while an endpoint comes back, other attempts wait.
+   */
   readonly grant?: number | undefined;
   /** The `traceparent` of the workflow's start, where it is traced. */
   readonly trace?: string | undefined;
 };
 
-/** A POST that was made. `startedAt` is ISO 8601 by the database's clock; `responseExcerpt` is left out on its way through Temporal. */
+/**
+ * A POST that was made. `startedAt` is ISO 8601 by the database's clock; `responseExcerpt` is left out on its way
+ * through Temporal.
+ */
 export type AttemptReport = {
   readonly deliveryId: string;
   readonly generation: number;
@@ -41,7 +46,10 @@ export type Step =
 /** The last attempt in the row, as operators see it; `outcome` is a code such as `http:503`. */
 export type LastAttempt = { readonly n: number; readonly outcome: string };
 
-/** `slow`: whether the POST, if one was made, took long. `unrecorded`: it was made while the database was away; it must be recorded, and never repeated. */
+/**
+ * `slow`: whether the POST, if one was made, took long. `unrecorded`: it was made while the database was away; it must
+ * be recorded, and never repeated.
+ */
 export type SendResult =
   | {
       readonly kind: 'settled';

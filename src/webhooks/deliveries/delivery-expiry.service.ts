@@ -20,7 +20,8 @@ export function createDeliveryExpiryService({
 }) {
   return {
     /**
-     * Cancels unfinished deliveries older than `days`, at most `limit`; the audit log gets their number for each tenant.
+     * Cancels unfinished deliveries older than `days`, at most `limit`; the audit log gets their number for each
+     * tenant.
      * @returns how many; fewer than `limit` when there are no more, or other transactions have locked them
      */
     expire: async (days: number, limit: number): Promise<number> =>

@@ -4,8 +4,8 @@ import type { Queryable } from '../../platform/database/transaction.ts';
 /** The last error of a delivery that was ended for its age. */
 const EXPIRED = 'expired';
 
-// In the order of the index of unfinished deliveries, so that no partition is read for the few that have not ended. Claimed rows stay:
-// their relay finds the delivery ended.
+// In the order of the index of unfinished deliveries, so that no partition is read for the few that have not ended.
+// Claimed rows stay: their relay finds the delivery ended.
 const EXPIRE = `
 WITH target AS MATERIALIZED (
   SELECT id FROM deliveries

@@ -6,8 +6,8 @@ import type { AttemptRecord, DeliveryFilters, DeliveryRecord, DeliveryStatus } f
 /** All deliveries of a tenant, or those of one subscription. */
 export type DeliveryScope = { readonly tenantId: string; readonly subscriptionId?: string | undefined };
 
-// Unfinished deliveries of a deleted subscription count as canceled since its deletion. The next attempt's time is null while it is unknown
-// when the endpoint opens.
+// Unfinished deliveries of a deleted subscription count as canceled since its deletion. The next attempt's time is null
+// while it is unknown when the endpoint opens.
 const COLUMNS = `
 d.id, d.subscription_id AS "subscriptionId", d.event_id AS "eventId", d.event_type AS "eventType",
 d.shown_status AS status, d.attempt_count AS "attemptCount",
@@ -29,7 +29,9 @@ const STORED: Readonly<Record<DeliveryStatus, string>> = {
   canceled: `(d.status = 'canceled' OR d.status IN ('pending', 'retrying') AND p.deleted)`,
 };
 
-/** An id begins with the time of an api process, `created_at` is the database's: their difference must not hide a row. */
+/**
+ * An id begins with the time of an api process, `created_at` is the database's: their difference must not hide a row.
+ */
 const CLOCK_SKEW = `interval '1 hour'`;
 
 const EXISTS = `
@@ -47,8 +49,9 @@ SELECT n AS number, started_at AS "startedAt", duration_ms AS "durationMs", phas
   error, retry_after_seconds AS "retryAfterSeconds", response_excerpt AS "responseExcerpt"
 FROM attempts WHERE delivery_id = $1 AND tenant_id = $2 ORDER BY n`;
 
-// An ended delivery is replayed: a new generation, for which a workflow is to be started. A waiting one is due now, and its workflow is
-// signalled once it has made an attempt or waits; before that, the row of the outbox or the attempt under way sees the request.
+// An ended delivery is replayed: a new generation, for which a workflow is to be started. A waiting one is due now, and
+// its workflow is signalled once it has made an attempt or waits; before that, the row of the outbox or the attempt
+// under way sees the request.
 const RETRY = `
 WITH target AS (
   SELECT d.id, d.status IN ('delivered', 'failed', 'canceled') AS ended
@@ -77,7 +80,8 @@ WITH target AS (
 )
 SELECT ended FROM changed`;
 
-// Ends the deliveries that the target selects, deletes their unclaimed rows of the outbox, and enqueues commands for their workflows.
+// Ends the deliveries that the target selects, deletes their unclaimed rows of the outbox, and enqueues commands for
+// their workflows.
 const cancelStatement = (target: string) => `
 WITH target AS (${target}), changed AS (
   UPDATE deliveries d SET status = 'canceled', completed_at = now(), next_attempt_at = NULL, waiting_epoch = NULL,
@@ -99,7 +103,8 @@ SELECT count(*)::int AS canceled FROM changed`;
 const CANCEL_ONE = cancelStatement(`
   SELECT id FROM deliveries WHERE id = $1 AND tenant_id = $2 AND status IN ('pending', 'retrying') FOR UPDATE`);
 
-// Only deliveries without an attempt: the others are not held but retrying. In id order, as in all statements that lock several.
+// Only deliveries without an attempt: the others are not held but retrying. In id order, as in all statements that lock
+// several.
 const CANCEL_UNTRIED = cancelStatement(`
   SELECT d.id FROM deliveries d JOIN endpoints p ON p.subscription_id = d.subscription_id
   WHERE d.subscription_id = $1 AND d.status = 'pending' AND ($2 OR NOT p.active)

@@ -1,5 +1,5 @@
-// Makes one attempt of a delivery: signs it, posts it, and returns its outcome. It follows no redirect, keeps its deadline, and does not
-// throw for anything that a receiver does.
+// Makes one attempt of a delivery: signs it, posts it, and returns its outcome. It follows no redirect, keeps its
+// deadline, and does not throw for anything that a receiver does.
 
 import { type GuardedAgent, newConnectionTrace } from '../../platform/egress/guarded-agent.client.ts';
 import {
@@ -49,8 +49,9 @@ export type Attempt = {
 };
 
 /**
- * The times of an attempt in milliseconds; null for a phase not gone through, as on a kept-alive connection. `first_byte_ms` runs from
- * the sending of the request to the first byte of the answer; `total_ms` is all of it, the reading of the answer included.
+ * The times of an attempt in milliseconds; null for a phase not gone through, as on a kept-alive connection.
+ * `first_byte_ms` runs from the sending of the request to the first byte of the answer; `total_ms` is all of it, the
+ * reading of the answer included.
  */
 export type AttemptPhases = {
   dns_ms: number | null;
@@ -113,11 +114,11 @@ export function createDeliverySender({
 
   return {
     /**
-     * Posts a delivery once. The status of the answer decides; its body is read for the excerpt only, up to 64 KiB and the deadline, and a
-     * failure of that changes nothing.
+     * Posts a delivery once. The status of the answer decides; its body is read for the excerpt only, up to 64 KiB and
+     * the deadline, and a failure of that changes nothing.
      *
-     * @throws the signal's reason when it is aborted, and when this service's own part fails (an invalid header, a closed
-     *   agent); every fault of the receiver, its network or its URL is an outcome
+     * @throws the signal's reason when it is aborted, and when this service's own part fails (an invalid header, a
+     *   closed agent); every fault of the receiver, its network or its URL is an outcome
      */
     send: (attempt: Attempt): Promise<AttemptResult> => {
       if (!tracing.on) return post(attempt);

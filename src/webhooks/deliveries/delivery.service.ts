@@ -121,7 +121,10 @@ export function createDeliveryService({
     });
 
   return {
-    /** A page of deliveries, the newest first. @throws ServiceError `not_found`, or `invalid_request` for a foreign cursor */
+    /**
+     * A page of deliveries, the newest first.
+     * @throws ServiceError `not_found`, or `invalid_request` for a foreign cursor
+     */
     list: async (
       context: RequestContext,
       request: PageRequest & DeliveryFilters,
@@ -162,8 +165,8 @@ export function createDeliveryService({
     },
 
     /**
-     * Retries now: a waiting delivery is due immediately, an ended one is replayed (attempt numbers go on, the schedule starts again).
-     * Ends a hold of its endpoint; while the subscription is inactive the delivery waits.
+     * Retries now: a waiting delivery is due immediately, an ended one is replayed (attempt numbers go on, the schedule
+     * starts again). Ends a hold of its endpoint; while the subscription is inactive the delivery waits.
      * @throws ServiceError `not_found`, `conflict` when the subscription is deleted
      */
     retry: (context: RequestContext, id: string, subscriptionId?: string | undefined) =>
@@ -177,8 +180,8 @@ export function createDeliveryService({
       cancel(context, { id, subscriptionId }),
 
     /**
-     * Retries or cancels in the name of an operator, who has updated the delivery's workflow. A delivery that has ended meanwhile is not
-     * replayed: a batch of updates must not send again what has just arrived.
+     * Retries or cancels in the name of an operator, who has updated the delivery's workflow. A delivery that has ended
+     * meanwhile is not replayed: a batch of updates must not send again what has just arrived.
      * @throws ServiceError as `retry` and `cancel`
      */
     operate: async (
@@ -206,8 +209,9 @@ export function createDeliveryService({
     },
 
     /**
-     * Cancels unfinished deliveries of a subscription that this transaction deletes, the oldest first, and enqueues commands for their
-     * workflows. As many as a request may: the others count as canceled already, and the sweep cancels them.
+     * Cancels unfinished deliveries of a subscription that this transaction deletes, the oldest first, and enqueues
+     * commands for their workflows. As many as a request may: the others count as canceled already, and the sweep
+     * cancels them.
      */
     cancelUnfinished: async (unit: Transaction, subscriptionId: string): Promise<void> => {
       const canceled = await store.cancelUnfinished(unit, subscriptionId, CHUNK);

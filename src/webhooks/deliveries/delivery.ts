@@ -3,7 +3,9 @@
 import type { JsonObject } from '../../events/event.ts';
 import { deliveryWorkflowId, workflowUrl } from '../../platform/temporal/names.ts';
 
-/** Shown statuses: `held` is an untried delivery of a closed endpoint, `canceled` also one whose subscription is gone. */
+/**
+ * Shown statuses: `held` is an untried delivery of a closed endpoint, `canceled` also one whose subscription is gone.
+ */
 export const DELIVERY_STATUSES = ['pending', 'retrying', 'held', 'delivered', 'failed', 'canceled'] as const;
 export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
 

@@ -12,9 +12,9 @@ export type NextStep =
   | { kind: 'retry'; delayMs: number; failedAttempts: number };
 
 /**
- * Decides what follows an attempt: 2xx ends the delivery, 410 and the other final answers fail it, everything else waits by the
- * schedule, with `Retry-After` as a floor. A retry that a person asked for while the attempt was under way is due immediately,
- * even after the last attempt of the schedule.
+ * Decides what follows an attempt: 2xx ends the delivery, 410 and the other final answers fail it, everything else
+ * waits by the schedule, with `Retry-After` as a floor. A retry that a person asked for while the attempt was under way
+ * is due immediately, even after the last attempt of the schedule.
  *
  * @param failedAttempts position in the schedule before this attempt
  * @param retryRequested a person asked for another attempt after this one had begun

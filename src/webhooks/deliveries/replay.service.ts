@@ -20,8 +20,8 @@ export function createReplayService({ notifier }: { notifier: { poke(): void } }
     ): Promise<number> => store.waiting(queryable, subscription, atMost),
 
     /**
-     * Replays the next deliveries of the range: attempt numbers go on, the schedule starts again. Deliveries that were replayed
-     * since `endedBy` are not in the range any more.
+     * Replays the next deliveries of the range: attempt numbers go on, the schedule starts again. Deliveries that were
+     * replayed since `endedBy` are not in the range any more.
      * @param options.after id of the last one that is done
      */
     replay: async (

@@ -1,4 +1,5 @@
-// The SQL by which many ended deliveries are replayed. Each replay is a new generation, like that of one delivery by hand.
+// The SQL by which many ended deliveries are replayed. Each replay is a new generation, like that of one delivery by
+// hand.
 import { newId } from '../../platform/database/ids.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 
@@ -16,7 +17,9 @@ export type ReplayRange = {
   readonly endedBy: Date;
 };
 
-/** An id begins with the time of an api process, `created_at` is the database's: their difference must not hide a row. */
+/**
+ * An id begins with the time of an api process, `created_at` is the database's: their difference must not hide a row.
+ */
 const CLOCK_SKEW = "interval '1 hour'";
 
 /** The status as literal text: only so can the planner use the partial indexes. */

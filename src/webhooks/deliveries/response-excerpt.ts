@@ -7,8 +7,8 @@ export const MAX_EXCERPT_BYTES = 1024;
 const UNSAFE = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
 
 /**
- * The first 1024 bytes as text: UTF-8, broken sequences as U+FFFD, an incomplete last character left out; without NUL, other
- * control characters and marks that reverse text. Never longer than 1024 characters.
+ * The first 1024 bytes as text: UTF-8, broken sequences as U+FFFD, an incomplete last character left out; without NUL,
+ * other control characters and marks that reverse text. Never longer than 1024 characters.
  */
 export function excerptOf(bytes: Uint8Array): string {
   const text = new TextDecoder().decode(bytes.subarray(0, MAX_EXCERPT_BYTES), { stream: true });

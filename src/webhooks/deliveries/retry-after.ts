@@ -33,8 +33,8 @@ export function parseRetryAfter(value: string | undefined, now: number): number 
 }
 
 /**
- * Reads an HTTP date, case-sensitively and without repair. The name of the day must be one, but need not fit the date. RFC
- * 9110 §5.6.7.
+ * Reads an HTTP date, case-sensitively and without repair. The name of the day must be one, but need not fit the date.
+ * RFC 9110 §5.6.7.
  *
  * @param now the present in Unix milliseconds: a two-digit year more than 50 years ahead of it is in the past
  * @returns Unix milliseconds; undefined when the text is no HTTP date, or names a day or time that does not exist

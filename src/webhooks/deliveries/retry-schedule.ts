@@ -1,4 +1,5 @@
-// When a failed delivery is tried again. Pure, so that it also runs in the workflow sandbox: the random number is a parameter.
+// When a failed delivery is tried again. Pure, so that it also runs in the workflow sandbox: the random number is a
+// parameter.
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -45,8 +46,8 @@ const MAX_JITTER = 0.2;
 export const MAX_RETRY_AFTER_MS = 24 * HOUR;
 
 /**
- * What a subscription's own schedule must keep to. The longest one (19 waits of 24 h and their jitter) ends within the 30
- * days for which deliveries are kept.
+ * What a subscription's own schedule must keep to. The longest one (19 waits of 24 h and their jitter) ends within the
+ * 30 days for which deliveries are kept.
  */
 export const RETRY_POLICY_BOUNDS = {
   maxDelays: 19,
@@ -55,8 +56,8 @@ export const RETRY_POLICY_BOUNDS = {
 } as const;
 
 /**
- * The wait before the next attempt: the larger of the scheduled one and `Retry-After` (at most 24 h), and up to 20 % on top,
- * so that it is never earlier than either.
+ * The wait before the next attempt: the larger of the scheduled one and `Retry-After` (at most 24 h), and up to 20 % on
+ * top, so that it is never earlier than either.
  *
  * @param policy the subscription's schedule
  * @param failedAttempts how many attempts of the schedule have failed, 1 or more

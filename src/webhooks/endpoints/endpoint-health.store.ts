@@ -1,5 +1,5 @@
-// The SQL by which attempts change their endpoint: holds, outages, and the pace afterwards. The statements run in the transaction of the
-// attempt's record.
+// The SQL by which attempts change their endpoint: holds, outages, and the pace afterwards. The statements run in the
+// transaction of the attempt's record.
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { CHANGED, type EndpointChange } from './endpoint.store.ts';
 import { REFUSALS, type RecoverySettings } from './recovery-settings.ts';
@@ -17,14 +17,17 @@ export type EndpointFailure = {
   readonly error: string;
 };
 
-/** After so many failures in a row a workflow watches, even if the endpoint stays open: it may get one delivery alone. */
+/**
+ * After so many failures in a row a workflow watches, even if the endpoint stays open: it may get one delivery alone.
+ */
 const WATCHED_FROM = 3;
 
-// A failure that closes the endpoint leaves one permit, for the attempt that begins when it opens. A failure that does not close it gives
-// its permit back, so that one undeliverable delivery does not stop the others. An attempt that began before the endpoint went down and
-// fails late is only counted. The workflow is signalled when an open endpoint closes, when a probe fails, and when failures begin that no
-// workflow watches; not for refusals ($9) by an open endpoint, after which no delivery waits.
-// The half millisecond: the column keeps whole ones and rounds, and a hold must not end early.
+// A failure that closes the endpoint leaves one permit, for the attempt that begins when it opens. A failure that does
+// not close it gives its permit back, so that one undeliverable delivery does not stop the others. An attempt that
+// began before the endpoint went down and fails late is only counted. The workflow is signalled when an open endpoint
+// closes, when a probe fails, and when failures begin that no workflow watches; not for refusals ($9) by an open
+// endpoint, after which no delivery waits. The half millisecond: the column keeps whole ones and rounds, and a hold
+// must not end early.
 const FAIL = `
 WITH endpoint AS (
   SELECT p.*, cardinality(p.failing_deliveries) + CASE WHEN $2 = ANY(p.failing_deliveries) THEN 0 ELSE 1 END AS deliveries
@@ -59,9 +62,9 @@ UPDATE endpoints p SET
 FROM next WHERE p.subscription_id = next.subscription_id
 ${CHANGED}, next.signals AS signal`;
 
-// A 2xx opens an endpoint that is down; a hold that has not ended stays. Each success of an endpoint that comes back lets two more attempts
-// begin; after as many as it may have under way it is no longer paced. While an operator holds it the pace stays as it is.
-// The workflow is signalled at the first success, and when the endpoint is no longer paced.
+// A 2xx opens an endpoint that is down; a hold that has not ended stays. Each success of an endpoint that comes back
+// lets two more attempts begin; after as many as it may have under way it is no longer paced. While an operator holds
+// it the pace stays as it is. The workflow is signalled at the first success, and when the endpoint is no longer paced.
 const RECOVER = `
 WITH endpoint AS (
   SELECT *, hold_until > now() IS TRUE AS held, greatest(tenant_held_until, host_held_until) > now() IS TRUE AS kept FROM endpoints
@@ -80,7 +83,10 @@ ${CHANGED}, p.watched AND (endpoint.failures_in_a_row > 0 OR endpoint.state <> p
 /** SQL of an endpoint's health; every function runs in the caller's transaction. */
 export function createEndpointHealthStore({ failures, deliveries, probeDelaysMs }: RecoverySettings) {
   return {
-    /** Counts a failure against the endpoint, which may hold or close it. @returns undefined for an endpoint that is gone */
+    /**
+     * Counts a failure against the endpoint, which may hold or close it.
+     * @returns undefined for an endpoint that is gone
+     */
     fail: async (
       unit: Queryable,
       { subscriptionId, deliveryId, holdMs, probe, refused, error }: EndpointFailure,

@@ -1,7 +1,9 @@
-// The places of endpoints that are taken in this process, by the relay's claims and by attempts of workflows together: each alone would
-// fill an endpoint up to its cap. Pure.
+// The places of endpoints that are taken in this process, by the relay's claims and by attempts of workflows together:
+// each alone would fill an endpoint up to its cap. Pure.
 
-/** @returns places of endpoints, by delivery; a delivery that is entered twice holds one place until it has left twice */
+/**
+ * @returns places of endpoints, by delivery; a delivery that is entered twice holds one place until it has left twice
+ */
 export function createEndpointOccupancy() {
   const endpoints = new Map<string, Map<string, number>>();
 

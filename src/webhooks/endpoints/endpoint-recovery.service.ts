@@ -1,5 +1,5 @@
-// The steps of the workflow endpointRecovery: warnings, deactivation, and what an operator does by hand. The row decides whether a step is
-// due, so a repeated or late step does no harm. Endpoints open without this workflow.
+// The steps of the workflow endpointRecovery: warnings, deactivation, and what an operator does by hand. The row
+// decides whether a step is due, so a repeated or late step does no harm. Endpoints open without this workflow.
 import { operatorContext, serviceContext } from '../../audit/audit.ts';
 import type { RecordService } from '../../events/record.service.ts';
 import type { TenantService } from '../../identity/tenants/tenant.service.ts';
@@ -22,7 +22,10 @@ import {
 
 export type { EndpointName } from './endpoint-recovery.store.ts';
 
-/** The state of an endpoint and its next step. Times in ISO 8601; `opensAt`: when the next attempt may begin; `lastError`: a code such as `http:503`. */
+/**
+ * The state of an endpoint and its next step. Times in ISO 8601; `opensAt`: when the next attempt may begin;
+ * `lastError`: a code such as `http:503`.
+ */
 export type EndpointStanding = {
   readonly step: RecoveryStep;
   readonly state: EndpointState;
@@ -81,7 +84,10 @@ export function createEndpointRecoveryService({
     return isNoted ? state : undefined;
   };
 
-  /** Reads an endpoint, and notes in the same state of the row whether it is watched: a later failure of one that is not signals again. */
+  /**
+   * Reads an endpoint, and notes in the same state of the row whether it is watched: a later failure of one that is not
+   * signals again.
+   */
   const read = async (name: EndpointName): Promise<EndpointStanding> => {
     for (let reads = 0; reads < MOST_READS; reads += 1) {
       const state = await readOnce(database, name);
@@ -152,8 +158,9 @@ export function createEndpointRecoveryService({
     },
 
     /**
-     * Does a step if it is due: `warn` emits `webhook.endpoint.failing`, `announceRecovery` `webhook.endpoint.recovered` after a warning,
-     * `deactivate` deactivates the subscription with the reason `failing`. No event goes to the subscription itself.
+     * Does a step if it is due: `warn` emits `webhook.endpoint.failing`, `announceRecovery`
+     * `webhook.endpoint.recovered` after a warning, `deactivate` deactivates the subscription with the reason
+     * `failing`. No event goes to the subscription itself.
      * @returns the state afterwards
      */
     perform: async (name: EndpointName, due: DueRecoveryStep): Promise<EndpointStanding> => {
@@ -169,7 +176,8 @@ export function createEndpointRecoveryService({
     },
 
     /**
-     * Lets the probe begin that was due at this epoch, should Temporal's clock be ahead of the database's. @returns the state afterwards
+     * Lets the probe begin that was due at this epoch, should Temporal's clock be ahead of the database's. @returns the
+     * state afterwards
      */
     probe: async (name: EndpointName, epoch: number): Promise<EndpointStanding> => {
       await store.probe(database, name, epoch);
@@ -178,8 +186,8 @@ export function createEndpointRecoveryService({
     },
 
     /**
-     * Does an operator's step, with an audit entry: `probe` lets one attempt begin now, `release` opens the endpoint, paced, `hold` keeps it
-     * closed for so many seconds.
+     * Does an operator's step, with an audit entry: `probe` lets one attempt begin now, `release` opens the endpoint,
+     * paced, `hold` keeps it closed for so many seconds.
      * @throws ServiceError `not_found`, `conflict` when the endpoint is inactive, or open already
      */
     operate: async (name: EndpointName, step: OperatorStep): Promise<EndpointStanding> => {

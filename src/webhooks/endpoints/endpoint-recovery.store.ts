@@ -67,7 +67,10 @@ export async function lock(unit: Queryable, { tenantId, subscriptionId }: Endpoi
   );
 }
 
-/** Notes whether a workflow watches, unless the endpoint has changed since it was read. @returns whether it was noted */
+/**
+ * Notes whether a workflow watches, unless the endpoint has changed since it was read.
+ * @returns whether it was noted
+ */
 export function watch(
   queryable: Queryable,
   { tenantId, subscriptionId }: EndpointName,
@@ -129,7 +132,10 @@ export function release(unit: Queryable, { tenantId, subscriptionId }: EndpointN
   );
 }
 
-/** Holds an endpoint for so many seconds from now, in place of an earlier hold. @returns false when it is inactive or gone */
+/**
+ * Holds an endpoint for so many seconds from now, in place of an earlier hold.
+ * @returns false when it is inactive or gone
+ */
 export function hold(
   unit: Queryable,
   { tenantId, subscriptionId }: EndpointName,

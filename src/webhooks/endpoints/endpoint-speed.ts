@@ -1,4 +1,5 @@
-// How fast each endpoint's receiver has answered this process. Pure: the figures of other processes come from the endpoint's row.
+// How fast each endpoint's receiver has answered this process. Pure: the figures of other processes come from the
+// endpoint's row.
 
 /** Answers of an endpoint that are remembered, and how many are needed for a figure. */
 const REMEMBERED = 32;
@@ -66,8 +67,8 @@ export function paceOf(stored: StoredSpeed, seen: number | undefined): 'fast' | 
 }
 
 /**
- * How many attempts of an endpoint may run inside workflow tasks concurrently: none unless its receiver is known to be fast and works;
- * the faster it answers, the more.
+ * How many attempts of an endpoint may run inside workflow tasks concurrently: none unless its receiver is known to be
+ * fast and works; the faster it answers, the more.
  * @param seen the figure of this process in milliseconds, which wins over the stored one
  */
 export function localAttemptsOf(stored: StoredSpeed, seen: number | undefined): number {

@@ -1,5 +1,5 @@
-// Endpoints as other rooms use them. Deliveries are not touched here: those that wait for an endpoint have rows of the outbox that can be
-// claimed when it opens.
+// Endpoints as other rooms use them. Deliveries are not touched here: those that wait for an endpoint have rows of the
+// outbox that can be claimed when it opens.
 
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
@@ -27,7 +27,8 @@ export async function enqueueRecovery(
 /**
  * The endpoints. All functions but `read` and `saveSpeeds` run in the caller's transaction.
  * @param options.notifier notifies the relays when an endpoint has opened; they also poll
- * @param options.commands enqueues signals to the workflow endpointRecovery, which shows trouble and acts on it; endpoints open without it
+ * @param options.commands enqueues signals to the workflow endpointRecovery, which shows trouble and acts on it;
+ *   endpoints open without it
  */
 export function createEndpointService({
   health,
@@ -56,8 +57,8 @@ export function createEndpointService({
     ): Promise<void> => store.insert(unit, endpoint),
 
     /**
-     * Closes or opens an endpoint by its subscription's flag. No attempt begins after the commit that closes it; one under way may
-     * finish. Source: Specification, "Webhook subscription" (states).
+     * Closes or opens an endpoint by its subscription's flag. No attempt begins after the commit that closes it; one
+     * under way may finish. Source: Specification, "Webhook subscription" (states).
      */
     setActive: async (
       unit: Transaction,
@@ -96,8 +97,8 @@ export function createEndpointService({
     },
 
     /**
-     * Closes the endpoints of a suspended tenant, or opens them again: nothing else does. No attempt begins after the commit that closes
-     * them; one under way may finish. Waiting deliveries go out paced, the oldest first.
+     * Closes the endpoints of a suspended tenant, or opens them again: nothing else does. No attempt begins after the
+     * commit that closes them; one under way may finish. Waiting deliveries go out paced, the oldest first.
      * @returns how many endpoints
      */
     setTenantHeld: async (unit: Transaction, tenantId: string, held: boolean): Promise<number> => {
@@ -112,7 +113,9 @@ export function createEndpointService({
       if (change !== undefined) await announce(unit, [change], { opened: false });
     },
 
-    /** Notes that an endpoint which had failed has taken a delivery: the waiting ones go out, paced, the oldest first. */
+    /**
+     * Notes that an endpoint which had failed has taken a delivery: the waiting ones go out, paced, the oldest first.
+     */
     noteSuccess: async (unit: Transaction, subscriptionId: string): Promise<void> => {
       const change = await health.recover(unit, subscriptionId);
       await announce(unit, change === undefined ? [] : [change], { opened: true });

@@ -1,7 +1,11 @@
-// SQL of endpoints. Each statement that opens an endpoint adds one to its epoch under the row's lock, so that no wake-up can be lost.
+// SQL of endpoints. Each statement that opens an endpoint adds one to its epoch under the row's lock, so that no
+// wake-up can be lost.
 import type { Queryable } from '../../platform/database/transaction.ts';
 
-/** An endpoint as it is shown: `state` is `held` only while the hold lasts; `holdUntil`: when the next attempt may begin; `waiting` counts unfinished deliveries. */
+/**
+ * An endpoint as it is shown: `state` is `held` only while the hold lasts; `holdUntil`: when the next attempt may
+ * begin; `waiting` counts unfinished deliveries.
+ */
 export type EndpointRow = {
   readonly subscriptionId: string;
   readonly active: boolean;
@@ -22,7 +26,10 @@ export type EndpointChange = {
   readonly signal: boolean;
 };
 
-/** Unfinished deliveries of the endpoint `p`, up to 10,000: a display needs no more, and a backlog must not slow it down. */
+/**
+ * Unfinished deliveries of the endpoint `p`, up to 10,000: a display needs no more, and a backlog must not slow it
+ * down.
+ */
 export const WAITING = `
   (SELECT count(*)::int FROM (
      SELECT 1 FROM deliveries d
@@ -35,8 +42,8 @@ export const PACED = 'permits = 1, released = 0, permits_at = now()';
 /** An `EndpointChange` without `signal`, from `UPDATE endpoints p`. */
 export const CHANGED = 'RETURNING p.subscription_id AS "subscriptionId", p.tenant_id AS "tenantId"';
 
-// When an endpoint is activated, its outage begins anew: earlier failures lead neither to warnings nor to another deactivation. If it is
-// down, it is probed immediately.
+// When an endpoint is activated, its outage begins anew: earlier failures lead neither to warnings nor to another
+// deactivation. If it is down, it is probed immediately.
 const SET_ACTIVE = `
 UPDATE endpoints p SET active = $2, ${PACED}, updated_at = now(), epoch = epoch + CASE WHEN $2 THEN 1 ELSE 0 END,
   failing_since = CASE WHEN $2 AND failing_since IS NOT NULL THEN now() ELSE failing_since END,
@@ -48,7 +55,8 @@ WHERE subscription_id = $1 AND NOT deleted AND active <> $2
     AND greatest(failing_since, tenant_held_until, host_held_until) <= now() - $3::int * interval '1 day')
 ${CHANGED}, watched OR $2 AND (state <> 'open' OR failures_in_a_row > 0) AS signal`;
 
-// Endpoints of one tenant, locked in id order, as in all statements that lock several. Inactive ones too: they may be activated meanwhile.
+// Endpoints of one tenant, locked in id order, as in all statements that lock several. Inactive ones too: they may be
+// activated meanwhile.
 const OF_TENANT = `
 WITH mine AS (
   SELECT p.subscription_id FROM subscriptions s JOIN endpoints p ON p.subscription_id = s.id

@@ -11,8 +11,10 @@ export type { EndpointChange } from './endpoint.store.ts';
 export type { FailingHost, HeldHost, HostHold } from './host-hold.store.ts';
 
 /**
- * Holds of hosts. All functions but the lists run in the caller's transaction, which must not have locked an endpoint before.
- * @param notifier notifies the relays when endpoints have opened @param commands enqueues signals to the workflows endpointRecovery
+ * Holds of hosts. All functions but the lists run in the caller's transaction, which must not have locked an endpoint
+ * before.
+ * @param notifier notifies the relays when endpoints have opened @param commands enqueues signals to the workflows
+ *   endpointRecovery
  */
 export function createHostHoldService({
   notifier,
@@ -61,7 +63,10 @@ export function createHostHoldService({
       return announce(unit, await store.holdEndpoints(unit, host), { opened: false });
     },
 
-    /** Ends a hold: waiting deliveries go out, paced, the oldest first. @returns the endpoints of the host, undefined when it is not held */
+    /**
+     * Ends a hold: waiting deliveries go out, paced, the oldest first.
+     * @returns the endpoints of the host, undefined when it is not held
+     */
     release: async (unit: Transaction, host: string): Promise<readonly EndpointChange[] | undefined> => {
       await store.lock(unit, host);
       if (!(await store.end(unit, host))) return undefined;

@@ -1,6 +1,6 @@
 // SQL of hosts: their holds, and the endpoints behind them.
-// Locks are taken in this order: a subscription, names of hosts, endpoints in id order. A transaction that has locked a name exclusively
-// may not lock a subscription.
+// Locks are taken in this order: a subscription, names of hosts, endpoints in id order. A transaction that has locked a
+// name exclusively may not lock a subscription.
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { CHANGED, type EndpointChange, PACED } from './endpoint.store.ts';
 import type { HoldLength } from './host-hold.ts';
@@ -85,9 +85,9 @@ WHERE p.failures_in_a_row > 0 AND p.active AND NOT p.deleted AND p.last_error IS
   AND ($1::text IS NULL OR split_part(p.last_error, ':', 1) = $1)
 GROUP BY 1, 2 ORDER BY endpoints DESC, s.host, class LIMIT $2`;
 
-// Deliveries that wait for their next time only become due now; their endpoints let them through one by one. A delivery whose workflow is
-// just being started gets a retry request instead of a command: the relay that marks it as started sees the request and enqueues one. In
-// id order, as in all statements that lock several.
+// Deliveries that wait for their next time only become due now; their endpoints let them through one by one. A delivery
+// whose workflow is just being started gets a retry request instead of a command: the relay that marks it as started
+// sees the request and enqueues one. In id order, as in all statements that lock several.
 const HASTEN = `
 WITH target AS (
   SELECT d.id FROM deliveries d
@@ -116,7 +116,10 @@ ${CHANGES}`;
 const change = async (unit: Queryable, text: string, host: string): Promise<EndpointChange[]> =>
   (await unit.query<EndpointChange>(text, [host])).rows;
 
-/** Keeps others from changing the host's holds, and subscriptions from changing to or from it, until the transaction ends. */
+/**
+ * Keeps others from changing the host's holds, and subscriptions from changing to or from it, until the transaction
+ * ends.
+ */
 export async function lock(unit: Queryable, host: string): Promise<void> {
   await unit.query(LOCK_NAME, [host]);
 }
@@ -173,8 +176,8 @@ export function retryEndpoints(unit: Queryable, host: string): Promise<EndpointC
 }
 
 /**
- * Gives an endpoint the hold of its subscription's present host. Both names are locked: a concurrent act on either host comes before or
- * after this change.
+ * Gives an endpoint the hold of its subscription's present host. Both names are locked: a concurrent act on either host
+ * comes before or after this change.
  * @param hosts.before the host of its former URL @returns undefined where nothing changes
  */
 export async function follow(
@@ -201,7 +204,10 @@ export async function list(queryable: Queryable): Promise<HostHold[]> {
   return (await queryable.query<HostHold>(LIST)).rows;
 }
 
-/** Hosts whose endpoints fail, those with most endpoints first. @param errorClass the part of a code before its colon: `tls` */
+/**
+ * Hosts whose endpoints fail, those with most endpoints first.
+ * @param errorClass the part of a code before its colon: `tls`
+ */
 export async function listFailing(
   queryable: Queryable,
   { errorClass, limit }: { errorClass: string | undefined; limit: number },

@@ -2,7 +2,10 @@
 
 /** Times in milliseconds. */
 export type RecoverySettings = {
-  /** Failures in a row after which an endpoint is down, and of how many different deliveries: one undeliverable delivery closes no endpoint. */
+  /**
+   * Failures in a row after which an endpoint is down, and of how many different deliveries: one undeliverable delivery
+   * closes no endpoint.
+   */
   readonly failures: number;
   readonly deliveries: 1 | 2 | 3;
   /** Before the first probe, after the first failed one, and so on; the last is for all that follow. */
@@ -17,7 +20,7 @@ export const RECOVERY_SETTINGS: RecoverySettings = {
 };
 
 /**
- * A refusal for good is a fault of its delivery: it closes an endpoint only as the last of so many failures in a row, of as many
- * different deliveries as other failures need.
+ * A refusal for good is a fault of its delivery: it closes an endpoint only as the last of so many failures in a row,
+ * of as many different deliveries as other failures need.
  */
 export const REFUSALS = 30;

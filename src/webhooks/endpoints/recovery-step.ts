@@ -1,5 +1,5 @@
-// Decides the due step for an endpoint in trouble, or how long to wait for one. Pure: the endpoint's row and the database's clock are
-// parameters.
+// Decides the due step for an endpoint in trouble, or how long to wait for one. Pure: the endpoint's row and the
+// database's clock are parameters.
 
 const SECOND = 1_000;
 const HOUR = 3_600 * SECOND;
@@ -97,7 +97,8 @@ export function warningsEarned({ failingSince, now }: EndpointFacts): number {
 }
 
 /**
- * Decides the next step for an endpoint, from its row alone: other transactions may have changed it since the last decision.
+ * Decides the next step for an endpoint, from its row alone: other transactions may have changed it since the last
+ * decision.
  * @returns a due step, a wait cut at the next warning or deactivation, or the end: there is no trouble left to watch
  */
 export function decideRecoveryStep(endpoint: EndpointFacts): RecoveryStep {

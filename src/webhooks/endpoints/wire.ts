@@ -1,4 +1,5 @@
-// Wires the delivery state of subscriptions: their health, the holds of hosts, and the recovery of an endpoint in a worker.
+// Wires the delivery state of subscriptions: their health, the holds of hosts, and the recovery of an endpoint in a
+// worker.
 import type { Needs, Platform } from '../../platform/platform.ts';
 import { createEndpointService } from './endpoint.service.ts';
 import { createEndpointHealthStore } from './endpoint-health.store.ts';

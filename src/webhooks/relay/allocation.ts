@@ -1,7 +1,7 @@
-// Shares free slots out among endpoints: round-robin by tenant, then by endpoint, a small quantum a turn. Pure.
+// Divides free slots among endpoints: round-robin by tenant, then by endpoint, a small quantum in each turn. Pure.
 import { type Pace, type Room, roomFor, without } from './slot-room.ts';
 
-/** An endpoint with work; `room`: attempts that it may have beyond those in flight. */
+/** An endpoint with work; `room`: further attempts that it may have under way. */
 export type EndpointRoom = {
   readonly tenantId: string;
   readonly endpoint: string;
@@ -11,17 +11,17 @@ export type EndpointRoom = {
 
 export type Grant = { readonly tenantId: string; readonly endpoint: string; readonly quota: number };
 
-/** The place where the last round ended: the next one goes on behind it. */
+/** The place where the last round ended; the next round begins behind it. */
 export type Rotation = { readonly tenant: string; readonly endpoints: ReadonlyMap<string, string> };
 
 export const START_OF_ROTATION: Rotation = { tenant: '', endpoints: new Map() };
 
 /**
  * @param endpoints in any order
- * @param free slots that may be given out in all
+ * @param free all slots that may be granted
  * @param tenantRoom slots that a tenant may still get
  * @param quantum slots an endpoint gets in one turn
- * @returns grants of at least 1, one an endpoint, and the rotation to give to the next call
+ * @returns grants of at least 1 slot, one for each endpoint, and the rotation for the next call
  */
 export function allocate({
   endpoints,
@@ -81,7 +81,7 @@ function groupByTenant(endpoints: readonly EndpointRoom[]): Map<string, Endpoint
   return groups;
 }
 
-/** Sorted by key, beginning with the first key behind `last`, the others at the end. */
+/** Sorted by key: first the keys behind `last`, then the others. */
 function after<T>(items: readonly T[], last: string, keyOf: (item: T) => string): T[] {
   const sorted = [...items].sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
   const start = sorted.findIndex((item) => keyOf(item) > last);

@@ -1,4 +1,4 @@
-// The metrics of the outbox and of overdue deliveries: sums over all tenants, the same in each worker.
+// The metrics of the outbox and of overdue deliveries: sums over all tenants, the same in each worker process.
 import type { Registry } from 'prom-client';
 import { createGauges } from '../../platform/metrics/gauges.ts';
 import {
@@ -12,7 +12,9 @@ import {
 
 type Read<T> = () => Promise<T | undefined>;
 
-/** @param options.read each gives undefined while the database is away: its gauges are absent then */
+/**
+ * @param options.read each function returns undefined while the database does not answer; its gauges are then absent
+ */
 export function registerBacklogMetrics({
   registry,
   read,
@@ -40,7 +42,7 @@ export function registerBacklogMetrics({
       help: 'Age of the oldest row that a relay could take. "healthy": of lanes that take all they are given; "other": of lanes that are slow, failing or limited; "command": retries and cancellations.',
       labelNames: ['lanes'],
     },
-    // Without a row the lag is 0 only if all open endpoints were read.
+    // Without an unclaimed row the lag is 0 only if all open endpoints were read.
     ({ healthy, other, command, complete }) => [
       [{ lanes: 'healthy' }, healthy ?? (complete ? 0 : null)],
       [{ lanes: 'other' }, other ?? (complete ? 0 : null)],

@@ -1,11 +1,16 @@
-// SQL of the metrics of the outbox and of overdue deliveries, across all tenants. It reads only, without locks.
+// SQL of the metrics of the outbox and of overdue deliveries of all tenants. It only reads, without locks.
 import type { Queryable } from '../../platform/database/transaction.ts';
 
-/** Open endpoints with work that are read at most, which takes about a second, and late deliveries that are counted at most. */
+/**
+ * The most open endpoints with work that are read, which takes about a second, and the most late deliveries that are
+ * counted.
+ */
 const MOST_ENDPOINTS = 50_000;
 const MOST_LATE = 100_000;
 
-/** `inactive`: its subscription is. `stopped`: held with its tenant or its host. `recovering`: open and paced. */
+/**
+ * `inactive`: the subscription is inactive. `stopped`: held with its tenant or its host. `recovering`: open and paced.
+ */
 export const ENDPOINT_STATES = ['open', 'recovering', 'held', 'down', 'stopped', 'inactive'] as const;
 export const OUTBOX_KINDS = ['first', 'wake', 'start', 'command'] as const;
 
@@ -13,8 +18,8 @@ export type OutboxCount = { readonly kind: string; readonly count: number };
 export type EndpointCount = { readonly state: string; readonly count: number };
 
 /**
- * Age in seconds of the oldest unclaimed row, null where none was found: of open endpoints whose receiver answers quickly and without
- * failures (`healthy`), of other open endpoints, and of commands. `complete`: all open endpoints were read.
+ * Age in seconds of the oldest unclaimed row, null without one: of open endpoints whose receiver answers quickly and
+ * without failures (`healthy`), of other open endpoints, and of commands. `complete`: all open endpoints were read.
  */
 export type RelayLag = {
   readonly healthy: number | null;
@@ -23,7 +28,7 @@ export type RelayLag = {
   readonly complete: boolean;
 };
 
-/** Deliveries whose next attempt is late by more than 60 s, and by how many seconds the latest of them is, null when none is. */
+/** Deliveries whose next attempt is late by more than 60 s, and the greatest lateness in seconds, null without one. */
 export type Overdue = { readonly count: number; readonly seconds: number | null };
 
 const ENDPOINTS = `
@@ -32,8 +37,9 @@ SELECT CASE
     WHEN permits IS NOT NULL THEN 'recovering' ELSE 'open' END AS state, count(*)::float8 AS count
 FROM endpoints WHERE NOT deleted GROUP BY 1`;
 
-// Begins at the open endpoints, so that the work of closed ones costs nothing: an index probe for each, and one a rank where there is work.
-// Only at an endpoint that takes all its work does the age of a row measure the relay.
+// Starts from the open endpoints, so that work of closed ones costs nothing: one index probe for each endpoint, and one
+// for each rank where there is work. The age of a row measures the relay only at an endpoint that takes all of its
+// work.
 const LAG = `
 WITH busy AS (
   SELECT p.subscription_id, p.tenant_id,
@@ -56,7 +62,7 @@ SELECT max(age) FILTER (WHERE healthy) AS healthy, max(age) FILTER (WHERE NOT he
   (SELECT count(*) FROM busy) < $1 AS complete
 FROM oldest`;
 
-// An attempt that is under way counts as due until it is recorded, which takes 15 s and more when its receiver does not answer.
+// An attempt under way counts as due until it is recorded, which takes 15 s and more when its receiver does not answer.
 const LATE = `
 SELECT count(*)::int AS count, max(seconds) AS seconds FROM (
   SELECT extract(epoch FROM now() - next_attempt_at)::float8 AS seconds FROM deliveries
@@ -66,7 +72,7 @@ SELECT count(*)::int AS count, max(seconds) AS seconds FROM (
 
 const RELAYS = "SELECT count(*)::int AS count FROM relays WHERE seen_at > now() - interval '5 seconds'";
 
-/** SQL of the backlog's numbers; every function is one statement. */
+/** SQL of the numbers of the backlog; each function is one statement. */
 export function createBacklogStore({
   mostEndpoints = MOST_ENDPOINTS,
 }: {
@@ -87,7 +93,7 @@ export function createBacklogStore({
     readOverdue: async (queryable: Queryable): Promise<Overdue | undefined> =>
       (await queryable.query<Overdue>(LATE)).rows[0],
 
-    /** Relays that show that they live. */
+    /** Relays with a recent beat. */
     countRelays: async (queryable: Queryable): Promise<number | undefined> =>
       (await queryable.query<{ count: number }>(RELAYS)).rows[0]?.count,
   };

@@ -1,4 +1,5 @@
-// SQL by which the doctor finds deliveries that no workflow and no relay will move. It reads only, a page at a time.
+// SQL by which the doctor finds deliveries that no workflow and no relay will continue. It only reads, one page at a
+// time.
 import type { Queryable } from '../../platform/database/transaction.ts';
 
 /** An unfinished delivery whose workflow of this generation was started. */
@@ -11,7 +12,7 @@ export type StartedDelivery = {
   readonly endpointIsOpen: boolean;
 };
 
-/** Work that should have been claimed: how much, and since when the oldest waits. */
+/** Overdue unclaimed work: the number of rows, and the time of the oldest. */
 export type StuckWork = { readonly count: number; readonly oldest: Date | null };
 
 const NO_ID = '00000000-0000-0000-0000-000000000000';
@@ -20,7 +21,7 @@ SELECT d.id, d.tenant_id AS "tenantId", d.generation, d.next_attempt_at AS "next
 FROM deliveries d JOIN endpoints p ON p.subscription_id = d.subscription_id
 WHERE d.status IN ('pending', 'retrying') AND d.started_generation IS NOT NULL AND d.started_generation = d.generation`;
 
-// Both use the index of unfinished deliveries with a workflow, which is in the order of their times.
+// Both use the index of unfinished deliveries with a workflow, in the order of their next attempt.
 const TIMED = `${STARTED} AND (d.next_attempt_at, d.id) > ($1, $2::uuid) ORDER BY d.next_attempt_at, d.id LIMIT $3`;
 const UNTIMED = `${STARTED} AND d.next_attempt_at IS NULL AND d.id > $1::uuid ORDER BY d.id LIMIT $2`;
 
@@ -55,7 +56,7 @@ const readStuck = async (
 ): Promise<StuckWork> =>
   (await queryable.query<StuckWork>(text, values)).rows[0] ?? { count: 0, oldest: null };
 
-/** All unfinished deliveries with a workflow, those with a time first. */
+/** All unfinished deliveries with a workflow, first those that have a time for their next attempt. */
 export async function* listStarted(queryable: Queryable, limit: number): AsyncGenerator<StartedDelivery[]> {
   for (let after: StartedDelivery | undefined; ; ) {
     const place = [after?.nextAttemptAt ?? '-infinity', after?.id ?? NO_ID, limit];
@@ -72,7 +73,7 @@ export async function* listStarted(queryable: Queryable, limit: number): AsyncGe
   }
 }
 
-/** Which of these deliveries are unfinished in this generation: their workflow may run. */
+/** The deliveries among these that are unfinished in this generation: their workflow may run. */
 export async function listUnfinished(
   queryable: Queryable,
   deliveries: readonly { id: string; generation: number }[],
@@ -100,7 +101,7 @@ export function findOfDeleted(queryable: Queryable): Promise<StuckWork> {
   return readStuck(queryable, DELETED);
 }
 
-/** Deliveries that wait for an endpoint which is open, without a row of the outbox that would wake them. */
+/** Deliveries that wait for an open endpoint, but have no row of the outbox that would wake them. */
 export function findParked(queryable: Queryable): Promise<StuckWork> {
   return readStuck(queryable, PARKED);
 }

@@ -12,17 +12,18 @@ import {
 } from '../../platform/temporal/names.ts';
 import type { DeliveryInput } from '../deliveries/delivery-input.ts';
 
-/** Milliseconds that one call to Temporal may take. */
+/** The longest call to Temporal in milliseconds. */
 const CALL_TIMEOUT = 10_000;
 
 export type StartRequest = Omit<DeliveryInput, 'attemptsQueue' | 'slowQueue' | 'indexed' | 'woken'>;
 
-/** `eager`: the first task runs in this process, without a poll. `exists`: it was started before. */
+/** `eager`: the first task runs in this process, without a poll. `exists`: the workflow was started before. */
 export type StartOutcome = 'eager' | 'started' | 'exists';
 
 /**
- * @param options.client on the worker's own native connection: others cannot start eagerly
- * @param options.eager false for workers of a version: an eager task would come to this process although another version is current
+ * @param options.client on the worker's own native connection: only that connection can start eagerly
+ * @param options.eager false for versioned workers: an eager task would run in this process although another version is
+ *   current
  * @param options.now milliseconds of any steady clock
  */
 export function createDeliveryStarter({
@@ -71,15 +72,15 @@ export function createDeliveryStarter({
 
   return {
     /**
-     * Starts a delivery's workflow; one that ran under the same id, even if it has ended, counts as started. On a server without the
-     * search attributes it is started without them.
+     * Starts the workflow of a delivery; a workflow that ran under the same id, even if it has ended, counts as
+     * started. On a server without the search attributes the workflow is started without them.
      * @throws when Temporal does not answer: the start may have happened, and is safe to repeat
      */
     start: (request: StartRequest): Promise<StartOutcome> =>
       indexing.attempt((indexed) => start(request, indexed)),
 
     /**
-     * Signals a delivery's workflow, which reads its row again.
+     * Signals the workflow of a delivery, which then reads its row again.
      * @param epoch of the endpoint, for `wake`
      * @returns false when no such workflow runs
      * @throws when Temporal does not answer; safe to repeat
@@ -102,8 +103,8 @@ export function createDeliveryStarter({
     },
 
     /**
-     * The state of the delivery's workflow: `busy` with a task or an activity, `waiting` for time or a signal, or `gone`, also when
-     * Temporal does not know it (any more).
+     * The state of the delivery's workflow: `busy` with a task or an activity, `waiting` for a time or a signal, or
+     * `gone`, also when Temporal does not know the workflow.
      */
     stateOf: async ({
       deliveryId,
@@ -124,7 +125,7 @@ export function createDeliveryStarter({
       }
     },
 
-    /** Whether workflows start with their search attributes at present. */
+    /** Whether workflows currently start with their search attributes. */
     isIndexed: indexing.isOn,
   };
 }

@@ -1,5 +1,5 @@
-// The first attempt of a delivery, made by the relay: an endpoint that works costs Temporal nothing. A delivery that it does not end gets
-// a workflow.
+// Makes the first attempt of a delivery in the relay, so that a delivery to a working endpoint needs no workflow. A
+// delivery that is unfinished after it gets a workflow.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AttemptService } from '../deliveries/attempt.service.ts';
 import type { LastAttempt, Step } from '../deliveries/attempt.ts';
@@ -7,13 +7,16 @@ import type { AttemptRecordService } from '../deliveries/attempt-record.service.
 import { isSlow } from '../endpoints/endpoint-speed.ts';
 import type { Work } from './relay.store.ts';
 
-/** `done`: the delivery has ended. `release`: the row is given back. Otherwise a workflow goes on with `waiting`. */
+/**
+ * `done`: the delivery has ended. `release`: the relay gives the row back. Otherwise a workflow continues with
+ * `waiting`.
+ */
 export type FirstAttempt =
   | { readonly kind: 'done' }
   | { readonly kind: 'release' }
   | { readonly kind: 'continue'; readonly last: LastAttempt; readonly waiting: Step; readonly slow: boolean };
 
-/** Milliseconds between two tries to record a POST, doubling from the least to the longest. */
+/** Milliseconds between two tries to record a POST: the first wait doubles up to the longest. */
 const LEAST_PAUSE = 100;
 const LONGEST_PAUSE = 5_000;
 
@@ -24,7 +27,7 @@ export function createFirstAttemptService({
   attempts: Pick<AttemptService, 'send'>;
   attemptRecords: Pick<AttemptRecordService, 'record'>;
 }) {
-  /** Records a POST, however long that takes, as long as this process lives. */
+  /** Records a POST; it tries until it succeeds or the process ends. */
   const recordUntilDone = async (report: Parameters<typeof attemptRecords.record>[0]) => {
     for (let pause = LEAST_PAUSE; ; pause = Math.min(pause * 2, LONGEST_PAUSE)) {
       try {
@@ -37,8 +40,8 @@ export function createFirstAttemptService({
 
   return {
     /**
-     * Makes the attempt, unless it was made before.
-     * @throws when the database cannot be read: nothing was posted
+     * Makes the attempt, unless it was already made.
+     * @throws when the database cannot be read; no POST was made
      */
     make: async (work: Work): Promise<FirstAttempt> => {
       const { deliveryId, generation, epoch: grant } = work;

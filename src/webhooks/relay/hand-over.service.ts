@@ -1,5 +1,5 @@
-// Hands claimed rows over to Temporal or to a first attempt. A row is deleted after its hand-over was acknowledged, so after a crash it
-// is handed over again: every hand-over is safe to repeat.
+// Hands claimed rows over to Temporal or to a first attempt. A row is deleted after its hand-over was acknowledged, so
+// a crash repeats the hand-over: each hand-over is safe to repeat.
 
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
@@ -23,8 +23,8 @@ const WINDOW = 16;
 const BEGIN_TIMEOUT = 2_000;
 
 /**
- * How a claimed row ends: `done` deletes it and, with `mark`, marks its delivery as started; `unused` deletes a row that began nothing;
- * `release` gives it back.
+ * The result of a claimed row. `done` deletes it and, with `mark`, marks its delivery as started; `unused` deletes a
+ * row whose work was not needed; `release` gives it back.
  */
 export type Settlement = {
   done(work: Work, mark: boolean): void;
@@ -36,8 +36,9 @@ export type Settlement = {
 export type Manner = { readonly local: boolean; readonly slow: boolean };
 
 /**
- * @param options.firstAttempts makes first attempts here; without it every delivery is a workflow from its first attempt
- * @param options.isAlive false when another relay may have taken this relay's claims over
+ * @param options.firstAttempts makes first attempts in this process; without it each delivery gets a workflow for its
+ *   first attempt
+ * @param options.isAlive false when another relay may have taken over the claims of this relay
  */
 export function createHandOver({
   database,
@@ -65,7 +66,7 @@ export function createHandOver({
   const window = createStartWindow(WINDOW);
   const awaited = new Map<string, () => void>();
   const running = new Set<Promise<void>>();
-  // Two, because first attempts need the database but not Temporal.
+  // Two pauses, because first attempts need the database but not Temporal.
   const pause = createPause(now);
   const temporalPause = createPause(now);
   let stopped = false;
@@ -75,7 +76,7 @@ export function createHandOver({
   const isPaused = () => stopped || pause.left() > 0;
   const isTemporalPaused = () => isPaused() || temporalPause.left() > 0;
 
-  /** Calls Temporal, which is not called again for a while after a failure. @throws what the call throws */
+  /** Calls Temporal; after a failure there is a pause before the next call. @throws the error of the call */
   const viaTemporal = async <T>(call: () => Promise<T>): Promise<T> => {
     try {
       const result = await call();
@@ -87,7 +88,7 @@ export function createHandOver({
     }
   };
 
-  /** Does the work inside a span of the publication's trace, where there is one, and passes it the `traceparent`. */
+  /** Runs the work inside a span of the publication's trace, if there is one, and passes it the `traceparent`. */
   const traced = <T>(
     { trace, deliveryId, generation, tenantId }: Work,
     name: string,
@@ -161,7 +162,8 @@ export function createHandOver({
     slots.remove(work.deliveryId);
     if (first.kind === 'release') return giveBack(work);
     if (first.kind === 'done') return settlement.done(work, false);
-    // The row stays until the workflow is started: should this fail, the next relay that claims it sees the attempt and starts one.
+    // The row stays until the workflow is started: if the start fails, the next relay that claims the row reads the
+    // attempt and starts a workflow.
     const tried = { ...work, attemptCount: first.last.n };
     try {
       await start(tried, { local: false, slow: first.slow }, first);
@@ -181,7 +183,7 @@ export function createHandOver({
     );
     if (received) return settlement.done(work, true);
     slots.remove(work.deliveryId);
-    // The workflow is gone: an unfinished delivery gets one of the next generation.
+    // The workflow is gone: an unfinished delivery gets a workflow of the next generation.
     if (work.command !== 'cancel') await store.restart(database, { ...delivery, outboxId: newId() });
     settlement.unused(work);
   };
@@ -220,13 +222,16 @@ export function createHandOver({
     /** Rows that are being handed over. */
     pending: (): number => running.size,
 
-    /** The work that may be claimed: all, after a failure of Temporal first attempts, and after a failure of the database none for a while. */
+    /**
+     * The work that may be claimed: all; after a failure of Temporal only first attempts; after a failure of the
+     * database none during the pause.
+     */
     takes: (): 'all' | 'first' | 'none' => {
       if (!isTemporalPaused()) return 'all';
       return isPaused() || firstAttempts === undefined ? 'none' : 'first';
     },
 
-    /** Gives back the rows that have not been started, and waits for the others. */
+    /** Gives back the rows whose hand-over has not begun, and waits for the others. */
     stop: async (): Promise<void> => {
       stopped = true;
       await Promise.all(running);
@@ -235,7 +240,7 @@ export function createHandOver({
   };
 }
 
-/** Whether the row's delivery has not ended in this generation. */
+/** Whether the delivery of the row is unfinished in this generation. */
 function isWanted({ status, rowGeneration, generation }: Work): boolean {
   return status !== null && isUnfinished(status) && rowGeneration === generation;
 }

@@ -1,5 +1,5 @@
-// Hands accepted work over to workflows: claims it fairly, as far as there are free slots, and starts or signals. Memory holds
-// nothing that the outbox does not hold as well.
+// The relay: claims rows of the outbox fairly, as far as there are free slots, and hands them over. All state in memory
+// can be read again from the outbox.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
@@ -18,7 +18,7 @@ import * as relayStore from './relay.store.ts';
 import { createSettlement } from './settlement.service.ts';
 import { createSlots, type SlotLimits, type SlotRoom } from './slots.ts';
 
-/** Times in milliseconds, counts a process. */
+/** Times in milliseconds; counts are for each process. */
 export const RELAY_SETTINGS = {
   slots: {
     total: { fast: 256, unproven: 192, slow: 128 },
@@ -32,14 +32,14 @@ export const RELAY_SETTINGS = {
   commands: 64,
   poll: 250,
   idlePoll: 1_000,
-  /** Between two claims, so that a busy relay claims several rows with one statement. */
+  /** Milliseconds between two claims, so that a busy relay claims several rows with one statement. */
   gap: 5,
-  /** The least wait for an endpoint with a rate. */
+  /** The shortest wait for an endpoint with a rate. */
   leastWait: 20,
   beat: 1_000,
-  /** After so long without news of an attempt its row is asked. */
+  /** Milliseconds without a notification of an attempt after which the relay reads its row. */
   progress: 500,
-  /** After so long a slot is free whatever the row says. */
+  /** Milliseconds after which a slot is free, without regard to the row. */
   slotLifetime: 60_000,
 } as const;
 
@@ -48,7 +48,7 @@ export type RelaySettings = {
 };
 type Widened<T> = T extends number ? number : T;
 
-/** Milliseconds after its last beat for which a relay may be sure that no other has taken its claims over. */
+/** Milliseconds after its last beat in which a relay can be sure that no other relay has taken over its claims. */
 const LEASE = 4_000;
 
 const FIRST_ENDPOINT = {
@@ -58,9 +58,10 @@ const FIRST_ENDPOINT = {
 
 /**
  * One relay; each worker process has one.
- * @param options.firstAttempts makes first attempts in the relay; without it every delivery is a workflow from its first attempt
- * @param options.listen opens the listener for new work and returns how to close it
- * @param options.onFailure receives failures of Temporal or the database; the relay carries on
+ * @param options.firstAttempts makes first attempts in the relay; without it each delivery gets a workflow for its
+ *   first attempt
+ * @param options.listen opens the listener for new work and returns the function that closes it
+ * @param options.onFailure receives failures of Temporal or the database; the relay continues
  */
 export function createRelayService({
   database,
@@ -77,7 +78,7 @@ export function createRelayService({
   instance = newId(),
 }: {
   database: Pick<Database, 'query'>;
-  /** Another one in tests of faults. */
+  /** Replaced in tests of faults. */
   store?: typeof relayStore | undefined;
   starter: Pick<DeliveryStarter, 'start' | 'signal'>;
   monitor: Pick<AttemptMonitor, 'listen'>;
@@ -113,14 +114,14 @@ export function createRelayService({
   let identity: RelayIdentity = { instance, epoch: 0 };
   let rotation = START_OF_ROTATION;
   let after = FIRST_ENDPOINT;
-  // The latest claim did not reach the last endpoint with work: the others must not wait.
+  // The latest claim did not reach the last endpoint with work; the other endpoints must not wait.
   let endpointsLeft = false;
   let lastWork = Number.NEGATIVE_INFINITY;
   let lastBeat = Number.NEGATIVE_INFINITY;
-  // Milliseconds until an endpoint with a rate, and with work, may begin another attempt; of those read in this round.
+  // Milliseconds until an endpoint with work and a rate may begin another attempt, of the endpoints read in this round.
   let nextToken = Number.POSITIVE_INFINITY;
 
-  /** One page of endpoints with work; behind the last page it begins again. */
+  /** Reads one page of endpoints with work; behind the last page it begins again. */
   const readEndpoints = async (): Promise<ReadyEndpoint[]> => {
     const page = await store.readyEndpoints(database, { after, limit: settings.endpoints });
     const last = page.at(-1);
@@ -184,7 +185,7 @@ export function createRelayService({
     return commands.length;
   };
 
-  /** Claims once. @returns milliseconds until the next claims; 0 while there may be more work */
+  /** Claims once. @returns milliseconds until the next claim; 0 while there may be more work */
   const claim = async (): Promise<number> => {
     const begun = performance.now();
     let claimed = 0;
@@ -196,7 +197,7 @@ export function createRelayService({
       claimed = (await Promise.all(claims)).reduce((sum, count) => sum + count, 0);
     } catch (error) {
       onFailure(error);
-      // Within the run, so that new work does not shorten it.
+      // Included in the run, so that new work does not shorten it.
       await sleep(settings.poll);
     }
     const now = performance.now();
@@ -207,7 +208,7 @@ export function createRelayService({
     return Math.min(poll, Math.max(settings.leastWait, nextToken));
   };
 
-  /** Once a second: shows that this relay lives, frees what dead ones had claimed, keeps slots and endpoint speeds true. */
+  /** Once a second: writes the beat, frees the claims of dead relays, updates slots and the speeds of endpoints. */
   const beat = async (): Promise<void> => {
     const now = performance.now();
     if (!(await store.beat(database, identity))) identity = await store.register(database, instance);
@@ -217,7 +218,7 @@ export function createRelayService({
     if (changed.length > 0) await endpoints.saveSpeeds(database, changed);
   };
 
-  /** Frees the slots of attempts that another process made, or that came to nothing. */
+  /** Frees the slots of attempts that another process made, or that were not made. */
   const watchProgress = async (): Promise<void> => {
     const now = performance.now();
     const silent = slots.olderThan(now - settings.progress);
@@ -236,12 +237,12 @@ export function createRelayService({
   const poke = claims.wake;
 
   return {
-    /** Tells the relay that there may be work. */
+    /** Notifies the relay that there may be work. */
     poke,
 
     /**
      * Starts the relay.
-     * @returns `stop`, which gives back what has not been handed over and resolves when nothing is under way
+     * @returns `stop`, which gives back the rows that are not handed over and resolves when no work is under way
      * @throws when the database cannot be reached
      */
     start: async (): Promise<{ stop(): Promise<void> }> => {
@@ -264,7 +265,7 @@ export function createRelayService({
           await handOver.stop();
           stopListening();
           await listener.close();
-          // What could not be written is taken over by the others, like the claims of a dead relay.
+          // Results that could not be written are taken over by other relays, like the claims of a dead relay.
           await settlement.drain();
           await store.leave(database, identity).catch(onFailure);
         },
@@ -273,7 +274,7 @@ export function createRelayService({
   };
 }
 
-/** Attempts that an endpoint may begin now: as it comes back, and by its rate. */
+/** Attempts that an endpoint may begin now, by its permits and its rate. */
 function permitsOf({ permits, tokens }: ReadyEndpoint): number {
   const most = Number.POSITIVE_INFINITY;
   return Math.max(0, Math.min(permits ?? most, tokens === null ? most : Math.floor(tokens)));

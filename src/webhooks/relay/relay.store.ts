@@ -1,9 +1,9 @@
-// SQL of the relay: its beat, claims, hand-overs. The database's clock decides which relays are alive.
-// Relays claim rows with SKIP LOCKED, so that they never wait for each other.
+// SQL of the relay: its beat, its claims, its hand-overs. The database's clock decides which relays are alive. Relays
+// claim rows with SKIP LOCKED, so they never wait for each other.
 import type { Queryable } from '../../platform/database/transaction.ts';
 import type { StoredStatus } from '../deliveries/delivery.ts';
 
-/** A relay whose last beat is older than this is dead: others take its claims over. */
+/** A relay whose last beat is older than this is dead: other relays take over its claims. */
 const RELAY_LIFETIME = "interval '5 seconds'";
 
 export type RelayIdentity = { readonly instance: string; readonly epoch: number };
@@ -16,14 +16,14 @@ export type ReadyEndpoint = {
   readonly p90Ms: number | null;
   readonly failing: boolean;
   readonly cap: number;
-  /** Attempts that may begin while the endpoint comes back; null when it is not paced. */
+  /** Attempts that may begin while the endpoint is paced; null when it is not paced. */
   readonly permits: number | null;
-  /** Attempts that may begin now, as a fraction, and how many more each second; null without a rate. */
+  /** Attempts that may begin now, as a fraction, and how many are added each second; null without a rate. */
   readonly tokens: number | null;
   readonly rate: number | null;
 };
 
-/** A claimed outbox row with what its hand-over needs. `status` is null when the delivery is gone. */
+/** A claimed row of the outbox with the data of its hand-over. `status` is null when the delivery is gone. */
 export type Work = {
   readonly id: string;
   readonly kind: 'first' | 'wake' | 'start' | 'command';
@@ -33,15 +33,15 @@ export type Work = {
   readonly tenantId: string;
   readonly endpoint: string;
   readonly status: StoredStatus | null;
-  /** The delivery's own generation, which may be newer than the work's. */
+  /** The generation of the delivery's row, which may be newer than that of the work. */
   readonly rowGeneration: number | null;
   readonly attemptCount: number;
   readonly eventType: string;
   readonly host: string;
-  /** The `traceparent` of its publication, where that was traced. */
+  /** The `traceparent` of the publication, if it was traced. */
   readonly trace?: string | null | undefined;
   readonly epoch: number;
-  /** Its claim took one of the endpoint's permits. */
+  /** The claim took one of the endpoint's permits. */
   readonly paced: boolean;
 };
 
@@ -52,14 +52,14 @@ const REGISTER = `
 INSERT INTO relays (instance, epoch) VALUES ($1, 1)
 ON CONFLICT (instance) DO UPDATE SET epoch = relays.epoch + 1, seen_at = now() RETURNING epoch`;
 
-// Claims whose relay is not alive with the epoch of the claim.
+// Claims whose relay is not alive in the epoch of the claim.
 const TAKE_OVER = `
 UPDATE outbox SET claimed_by = NULL, claim_epoch = NULL WHERE id IN (
   SELECT o.id FROM outbox o WHERE o.claimed_by IS NOT NULL AND NOT EXISTS (
     SELECT 1 FROM relays r WHERE r.instance = o.claimed_by AND r.epoch = o.claim_epoch AND r.seen_at > now() - ${RELAY_LIFETIME})
   FOR UPDATE OF o SKIP LOCKED)`;
 
-// A skip scan: one index probe an endpoint, however much work it has.
+// A skip scan: one index probe for each endpoint, independent of the number of its rows.
 const READY_ENDPOINTS = `
 WITH RECURSIVE ready AS (
   (SELECT o.tenant_id, o.endpoint FROM outbox o
@@ -89,8 +89,9 @@ JOIN subscriptions s ON s.id = c.endpoint JOIN endpoints p ON p.subscription_id 
 LEFT JOIN deliveries d ON d.id = c.delivery_id
 ORDER BY c.id`;
 
-// An endpoint that comes back, or has a rate, is locked by one relay at a time, and gives as many rows as it has permits and tokens; other
-// endpoints are not locked. A claim that is lost in a crash of the database is made again, so it need not wait for the disk.
+// A paced endpoint, or one with a rate, is locked by one relay at a time, and gives as many rows as it has permits and
+// tokens; other endpoints are not locked. The commit need not wait for the disk: a claim that a crash of the database
+// loses is made again.
 const CLAIM = `
 WITH unflushed AS (
   SELECT set_config('synchronous_commit', 'off', true)
@@ -120,7 +121,7 @@ WITH unflushed AS (
 )
 ${CLAIMED}`;
 
-// Permits of claims that began nothing.
+// Permits of claims that began no attempt.
 const REFUND = `
 WITH given AS (
   SELECT p.subscription_id, r.rows FROM (
@@ -140,10 +141,11 @@ WITH picked AS (
 )
 ${CLAIMED}`;
 
-// Only rows that this relay still holds: a row that was taken over is handed over by another relay, and its delivery may wait again. A
-// delivery whose workflow has recorded an attempt has its mark already, and is not written again. A retry or cancellation between the
-// start of a workflow and the mark enqueued no command, so one is enqueued here. A woken delivery is due, and the sweep sees it, unless it
-// waits again. Deliveries are locked in id order, as in all statements that lock several.
+// Only rows that this relay still holds: a row that another relay has taken over is handed over there, and its delivery
+// may wait again. A delivery whose workflow has recorded an attempt is already marked and is not written again. A retry
+// or cancellation between the start of a workflow and the mark has enqueued no command, so the command is enqueued
+// here. A woken delivery becomes due, so that the sweep finds it, unless it waits again. Deliveries are locked in id
+// order, as in all statements that lock several.
 const COMPLETE = `
 WITH own AS (
   DELETE FROM outbox o USING unnest($3::uuid[], $4::boolean[], $5::bigint[]) AS w (id, mark, epoch)
@@ -183,7 +185,7 @@ SELECT d.id FROM unnest($1::uuid[], $2::int[]) AS w (id, attempts) JOIN deliveri
 WHERE d.id = ANY($1::uuid[])
   AND (d.attempt_count > w.attempts OR d.status NOT IN ('pending', 'retrying') OR d.waiting_epoch IS NOT NULL)`;
 
-/** Registers this relay as alive; its claims of an earlier epoch are void. */
+/** Registers this relay as alive; its claims of an earlier epoch become void. */
 export async function register(queryable: Queryable, instance: string): Promise<RelayIdentity> {
   const { rows } = await queryable.query<{ epoch: number }>(REGISTER, [instance]);
   return { instance, epoch: rows[0]?.epoch ?? 1 };
@@ -201,7 +203,7 @@ export async function takeOver(queryable: Queryable): Promise<number> {
   return rowCount;
 }
 
-/** Ends this relay and frees its claims. */
+/** Removes this relay and frees its claims. */
 export async function leave(queryable: Queryable, { instance }: RelayIdentity): Promise<void> {
   await queryable.query('DELETE FROM relays WHERE instance = $1', [instance]);
   await queryable.query('UPDATE outbox SET claimed_by = NULL, claim_epoch = NULL WHERE claimed_by = $1', [
@@ -218,7 +220,10 @@ export async function readyEndpoints(
     .rows;
 }
 
-/** Claims the oldest work of open endpoints, at most `quota` an endpoint; with `first` only deliveries without an attempt. */
+/**
+ * Claims the oldest work of open endpoints, at most `quota` rows for each; with `first` only deliveries without an
+ * attempt.
+ */
 export async function claim(
   queryable: Queryable,
   { instance, epoch }: RelayIdentity,
@@ -241,8 +246,8 @@ export async function claimCommands(
 }
 
 /**
- * Deletes rows whose hand-over was acknowledged, and marks the deliveries of `marked` as started, as far as this relay still holds the
- * claims. Safe to repeat.
+ * Deletes rows whose hand-over was acknowledged, and marks the deliveries of `marked` as started, as far as this relay
+ * still holds the claims. Safe to repeat.
  */
 export async function complete(
   queryable: Queryable,
@@ -261,7 +266,7 @@ export async function complete(
   ]);
 }
 
-/** Gives claims back. A delivery that had its first attempt meanwhile needs a workflow. */
+/** Gives claims back. A delivery that had its first attempt in the meantime needs a workflow. */
 export async function release(
   queryable: Queryable,
   { instance, epoch }: RelayIdentity,
@@ -277,7 +282,7 @@ export async function release(
   );
 }
 
-/** Gives back the permits of claims that began nothing, unless the endpoint has closed meanwhile. */
+/** Gives back the permits of claims that began no attempt, unless the endpoint has closed in the meantime. */
 export async function refund(queryable: Queryable, work: readonly Work[]): Promise<void> {
   const paced = work.filter((row) => row.paced);
   if (paced.length === 0) return;
@@ -296,7 +301,7 @@ export async function restart(
   return (await queryable.query(RESTART, [deliveryId, generation, outboxId])).rowCount > 0;
 }
 
-/** Which of these deliveries have had another attempt, have ended, or wait for their endpoint. */
+/** The deliveries among these that have had another attempt, have ended, or wait for their endpoint. */
 export async function attempted(
   queryable: Queryable,
   flights: readonly { deliveryId: string; attempts: number }[],

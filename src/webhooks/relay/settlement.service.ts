@@ -1,13 +1,16 @@
-// Collects how claimed rows have ended and writes it in batches. A batch whose write fails is kept, because no other relay takes over the
-// claims of a living one.
+// Collects the results of claimed rows and writes them in batches. A batch whose write fails is kept, because other
+// relays do not take over the claims of a living relay.
 import type { Work } from './relay.store.ts';
 
-/** Rows to delete whose deliveries are marked as started, other rows to delete, those of them that began nothing, rows to give back. */
+/**
+ * Rows to delete whose deliveries are marked as started, other rows to delete, those among them whose work was not
+ * needed, and rows to give back.
+ */
 export type SettledBatch = { marked: Work[]; unmarked: Work[]; unused: Work[]; released: Work[] };
 
 /**
- * @param write writes one batch; a batch whose write fails is kept and written with the next
- * @param delayMs how long rows are collected: by then most attempts are recorded, and need no mark
+ * @param write writes one batch; a failed batch is kept and written with the next one
+ * @param delayMs how long rows are collected: in that time most attempts are recorded and need no mark
  */
 export function createSettlement({
   write,
@@ -58,7 +61,7 @@ export function createSettlement({
       (mark ? batch.marked : batch.unmarked).push(work);
       schedule(delayMs);
     },
-    /** The row has begun nothing: its delivery has ended, or its workflow is gone. */
+    /** The row's work was not needed: its delivery has ended, or its workflow is gone. */
     unused: (work: Work): void => {
       batch.unmarked.push(work);
       batch.unused.push(work);
@@ -68,7 +71,7 @@ export function createSettlement({
       batch.released.push(work);
       schedule(delayMs);
     },
-    /** Writes the rest. @returns false when the last write failed */
+    /** Writes the remaining rows. @returns false when the last write failed */
     drain: async (): Promise<boolean> => {
       clearTimeout(timer);
       timer = undefined;

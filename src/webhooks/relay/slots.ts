@@ -1,9 +1,10 @@
-// The attempts that this relay has claimed and that have not ended. Pure: the time is a parameter, in milliseconds of any steady clock.
+// The attempts that this relay has claimed and that have not ended. Pure: the time is a parameter, in milliseconds of
+// any steady clock.
 import { createEndpointOccupancy, type EndpointOccupancy } from '../endpoints/endpoint-occupancy.ts';
 import type { EndpointRoom } from './allocation.ts';
 import { type Pace, type Room, without } from './slot-room.ts';
 
-/** One delivery between its claim and the end of its attempt. `attempts`: how many it had when it was claimed. */
+/** One delivery from its claim to the end of its attempt. `attempts`: its number of attempts when it was claimed. */
 export type Flight = {
   readonly deliveryId: string;
   readonly tenantId: string;
@@ -15,15 +16,18 @@ export type Flight = {
 };
 
 export type SlotLimits = {
-  /** In flight at most, in this process. */
+  /** The most attempts under way in this process. */
   readonly total: Room;
-  /** Of those for one tenant. */
+  /** The most of them for one tenant. */
   readonly tenant: Room;
-  /** Attempts inside workflow tasks. */
+  /** The most attempts inside workflow tasks. */
   readonly local: number;
 };
 
-/** An endpoint with work. `cap`: its attempts in flight at most; `localCap`: those inside workflow tasks, as `localAttemptsOf` says. */
+/**
+ * An endpoint with work. `cap`: its most attempts under way; `localCap`: the most of those inside workflow tasks, from
+ * `localAttemptsOf`.
+ */
 export type ReadyEndpoint = {
   readonly tenantId: string;
   readonly endpoint: string;
@@ -35,27 +39,27 @@ export type ReadyEndpoint = {
 /** Room of an endpoint, and whether its attempts run inside workflow tasks. */
 export type SlotRoom = EndpointRoom & { readonly local: boolean };
 
-/** A local attempt that takes longer than this shows that its receiver is not fast. */
+/** Milliseconds: a local attempt that takes longer shows that its receiver is not fast. */
 const STUCK_MS = 250;
 
-/** An endpoint with so many attempts of this process under way for so long counts as slow. */
+/** An endpoint with this many attempts of this process under way for this long counts as slow. */
 const SLOW_MS = 1_000;
 const SLOW_FLIGHTS = 4;
 
-/** The most attempts in flight of an unproven endpoint. */
+/** The most attempts under way of an unproven endpoint. */
 const UNPROVEN_CAP = 8;
 
 type Endpoint = { tenantId: string; pace: Pace; readonly flights: Set<Flight> };
 
 /**
- * The slots of one relay. Endpoints not known to be fast get only a part of those of the process and of their tenant; slow ones a smaller
- * part, so that a new endpoint can show its pace.
- * @param occupancy places of endpoints, including those of attempts that workflows make
+ * The slots of one relay. Endpoints that are not known to be fast get only a part of the slots of the process and of
+ * their tenant. Slow endpoints get a smaller part, so that a new endpoint can prove its pace.
+ * @param occupancy the places of endpoints, including those of attempts that workflows make
  */
 export function createSlots(limits: SlotLimits, occupancy: EndpointOccupancy = createEndpointOccupancy()) {
   const flights = new Map<string, Flight>();
   const endpoints = new Map<string, Endpoint>();
-  // When an attempt began in this process: the time before is not the receiver's.
+  // The time at which an attempt began in this process: the receiver does not cause the wait before it.
   const begun = new Map<string, number>();
   let local = 0;
 
@@ -72,14 +76,17 @@ export function createSlots(limits: SlotLimits, occupancy: EndpointOccupancy = c
     return true;
   };
 
-  /** The pace of an endpoint by its attempts under way: figures of answers come too late. */
+  /** The pace of an endpoint by its attempts under way: the speed from its answers would come too late. */
   const paceNow = (known: Pace, own: Endpoint | undefined, now: number): Pace => {
     if (own === undefined || known === 'slow') return known;
     const late = count(own.flights, ({ deliveryId }) => now - (begun.get(deliveryId) ?? now) > SLOW_MS);
     return late >= (known === 'fast' ? SLOW_FLIGHTS : 1) ? 'slow' : known;
   };
 
-  /** A fast endpoint whose local attempts are all under way waits for them; if they take long, it goes on with normal ones. */
+  /**
+   * A fast endpoint whose local attempts are all under way waits for them; if they take long, it continues with normal
+   * attempts.
+   */
   const roomOf = (
     { endpoint, pace, cap, localCap }: ReadyEndpoint,
     share: number,
@@ -91,7 +98,7 @@ export function createSlots(limits: SlotLimits, occupancy: EndpointOccupancy = c
     const isStuck = (flight: Flight) => flight.local && now - flight.since > STUCK_MS;
     if (localCap === 0 || count(own, isStuck) > 0) return { room, local: false };
     const left = limits.local - local;
-    // Stuck attempts of other endpoints hold most of the local slots.
+    // Stuck attempts of other endpoints occupy most of the local slots.
     if (left <= 0 && count(flights.values(), isStuck) * 2 > limits.local) return { room, local: false };
     const locals = count(own, (flight) => flight.local);
     return { room: Math.max(0, Math.min(room, localCap - locals, left)), local: true };
@@ -110,20 +117,20 @@ export function createSlots(limits: SlotLimits, occupancy: EndpointOccupancy = c
       if (flight.local) local += 1;
     },
 
-    /** Notes that its attempt is under way from now on. */
+    /** Records that the attempt is now under way. */
     begin: (deliveryId: string, now: number): void => {
       if (flights.has(deliveryId)) begun.set(deliveryId, now);
     },
 
-    /** @returns false when it was not in flight here */
+    /** @returns false when it was not under way here */
     remove,
 
     isFull: (): boolean => flights.size >= limits.total.fast,
 
     /**
-     * The attempts that each endpoint with work may begin: up to its cap, and up to its share of its tenant's slots for endpoints of the
-     * same pace that have attempts in flight or work.
-     * @returns endpoints with their present pace, and the slots that are left to the process and to each tenant
+     * The attempts that each endpoint with work may begin: up to its cap, and up to its share of the tenant's slots
+     * among endpoints of the same pace that have attempts under way or work.
+     * @returns endpoints with their present pace, and the remaining slots of the process and of each tenant
      */
     rooms: (
       ready: readonly ReadyEndpoint[],
@@ -158,7 +165,7 @@ export function createSlots(limits: SlotLimits, occupancy: EndpointOccupancy = c
       };
     },
 
-    /** Flights that began before `since`: their attempts were made by another process, or not at all. */
+    /** Claimed deliveries from before `since`: another process made the attempt, or no process made it. */
     olderThan: (since: number): Flight[] => [...flights.values()].filter((flight) => flight.since < since),
   };
 }

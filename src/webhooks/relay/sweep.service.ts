@@ -1,5 +1,5 @@
-// Finds deliveries that no workflow and no relay will move any more, and moves them. It changes nothing that is in order, so it can run
-// each minute and by hand.
+// Finds deliveries that no workflow and no relay will continue, and repairs them. It changes no other delivery, so it
+// can run each minute and by hand.
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import { ensurePartitions } from '../../platform/database/partitions.ts';
@@ -9,28 +9,28 @@ import * as relays from './relay.store.ts';
 import type { OverdueDelivery } from './sweep.store.ts';
 import * as store from './sweep.store.ts';
 
-/** What one sweep mended. */
+/** The repairs of one sweep, as numbers. */
 export type SweepReport = {
-  /** Deliveries whose workflow was gone, and which get another. */
+  /** Deliveries whose workflow was gone, and which get another one. */
   readonly restarted: number;
   /** Overdue deliveries whose workflow still waited, and was signalled. */
   readonly told: number;
-  /** Of deleted subscriptions. */
+  /** Deliveries of deleted subscriptions. */
   readonly canceled: number;
   /** Waiting deliveries whose endpoint was open. */
   readonly mended: number;
-  /** Partitions made ahead of time. */
+  /** Partitions that were created in advance. */
   readonly partitions: number;
 };
 
-/** Rows that one statement changes or one page reads, and how many workflows are asked for concurrently. */
+/** The most rows that one statement changes or one page reads, and how many workflows are checked concurrently. */
 const CHUNK = 500;
 const ASKED_AT_ONCE = 16;
 
 /**
  * @param options.interval milliseconds between two sweeps
  * @param options.late milliseconds after which a started delivery counts as overdue
- * @param options.onSwept receives the report of a sweep that mended anything
+ * @param options.onSwept receives the report of a sweep that changed a row
  */
 export function createSweepService({
   database,
@@ -48,7 +48,7 @@ export function createSweepService({
   interval?: number | undefined;
   late?: number | undefined;
 }) {
-  /** A workflow that is gone is started again; one that waits although its time has come is signalled. */
+  /** Starts a workflow that is gone again, and signals one that waits although its time has come. */
   const moveOn = async ({ id, generation }: OverdueDelivery): Promise<'restarted' | 'told' | undefined> => {
     const delivery = { deliveryId: id, generation };
     const state = await starter.stateOf(delivery);
@@ -81,7 +81,7 @@ export function createSweepService({
   };
 
   const sweep = async (): Promise<SweepReport> => {
-    // A lock that is not to be had must not keep deliveries waiting.
+    // When the lock for partitions is not available, the sweep of deliveries continues.
     const partitions = await ensurePartitions(database).catch((error: unknown) => {
       onFailure(error);
       return 0;
@@ -102,13 +102,13 @@ export function createSweepService({
     /**
      * Sweeps once.
      * @returns undefined when another process is sweeping
-     * @throws when the database or Temporal does not answer; what was mended until then stays mended
+     * @throws when the database or Temporal does not answer; earlier repairs of this sweep stay
      */
     run: runOnce,
 
     /** Sweeps at intervals until it is stopped. */
     start: (): RunningLoop => {
-      // Processes that started together do not stay together.
+      // A random part separates the sweeps of processes that started together.
       const next = () => interval * (0.9 + 0.2 * Math.random());
       return createLoop({ run: sweepAndReport, first: next(), next, onFailure }).start();
     },

@@ -1,9 +1,9 @@
-// SQL of the sweep, which finds and mends stuck deliveries. Every change is conditional, so that it may run at any moment.
+// SQL of the sweep, which finds and repairs stuck deliveries. Each change is conditional, so it may run at any time.
 import { checkOut } from '../../platform/database/client.ts';
 import type { Database } from '../../platform/database/database.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 
-/** The advisory lock of the process that sweeps; any constant. */
+/** The number of the advisory lock that a sweeping process takes; an arbitrary constant. */
 const LOCK = 5_402_117;
 
 export type OverdueDelivery = {
@@ -18,7 +18,8 @@ WHERE d.status IN ('pending', 'retrying') AND d.started_generation IS NOT NULL A
   AND d.next_attempt_at < now() - $1::float8 * interval '1 millisecond' AND (d.next_attempt_at, d.id) > ($2, $3::uuid)
 ORDER BY d.next_attempt_at, d.id LIMIT $4`;
 
-// Started workflows get a command. Claimed rows stay: when their relay marks a canceled delivery as started, it enqueues the command.
+// Started workflows get a command. Claimed rows stay: when their relay marks a canceled delivery as started, it
+// enqueues the command.
 const CANCEL_DELETED = `
 WITH victims AS (
   SELECT d.id FROM endpoints p JOIN deliveries d ON d.subscription_id = p.subscription_id
@@ -64,12 +65,12 @@ export async function exclusively<T>(
     isSound = true;
     return result;
   } finally {
-    // A closed connection gives the lock back by itself.
+    // A closed connection releases the lock.
     giveBack(isSound);
   }
 }
 
-/** Started deliveries whose attempt is late by more than `lateMs`, oldest first, behind the given one. */
+/** Started deliveries whose attempt is late by more than `lateMs`, the oldest first, behind the given one. */
 export async function overdue(
   queryable: Queryable,
   { lateMs, after, limit }: { lateMs: number; after: OverdueDelivery | undefined; limit: number },
@@ -83,7 +84,10 @@ export async function cancelDeleted(queryable: Queryable, limit: number): Promis
   return (await queryable.query<{ canceled: number }>(CANCEL_DELETED, [limit])).rows[0]?.canceled ?? 0;
 }
 
-/** Enqueues the missing row of the outbox of deliveries that wait for an open endpoint. @returns how many, at most `limit` */
+/**
+ * Enqueues the missing rows of the outbox for deliveries that wait for an open endpoint.
+ * @returns how many, at most `limit`
+ */
 export async function mendParked(queryable: Queryable, limit: number): Promise<number> {
   return (await queryable.query(MEND_PARKED, [limit])).rowCount;
 }

@@ -1,4 +1,4 @@
-// Wires what hands deliveries to Temporal: the relay, the sweep behind it, and what the doctor examines and mends of both.
+// Wires the relay, the sweep, and the inspection of both by the doctor.
 import type { Client } from '@temporalio/client';
 import { newId } from '../../platform/database/ids.ts';
 import { reasonOf } from '../../platform/logging.ts';
@@ -47,7 +47,7 @@ export function wireRelay(
   };
 }
 
-/** What a worker reads of the relays' work at each scrape. */
+/** The metrics of the relays' work, which a worker reads at each scrape. */
 export function measureBacklog({ database, registry }: Platform, createReading: Readings): void {
   const backlog = createBacklogStore();
   const read = createReading({
@@ -69,7 +69,7 @@ export function measureBacklog({ database, registry }: Platform, createReading: 
   });
 }
 
-/** What the doctor examines and mends. @param rooms.client a connection that is made when it is first used */
+/** The checks and repairs of the doctor. @param rooms.client a connection that opens at its first use */
 export function wireRelayInspection(
   { database, log }: Platform,
   { client }: Needs<typeof createDeliveryStarter, 'taskQueues'>,
@@ -81,7 +81,7 @@ export function wireRelayInspection(
       starter: createDeliveryStarter({ client, taskQueues: TASK_QUEUES }),
       onFailure: onSweepFailure(log),
     }),
-    /** Starts a delivery again whose workflow is gone. */
+    /** Enqueues a workflow for a delivery whose workflow is gone. */
     restart: ({ id, generation }: { id: string; generation: number }) =>
       relayStore.restart(database, { deliveryId: id, generation, outboxId: newId() }),
   };

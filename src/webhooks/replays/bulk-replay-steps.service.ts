@@ -1,5 +1,5 @@
-// The steps of a bulk replay: chunk by chunk, each in one transaction with the place that it has reached, so that a restart neither
-// replays a delivery twice nor leaves one out.
+// The steps of a bulk replay: chunk by chunk, each in one transaction with the place that it has reached, so that a
+// restart neither replays a delivery twice nor leaves one out.
 
 import { serviceContext } from '../../audit/audit.ts';
 import type { RecordService } from '../../events/record.service.ts';
@@ -69,8 +69,8 @@ export function createBulkReplayStepService({
 
   return {
     /**
-     * Replays the next deliveries, unless earlier ones still wait for a relay or the subscription is not active; ends the bulk replay when
-     * there are no more, or when the subscription is deleted.
+     * Replays the next deliveries, unless earlier ones still wait for a relay or the subscription is not active; ends
+     * the bulk replay when there are no more, or when the subscription is deleted.
      */
     advance: (name: BulkReplayName): Promise<BulkReplayStanding> =>
       database.transaction({}, async (unit) => {

@@ -16,7 +16,10 @@ import type { BulkReplayName } from './bulk-replay.store.ts';
 import * as store from './bulk-replay.store.ts';
 import type { BulkReplay } from './bulk-replay.ts';
 
-/** Which deliveries to replay: created from `since` to before `until` (default: the present), that have ended with `status`. */
+/**
+ * Which deliveries to replay: created from `since` to before `until` (default: the present), that have ended with
+ * `status`.
+ */
 export type BulkReplayRequest = {
   readonly since: Date;
   readonly until?: Date | undefined;
@@ -95,8 +98,8 @@ export function createBulkReplayService({
       }),
 
     /**
-     * Begins to replay deliveries, the oldest first. Deliveries that end later are not among them. Ends a hold of the endpoint, as each
-     * retry does.
+     * Begins to replay deliveries, the oldest first. Deliveries that end later are not among them. Ends a hold of the
+     * endpoint, as each retry does.
      * @throws ServiceError `not_found`, `invalid_request`, `subscription_inactive`, `conflict` while another one runs
      */
     begin: (
@@ -145,7 +148,10 @@ export function createBulkReplayService({
       return found;
     },
 
-    /** A page of a subscription's bulk replays, the newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+    /**
+     * A page of a subscription's bulk replays, the newest first.
+     * @throws ServiceError `invalid_request` for a foreign cursor
+     */
     list: (
       context: RequestContext,
       subscriptionId: string,
@@ -169,7 +175,10 @@ export function createBulkReplayService({
     /** Bulk replays whose workflow should be running now, by ascending id. */
     listExpectedWorkflows: store.listExpectedWorkflows,
 
-    /** The summary of a bulk replay for operators: the receiver's host, never its path, and the status of the deliveries. */
+    /**
+     * The summary of a bulk replay for operators: the receiver's host, never its path, and the status of the
+     * deliveries.
+     */
     describe: async (
       name: BulkReplayName,
     ): Promise<{ summary: string; subscriptionId: string; host: string } | undefined> => {

@@ -90,7 +90,10 @@ export async function describe(
   return rows[0];
 }
 
-/** A page of a subscription's bulk replays, the newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+/**
+ * A page of a subscription's bulk replays, the newest first.
+ * @throws ServiceError `invalid_request` for a foreign cursor
+ */
 export async function list(
   queryable: Queryable,
   { tenantId, subscriptionId }: { tenantId: string; subscriptionId: string },

@@ -26,8 +26,8 @@ export type BulkReplay = {
 };
 
 /**
- * Deliveries that are still to be replayed: none when it is completed, even if fewer were replayed than matched, because the others were
- * replayed by hand or deleted meanwhile.
+ * Deliveries that are still to be replayed: none when it is completed, even if fewer were replayed than matched,
+ * because the others were replayed by hand or deleted meanwhile.
  */
 export function remainingOf({ status, matched, replayed }: BulkReplay): number {
   return status === 'completed' ? 0 : Math.max(0, matched - replayed);

@@ -1,4 +1,5 @@
-// Wires replays of many deliveries, which the API calls recoveries: as tenants start them, and as their workflow takes its steps.
+// Wires replays of many deliveries, which the API calls recoveries: as tenants start them, and as their workflow takes
+// its steps.
 import type { Needs, Platform } from '../../platform/platform.ts';
 import { createReplayService } from '../deliveries/replay.service.ts';
 import { createBulkReplayRoutes } from './bulk-replay.routes.ts';

@@ -1,4 +1,5 @@
-// The canonical string of a delivery: the bytes that are signed. Pure. The payload goes in as the raw bytes of the body.
+// The canonical string of a delivery: the bytes that are signed. Pure. The payload goes in as the raw bytes of the
+// body.
 
 /** The values before the payload, as they stand in the delivery's headers. */
 export type SignedValues = {
@@ -12,8 +13,8 @@ export type SignedValues = {
 };
 
 /**
- * The part of the canonical string that stands before the payload, its last line feed included: suite, timestamp, max_age,
- * delivery_id and event_type, each followed by a line feed. Specification: Events, Signature.
+ * The part of the canonical string that stands before the payload, its last line feed included: suite, timestamp,
+ * max_age, delivery_id and event_type, each followed by a line feed. Specification: Events, Signature.
  *
  * A value with a line feed would make two different deliveries sign the same bytes; header values cannot hold one, and
  * callers that take the values from elsewhere must refuse it.

@@ -14,8 +14,8 @@ export const DELIVERY_HEADER = 'X-Service-Delivery';
 export type Signatures = { current: string; next?: string | undefined };
 
 /**
- * The headers that carry a signed delivery's metadata and signatures. Specification: Events, Delivery; the `-Next` header
- * is there only during the overlap of a secret's rotation.
+ * The headers that carry a signed delivery's metadata and signatures. Specification: Events, Delivery; the `-Next`
+ * header is there only during the overlap of a secret's rotation.
  *
  * @throws {Error} when the suite is unknown
  */

@@ -5,7 +5,9 @@ import { canonicalHead, type SignedValues } from './canonical-string.ts';
 import { deliveryHeaders } from './delivery-headers.ts';
 import { findSuite, WEBHOOK_V1 } from './suites.ts';
 
-/** The secrets of a subscription as text; `next` while a rotation overlaps. The HMAC key is the text in UTF-8, whole. */
+/**
+ * The secrets of a subscription as text; `next` while a rotation overlaps. The HMAC key is the text in UTF-8, whole.
+ */
 export type SigningSecrets = { current: string; next?: string | undefined };
 
 /**

@@ -1,5 +1,5 @@
-// Rotation of signing secrets. After an overlap each attempt is signed with the new secret alone, even before the row says so. The only
-// secret that is returned is one that was just generated.
+// Rotation of signing secrets. After an overlap each attempt is signed with the new secret alone, even before the row
+// says so. The only secret that is returned is one that was just generated.
 
 import { timingSafeEqual } from 'node:crypto';
 import { type AuditContext, serviceContext } from '../../audit/audit.ts';
@@ -21,7 +21,10 @@ import type { SubscriptionSealing } from './subscription-sealing.service.ts';
 /** Names the subscription whose secret is rotated. */
 export type SecretName = { readonly tenantId: string; readonly subscriptionId: string };
 
-/** The state of the secrets and the next step: `gone` with the subscription. `overlapEndsAt` in ISO 8601, null without a rotation. */
+/**
+ * The state of the secrets and the next step: `gone` with the subscription. `overlapEndsAt` in ISO 8601, null without a
+ * rotation.
+ */
 export type SecretStanding = {
   readonly step: SecretStep;
   readonly secrets: 'one' | 'overlapping' | 'gone';
@@ -112,9 +115,10 @@ export function createSigningSecretService({
 
   return {
     /**
-     * Replaces the signing secret. Until the overlap ends the main signature is by the old secret and the further one by the new; then
-     * the new one takes over. Without an overlap the new one takes over immediately, and ends a rotation that is under way: that is
-     * for a leaked secret. Emits `webhook.endpoint.secret_rotation_started`, or `secret_rotated`.
+     * Replaces the signing secret. Until the overlap ends the main signature is by the old secret and the further one
+     * by the new; then the new one takes over. Without an overlap the new one takes over immediately, and ends a
+     * rotation that is under way: that is for a leaked secret. Emits `webhook.endpoint.secret_rotation_started`, or
+     * `secret_rotated`.
      * @param options.secret the caller's own; one is generated when it is absent
      * @returns the secret if it was generated here, and when it takes over
      * @throws ServiceError `not_found`, `invalid_request`, `conflict` while another rotation overlaps

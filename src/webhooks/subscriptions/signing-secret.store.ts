@@ -1,4 +1,5 @@
-// SQL of signing secrets and their rotation. Both secrets of a row are sealed in the same way, so the next one takes over unchanged.
+// SQL of signing secrets and their rotation. Both secrets of a row are sealed in the same way, so the next one takes
+// over unchanged.
 import type { Queryable } from '../../platform/database/transaction.ts';
 import {
   type ExpectedPage,
@@ -78,7 +79,10 @@ export function replace(unit: Queryable, id: string, secret: Buffer): Promise<Da
   return end(unit, REPLACE, [id, secret]);
 }
 
-/** Subscriptions whose webhookSecretRotation should be running: those in an overlap, or whose new secret has not taken over. */
+/**
+ * Subscriptions whose webhookSecretRotation should be running: those in an overlap, or whose new secret has not taken
+ * over.
+ */
 export async function listExpectedWorkflows(
   queryable: Queryable,
   page: ExpectedPage,

@@ -1,4 +1,5 @@
-// The life of a signing secret: when two overlap, and when the new one takes over. Pure: the clock stays in the database.
+// The life of a signing secret: when two overlap, and when the new one takes over. Pure: the clock stays in the
+// database.
 
 /** Seconds for which a delivery carries two signatures: 0 to 7 days, by default a day. */
 export const OVERLAP = { least: 0, most: 604_800, usual: 86_400 } as const;

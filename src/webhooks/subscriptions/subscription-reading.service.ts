@@ -91,7 +91,10 @@ export function createSubscriptionReader({
       return showOne(context, row);
     },
 
-    /** A page of the tenant's subscriptions, the newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+    /**
+     * A page of the tenant's subscriptions, the newest first.
+     * @throws ServiceError `invalid_request` for a foreign cursor
+     */
     list: async (context: RequestContext, request: PageRequest): Promise<Page<Subscription>> => {
       const page = await store.list(context.transaction ?? database, context.tenant.id, request);
       return { data: await show(context, page.data), nextCursor: page.nextCursor };

@@ -1,5 +1,5 @@
-// Creates, changes, tests and deletes subscriptions. A change, its audit entry and its event are one transaction; no event goes to the
-// subscription that it is about.
+// Creates, changes, tests and deletes subscriptions. A change, its audit entry and its event are one transaction; no
+// event goes to the subscription that it is about.
 import { type AuditContext, serviceContext } from '../../audit/audit.ts';
 import { findEventType } from '../../events/catalogue.ts';
 import type { JsonObject } from '../../events/event.ts';
@@ -145,7 +145,10 @@ export function createSubscriptionService({
     });
   }
 
-  /** Applies the holds of its host to the endpoint. A subscription that comes to a held host gets the audit entry that the others got. */
+  /**
+   * Applies the holds of its host to the endpoint. A subscription that comes to a held host gets the audit entry that
+   * the others got.
+   */
   async function follow(
     unit: Transaction,
     { requestId, tenant }: AuditContext,
@@ -190,7 +193,10 @@ export function createSubscriptionService({
       return reader.show({ ...context, transaction }, row);
     });
 
-  /** Cancels waiting deliveries, as many as one statement may, with an audit entry that says how many. @returns whether there are more */
+  /**
+   * Cancels waiting deliveries, as many as one statement may, with an audit entry that says how many.
+   * @returns whether there are more
+   */
   const discard = (
     context: RequestContext,
     id: string,
@@ -257,9 +263,10 @@ export function createSubscriptionService({
     list: reader.list,
 
     /**
-     * Changes the given fields; without any, nothing happens. Deactivating closes the endpoint, activating opens it, another URL ends a
-     * hold. With `held: 'discard'` the deliveries without an attempt of an inactive subscription are canceled before it becomes active, and
-     * after all other changes, so that none of those can be refused later. Emits `webhook.endpoint.activated`, `deactivated` or `updated`.
+     * Changes the given fields; without any, nothing happens. Deactivating closes the endpoint, activating opens it,
+     * another URL ends a hold. With `held: 'discard'` the deliveries without an attempt of an inactive subscription are
+     * canceled before it becomes active, and after all other changes, so that none of those can be refused later. Emits
+     * `webhook.endpoint.activated`, `deactivated` or `updated`.
      * @throws ServiceError `not_found`, `invalid_request`
      */
     update: async (context: RequestContext, id: string, patch: SubscriptionPatch): Promise<Subscription> => {
@@ -276,7 +283,8 @@ export function createSubscriptionService({
     },
 
     /**
-     * Deletes a subscription; its unfinished deliveries count as canceled from then on. Emits `webhook.endpoint.deleted`.
+     * Deletes a subscription; its unfinished deliveries count as canceled from then on. Emits
+     * `webhook.endpoint.deleted`.
      * @throws ServiceError `not_found`
      */
     remove: (context: RequestContext, id: string): Promise<void> =>
@@ -291,7 +299,8 @@ export function createSubscriptionService({
     /**
      * Sends an event to this subscription alone, without regard to its filters. Its delivery is marked as a test.
      * @param eventType a type of the catalogue, whose example is sent; `webhook.test` unless said
-     * @throws ServiceError `not_found`, `subscription_inactive`, `invalid_request` for a type that is not in the catalogue
+     * @throws ServiceError `not_found`, `subscription_inactive`, `invalid_request` for a type that is not in the
+     *   catalogue
      */
     sendTest: (
       context: RequestContext,
@@ -328,8 +337,8 @@ export function createSubscriptionService({
       }),
 
     /**
-     * Deactivates a subscription whose endpoint has answered 410. Emits `webhook.endpoint.deactivated`; does nothing when it
-     * is inactive or deleted already.
+     * Deactivates a subscription whose endpoint has answered 410. Emits `webhook.endpoint.deactivated`; does nothing
+     * when it is inactive or deleted already.
      * @param unit the transaction of the attempt's record
      */
     deactivateGone: async (
@@ -345,8 +354,8 @@ export function createSubscriptionService({
     },
 
     /**
-     * Deactivates a subscription whose endpoint has only failed for as many days as it allows. Emits `webhook.endpoint.deactivated`; does
-     * nothing to another.
+     * Deactivates a subscription whose endpoint has only failed for as many days as it allows. Emits
+     * `webhook.endpoint.deactivated`; does nothing to another.
      */
     deactivateFailing: ({
       tenantId,

@@ -1,4 +1,5 @@
-// All SQL of subscriptions. Every statement of a route is bound to one tenant; a deleted subscription is as if it had never been.
+// All SQL of subscriptions. Every statement of a route is bound to one tenant; a deleted subscription is as if it had
+// never been.
 import { type Models, NOW } from '../../platform/database/model.ts';
 import type { Page, PageRequest } from '../../platform/database/page.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';

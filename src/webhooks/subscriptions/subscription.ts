@@ -11,10 +11,16 @@ import type { SubscriptionRow } from './subscription.model.ts';
 export const SINKS = ['standard', 'security', 'audit'] as const;
 export type Sink = (typeof SINKS)[number];
 
-/** A row of `subscriptions`. `filters` are the `eventTypes` as they are stored for matching; `retryPolicy` null is the usual one. */
+/**
+ * A row of `subscriptions`. `filters` are the `eventTypes` as they are stored for matching; `retryPolicy` null is the
+ * usual one.
+ */
 export type SubscriptionRecord = SubscriptionRow;
 
-/** Seconds for which a signature counts; days after which an endpoint that only fails is deactivated; deliveries a second. */
+/**
+ * Seconds for which a signature counts; days after which an endpoint that only fails is deactivated; deliveries a
+ * second.
+ */
 export const BOUNDS = {
   maxAge: { least: 60, most: 3_600, usual: 300 },
   disableAfterDays: { least: 1, most: 365, usual: 14 },
@@ -56,7 +62,8 @@ export function readFilters(eventTypes: readonly string[]): string[] {
 }
 
 /**
- * Decides the sink: with a pattern and none chosen now, a standard one becomes `audit`. Source: Specification, "Event types".
+ * Decides the sink: with a pattern and none chosen now, a standard one becomes `audit`. Source: Specification, "Event
+ * types".
  * @param chosen what this request names
  * @param stored what the subscription has
  * @throws ServiceError `invalid_request` when patterns meet a chosen `standard`
@@ -69,7 +76,8 @@ export function decideSink(filters: readonly string[], chosen: Sink | undefined,
 }
 
 /**
- * Judges a caller's signing secret: at least 32 bytes of UTF-8, at least 8 of them different. Source: Specification, "Limits".
+ * Judges a caller's signing secret: at least 32 bytes of UTF-8, at least 8 of them different. Source: Specification,
+ * "Limits".
  * @throws ServiceError `invalid_request` that never repeats the secret
  */
 export function checkSecret(secret: string): void {
