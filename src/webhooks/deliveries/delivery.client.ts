@@ -169,7 +169,7 @@ function requestOf({
       ...signDelivery({ secrets, timestamp, maxAge, deliveryId, eventType, body }),
     },
     body,
-    // One signal: the attempt's own deadline limits connection and answer.
+    // The attempt's own deadline replaces both time-outs.
     headersTimeout: 0,
     bodyTimeout: 0,
     trace,
