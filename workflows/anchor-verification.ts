@@ -39,7 +39,7 @@ const UNREAD: Omit<AnchorStanding, 'step'> = {
  */
 export function anchorVerification(input: EntityInput): Promise<AnchorVerificationResult> {
   const name = { tenantId: input.tenantId, id: input.id };
-  // A check waits for a stranger's server: on this queue it delays no other activity of workflows.
+  // A check waits for an external server: on this task queue it delays no activity of other workflows.
   const { lookForProof } = proxyActivities<AnchorVerificationActivities>({
     ...ENTITY_ACTIVITIES,
     ...(input.slowQueue === undefined ? {} : { taskQueue: input.slowQueue }),

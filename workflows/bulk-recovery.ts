@@ -1,5 +1,4 @@
-// bulkRecovery: a replay of many deliveries, chunk by chunk, at a pace. Postgres holds the place up to which it has
-// come.
+// bulkRecovery: a bulk replay, chunk by chunk and paced. Postgres stores its position.
 import { defineUpdate, patched, proxyActivities } from '@temporalio/workflow';
 import type { BulkRecoveryActivities } from '../activities/bulk-recovery.ts';
 import type { EntityInput } from '../src/platform/temporal/names.ts';
@@ -23,7 +22,7 @@ export type BulkRecoveryResult = Pick<BulkReplayStanding, 'status' | 'matched' |
 /** An operator cancels the recovery; the reason goes into the audit log. */
 const cancel = defineUpdate<undefined, [reason?: string]>('cancel');
 
-/** Milliseconds: between two chunks, and for the relay or the subscription, which grows. */
+/** Milliseconds: the wait between two chunks, and the growing wait for the relay or the subscription. */
 const PAUSE = 200;
 const LEAST_WAIT = 1_000;
 const LONGEST_WAIT = 60_000;

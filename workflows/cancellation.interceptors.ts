@@ -1,5 +1,5 @@
-// Keeps Temporal's cancellation from ending a workflow: the row that it looks after would go on without it. A workflow
-// that can cancel its row receives the request (`onCancelRequest`). Adds nothing to a history.
+// Ignores Temporal's cancellation, which would end a workflow but not the work of its row. A workflow that can cancel
+// its row receives the request (`onCancelRequest`). Adds nothing to a history.
 import {
   CancellationScope,
   type WorkflowInboundCallsInterceptor,
@@ -9,7 +9,7 @@ import {
 import { RETENTION_WORKFLOW, WORKFLOW_TYPES } from '../src/platform/temporal/names.ts';
 import { onCancelRequest, showIgnoredCancellation } from './operator.ts';
 
-/** Without retention: its next run makes up for one that was canceled. */
+/** All types except retention: its next run does the work of a canceled one. */
 const SHIELDED: readonly string[] = WORKFLOW_TYPES.filter((type) => type !== RETENTION_WORKFLOW);
 
 export const interceptors = (): WorkflowInterceptors =>

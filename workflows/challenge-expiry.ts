@@ -1,5 +1,5 @@
-// challengeExpiry: the end of one bucket of time, when unused challenges are marked and counted. Without it a challenge
-// is still refused on time, and the next bucket marks the challenges that this one has left.
+// challengeExpiry: the end of one bucket of time, when overdue challenges are marked and counted. Without it challenges
+// are still refused on time, and the next bucket marks them.
 import {
   allHandlersFinished,
   condition,
@@ -28,7 +28,7 @@ export type ChallengeExpiryState = {
   readonly expired: number;
 };
 
-/** `audited`: challenges in the lines of the audit log, of so many `tenants`. */
+/** `audited`: challenges in the audit entries, of so many `tenants`. */
 export type ChallengeExpiryResult = {
   readonly expired: number;
   readonly audited: number;

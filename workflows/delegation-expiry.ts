@@ -1,5 +1,5 @@
-// delegationExpiry: a delegation from its creation to its end. Exchanges and tokens keep to the delegation's time
-// without it.
+// delegationExpiry: a delegation from its creation to its end. Exchanges and tokens check the delegation's time without
+// it.
 import { defineUpdate, proxyActivities } from '@temporalio/workflow';
 import type { DelegationExpiryActivities } from '../activities/delegation-expiry.ts';
 import type { DelegationStanding } from '../src/authentication/delegations/delegation-expiry.service.ts';
@@ -21,7 +21,7 @@ const revoke = defineUpdate<DelegationExpiryState, [reason?: string]>('revoke');
 const activities = proxyActivities<DelegationExpiryActivities>(ENTITY_ACTIVITIES);
 
 /**
- * Waits until a delegation expires, and has that written down; ends when it is revoked, or its agent deleted. Source:
+ * Waits until a delegation expires, and has the expiry recorded; ends when it is revoked, or its agent deleted. Source:
  * Specification, "Anchor and delegation".
  * @param input.id of the delegation
  * @returns how it ended

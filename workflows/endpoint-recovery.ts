@@ -1,5 +1,5 @@
-// endpointRecovery: an endpoint in trouble, until it works again. In Postgres an endpoint also opens by itself when
-// this does not run.
+// endpointRecovery: a failing endpoint, until it works again. Endpoints also open without this workflow, by their row
+// in Postgres.
 import { defineUpdate, proxyActivities } from '@temporalio/workflow';
 import type { EndpointRecoveryActivities } from '../activities/endpoint-recovery.ts';
 import type { EntityInput } from '../src/platform/temporal/names.ts';
@@ -18,9 +18,9 @@ export type EndpointRecoveryResult = Pick<EndpointStanding, 'state' | 'waiting'>
 
 /** An operator lets one attempt pass now, even if the endpoint asked for a pause. */
 const probeNow = defineUpdate<EndpointRecoveryState, []>('probeNow');
-/** An operator lets all waiting deliveries go out, paced. */
+/** An operator opens the endpoint: all waiting deliveries are sent, paced. */
 const release = defineUpdate<EndpointRecoveryState, []>('release');
-/** An operator lets nothing go out for so many seconds. */
+/** An operator holds the endpoint for so many seconds. */
 const hold = defineUpdate<EndpointRecoveryState, [seconds: number]>('hold');
 
 /** Seconds that an operator may hold an endpoint for: a week. */

@@ -1,6 +1,5 @@
-// The workflow of one entity, which all entity workflows share: read how the entity stands, do the step that is due,
-// wait, read again. It owns waiting only: each activity is one use case that Postgres decides anew, so a signal that
-// comes twice or late does no harm.
+// The loop that all entity workflows share: read the state of the entity, do the due step, wait, read again. It only
+// waits: each activity is one use case that Postgres decides again, so a repeated or late signal does no harm.
 import type { UpdateDefinition } from '@temporalio/common';
 import {
   type ActivityFunctionWithOptions,
@@ -16,7 +15,7 @@ import {
 import { ENTITY_CHANGED, type EntityInput, SEARCH_ATTRIBUTES } from '../src/platform/temporal/names.ts';
 import { showDetails } from './operator.ts';
 
-/** The entity has changed: read it again. */
+/** The entity has changed: the workflow reads it again. */
 const changed = defineSignal(ENTITY_CHANGED);
 const state = defineQuery<unknown>('state');
 
@@ -103,7 +102,7 @@ type Run<Standing, State> = { standing: Standing | undefined; signaled: boolean 
   -readonly [Member in keyof Progress<State>]: Progress<State>[Member];
 };
 
-/** Runs the workflow of one entity until its end. The order of its commands is held by test/replay. */
+/** Runs the workflow of one entity until its end. Tests in test/replay fix the order of its commands. */
 export async function entityWorkflow<Name, Standing extends { readonly step: Step }, State, Result>(
   input: EntityInput,
   life: EntityLife<Name, Standing, State, Result>,

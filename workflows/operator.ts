@@ -1,4 +1,4 @@
-// The texts that operators read of a workflow, and their requests to it: cancellation, and the reason of an update.
+// The texts of a workflow for operators, and the requests of operators: cancellation, and the reason of an update.
 import { CancellationScope, getCurrentDetails, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
 import type { EntityInput } from '../src/platform/temporal/names.ts';
 

@@ -1,5 +1,5 @@
-// webhookDelivery: one delivery, from its first attempt to its end. Every send reads in Postgres whether an attempt is
-// due, so a signal that comes twice or late does no harm.
+// webhookDelivery: one delivery, from its first attempt to its end. Each send reads in Postgres whether an attempt is
+// due, so a repeated or late signal does no harm.
 import {
   allHandlersFinished,
   condition,
@@ -55,7 +55,7 @@ const LONGEST_HISTORY = 1_000;
 
 const local = proxyLocalActivities<WebhookDeliveryActivities>({
   startToCloseTimeout: '30s',
-  // One try: a failure of our own parts must not hold the workflow task. The normal activity tries for ever.
+  // One try: an internal failure must not occupy the workflow task. The normal activity is retried without limit.
   retry: { maximumAttempts: 1 },
 });
 

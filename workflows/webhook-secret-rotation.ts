@@ -18,7 +18,7 @@ export type SecretRotationResult = Pick<SecretStanding, 'secrets'>;
 const activities = proxyActivities<WebhookSecretRotationActivities>(ENTITY_ACTIVITIES);
 
 /**
- * Waits until the overlap of a signing secret with the next one ends, and has that written down. Source: Specification,
+ * Waits until the overlap of a signing secret with the next one ends, and has that recorded. Source: Specification,
  * "Signature".
  * @param input.id of the subscription
  */

@@ -1,5 +1,5 @@
-// Refuses publications of tenants with too many unfinished deliveries. A publisher never waits for a count: the last
-// one decides.
+// Refuses publications of tenants with too many unfinished deliveries. A publication never waits for a count: the
+// latest count decides.
 import { createBoundedCache } from '../platform/bounded-cache.ts';
 import { ServiceError } from '../platform/errors/service-error.ts';
 
@@ -8,7 +8,7 @@ type Reading = {
   counted: number;
   /** Deliveries that this process has accepted since. */
   since: number;
-  /** Milliseconds, when the count was made and how long it took. */
+  /** Milliseconds: the time of the count and its duration. */
   at: number;
   took: number;
   counting: boolean;
@@ -22,8 +22,7 @@ const REST = 20;
 
 /**
  * Estimates each tenant's backlog: the unfinished deliveries at the last count, and those that this process has
- * accepted since. A count is made again after 10 s, or once a tenth of what was free is used up, but not within a
- * second.
+ * accepted since. The count is repeated after 10 s, or when a tenth of the free room is used, but not within a second.
  * @param count counts a tenant's unfinished deliveries, up to `atMost`
  * @param limit deliveries that a tenant may have unfinished
  * @param clock milliseconds of a clock that never goes back
@@ -62,7 +61,7 @@ export function createBacklogGauge({
       reading.counted = await count(tenantId, limit + 1);
       reading.since -= before;
     } catch {
-      // The last count stays: a database in trouble refuses the publication itself.
+      // The last count stays valid: when the database fails, the publication itself fails.
     } finally {
       reading.at = clock();
       reading.took = reading.at - began;
@@ -83,7 +82,7 @@ export function createBacklogGauge({
         retryAfterSeconds: Math.ceil(Math.max(LEAST_AGE_MS, reading.took * REST) / 1_000),
       });
     },
-    /** Adds deliveries that were accepted just now. */
+    /** Adds newly accepted deliveries. */
     add: (tenantId: string, deliveries: number): void => {
       readingOf(tenantId).since += deliveries;
     },

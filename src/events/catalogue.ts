@@ -1,5 +1,4 @@
-// The event types that this deployment knows, and which of them only the service itself may emit. A tenant's own types
-// need no entry.
+// The event types of this deployment, and which of them only the service may emit. A tenant's own types need no entry.
 import { z } from 'zod';
 import { ADMINISTRATION } from './catalogue/administration.ts';
 import { CHAIN, VAULT, WALLET } from './catalogue/assets.ts';
@@ -41,7 +40,7 @@ const BY_TYPE: ReadonlyMap<string, EventType> = new Map(CATALOGUE.map((entry) =>
 /** Names of the categories. */
 export const CATEGORIES = [...new Set(CATALOGUE.map(({ category }) => category))].sort();
 
-/** All types with these prefixes are the service's, including names that do not exist yet. */
+/** All types with these prefixes are reserved for the service, including future names. */
 const RESERVED_PREFIXES = ['admin.agent.', 'admin.issuer.', 'webhook.'] as const;
 
 const RESERVED_TYPES = CATALOGUE.filter(({ reserved }) => reserved).map(({ type }) => type);

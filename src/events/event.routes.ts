@@ -1,4 +1,4 @@
-// The event routes: publishing, and reading what was published or emitted.
+// The routes that publish events, and that read published and emitted events.
 import { ERRORS } from '../platform/errors/catalogue.ts';
 import { ServiceError } from '../platform/errors/service-error.ts';
 import { ok } from '../platform/http/answers.ts';

@@ -54,7 +54,7 @@ export const publishBody = z
 /**
  * Reads one event of a body.
  * @param value a member of the array, or the whole body
- * @param path where it stands: `body`, or `body.3`
+ * @param path place in the body: `body`, or `body.3`
  * @returns the event, or `invalid_request` naming each wrong field
  */
 export function readPublication(value: unknown, path: string): Publication | ServiceError {

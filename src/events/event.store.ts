@@ -1,5 +1,5 @@
-// SQL of events: one statement accepts events and makes their deliveries and rows of the outbox. The caller notifies
-// the relays after the commit. A verified challenge has the same fan-out in its own statement
+// SQL of events: one statement accepts events and inserts their deliveries and rows of the outbox. The caller notifies
+// the relays after the commit. The statement of a verified challenge has the same fan-out
 // (authentication/challenges/redemption.store.ts); a test compares the two.
 import { type AuditRecord, auditColumns } from '../audit/audit.ts';
 import type { Queryable } from '../platform/database/transaction.ts';

@@ -8,22 +8,23 @@ export type JsonObject = { [name: string]: JsonValue };
 /** The largest body of a delivery in bytes. */
 export const MAX_EVENT_BYTES = 256 * 1024;
 
-/** An event that a room of this service causes. Without `eventId` the event's row id becomes its id. */
+/** An event that this service emits. Without `eventId` the id of its row is its event id. */
 export type EmittedEvent = {
   readonly type: string;
   readonly data: JsonObject;
   readonly occurredAt?: Date | undefined;
   readonly eventId?: string | undefined;
-  /** Goes to this subscription, without regard to its filters, and to no other. */
+  /** The only subscription that gets the event, without regard to its filters. */
   readonly onlySubscription?: string | undefined;
-  /** Goes to every matching subscription but this one. */
+  /** All matching subscriptions except this one get the event. */
   readonly exceptSubscription?: string | undefined;
-  /** Only tries a receiver: nothing has happened. */
+  /** The event only tests a receiver; it reports no happening. */
   readonly test?: true | undefined;
 };
 
 /**
- * An event ready to be written: `id` is its row's, `candidates` are the filters that select it, `body` is JSON text.
+ * An event ready for its insert: `id` is the id of its row, `candidates` are the filters that select it, `body` is JSON
+ * text.
  */
 export type EventRecord = {
   readonly id: string;
@@ -36,7 +37,7 @@ export type EventRecord = {
   readonly onlySubscription: string | null;
   readonly exceptSubscription: string | null;
   readonly test: boolean;
-  /** The `traceparent` of its cause, where that is traced. */
+  /** The `traceparent` of its cause, if that is traced. */
   readonly trace: string | null;
 };
 

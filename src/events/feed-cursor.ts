@@ -8,7 +8,7 @@ import { decodeBase64, encodeBase64Url } from '../platform/crypto/base64.ts';
  */
 export type FeedPlace = { readonly xid: bigint; readonly id: string; readonly at: number };
 
-/** Longer than a transaction may last, and than clocks may differ. */
+/** Longer than any transaction, and than any difference of clocks. */
 export const FEED_SLACK_MS = 3_600_000;
 
 /** How long events are kept. */

@@ -23,7 +23,7 @@ export const feedQuery = z.object({
   since: moment.optional().meta({ description: 'Accepted at this time or later.' }),
 });
 
-/** An id that is none is one that is not there. */
+/** A malformed id is answered like an unknown id. */
 export const eventParams = z.object({ event_id: z.string().regex(/^[\x21-\x7e]{1,128}$/) });
 
 /** What a delivery of the event carries, and when the event was accepted. */

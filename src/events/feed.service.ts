@@ -1,4 +1,4 @@
-// Reads events: the feed that a poller follows without missing one, and single events with their deliveries.
+// Reads events: the feed, in which a poller misses no event, and single events with their deliveries.
 
 import type { RequestContext } from '../platform/context.ts';
 import type { Database } from '../platform/database/database.ts';
@@ -18,7 +18,7 @@ import {
   placeOf,
 } from './feed-cursor.ts';
 
-/** An event as people see it; `body` is parsed from the bytes that its deliveries carry. */
+/** An event as people read it; `body` is parsed from the bytes of its deliveries. */
 export type ShownEvent = { readonly body: JsonObject; readonly createdAt: Date; readonly test: boolean };
 
 /** A delivery of an event. */
@@ -33,8 +33,8 @@ export type FeedQuery = {
 };
 
 /**
- * The event feed. Events are shown in the order (transaction, id), and only after all earlier transactions have ended:
- * an event that commits late comes late, and never before a cursor.
+ * The event feed. Events are in the order (transaction, id), and appear only after all earlier transactions have ended:
+ * an event that commits late appears late, and never before a cursor.
  * @param deliveries gives the deliveries of an event by its row
  */
 export function createFeedService({
@@ -84,7 +84,7 @@ export function createFeedService({
       if (place.xid >= page.newest)
         throw expired('The cursor is of a database that was replaced: its places mean nothing here.');
       const end = placeBefore(page.horizon, page.readAt.getTime());
-      // Never back: a transaction that was under way at an earlier reading may keep the horizon below the cursor.
+      // The cursor never moves back: a transaction under way at an earlier read may keep the horizon below the cursor.
       const next = page.hasMore && page.last !== undefined ? placeOf(page.last) : later(place, end);
       return { data: page.events.map(show), nextCursor: encodePlace(next), hasMore: page.hasMore };
     },

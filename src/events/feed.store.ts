@@ -1,4 +1,4 @@
-// The SQL by which events are read: the feed, and one event.
+// SQL that reads events: the feed, and one event.
 import type { Queryable } from '../platform/database/transaction.ts';
 import type { FeedPlace } from './feed-cursor.ts';
 
@@ -78,7 +78,7 @@ SELECT moment.horizon::text, moment.newest::text, moment.read_at AS "readAt", (S
 FROM moment LEFT JOIN ending ON true LEFT JOIN page ON true LEFT JOIN events e ON e.id = page.id
 ORDER BY page.n`;
 
-// A publisher may choose an id that the service has chosen before; the newer event is meant.
+// A publisher may choose an event id that the service has used; the newer event is returned.
 const FIND = `
 SELECT id, xid::text, test, body, created_at AS "createdAt" FROM events WHERE tenant_id = $1 AND event_id = $2 ORDER BY id DESC LIMIT 1`;
 

@@ -26,9 +26,9 @@ export type Publication = {
 };
 
 /**
- * Checks what a schema cannot.
+ * Makes the checks that a schema cannot express.
  * @param input one event with all fields of the right JSON types
- * @param path where it stands in the body: `body`, or `body.3` in an array
+ * @param path place in the body: `body`, or `body.3` in an array
  * @throws ServiceError `invalid_request` naming the field
  */
 export function checkPublication(input: PublishedInput, path: string): Publication {

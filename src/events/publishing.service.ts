@@ -1,4 +1,4 @@
-// Accepts the events of a tenant's other systems: durable when it answers, and once for each event id.
+// Accepts the events of a tenant's other systems: committed before the answer, and once for each event id.
 
 import { createHash } from 'node:crypto';
 import type { RequestContext } from '../platform/context.ts';
@@ -127,8 +127,7 @@ export function createPublishingService({
       if (item instanceof ServiceError) return item;
       const { eventId } = item.record;
       const outcome = written.get(eventId);
-      // Its id was taken when it was written and free when it was read: the 30 days of the other event ended in
-      // between.
+      // The event id was taken at the insert and free at the read: the 30 days of the other event ended in between.
       if (outcome === undefined) return new ServiceError('temporarily_unavailable', { retryAfterSeconds: 1 });
       if (outcome.digest !== item.digest) return eventIdConflict(item.path);
       return { eventId, deliveries: outcome.deliveries };

@@ -1,5 +1,4 @@
-// Records what happened: entries of the audit log and events of the service, written together with the change that they
-// tell of.
+// Writes the records of happenings: audit entries and events of the service, in the transaction of the change.
 import { appendEntries, prepareEntries } from '../audit/audit.service.ts';
 import type { AuditContext, AuditEntry, AuditRecord } from '../audit/audit.ts';
 import { newId } from '../platform/database/ids.ts';
@@ -9,24 +8,24 @@ import { findMismatch } from './catalogue.ts';
 import * as store from './event.store.ts';
 import { type EmittedEvent, type EventRecord, prepareEvent } from './event.ts';
 
-/** What happened: for the audit log, and for subscribers. */
+/** A happening: its entries for the audit log, and its events for subscribers. */
 export type Happening = {
   readonly audit?: readonly AuditEntry[] | undefined;
   readonly events?: readonly EmittedEvent[] | undefined;
 };
 
-/** A happening ready to be written. Writing it again changes nothing. */
+/** The records of a happening, ready to be written. Writing them again changes nothing. */
 export type PreparedRecords = {
   readonly audit: readonly AuditRecord[];
   readonly events: readonly EventRecord[];
 };
 
-/** Wakes the relays; called after commits only. */
+/** Notifies the relays; called after commits only. */
 export type Notifier = { poke(): void };
 
 /**
- * `deliveries` counts the subscriptions that get the event; `deliveryId` is there when it was meant for one that
- * exists.
+ * `deliveries` counts the subscriptions that get the event; `deliveryId` is set for an event for one existing
+ * subscription.
  */
 export type Emitted = {
   readonly eventId: string;
@@ -39,8 +38,8 @@ type Unit = Queryable & Partial<Pick<Transaction, 'afterCommit'>>;
 
 /**
  * The records of all rooms. Source: Specification, "audit logs record creation and verification" and "Events".
- * @param checked whether data that the catalogue does not describe is refused. In tests only: what is written here has
- *   happened
+ * @param checked whether an event that disagrees with the catalogue is refused; in tests only, because a happening
+ *   cannot be refused
  */
 export function createRecordService({
   notifier,
@@ -73,12 +72,12 @@ export function createRecordService({
     };
   };
 
-  /** Wakes the relays. @param deliveries how many were made, and are committed */
+  /** Notifies the relays. @param deliveries the number of committed deliveries */
   const announce = (deliveries: number): void => {
     if (deliveries > 0) notifier.poke();
   };
 
-  /** As `write`, for prepared happenings of any number of tenants. @returns the events with deliveries, by row id */
+  /** As `write`, for prepared records of any number of tenants. @returns the events with deliveries, by row id */
   const writeBatch = async (
     unit: Unit,
     batch: readonly PreparedRecords[],

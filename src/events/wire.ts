@@ -1,4 +1,4 @@
-// Wires events: those of the service itself, those that tenants publish, and how tenants read both.
+// Wires events: those that the service emits, those that tenants publish, and the routes that read both.
 import type { Limits } from '../platform/http/wire.ts';
 import type { Needs, Platform } from '../platform/platform.ts';
 import { createBacklogGauge } from './backlog.service.ts';
@@ -15,7 +15,7 @@ export function wireRecords({ config, notifier, tracing }: Platform) {
   return createRecordService({ notifier, checked: config.nodeEnv === 'test', tracing });
 }
 
-/** What tenants publish and read. */
+/** The routes by which tenants publish and read events. */
 export function wirePublishing(
   { config, database, notifier, registry, tracing }: Platform,
   { limits, ...rooms }: Needs<typeof createFeedService, 'database'> & { limits: Pick<Limits, 'limitRate'> },
@@ -42,7 +42,7 @@ export function wirePublishing(
   };
 }
 
-/** What retention removes here. */
+/** The purges of this room, which retention runs. */
 export const purgesOfEvents = ({ keptDays }: { keptDays: number }) => ({
   'published event ids': (queryable: Parameters<typeof eventStore.purgePublished>[0], limit: number) =>
     eventStore.purgePublished(queryable, keptDays, limit),

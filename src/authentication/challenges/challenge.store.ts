@@ -16,7 +16,7 @@ type LoadedRow = Found<{
   readonly agent: Holder['agent'];
 }>;
 
-/** The two names of a key: in a request, and in a challenge. */
+/** The name of a key in a request, and the name of a challenge. */
 export type HolderName = { readonly tenantId: string; readonly fingerprint: string };
 export type ChallengeName = { readonly tenantId: string; readonly id: string };
 

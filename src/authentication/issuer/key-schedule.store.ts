@@ -82,7 +82,7 @@ export async function setTimes(unit: Queryable, tenantId: string, times: readonl
   );
 }
 
-/** It also destroys the private half. */
+/** Revokes a key and destroys its private half. */
 export async function revoke(
   unit: Queryable,
   tenantId: string,

@@ -1,4 +1,4 @@
-// Event types about webhooks themselves. None goes to the subscription that it is about, but a test.
+// Event types about webhooks. Except tests, no event is delivered to the subscription that it describes.
 import { z } from 'zod';
 import { emitted, inCategory } from './event-type.ts';
 import { count, EXAMPLE, id, moment, text } from './fields.ts';

@@ -1,4 +1,4 @@
-// Counts the accounts of deliveries, and reports those that do not add up. Deliveries are only read.
+// Counts the accounts of deliveries, and reports accounts that do not add up. It changes no delivery.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../../platform/database/database.ts';
@@ -11,7 +11,7 @@ const DAY = 24 * 60 * MINUTE;
 /** A span is doubled while it is counted faster than this, and halved when it took longer; milliseconds. */
 const PACE = { fast: 200, slow: 1_000, first: 60 * MINUTE, least: MINUTE } as const;
 
-/** `beat` shows that the count goes on; `signal` ends it. */
+/** `beat` reports the progress of a count; `signal` stops it. */
 type Pulse = { readonly beat: () => void; readonly signal: AbortSignal };
 
 /** @param options.onDifference receives each account that does not add up, at each count */
@@ -21,7 +21,7 @@ export function createAccountService({
   onDifference,
 }: {
   database: Pick<Database, 'query'>;
-  /** Another one in tests of faults. */
+  /** Replaced in tests of faults. */
   store?: typeof accountStore | undefined;
   onDifference: (account: WrongAccount) => void;
 }) {

@@ -90,8 +90,8 @@ FROM delivery_accounts WHERE tenant_id = $1 AND ($2::date IS NULL OR day >= $2) 
 ORDER BY day DESC LIMIT 1000`;
 
 /**
- * All accounts together. `lost` and `stranded` of the last `days`; `ageSeconds` since a day was counted last, null
- * before the first time.
+ * All accounts together. `lost` and `stranded` of the last `days`; `ageSeconds` since the last count of a day, null
+ * before the first one.
  */
 export type AccountSums = {
   readonly lost: number;
@@ -106,10 +106,7 @@ SELECT coalesce(sum(abs(difference - stranded)), 0)::float8 AS lost, coalesce(su
   (SELECT extract(epoch FROM now() - max(counted_at))::float8 FROM delivery_account_days) AS "ageSeconds"
 FROM delivery_accounts WHERE difference <> 0 AND day >= (now() AT TIME ZONE 'UTC')::date - $1::int`;
 
-/**
- * Counts what was accepted in a span of time and what has become of it, of all tenants, in one snapshot.
- * @param span ISO 8601
- */
+/** Counts the accepted deliveries of a period by their state, for all tenants, in one snapshot. @param span ISO 8601 */
 export async function count(
   queryable: Queryable,
   span: { from: string; to: string },

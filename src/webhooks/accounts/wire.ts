@@ -20,7 +20,7 @@ export function wireAccounts({ database, log }: Platform) {
   };
 }
 
-/** What a worker reads of the accounts at each scrape. */
+/** The metrics of the accounts, which a worker reads at each scrape. */
 export function measureAccounts(
   { registry }: Platform,
   createReading: Readings,
@@ -30,7 +30,7 @@ export function measureAccounts(
   registerAccountMetrics({ registry, read: () => read('accounts') });
 }
 
-/** What retention removes here. */
+/** The purges of this room, which retention runs. */
 export const purgesOfAccounts = ({ accountDays }: { accountDays: number }) => ({
   accounts: (queryable: Parameters<typeof accountStore.purge>[0], limit: number) =>
     accountStore.purge(queryable, accountDays, limit),

@@ -47,7 +47,7 @@ export function createAttemptRecordService({
   random = Math.random,
 }: {
   database: Pick<Database, 'query' | 'transaction'>;
-  /** Another one in tests of faults. */
+  /** Replaced in tests of faults. */
   store?: typeof attemptStore | undefined;
   records: Pick<RecordService, 'write'>;
   endpoints: Pick<EndpointService, 'noteFailure' | 'noteSuccess'>;

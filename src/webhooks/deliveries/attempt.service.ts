@@ -1,5 +1,5 @@
-// Makes an attempt and has it recorded. The row decides each time whether an attempt is due; a POST is not repeated
-// because its record failed.
+// Makes and records attempts. The row of the delivery decides whether an attempt is due; a POST is not repeated when
+// its record fails.
 
 import { createCoalescer } from '../../platform/database/coalescer.ts';
 import type { Database } from '../../platform/database/database.ts';
@@ -40,7 +40,7 @@ export function createAttemptService({
   log,
 }: {
   database: Pick<Database, 'query' | 'transaction'>;
-  /** Another one in tests of faults. */
+  /** Replaced in tests of faults. */
   store?: typeof attemptStore | undefined;
   sender: DeliverySender;
   sealing: Pick<SubscriptionSealing, 'openSecret' | 'openHeaders'>;
@@ -251,7 +251,7 @@ function reportOf(delivery: LoadedDelivery, request: AttemptRequest, result: Att
   };
 }
 
-/** The text of a receiver does not travel through Temporal. */
+/** The excerpt of a receiver's answer is not sent through Temporal. */
 function withoutExcerpt({ responseExcerpt: _, ...report }: AttemptReport): AttemptReport {
   return report;
 }

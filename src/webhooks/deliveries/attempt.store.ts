@@ -1,6 +1,6 @@
-// SQL of attempts: what a send must know, its record, and waiting for an endpoint.
-// Rows are locked in this order, to prevent deadlocks: attempt, subscription, endpoint, delivery.
-// A POST is known by its delivery, generation and start; its number is decided when it is recorded.
+// SQL of attempts: the data of a send, the record of an attempt, and the wait for an endpoint. Rows are locked in this
+// order, to prevent deadlocks: attempt, subscription, endpoint, delivery. A POST is identified by its delivery,
+// generation and start; its number is decided when it is recorded.
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import type { AttemptReport } from './attempt.ts';
@@ -8,8 +8,8 @@ import { outcomeCode } from './attempt.ts';
 import type { StoredStatus } from './delivery.ts';
 
 /**
- * All that a send needs, read at one moment. `dueInMs` is null when no time is set; `recorded`: this generation has
- * made attempt n or a later one.
+ * The data of a send, read at one moment. `dueInMs` is null when no time is set; `recorded`: this generation has made
+ * attempt n or a later one.
  */
 export type LoadedDelivery = {
   readonly tenantId: string;
@@ -81,7 +81,7 @@ export type DeliveredRecord = {
   readonly workflow: number | null;
 };
 
-/** What a failed attempt changes in its delivery; `delayMs` null: it is over. */
+/** The changes of a failed attempt in its delivery; `delayMs` null: the delivery has ended. */
 export type FailureRecord = {
   readonly status: 'retrying' | 'failed';
   readonly failedAttempts: number;
@@ -177,7 +177,7 @@ SELECT d.tenant_id AS "tenantId", d.subscription_id AS "subscriptionId", d.event
 FROM deliveries d JOIN subscriptions s ON s.id = d.subscription_id
 WHERE d.id = $1 FOR UPDATE OF d`;
 
-// The half millisecond: the column keeps whole ones and rounds, and an attempt must never begin early.
+// Half a millisecond is added: the column rounds to whole milliseconds, and an attempt may not begin early.
 const RECORD_FAILED = `
 UPDATE deliveries SET status = $2, failed_attempts = $3, attempt_count = greatest(attempt_count, $4),
   next_attempt_at = clock_timestamp() + ($5::float8 + 0.5) * interval '1 millisecond',

@@ -37,7 +37,7 @@ export type AttemptReport = {
 /** How a delivery ended; `superseded`: a newer generation's workflow owns it. */
 export type FinalStatus = 'delivered' | 'failed' | 'canceled' | 'superseded';
 
-/** What the workflow does next. `delayMs` is never shorter than the wait in the row, by the database's clock. */
+/** The next step of the workflow. `delayMs` is never shorter than the wait in the row, by the database's clock. */
 export type Step =
   | { readonly kind: 'ended'; readonly status: FinalStatus }
   | { readonly kind: 'wait'; readonly delayMs: number }

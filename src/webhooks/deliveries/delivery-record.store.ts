@@ -1,4 +1,4 @@
-// The SQL by which people read, retry and cancel deliveries.
+// SQL by which people read, retry and cancel deliveries.
 import { decodeCursor, type Page, type PageRequest, toPage } from '../../platform/database/page.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import type { AttemptRecord, DeliveryFilters, DeliveryRecord, DeliveryStatus } from './delivery.ts';

@@ -1,5 +1,5 @@
 // Makes one attempt of a delivery: signs it, posts it, and returns its outcome. It follows no redirect, keeps its
-// deadline, and does not throw for anything that a receiver does.
+// deadline, and returns each fault of a receiver as an outcome.
 
 import { type GuardedAgent, newConnectionTrace } from '../../platform/egress/guarded-agent.client.ts';
 import {
@@ -35,7 +35,10 @@ const USER_AGENT = 'Countersign-Webhooks/1';
 
 const BROKEN_ANSWERS = new Set(['bad response', 'bad upgrade']);
 
-/** One attempt to make. `headers` are the subscription's own; `maxAge` is in seconds; `signal` ends it at shutdown. */
+/**
+ * The input of one attempt. `headers` are the subscription's own; `maxAge` is in seconds; `signal` stops it at
+ * shutdown.
+ */
 export type Attempt = {
   url: string;
   headers?: Readonly<Record<string, string>> | undefined;
@@ -61,7 +64,7 @@ export type AttemptPhases = {
   total_ms: number;
 };
 
-/** How an attempt went. `statusCode` is there once an answer began, `responseExcerpt` when it had a body. */
+/** The result of an attempt. `statusCode` is present once an answer began, `responseExcerpt` when it had a body. */
 export type AttemptResult = {
   startedAt: Date;
   durationMs: number;
@@ -166,7 +169,7 @@ function requestOf({
       ...signDelivery({ secrets, timestamp, maxAge, deliveryId, eventType, body }),
     },
     body,
-    // The attempt's own deadline covers both.
+    // The attempt's own deadline replaces both time-outs.
     headersTimeout: 0,
     bodyTimeout: 0,
     trace,
@@ -217,7 +220,7 @@ function outcomeOf(
   return classifyFailure('response', answerErrorCode(failure));
 }
 
-// undici gives an answer that breaks the protocol the code of a lost connection; only its text tells them apart.
+// undici reports an invalid answer with the code of a lost connection; only the text of the error distinguishes them.
 function answerErrorCode(error: unknown): string {
   const broken = error instanceof Error && BROKEN_ANSWERS.has(error.message);
   return broken ? 'BAD_RESPONSE' : errorCode(error);

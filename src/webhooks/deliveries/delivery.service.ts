@@ -1,4 +1,4 @@
-// What people do with deliveries: read, retry, cancel. Attempts are left to the relay and the workflow.
+// Reads, retries and cancels deliveries for people. The relay and the workflow make the attempts.
 
 import { type AuditContext, serviceContext } from '../../audit/audit.ts';
 import type { RecordService } from '../../events/record.service.ts';
@@ -25,14 +25,14 @@ type Target = {
   readonly generation?: number | undefined;
 };
 
-/** The delivery of a workflow. */
+/** The delivery of a workflow, by its id. */
 export type OperatedDelivery = {
   readonly tenantId: string;
   readonly id: string;
   readonly generation: number;
 };
 
-/** What an operator can do with a delivery. */
+/** The actions of an operator on a delivery. */
 export type DeliveryStep = 'retry' | 'cancel';
 
 /** Deliveries that one statement cancels. */
@@ -181,7 +181,7 @@ export function createDeliveryService({
 
     /**
      * Retries or cancels in the name of an operator, who has updated the delivery's workflow. A delivery that has ended
-     * meanwhile is not replayed: a batch of updates must not send again what has just arrived.
+     * in the meantime is not replayed: a batch of updates would otherwise send delivered events again.
      * @throws ServiceError as `retry` and `cancel`
      */
     operate: async (

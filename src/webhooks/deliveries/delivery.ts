@@ -1,4 +1,4 @@
-// A delivery as people and routes see it. Pure.
+// A delivery as people and routes read it. Pure.
 
 import type { JsonObject } from '../../events/event.ts';
 import { deliveryWorkflowId, workflowUrl } from '../../platform/temporal/names.ts';

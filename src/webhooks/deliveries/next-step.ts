@@ -1,8 +1,8 @@
-// Decides what follows an attempt. Pure: the clock stays in the database, the random number is a parameter.
+// Decides the step after an attempt. Pure: the clock stays in the database, the random number is a parameter.
 import type { Outcome } from '../../platform/egress/outcome.ts';
 import { nextDelay, type RetryPolicy } from './retry-schedule.ts';
 
-/** Why a delivery has failed for good. */
+/** The reason for which a delivery has failed for good. */
 export type FailureReason = 'gone' | 'rejected' | 'exhausted';
 
 /** `delayMs` is counted from the record of the attempt; `failedAttempts` is the new position in the schedule. */
@@ -12,7 +12,7 @@ export type NextStep =
   | { kind: 'retry'; delayMs: number; failedAttempts: number };
 
 /**
- * Decides what follows an attempt: 2xx ends the delivery, 410 and the other final answers fail it, everything else
+ * Decides the step after an attempt: 2xx ends the delivery, 410 and the other final answers fail it, each other outcome
  * waits by the schedule, with `Retry-After` as a floor. A retry that a person asked for while the attempt was under way
  * is due immediately, even after the last attempt of the schedule.
  *

@@ -1,5 +1,4 @@
-// The SQL by which many ended deliveries are replayed. Each replay is a new generation, like that of one delivery by
-// hand.
+// SQL that replays many ended deliveries. Each replay is a new generation, like the replay of one delivery by hand.
 import { newId } from '../../platform/database/ids.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 

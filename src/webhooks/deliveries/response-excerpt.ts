@@ -1,4 +1,4 @@
-// Makes the beginning of a receiver's answer fit to be stored and shown: the result has no control characters. Pure.
+// Prepares the beginning of a receiver's answer for storage and display: the result has no control characters. Pure.
 
 /** The most bytes of an answer that are kept. */
 export const MAX_EXCERPT_BYTES = 1024;

@@ -20,7 +20,7 @@ export function wireDeliveries(
   return { deliveries, routes: createDeliveryRoutes({ deliveries, workflows: config.temporal }) };
 }
 
-/** The attempts of a worker. `monitor` and `occupancy` are how the relay of this process knows of them. */
+/** The attempts of a worker. `monitor` and `occupancy` inform the relay of this process about them. */
 export function wireAttempts(
   { config, database, log, notifier, registry, tracing }: Platform,
   rooms: Needs<typeof createAttemptRecordService, 'database' | 'metrics' | 'store'> &
@@ -60,7 +60,7 @@ export function wireDeliveryExpiry(
 
 type Queryable = Parameters<typeof expiryStore.purgeWork>[0];
 
-/** What retention removes here. */
+/** The purges of this room, which retention runs. */
 export const purgesOfDeliveries = ({ keptDays }: { keptDays: number }) => ({
   'work of old deliveries': (queryable: Queryable, limit: number) =>
     expiryStore.purgeWork(queryable, keptDays, limit),

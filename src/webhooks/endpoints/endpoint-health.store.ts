@@ -1,4 +1,4 @@
-// The SQL by which attempts change their endpoint: holds, outages, and the pace afterwards. The statements run in the
+// SQL by which attempts change their endpoint: holds, outages, and the pace afterwards. Each statement runs in the
 // transaction of the attempt's record.
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { CHANGED, type EndpointChange } from './endpoint.store.ts';

@@ -1,5 +1,5 @@
-// The steps of the workflow endpointRecovery: warnings, deactivation, and what an operator does by hand. The row
-// decides whether a step is due, so a repeated or late step does no harm. Endpoints open without this workflow.
+// The steps of the workflow endpointRecovery: warnings, deactivation, and the actions of an operator. The row decides
+// whether a step is due, so a repeated or late step does no harm. Endpoints open without this workflow.
 import { operatorContext, serviceContext } from '../../audit/audit.ts';
 import type { RecordService } from '../../events/record.service.ts';
 import type { TenantService } from '../../identity/tenants/tenant.service.ts';
@@ -41,7 +41,7 @@ export type EndpointStanding = {
   readonly epoch: number;
 };
 
-/** What an operator can do with an endpoint. */
+/** The actions of an operator on an endpoint. */
 export type OperatorStep =
   | { readonly kind: 'probe' }
   | { readonly kind: 'release' }
@@ -52,7 +52,7 @@ const MOST_READS = 5;
 
 /**
  * Recoveries of endpoints.
- * @param subscriptions deactivates the subscription of an endpoint that does nothing but fail
+ * @param subscriptions deactivates the subscription of an endpoint that only fails
  * @param commands enqueues a signal to the workflow of an endpoint on which an operator acted
  * @param notifier notifies the relays when an endpoint has opened
  */
@@ -85,8 +85,8 @@ export function createEndpointRecoveryService({
   };
 
   /**
-   * Reads an endpoint, and notes in the same state of the row whether it is watched: a later failure of one that is not
-   * signals again.
+   * Reads an endpoint, and records in the same state of the row whether a workflow watches it: a later failure of an
+   * unwatched endpoint signals again.
    */
   const read = async (name: EndpointName): Promise<EndpointStanding> => {
     for (let reads = 0; reads < MOST_READS; reads += 1) {

@@ -1,4 +1,4 @@
-// SQL of the workflow endpointRecovery: one reading for all its decisions, and an operator's changes by hand.
+// SQL of the workflow endpointRecovery: one read for all its decisions, and the changes of an operator.
 import type { Queryable } from '../../platform/database/transaction.ts';
 import {
   type ExpectedPage,

@@ -1,5 +1,5 @@
-// Endpoints as other rooms use them. Deliveries are not touched here: those that wait for an endpoint have rows of the
-// outbox that can be claimed when it opens.
+// Endpoints for other rooms. No delivery is changed here: deliveries that wait for an endpoint have rows of the outbox,
+// which relays can claim when it opens.
 
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
@@ -70,7 +70,7 @@ export function createEndpointService({
       return { changed: change !== undefined };
     },
 
-    /** Closes an endpoint that has done nothing but fail for so many days; any other is left as it is. */
+    /** Closes an endpoint that has only failed for this many days; any other endpoint stays unchanged. */
     deactivateFailing: async (
       unit: Queryable,
       subscriptionId: string,

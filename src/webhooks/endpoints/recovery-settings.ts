@@ -1,4 +1,4 @@
-// When an endpoint counts as down, and when it is probed. Pure.
+// The settings by which an endpoint counts as down and is probed. Pure.
 
 /** Times in milliseconds. */
 export type RecoverySettings = {

@@ -1,5 +1,5 @@
-// The steps of a bulk replay: chunk by chunk, each in one transaction with the place that it has reached, so that a
-// restart neither replays a delivery twice nor leaves one out.
+// The steps of a bulk replay: each replays a chunk and stores its position in one transaction, so that a restart
+// neither replays a delivery twice nor omits one.
 
 import { serviceContext } from '../../audit/audit.ts';
 import type { RecordService } from '../../events/record.service.ts';
@@ -13,7 +13,7 @@ import type { BulkReplayName } from './bulk-replay.store.ts';
 import * as bulkReplayStore from './bulk-replay.store.ts';
 import { type BulkReplay, type BulkReplayStatus, remainingOf } from './bulk-replay.ts';
 
-/** What the workflow does next; `chunk`: a chunk was replayed, and there may be more. */
+/** The next step of the workflow; `chunk`: a chunk was replayed, and there may be more. */
 export type BulkReplayStep = 'chunk' | 'wait_for_relay' | 'wait_for_subscription' | 'end';
 
 /** The progress of a bulk replay: `gone` when it does not exist any more. */
@@ -28,7 +28,7 @@ export type BulkReplayStanding = {
 /** Deliveries that one step replays, and how many may wait for a relay before the next: the outbox must not fill up. */
 const PACE = { chunk: 250, waiting: 500 } as const;
 
-/** @param options.pace what one step does */
+/** @param options.pace size and limits of one step */
 export function createBulkReplayStepService({
   store = bulkReplayStore,
   database,
@@ -37,7 +37,7 @@ export function createBulkReplayStepService({
   records,
   pace = PACE,
 }: {
-  /** Another one in tests of faults. */
+  /** Replaced in tests of faults. */
   store?: typeof bulkReplayStore | undefined;
   database: Pick<Database, 'transaction'>;
   replays: ReplayService;

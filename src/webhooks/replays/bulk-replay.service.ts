@@ -1,4 +1,4 @@
-// What people do with bulk replays: begin, read, cancel. Their steps are in bulk-replay-steps.service.ts.
+// Begins, reads and cancels bulk replays for people. Their steps are in bulk-replay-steps.service.ts.
 
 import { type AuditContext, serviceContext } from '../../audit/audit.ts';
 import type { RecordService } from '../../events/record.service.ts';

@@ -68,12 +68,12 @@ export function find(queryable: Queryable, name: BulkReplayName): Promise<BulkRe
   return findOne(queryable, name, '');
 }
 
-/** Reads a bulk replay and keeps others from changing it until the transaction ends. */
+/** Locks a bulk replay against other changes until the transaction ends, and reads it. */
 export function lock(unit: Queryable, name: BulkReplayName): Promise<BulkReplay | undefined> {
   return findOne(unit, name, ' FOR UPDATE');
 }
 
-/** What operators read of a bulk replay. */
+/** The summary of a bulk replay for operators. */
 export async function describe(
   queryable: Queryable,
   { tenantId, id }: BulkReplayName,

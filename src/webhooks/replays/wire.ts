@@ -30,5 +30,5 @@ export function wireReplays(
 /** The replays that have a workflow. */
 export { listExpectedWorkflows as listBulkReplays } from './bulk-replay.store.ts';
 
-/** What retention removes here. */
+/** The purges of this room, which retention runs. */
 export const purgesOfReplays = { 'bulk recoveries': store.purge };

@@ -1,4 +1,4 @@
-// The headers of a delivery. One place for their names, so that sender and receiver cannot differ. Pure.
+// The headers of a delivery. Sender and receiver use the names of this file, so they cannot differ. Pure.
 
 import type { SignedValues } from './canonical-string.ts';
 import { findSuite, formatSignature } from './suites.ts';

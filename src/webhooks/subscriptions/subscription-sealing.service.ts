@@ -5,10 +5,7 @@ import type { SealedColumn } from '../../platform/database/sealed-column.ts';
 const secretContext = (subscriptionId: string) => `subscription-secret:${subscriptionId}`;
 const headersContext = (subscriptionId: string) => `subscription-headers:${subscriptionId}`;
 
-/**
- * The sealed columns of subscriptions. The next secret takes the place of the present one, so it is sealed anew before
- * it.
- */
+/** The sealed columns of subscriptions. The next secret replaces the present one, so it is sealed again first. */
 export const SEALED_SUBSCRIPTIONS: readonly SealedColumn[] = (
   [
     ['next_secret_sealed', secretContext],

@@ -57,7 +57,7 @@ export type NewSubscription = Partial<SubscriptionInput> & {
 };
 
 export type SubscriptionPatch = Partial<SubscriptionInput> & {
-  /** What happens to held deliveries when the subscription is activated. */
+  /** The treatment of held deliveries when the subscription is activated. */
   readonly held?: 'deliver' | 'discard' | undefined;
 };
 
@@ -106,7 +106,7 @@ export function createSubscriptionService({
     return row;
   }
 
-  /** Reads the named fields of a patch into columns; checks them against what is stored. */
+  /** Converts the fields of a patch into columns, and checks them against the stored subscription. */
   function toChanges(row: SubscriptionRecord, patch: SubscriptionPatch): SubscriptionChanges {
     const filters = patch.eventTypes === undefined ? undefined : readFilters(patch.eventTypes);
     const headers =
@@ -146,8 +146,8 @@ export function createSubscriptionService({
   }
 
   /**
-   * Applies the holds of its host to the endpoint. A subscription that comes to a held host gets the audit entry that
-   * the others got.
+   * Applies the holds of its host to the endpoint. A subscription that moves to a held host gets the audit entry of the
+   * hold.
    */
   async function follow(
     unit: Transaction,

@@ -7,7 +7,9 @@ import { checkReceiverUrl, receiverHost } from '../../platform/egress/url-rules.
 import { invalidField } from '../../platform/errors/service-error.ts';
 import type { SubscriptionRow } from './subscription.model.ts';
 
-/** What a subscription is for. Patterns are for `security` and `audit` only. Source: Specification, "Event types". */
+/**
+ * The purpose of a subscription. Patterns are for `security` and `audit` only. Source: Specification, "Event types".
+ */
 export const SINKS = ['standard', 'security', 'audit'] as const;
 export type Sink = (typeof SINKS)[number];
 
@@ -64,8 +66,8 @@ export function readFilters(eventTypes: readonly string[]): string[] {
 /**
  * Decides the sink: with a pattern and none chosen now, a standard one becomes `audit`. Source: Specification, "Event
  * types".
- * @param chosen what this request names
- * @param stored what the subscription has
+ * @param chosen the sink in this request
+ * @param stored the sink of the subscription
  * @throws ServiceError `invalid_request` when patterns meet a chosen `standard`
  */
 export function decideSink(filters: readonly string[], chosen: Sink | undefined, stored?: Sink): Sink {

@@ -36,5 +36,5 @@ export {
   countOverdue as countOverdueSecrets,
   listExpectedWorkflows as listSecretRotations,
 } from './signing-secret.store.ts';
-/** The columns that hold something sealed. */
+/** The sealed columns of this room. */
 export { SEALED_SUBSCRIPTIONS } from './subscription-sealing.service.ts';
