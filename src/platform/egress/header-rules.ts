@@ -1,5 +1,5 @@
-// Which headers of its own a subscription may add to its deliveries.
-// Pure. Must never let a header pass that frames the message, names its target, or imitates ours.
+// Decides which custom headers a subscription may add to its deliveries. Pure. Headers that frame the message, name its
+// target, or imitate those of the service are refused.
 
 /** The most headers a subscription may have, and the most bytes of all names and values together. */
 const MAX_CUSTOM_HEADERS = 20;
@@ -26,19 +26,19 @@ const FORBIDDEN = new Set([
     'expect',
     'http2-settings',
   ],
-  // the target and the way to it
+  // the target and the proxies on the way
   ...['host', 'via', 'forwarded', 'max-forwards', 'date'],
-  // negotiation of an answer that nobody reads
+  // negotiation of an answer whose body is not used
   ...['accept-encoding', 'range', 'cookie', 'cookie2', 'set-cookie'],
   'user-agent',
 ]);
 const FORBIDDEN_PREFIXES = ['content-', 'x-service-', 'proxy-', 'x-forwarded-', 'sec-', 'if-'];
 
 /**
- * Judges the headers that a subscription adds to each delivery. Refused are those that frame or route the message
- * (`host`, `connection`, `content-*`, `proxy-*` and the like), `user-agent`, cookies, conditions, and `x-service-*`, which are
- * the delivery's own. `authorization` is allowed: receivers behind a gateway need it, and it authenticates the
- * sender to that receiver only, since redirects are never followed.
+ * Judges the headers that a subscription adds to each delivery. Refused are headers that frame or route the message
+ * (`host`, `connection`, `content-*`, `proxy-*` and similar ones), `user-agent`, cookies, conditions, and
+ * `x-service-*`, which the service sets itself. `authorization` is allowed: receivers behind a gateway need it, and it
+ * authenticates the sender to that receiver only, since redirects are never followed.
  *
  * @param headers names (any case) to values; a value has 1–2048 visible ASCII characters, spaces and tabs only inside
  */
