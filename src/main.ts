@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The executable `countersign`: runs the command line and turns its failures into one clear line and an exit code.
+// The executable `countersign`: runs the command line and reports its failures in one line each, with an exit code.
 import { createProgram, reportFailure } from './app/command-line.ts';
 
 try {
@@ -12,6 +12,6 @@ try {
     },
   }).parseAsync();
 } catch (error) {
-  // A role that failed may still hold open connections: it must end all the same.
+  // A role that failed may still hold open connections, so the process is ended explicitly.
   process.exit(reportFailure(error, (line) => process.stderr.write(`${line}\n`)));
 }

@@ -1,4 +1,5 @@
-// The commands of `countersign` and their options. Each only parses, calls one composed service and prints; --json prints nothing else.
+// The commands of `countersign` and their options. Each parses its options, calls one composed service and prints; with
+// --json it prints one JSON value only.
 import { Command } from 'commander';
 import type { Logger } from 'pino';
 import { registerApplicationCommands } from '../identity/applications/application.commands.ts';
@@ -25,11 +26,11 @@ export type Runtime = {
   readonly print: (line: string) => void;
   /** Writes one line to stderr. */
   readonly tell?: (line: string) => void;
-  /** Makes the process end with this code once the command is done. */
+  /** Sets the exit code of the process; the process ends when the command is done. */
   readonly fail: (code: number) => void;
 };
 
-/** Builds the whole command line; nothing runs before `parseAsync`. */
+/** Builds the whole command line. No command runs before `parseAsync`. */
 export function createProgram({ env, print, tell = () => undefined, fail }: Runtime): Command {
   const program = new Command('countersign')
     .description('Identity for autonomous agents, and durable webhook events.')
@@ -37,7 +38,7 @@ export function createProgram({ env, print, tell = () => undefined, fail }: Runt
     .configureHelp({ sortSubcommands: false })
     .showHelpAfterError('(run with --help for what is possible)');
 
-  // Composed late: --help and a wrong option answer at once, without loading the service.
+  // Composed late: --help and a wrong option are answered without loading the service.
   const role = (name: Exclude<Role, 'command'>, description: string, json: string) =>
     program
       .command(name)
@@ -108,7 +109,7 @@ export function createProgram({ env, print, tell = () => undefined, fail }: Runt
   return program;
 }
 
-/** What a command works with: the service of this environment, or of the stack that runs in this folder. */
+/** Opens the services of a command, with the settings of the environment or of the stack that runs in this folder. */
 async function openServices<
   Services extends Parameters<typeof refuseForeignMasterKey>[0] & { close: () => Promise<void> },
 >(env: Runtime['env'], compose: (config: Config, logger: Logger) => Services): Promise<Services> {
@@ -122,7 +123,7 @@ async function openServices<
   }
 }
 
-/** The same for what looks at the master keys itself. */
+/** The same for commands that check the master keys themselves. */
 async function openUnchecked<Services>(
   env: Runtime['env'],
   compose: (config: Config, logger: Logger) => Services,
@@ -133,7 +134,7 @@ async function openUnchecked<Services>(
 }
 
 /**
- * Tells the operator what failed: in one line where it was expected, in one for each wrong setting.
+ * Reports the failure of a command to the operator: an expected failure in one line, wrong settings in one line each.
  * @returns the exit code: 2 for a wrong setting, 1 for everything else
  */
 export function reportFailure(error: unknown, print: (line: string) => void): number {

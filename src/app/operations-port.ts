@@ -1,4 +1,4 @@
-// Where operators ask a process for its liveness, readiness and metrics.
+// The port on which operators read a process's liveness, readiness and metrics.
 import { once } from 'node:events';
 import type { Config } from '../platform/config.ts';
 import { createOperationsServer, type Readiness } from '../platform/http/operations-server.ts';
@@ -8,7 +8,7 @@ import type { Platform } from '../platform/platform.ts';
 import { VERSION } from '../platform/version.ts';
 import { explainListen } from './local/ports.ts';
 
-/** Registers what every process tells of itself. */
+/** Registers the metrics that every process has. */
 export function measureProcess(
   { registry, database }: Platform,
   { role, readiness }: { role: string; readiness: () => Promise<Readiness> },
@@ -19,11 +19,12 @@ export function measureProcess(
 }
 
 /**
- * Serves liveness, readiness and metrics for operators, where the settings say so.
- * @param options.part whose it is, for the line that says why it cannot listen
- * @param options.onMissing told why nobody listens, where the process can do without; without it that is an error
- * @returns how to close it
- * @throws LocalStackError with one line when its port cannot be had
+ * Serves liveness, readiness and metrics for operators, if the settings ask for it.
+ * @param options.part the process, named in the error when it cannot listen
+ * @param options.onMissing receives the error when the process can run without this port; without it the error is
+ *   thrown
+ * @returns a function that closes the server
+ * @throws LocalStackError with one line when its port is not free
  */
 export async function serveOperations(
   { metricsHost: host, metricsPort: port }: Pick<Config, 'metricsHost' | 'metricsPort'>,

@@ -1,4 +1,5 @@
-// What each role of the service does from its start to its end. Wiring is in wiring/; a role only opens, serves and closes in order.
+// The roles of the service from start to end. The folder wiring/ connects the rooms; a role opens, serves and closes in
+// order.
 
 import { fileURLToPath } from 'node:url';
 import { type Config, databaseMissing, loadConfig, type Role } from '../platform/config.ts';
@@ -27,7 +28,7 @@ import { runWorker } from './worker.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** How a role tells what it does. */
+/** How a role reports its progress. */
 export type Output = {
   /** For programs: long-running roles log lines of JSON, `migrate` and `start` print one object. */
   readonly json: boolean;
@@ -35,10 +36,10 @@ export type Output = {
   readonly print: (line: string) => void;
 };
 
-/** Milliseconds that answers under way get when the API stops. */
+/** Milliseconds that unfinished answers get when the API stops. */
 const DRAIN = 8_000;
 
-/** Milliseconds between two tries of start checks that the database could not answer. */
+/** Milliseconds between two tries of start checks that failed because the database did not answer. */
 const CHECK_PAUSE = 1_000;
 
 type Run = (config: Config, env: Environment, output: Output) => Promise<void>;
@@ -51,15 +52,16 @@ const ROLES: Readonly<Record<Exclude<Role, 'command'>, Run>> = {
 };
 
 /**
- * Runs a role until it is told to stop.
- * @throws ConfigError when a setting is wrong; what else keeps it from starting, having told a supervisor
+ * Runs a role until it is stopped.
+ * @throws ConfigError when a setting is wrong; any other error that prevents the start, after reporting it to a
+ *   supervisor
  */
 export async function runRole(name: keyof typeof ROLES, env: Environment, output: Output): Promise<void> {
   try {
     const asked = output.json ? { ...env, LOG_FORMAT: 'json' } : env;
     const settings = name === 'api' || name === 'worker' ? await withMasterKey(asked) : asked;
     const config = loadConfig(settings, { role: name });
-    // The stdout of the others is for the object that --json prints.
+    // The stdout of the other roles is reserved for the object that --json prints.
     const destination = name === 'api' || name === 'worker' ? process.stdout : process.stderr;
     exitWhenUncaught(createLogger(config, destination).child({ role: name }));
     await ROLES[name](config, settings, output);
@@ -83,7 +85,7 @@ async function runApi(config: Config): Promise<void> {
     },
     onRefused: (error) => leave(error, logger),
   });
-  // Without its database the API starts all the same, is not ready, and answers 503 until it is back.
+  // Without its database the API starts too, is not ready, and answers 503 until the database is back.
   await checks.begin();
   const temporal = createLazyConnection(config.temporal);
   const health = createHealth({
@@ -109,7 +111,7 @@ async function runApi(config: Config): Promise<void> {
     part: 'the API',
     readiness,
     metrics: () => registry.metrics(),
-    // Several apis of one machine need a port each only where somebody wants to ask them.
+    // Several apis of one machine need a port each only where METRICS_PORT asks for one.
     onMissing: config.metricsPortGiven
       ? undefined
       : (error) =>
@@ -122,7 +124,7 @@ async function runApi(config: Config): Promise<void> {
   listener = await listen(http.server, config).catch((error: unknown) => {
     throw explainListen(error, { ...config, variable: 'PORT', part: 'the API' });
   });
-  // Also where nobody asks for readiness.
+  // Also where readiness is not served.
   const retry = setInterval(async () => {
     if (await checks.passed()) clearInterval(retry);
   }, CHECK_PAUSE).unref();

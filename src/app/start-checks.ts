@@ -1,21 +1,21 @@
-// What must hold between the settings and the database before a process serves anybody. It must never change what the database holds.
+// Checks that the settings fit the database before a process serves requests. The checks only read.
 import type { Logger } from 'pino';
 import { ConfigError } from '../platform/config.ts';
 import { sqlState } from '../platform/database/errors.ts';
 import { ServiceError } from '../platform/errors/service-error.ts';
 import type { wireApi } from './wiring/api.ts';
 
-/** SQLSTATE: no such table, column or function. The migration is still to come. */
+/** SQLSTATE: no such table, column or function, because the migration has not run yet. */
 const NOT_MIGRATED = ['42P01', '42703', '42883'];
 
 type Api = ReturnType<typeof wireApi>;
 
 /**
- * Tries a check until the database was there for it.
+ * Repeats a check until it has run with a database that answers.
  * @param check throws ConfigError when the settings do not fit
- * @param onRefused told what a later try found
- * @returns `begin`, the first try, which throws what it finds unless the database is away or not migrated yet; `passed`, which tries
- *   again until the check has passed once
+ * @param onRefused receives the ConfigError of a later try
+ * @returns `begin`, the first try, which throws unless the database does not answer or is not migrated yet; `passed`,
+ *   which tries again until the check has passed once
  */
 export function createStartChecks({
   check,
@@ -51,7 +51,7 @@ export function createStartChecks({
   };
 }
 
-/** Ends a process that had begun to serve: what it found cannot be right until an operator changes a setting. */
+/** Ends a process that serves already: the fault stays until an operator changes a setting. */
 export function leave(error: unknown, logger: Pick<Logger, 'fatal' | 'error'>): void {
   if (error instanceof ConfigError) {
     logger.fatal({ event: 'start_check.refused' }, error.message);
@@ -60,7 +60,10 @@ export function leave(error: unknown, logger: Pick<Logger, 'fatal' | 'error'>): 
   logger.error({ event: 'start_check.failed', err: error }, 'a start check failed; it is tried again');
 }
 
-/** A key that opens nothing would seal new secrets beside old ones that nobody can read, and one that was left out too early is missed when it is needed. @throws ConfigError naming MASTER_KEY */
+/**
+ * A wrong master key would seal new secrets beside old ones that it cannot open; a key that was removed too early is
+ * still needed to open secrets. @throws ConfigError naming MASTER_KEY
+ */
 export async function refuseForeignMasterKey({
   issuer,
   sealedSecrets,
@@ -80,7 +83,10 @@ export async function refuseForeignMasterKey({
   );
 }
 
-/** A tenant's tokens carry its address: serving it elsewhere would make tokens that nobody can validate. @throws ConfigError naming PUBLIC_URL */
+/**
+ * A tenant's tokens carry its address: at another address the service would issue tokens that cannot be validated.
+ * @throws ConfigError naming PUBLIC_URL
+ */
 export async function refuseMovedTenants({ tenants }: Pick<Api, 'tenants'>): Promise<void> {
   const [moved, ...others] = await tenants.checkTenantAddresses();
   if (moved === undefined) return;

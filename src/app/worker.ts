@@ -21,7 +21,7 @@ import { measureProcess, serveOperations } from './operations-port.ts';
 import { createStartChecks, leave, refuseForeignMasterKey } from './start-checks.ts';
 import { measureStanding, wireWorkerLoops, wireWorkerRooms } from './wiring/worker.ts';
 
-/** Runs until it is told to stop, then lets attempts under way finish. */
+/** Runs until it is stopped, then lets attempts under way finish. */
 export async function runWorker(config: Config): Promise<void> {
   const logger = createLogger(config).child({ role: 'worker' });
   const tracing = await openTracing(config, { role: 'worker', logger });
@@ -38,7 +38,7 @@ export async function runWorker(config: Config): Promise<void> {
   await checks.begin();
   const ending = new AbortController();
   const steps: (() => unknown)[] = [];
-  // In order: not ready, nothing new, what is under way, what it needs.
+  // In order: readiness off, no new work, end of the work under way, then its connections.
   onStop(async () => {
     ending.abort();
     for (const step of steps) await step();
@@ -85,7 +85,7 @@ export async function runWorker(config: Config): Promise<void> {
       ready: connected && ping.status === 'fulfilled' && !ending.signal.aborted && (await checks.passed()),
       database: ping.status === 'fulfilled' ? 'ok' : 'unavailable',
       temporal: connected ? 'ok' : 'unavailable',
-      // Without them workflows run all the same, and cannot be searched for.
+      // Without search attributes workflows run too, and cannot be searched for.
       search_attributes: loops.starter.isIndexed() && loops.entities.isIndexed() ? 'ok' : 'degraded',
     };
   };
@@ -111,7 +111,7 @@ export async function runWorker(config: Config): Promise<void> {
       ),
   });
   steps.push(
-    // At once, so that none goes on because another waits for what does not answer.
+    // Concurrently, so that no loop keeps running while another one waits for an answer that does not come.
     () =>
       Promise.all([relaying, scheduling, expiring, sweeping, sealing, telling].map((loop) => loop.stop())),
     () => worker.shutdown(),
@@ -121,6 +121,6 @@ export async function runWorker(config: Config): Promise<void> {
   );
   logger.info({ event: 'worker.ready' }, 'the worker is ready');
   announceReady();
-  // A worker that fails ends the process: whoever supervises it starts another.
+  // A worker that fails ends the process; its supervisor starts another.
   await running;
 }

@@ -1,4 +1,5 @@
-// The `act` claim: who acts, and through whom the authority came (RFC 8693 §4.1). It must never drop a link.
+// The `act` claim: the agent that acts, and the actors before it, from which its authority came (RFC 8693 §4.1). Every
+// link of the chain is kept.
 import { ServiceError } from './errors/service-error.ts';
 
 /** Actors in one token, the present one included. */
@@ -21,9 +22,10 @@ export type Actor = Omit<Act, 'act'>;
 /**
  * Reads the `act` claim of a verified subject token.
  * @param claim undefined when the token has none
- * @param foreign who issued the token, when it is not this issuer: links that name no `iss` are his. `own` is this issuer, whose agents
- *   have no `iss`
- * @throws ServiceError `invalid_request` unless it is an object with a `sub`, all the way down, at most `MOST_ACTORS` deep
+ * @param foreign the issuer of the token, when it is not this one: links without `iss` belong to that issuer. `own` is
+ *   this issuer, whose agents have no `iss`
+ * @throws ServiceError `invalid_request` unless it is an object with a `sub`, all the way down, at most `MOST_ACTORS`
+ *   deep
  */
 export function readAct(
   claim: unknown,

@@ -1,7 +1,7 @@
-// What limits count as one client by its address. Pure: it must never look anything up.
+// Groups addresses for limits: addresses of one group count as one client. Pure.
 import ipaddr from 'ipaddr.js';
 
-/** An IPv4 address as it is; of an IPv6 address the /64 network, which one client has to itself. */
+/** An IPv4 address unchanged; for an IPv6 address its /64 network, which usually belongs to one client. */
 export function addressGroup(address: string): string {
   if (!address.includes(':')) return address;
   const parts = ipaddr.IPv6.isValid(address) ? ipaddr.IPv6.parse(address).parts : [];

@@ -1,4 +1,5 @@
-// The one cache of the process: a map of limited size that forgets the entry whose last use or writing is longest ago.
+// The cache implementation of the process: a map of limited size that removes the entry which was used or written least
+// recently.
 
 /**
  * Creates a least-recently-used cache. The order is that of a JavaScript Map, which iterates in the order of insertion.
@@ -16,7 +17,10 @@ export function createBoundedCache<Value>({ limit }: { limit: number }) {
   };
 
   return {
-    /** The value of `key`; made by `load`, and kept, when it is not there. What `load` throws is passed on, and not kept. */
+    /**
+     * The value of `key`; if it is missing, `load` makes it, and it is kept. An error of `load` is passed on, and not
+     * kept.
+     */
     get(key: string, load: () => Value): Value {
       const known = entries.get(key);
       const value = known === undefined ? load() : known;

@@ -1,13 +1,13 @@
-// Holds what a command is given to the shapes that the HTTP interface enforces, and words a refusal for whoever typed it.
+// Validates the input of a command with the schemas of the HTTP interface, and words a refusal for the operator.
 import type { ZodType, z } from 'zod';
 import { ServiceError } from './errors/service-error.ts';
 import { toFieldErrors } from './http/field-errors.ts';
 
 /**
  * @param schema of the request that does the same over HTTP
- * @param names what each field is called on the command line: `--audience`, `<name>`
+ * @param names the name of each field on the command line: `--audience`, `<name>`
  * @returns the validated input
- * @throws ServiceError `invalid_request` telling the first wrong option in one line
+ * @throws ServiceError `invalid_request` that names the first wrong option in one line
  */
 export function parseInput<Schema extends ZodType>(
   schema: Schema,

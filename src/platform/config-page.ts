@@ -33,7 +33,7 @@ function defaultOf(type: z.ZodType): string {
   return typeof value === 'string' ? `\`${value}\`` : String(value);
 }
 
-/** Breaks an item of a list between words; what is between backticks stays on one line where it fits. */
+/** Breaks an item of a list between words; text between backticks stays on one line where it fits. */
 function wrap(item: string): string {
   const lines: string[] = [];
   for (const word of item.match(/(?:`[^`]*`|\S)+/g) ?? []) {

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { headerPairs, oneOf, ratio, webUrl } from './config-values.ts';
 import { SAMPLER_NAMES } from './tracing/sampler-names.ts';
 
-/** Where collectors listen. Source: OTLP, "OTLP/HTTP Default Port" and "OTLP/HTTP Request". */
+/** Default address of a collector. Source: OTLP, "OTLP/HTTP Default Port" and "OTLP/HTTP Request". */
 const DEFAULT_ENDPOINT = 'http://localhost:4318';
 const TRACES_PATH = '/v1/traces';
 

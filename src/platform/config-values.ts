@@ -68,7 +68,7 @@ export const grpcAddress = z.string().transform((text, issue) => {
   return reject(issue, 'must be host:port, such as temporal.example:7233');
 });
 
-/** What a release of the workers is called. */
+/** The build id of the workers. */
 export const buildId = z
   .string()
   .regex(/^[\w.-]{1,128}$/, 'must be 1 to 128 letters, digits, dots, hyphens and underscores');

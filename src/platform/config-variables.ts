@@ -1,4 +1,5 @@
-// Every setting of the service: how it is written, its default, and what it means. docs/settings.md is made from this file.
+// Every setting of the service: how it is written, its default, and what it means. docs/settings.md is made from this
+// file.
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { TRACING_VARIABLES } from './config-tracing.ts';
@@ -19,10 +20,13 @@ import {
   wholeNumber,
 } from './config-values.ts';
 
-/** Of a worker and of an api, so that those of one machine do not meet; under `npm start` the workers come first, then the apis. */
+/**
+ * Default ports of a worker and of an api, which differ so that both can run on one machine; under `npm start` the
+ * workers come first, then the apis.
+ */
 export const METRICS_PORTS = { api: 9_465, worker: 9_464 } as const;
 
-/** Requests a minute: of a deployment, and of a machine for development, where load tests come from one address. */
+/** Requests a minute: of a deployment, and of a development machine, where load tests come from one address. */
 export const RATE_LIMITS = {
   deployed: { tenant: 60_000, address: 1_200, fingerprintFailures: 10, clientFailures: 10, publish: 60_000 },
   local: {
@@ -37,7 +41,10 @@ export const RATE_LIMITS = {
 /** A limit a minute; 0 turns it off. */
 const limit = wholeNumber(0, 1_000_000_000).optional();
 
-/** All variables, in the order and under the titles of docs/settings.md. `shown` is a default that depends on something else. */
+/**
+ * All variables, in the order and under the titles of docs/settings.md. `shown` is a default that depends on something
+ * else.
+ */
 export const VARIABLES = {
   Addresses: {
     PORT: port.default(8080).meta({ description: 'port of the API' }),
@@ -186,7 +193,7 @@ export const VARIABLES = {
   },
 };
 
-/** What the environment must hold. */
+/** The schema of the environment. */
 export const schema = z.object({
   ...VARIABLES.Addresses,
   ...VARIABLES['Postgres and Temporal'],

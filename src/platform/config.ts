@@ -5,7 +5,7 @@ import type { z } from 'zod';
 import { tracingOf } from './config-tracing.ts';
 import { METRICS_PORTS, RATE_LIMITS, schema } from './config-variables.ts';
 
-/** What a process does; some settings are required only for some roles. */
+/** The role of a process; some settings are required only for some roles. */
 export type Role = 'start' | 'api' | 'worker' | 'migrate' | 'command';
 
 type Fault = readonly [variable: string, fault: string];
@@ -22,7 +22,7 @@ export class ConfigError extends Error {
 /**
  * Reads and validates the whole environment.
  * @param env variables by name; an empty string counts as not set
- * @param options.role what this process is going to do
+ * @param options.role of this process
  * @returns the frozen settings, in seconds, bytes and numbers a minute where they have a unit
  * @throws ConfigError naming each wrong variable
  */
@@ -64,7 +64,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>, op
     }),
     masterKeys: values.MASTER_KEY ?? [],
     webhookAllowedNetworks: values.WEBHOOK_ALLOWED_NETWORKS ?? (local ? ['127.0.0.0/8', '::1/128'] : []),
-    // Whether receivers may be named as only this system knows them.
+    // Whether receivers may have host names that only the system's resolver knows.
     webhookInternalNames: !production || (values.WEBHOOK_ALLOWED_NETWORKS ?? []).length > 0,
     webhookCaFile: values.WEBHOOK_CA_FILE,
     insecureReceivers: local,
@@ -99,7 +99,10 @@ export type Config = ReturnType<typeof loadConfig>;
 
 type Values = z.output<typeof schema> & { METRICS_PORT: number };
 
-/** The variables by themselves: those that can be read, and the faults of the others, in whose place their defaults stand. */
+/**
+ * Reads each variable by itself: the valid values, and the faults of the others, in whose place their defaults are
+ * used.
+ */
 function readVariables(env: Readonly<Record<string, string | undefined>>): {
   read: z.output<typeof schema>;
   wrong: ReadonlyMap<string, string>;
@@ -113,7 +116,7 @@ function readVariables(env: Readonly<Record<string, string | undefined>>): {
   return { read: schema.parse(Object.fromEntries(present.filter(([name]) => !wrong.has(name)))), wrong };
 }
 
-/** What is wrong with variables that can be read: one that a role needs is missing, or two do not fit each other. */
+/** Faults between valid variables: one that a role needs is missing, or two contradict each other. */
 function* findFaults(
   values: Values,
   { role, local, wrong }: { role: Role; local: boolean; wrong: ReadonlyMap<string, string> },
@@ -142,7 +145,7 @@ const DATABASE_MISSING: Fault = [
   'is required (in a clone where nothing runs: npm start first)',
 ];
 
-/** The error where a database is needed and none is named. */
+/** The error for a missing DATABASE_URL where a database is needed. */
 export function databaseMissing(): ConfigError {
   return new ConfigError(...DATABASE_MISSING);
 }
@@ -151,7 +154,7 @@ function defaultMetricsPort(role: Role): number {
   return role === 'api' ? METRICS_PORTS.api : METRICS_PORTS.worker;
 }
 
-/** Reads the file at start: a file that cannot be read must not wait for the first delivery. */
+/** Reads the file at start, so that an unreadable file is reported before the first delivery. */
 function* faultsOfAuthorities(file: string): Generator<Fault> {
   let text: string;
   try {
@@ -192,7 +195,8 @@ function* faultsOfLocalPorts(values: Values): Generator<Fault> {
       yield [variable, `is needed for ${other.variable} too${range}: choose another port`];
     }
   }
-  // Addresses that are printed, and stored with a tenant, must be known before anything listens. METRICS_PORT 0 means none.
+  // Addresses that are printed, and stored with a tenant, must be known before a port is opened. METRICS_PORT 0 means
+  // none.
   for (const variable of ['PORT', 'TEMPORAL_PORT', 'TEMPORAL_UI_PORT'] as const)
     if (values[variable] === 0)
       yield [variable, 'must not be 0 under countersign start: choose a port from 1 to 65535'];

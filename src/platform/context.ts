@@ -1,4 +1,4 @@
-// What a service is told about the request it serves. Types only: no HTTP object may ever be among them.
+// The data of a request that services receive. Types only, without any HTTP object.
 
 import type { Act } from './act.ts';
 import type { Transaction } from './database/transaction.ts';
@@ -16,13 +16,16 @@ export type Tenant = {
   readonly baseUrl: string;
   /** `{issuer_url}` of the specification, without a slash at its end. */
   readonly issuerUrl: string;
-  /** Suspended by whoever runs the service. */
+  /** Suspended by an operator. */
   readonly suspended?: true;
-  /** End of its latest suspension: no credential of before it is good again. */
+  /** End of its latest suspension: credentials issued before it stay invalid. */
   readonly resumedAt?: Date;
 };
 
-/** Whoever presented a valid access token; `subject` is the token's `sub`, which is the agent unless the token is delegated. */
+/**
+ * The caller with a valid access token; `subject` is the token's `sub`, which is the agent unless the token is
+ * delegated.
+ */
 export type Principal = {
   readonly kind: 'application' | 'agent';
   readonly subject: string;
@@ -32,7 +35,7 @@ export type Principal = {
   readonly scopes: readonly string[];
   /** Thumbprint of the key that the token is bound to (RFC 9449 §6.1). */
   readonly jkt?: string | undefined;
-  /** Of a token in which the agent acts for somebody else: for whom, and through whom (RFC 8693 §4.1). */
+  /** Of a token in which the agent acts for a user: that user, and the actors (RFC 8693 §4.1). */
   readonly delegated?:
     | { readonly subject: { readonly iss: string; readonly sub: string }; readonly act: Act }
     | undefined;

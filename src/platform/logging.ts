@@ -1,9 +1,9 @@
-// Makes the logger. An error's own fields never reach the log: drivers put statements and their values there.
+// Makes the logger. An error's own fields are not logged: drivers put statements and their values there.
 import pino, { type DestinationStream, type Logger } from 'pino';
 import pretty from 'pino-pretty';
 import type { Config } from './config.ts';
 
-/** A line of the log: `event` names it for good, for alerts; docs/operations/log-events.md lists them all. */
+/** A line of the log: `event` is its permanent name, for alerts; docs/operations/log-events.md lists them all. */
 export type LogFields = { readonly event: string; readonly [field: string]: unknown };
 
 /** The log as a room uses it. */
@@ -17,7 +17,7 @@ const DEEPEST_CAUSE = 5;
 /**
  * A pino logger on standard output.
  * @param config `logLevel`, and `logFormat` (`json`, or `pretty` for a terminal)
- * @param destination somewhere else to write to
+ * @param destination another output
  */
 export function createLogger(
   config: Pick<Config, 'logLevel' | 'logFormat'>,
@@ -42,7 +42,7 @@ export function createLogger(
   );
 }
 
-/** What may be told of an error: its type, message, code, stack, and the same of its causes. */
+/** The parts of an error that may be logged: its type, message, code, stack, and the same of its causes. */
 function describeError(error: unknown, depth = 0): LoggedError {
   if (!(error instanceof Error)) return { type: typeof error, message: String(error) };
   const { code, cause } = error as Error & { code?: unknown };
@@ -57,7 +57,7 @@ function describeError(error: unknown, depth = 0): LoggedError {
   };
 }
 
-/** One line instead of a stack: a dependency that is down is expected, and reported by everything that uses it. */
+/** One line instead of a stack, for a dependency that is down: that is expected, and many callers report it. */
 export function reasonOf(error: unknown): string {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   return cause instanceof Error ? cause.message : String(cause);

@@ -1,4 +1,5 @@
-// What every process opens first, and every room is wired over: settings, log, database, notifications, metrics and traces.
+// Opens the shared services of a process, over which every room is wired: settings, log, database, notifications,
+// metrics and traces.
 import { Registry } from 'prom-client';
 import { type Config, databaseMissing } from './config.ts';
 import { createDatabase } from './database/database.ts';
@@ -17,14 +18,14 @@ export type Channel = {
   listen(onNotice: () => void): { close(): Promise<void> };
 };
 
-/** What a factory takes, without what the wiring of its room gives. */
+/** The dependencies of a factory, without those that the wiring of its room gives. */
 export type Needs<Create extends (needs: never) => unknown, Given extends PropertyKey> = Omit<
   Parameters<Create>[0],
   Given
 >;
 
 /**
- * Opens what every process needs; each connection is made when it is first used.
+ * Opens the shared services of a process; each connection is made at its first use.
  * @param options.name shown in pg_stat_activity
  * @throws ConfigError without a database
  */
@@ -58,14 +59,14 @@ export function openPlatform(
     config,
     log,
     database,
-    /** Wakes the relays. */
+    /** Notifies the relays. */
     notifier: openChannel(OUTBOX_CHANNEL),
     openChannel,
     registry: new Registry(),
     tracing,
-    /** Milliseconds: since 1970, and of a clock that nobody sets. */
+    /** Milliseconds: since 1970, and of a monotonic clock. */
     clock: { now: () => Date.now(), monotonic: () => performance.now() },
-    /** To be called after the rooms have closed. */
+    /** Called after the rooms have closed. */
     close: async () => {
       await Promise.all(notifiers.map((notifier) => notifier.close()));
       await database.close();

@@ -1,4 +1,4 @@
-// Scope lists: their one canonical order and the hash that a challenge carries. It must never decide what an agent may ask for.
+// Scope lists: their one canonical order and the hash that a challenge carries.
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex } from '@noble/hashes/utils.js';
 

@@ -1,4 +1,4 @@
-// Which scopes exist, and what a request for some of them is granted. It must never look at who asks.
+// The scopes of the service, and the rule that decides which of the requested scopes are granted.
 
 import { ServiceError } from './errors/service-error.ts';
 import { canonicalizeScopes, parseScope } from './scope-hash.ts';
@@ -53,11 +53,12 @@ export function intersectScopes(held: readonly string[], limit: readonly string[
 }
 
 /**
- * Decides what a token request gets (RFC 6749 §3.3).
+ * Decides which scopes a token request gets (RFC 6749 §3.3).
  * @param requested the `scope` parameter; undefined when the request has none, which asks for all of `allowed`
- * @param allowed what the client or agent may hold
+ * @param allowed the scopes that the client or agent may hold
  * @returns the granted scopes, unique and sorted by byte value; never empty
- * @throws ServiceError `invalid_scope` when the text is malformed or empty, names a scope outside `allowed`, or nothing is allowed
+ * @throws ServiceError `invalid_scope` when the text is malformed or empty, names a scope outside `allowed`, or
+ *   `allowed` is empty
  */
 export function grantScopes(requested: string | undefined, allowed: readonly string[]): string[] {
   const scopes = requested === undefined ? canonicalizeScopes(allowed) : parseScope(requested);

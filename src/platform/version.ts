@@ -1,3 +1,3 @@
-// The release: what `--version` prints and what metrics carry. A test holds it to package.json.
+// The release, for `--version` and metrics. A test compares it with package.json.
 
 export const VERSION = '0.1.0';

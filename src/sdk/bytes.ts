@@ -1,8 +1,8 @@
 // Bytes as they come in the bodies of requests.
 
 /**
- * Whether a value is a Uint8Array, Node's Buffer included. `instanceof` would deny the arrays of another realm, such as those that test
- * runners and worker contexts hand over.
+ * Whether a value is a Uint8Array, Node's Buffer included. `instanceof` would deny the arrays of another realm, such as
+ * those that test runners and worker contexts hand over.
  */
 export function isBytes(value: unknown): value is Uint8Array {
   return Object.prototype.toString.call(value) === '[object Uint8Array]';

@@ -4,18 +4,18 @@ import { connectionHeaders, fromNodeRequest, type NodeRequest } from './node-req
 import { checkOptions, type ReceiverOptions, receive } from './receive.ts';
 import { printError } from './receiver-errors.ts';
 
-/** What is needed of a ServerResponse. */
+/** The part of a ServerResponse that is needed. */
 type NodeResponse = {
   writeHead(status: number, headers: Record<string, string>): unknown;
   end(body: string): unknown;
 };
 
 /**
- * Creates a handler of Express (4 and 5), or a listener of Node's HTTP server. Mount it before every body parser: one that has
- * turned the body into an object has lost the bytes that are signed. `express.raw()` keeps them and may come before it.
- *
- * @returns a handler. A mistake in the program (a parsed body, no secret) goes to `next`, or is answered with 500 and told to
- *   `onError` when there is none
+ * Creates a handler of Express (4 and 5), or a listener of Node's HTTP server. Mount it before every body parser: one
+ * that has turned the body into an object has lost the bytes that are signed. `express.raw()` keeps them and may come
+ * before it.
+ * @returns a handler. A mistake in the program (a parsed body, no secret) goes to `next`; without `next` it is answered
+ *   with 500 and reported to `onError`
  * @throws {TypeError} when there is no secret
  */
 export function createExpressReceiver(

@@ -23,7 +23,7 @@ export function createFetchReceiver(options: ReceiverOptions): (request: Request
 async function readRequest(request: Request, maxBytes: number): Promise<Uint8Array> {
   if (request.bodyUsed) throw new RawBodyMissing();
   if (Number(request.headers.get('content-length')) > maxBytes) throw new BodyTooLarge();
-  // Not every browser shows the stream of a request; those that do not give all the bytes at once.
+  // Some browsers have no stream of a request's body; they give all bytes in one piece.
   if (!request.body) return new Uint8Array(await request.arrayBuffer());
   const reader = request.body.getReader();
   const chunks: Uint8Array[] = [];

@@ -1,9 +1,9 @@
-// The adapter for Koa. It knows Koa by its shape only and imports nothing of it.
+// The adapter for Koa. It uses only the shape of Koa's objects and does not import Koa.
 
 import { connectionHeaders, fromNodeRequest, type NodeRequest } from './node-request.ts';
 import { checkOptions, type ReceiverOptions, receive } from './receive.ts';
 
-/** What is needed of Koa's context. */
+/** The part of Koa's context that is needed. */
 type KoaContext = {
   readonly req: NodeRequest;
   status: number;
@@ -13,8 +13,8 @@ type KoaContext = {
 
 /**
  * Creates a middleware of Koa, to be mounted on the receiver's path and before every body parser.
- *
- * @returns a middleware; it throws RawBodyMissing when a body parser has read the request, which Koa answers with 500 and reports
+ * @returns a middleware; it throws RawBodyMissing when a body parser has read the request, which Koa answers with 500
+ *   and reports
  * @throws {TypeError} when there is no secret
  */
 export function createKoaReceiver(options: ReceiverOptions): (context: KoaContext) => Promise<void> {

@@ -1,5 +1,5 @@
-// A delivery log in memory, for tests and for receivers of one process that may forget everything when it ends.
-// Must never grow beyond its limit, and never forget a delivery that could still be replayed.
+// A delivery log in memory, for tests and for receivers of one process that may lose it when they end. Its size is
+// limited, and it keeps each delivery as long as that could be replayed.
 
 import type { Acceptance, AcceptedDelivery, DeliveryLog, DeliveryRecord } from './delivery-log.ts';
 import { RetryLater } from './receiver-errors.ts';
@@ -10,11 +10,9 @@ type Entry = { record: DeliveryRecord; replayableUntil: number };
 const FOUR_DAYS = 4 * 24 * 60 * 60;
 
 /**
- * Creates a delivery log that forgets with its process.
- *
- * When it is full it forgets what it received longest ago; when even that could still be replayed it takes nothing more, and
- * deliveries are answered with 503 and `Retry-After` for the moment.
- *
+ * Creates a delivery log that is lost when its process ends. When it is full, it removes the oldest record; when even
+ * that one could still be replayed, it takes no more, and deliveries are answered with 503 and `Retry-After` for the
+ * moment.
  * @param limit the most records
  * @param keepSeconds how long a record is kept at least, unless the log is full
  * @param leaseSeconds how long a handler may take before a further attempt runs it again
@@ -33,7 +31,7 @@ export function createMemoryDeliveryLog({
   const leaseEnd = ({ record }: Entry) => record.received_at.getTime() + leaseSeconds * 1000;
   const keepEnd = ({ record }: Entry) => record.received_at.getTime() + keepSeconds * 1000;
 
-  /** Until when forgetting the record could run its handler twice; a failed delivery may run again anyway. */
+  /** The time until which removing the record could run its handler twice; a failed delivery may run again anyway. */
   function neededUntil(entry: Entry): number {
     if (entry.record.status === 'failed') return 0;
     const isRunning = entry.record.status === 'accepted';

@@ -1,10 +1,11 @@
-// Reads the raw body of a request of Node's HTTP server, which Koa and Express hand on. Types only by their shape: it imports nothing of Node.
+// Reads the raw body of a request of Node's HTTP server, which Koa and Express pass on. It uses only the shape of
+// Node's types, without an import.
 
 import { isBytes, joinBytes } from './bytes.ts';
 import type { ReceivedRequest } from './receive.ts';
 import { BodyTooLarge, RawBodyMissing } from './receiver-errors.ts';
 
-/** What is needed of an IncomingMessage. `body` is where Express's parsers put what they have read. */
+/** The part of an IncomingMessage that is needed. `body` is where Express's parsers put their result. */
 export type NodeRequest = {
   readonly method?: string | undefined;
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
@@ -28,7 +29,8 @@ export function fromNodeRequest(request: NodeRequest): ReceivedRequest {
 }
 
 /**
- * Headers for an answer that leaves some of the body unread: the connection cannot be used again. HTTP/2 has no such header.
+ * Headers for an answer that leaves some of the body unread: the connection cannot be used again. HTTP/2 has no such
+ * header.
  */
 export function connectionHeaders({ httpVersionMajor }: NodeRequest, status: number): Record<string, string> {
   return status === 413 && httpVersionMajor < 2 ? { connection: 'close' } : {};
@@ -39,13 +41,13 @@ async function readBytes(request: NodeRequest, maxBytes: number): Promise<Uint8A
     if (isBytes(request.body)) return request.body;
     throw new RawBodyMissing();
   }
-  // Its events have been, and nothing would come any more.
+  // Its events were emitted already, so no further one would come.
   if (request.destroyed) throw new Error('the request ended early');
   if (Number(request.headers['content-length']) > maxBytes) throw new BodyTooLarge();
   return collect(request, maxBytes);
 }
 
-/** By events, for an iterator that is left early would destroy the socket before the answer is out. */
+/** Reads by events: an iterator that is left early would destroy the socket before the answer is sent. */
 function collect(request: NodeRequest, maxBytes: number): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
     const chunks: Uint8Array[] = [];
@@ -56,7 +58,7 @@ function collect(request: NodeRequest, maxBytes: number): Promise<Uint8Array> {
         chunks.push(chunk);
         return;
       }
-      // The stream flows on without a listener, and what still comes is dropped.
+      // Without a listener the stream continues, and its further data is dropped.
       request.off('data', take);
       reject(new BodyTooLarge());
     };

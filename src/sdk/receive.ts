@@ -1,5 +1,5 @@
-// The core of every receiver: from a request's raw bytes to the answer, around a handler and a delivery log.
-// Must never run a handler for what is not verified and recorded, nor answer 2xx before it was accepted durably.
+// The core of every receiver: from a request's raw bytes to the answer, around a handler and a delivery log. A handler
+// runs only for verified and recorded deliveries, and 2xx is answered only after durable acceptance.
 
 import { isBytes } from './bytes.ts';
 import type { DeliveryLog, DeliveryRecord } from './delivery-log.ts';
@@ -9,12 +9,12 @@ import { checkSecrets, type ReceivedHeaders, readEnvelope, verifyDelivery } from
 /** The service sends at most 256 KiB. */
 const DEFAULT_MAX_BODY_BYTES = 256 * 1024;
 
-/** Between the check of a delivery's age and its look-up in the log the clock runs on. */
+/** The clock continues between the check of a delivery's age and its lookup in the log. */
 const PASSING_SECONDS = 10;
 
 /**
- * A request as it came: the raw bytes of its body, or a function that reads them once the headers have been found worth
- * it. The function throws BodyTooLarge beyond `maxBytes`, and RawBodyMissing when somebody else has read them.
+ * A request as it came: the raw bytes of its body, or a function that reads them after the headers have passed their
+ * checks. The function throws BodyTooLarge beyond `maxBytes`, and RawBodyMissing when another reader has consumed them.
  */
 export type ReceivedRequest = {
   method: string;
@@ -22,10 +22,13 @@ export type ReceivedRequest = {
   body: Uint8Array | ((maxBytes: number) => Promise<Uint8Array>);
 };
 
-/** What to answer; header names are lowercase. */
+/** The answer; header names are lowercase. */
 export type ReceiverAnswer = { status: number; headers: Record<string, string>; body: string };
 
-/** A verified delivery. `payload` is the parsed body, `body` its raw bytes; `timestamp` is that of this attempt, in Unix seconds. */
+/**
+ * A verified delivery. `payload` is the parsed body, `body` its raw bytes; `timestamp` is that of this attempt, in Unix
+ * seconds.
+ */
 export type ReceivedDelivery = {
   deliveryId: string;
   eventType: string;
@@ -37,8 +40,9 @@ export type ReceivedDelivery = {
 };
 
 /**
- * Processes a delivery; the answer is 2xx once its promise resolves. It may return `ignored` for what it has nothing to do about, and throw
- * RetryLater or RejectDelivery; any other error is answered with 500, and the delivery comes again.
+ * Processes a delivery; the answer is 2xx once its promise resolves. It may return `ignored` for a delivery that needs
+ * no processing, and throw RetryLater or RejectDelivery; any other error is answered with 500, and the delivery is sent
+ * again.
  */
 // biome-ignore lint/suspicious/noConfusingVoidType: a handler that returns nothing is the usual one
 export type DeliveryHandler = (delivery: ReceivedDelivery) => Promise<'ignored' | void> | 'ignored' | void;
@@ -46,34 +50,36 @@ export type DeliveryHandler = (delivery: ReceivedDelivery) => Promise<'ignored' 
 type Secrets = string | readonly string[];
 
 export type ReceiverOptions = {
-  /** The subscription's secret, during a rotation the old and the new one; or a function that looks them up. */
+  /** The subscription's secret, during a rotation the old and the new one; or a function that reads them. */
   secrets: Secrets | (() => Secrets | Promise<Secrets>);
   /** Where deliveries are recorded before any side effect. */
   log: DeliveryLog;
-  /** Without one the log is an inbox: recording the delivery is all there is to do, and is answered with 202. */
+  /** Without a handler the log is an inbox: a recorded delivery is answered with 202. */
   handler?: DeliveryHandler | undefined;
-  /** The receiver's own limit on a delivery's age, in seconds; 300 when absent. The sender's applies when it is smaller. */
+  /**
+   * The receiver's own limit on a delivery's age, in seconds; 300 when absent. The sender's applies when it is smaller.
+   */
   maxAgeSeconds?: number | undefined;
   /** The longest body taken, in bytes; 256 KiB when absent. */
   maxBodyBytes?: number | undefined;
-  /** Told of each error that led to a 5xx, and of a status that could not be stored; `console.error` when absent. */
+  /** Receives each error that led to a 5xx, and each status that could not be stored; `console.error` when absent. */
   onError?: ((error: unknown) => void) | undefined;
   /** The present in Unix milliseconds; `Date.now` when absent. */
   now?: (() => number) | undefined;
 };
 
 /**
- * Receives one delivery in the order of the specification: POST and content type, suite, signature over the raw bytes, age,
- * deduplication, handler.
+ * Receives one delivery in the order of the specification: POST and content type, suite, signature over the raw bytes,
+ * age, deduplication, handler.
  *
  * | answer | when |
  * |---|---|
  * | 200 | the handler has finished, or had nothing to do; or the delivery had been accepted before (`ignored`) |
  * | 202 | there is no handler, and the log has it |
- * | 401 | the signature, its suite or the age is wrong: a fault of the set-up, and the delivery comes again |
+ * | 401 | the signature, its suite or the age is wrong: a fault of the set-up, and the delivery is sent again |
  * | 400, 405, 408, 413, 415 | refused, with the reason as `error` in the body |
  * | 422 | the handler threw RejectDelivery |
- * | 500 | the handler, the log or the look-up of the secrets threw |
+ * | 500 | the handler, the log or the function for the secrets threw |
  * | 503 | RetryLater was thrown; or another attempt of the delivery is being handled, which has no `Retry-After` |
  *
  * @throws {TypeError} when there is no secret
@@ -105,7 +111,10 @@ export async function receive(request: ReceivedRequest, options: ReceiverOptions
   return accept(delivery, new Date((timestamp + replayWindowSeconds + PASSING_SECONDS) * 1000), options);
 }
 
-/** @throws {TypeError} for options that can never work, so that a receiver fails when it is made and not at each delivery */
+/**
+ * @throws {TypeError} for options that can never work, so that a receiver fails when it is made and not at each
+ *   delivery
+ */
 export function checkOptions({ secrets }: ReceiverOptions): void {
   if (typeof secrets !== 'function') checkSecrets(secrets);
 }
@@ -128,7 +137,7 @@ async function accept(
     try {
       await log.settle({ ...record, status });
     } catch (error) {
-      // The handler's end decides the answer: what it has done is done, stored or not.
+      // The handler's end decides the answer, also when its status could not be stored.
       onError(error);
     }
   };

@@ -1,8 +1,9 @@
-// What a handler, a delivery log or the reading of a body throws to say how a delivery is to be answered.
+// Errors by which a handler, a delivery log or the reading of a body decides how a delivery is answered.
 
 /**
- * Thrown by a handler or a log: not now, try again in `seconds`. The answer is 503 with `Retry-After`, on which the service also
- * holds the subscription's other deliveries until then; with `onlyThisDelivery` it is 500, and the others go on.
+ * Thrown by a handler or a log: not now, try again in `seconds`. The answer is 503 with `Retry-After`, on which the
+ * service also holds the subscription's other deliveries until then; with `onlyThisDelivery` it is 500, and the others
+ * go on.
  */
 export class RetryLater extends Error {
   override readonly name = 'RetryLater';
@@ -23,7 +24,9 @@ export class RejectDelivery extends Error {
   override readonly name = 'RejectDelivery';
 }
 
-/** The raw body is gone: somebody read the request before the receiver. A mistake in the program that mounts it. */
+/**
+ * The raw body is missing: other code read the request before the receiver. A mistake in the program that mounts it.
+ */
 export class RawBodyMissing extends Error {
   override readonly name = 'RawBodyMissing';
 
@@ -35,12 +38,12 @@ export class RawBodyMissing extends Error {
   }
 }
 
-/** The body is longer than the receiver takes. */
+/** The body is longer than the receiver accepts. */
 export class BodyTooLarge extends Error {
   override readonly name = 'BodyTooLarge';
 }
 
-/** Where errors go when nobody asked to be told of them: they must still be seen. */
+/** The default of `onError`: errors are printed. */
 export function printError(error: unknown): void {
   // biome-ignore lint/suspicious/noConsole: the one output that every JavaScript runtime has
   console.error(error);

@@ -1,5 +1,5 @@
-// The entry `countersign/receiver`: verifying and receiving deliveries in Node, browsers, Deno, Bun and workers.
-// Must never lead to a `node:` import, nor to a web framework.
+// The entry `countersign/receiver`: verifying and receiving deliveries in Node, browsers, Deno, Bun and workers. It
+// imports no `node:` module and no web framework.
 
 export type {
   Acceptance,

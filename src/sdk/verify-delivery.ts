@@ -1,5 +1,5 @@
-// Verifies deliveries on the receiver's side, in any JavaScript runtime.
-// Must never parse the body: the signature is over its raw bytes, and comes first.
+// Verifies deliveries on the receiver's side, in any JavaScript runtime. The signature is checked first, over the raw
+// bytes; the body is not parsed.
 
 import { hmac } from '@noble/hashes/hmac.js';
 import { sha256, sha512 } from '@noble/hashes/sha2.js';
@@ -15,8 +15,8 @@ import {
 import { findSuite, parseSignature, type SignatureSuite } from '../webhooks/signing/suites.ts';
 
 /**
- * Why a delivery is refused, in the order of the checks, and the HTTP status to answer with: 401 for what may be a fault of the set-up
- * (a secret, a clock, a version), so that the delivery comes again.
+ * Why a delivery is refused, in the order of the checks, and the HTTP status to answer with: 401 for what may be a
+ * fault of the set-up (a secret, a clock, a version), so that the delivery comes again.
  */
 export const REFUSALS = {
   method_not_allowed: 405,
@@ -35,7 +35,7 @@ export type Verification =
   | { ok: true; deliveryId: string; eventType: string; timestamp: number; replayWindowSeconds: number }
   | Refused;
 
-/** A delivery to answer with `status` and to do nothing else about. */
+/** A delivery to be answered with `status`, without any processing. */
 export type Refused = { ok: false; refusal: Refusal; status: number };
 
 /** The headers of a request: the web platform's `Headers`, or Node's object with lowercase names. */
@@ -51,15 +51,15 @@ export const FUTURE_TOLERANCE_SECONDS = 60;
 
 const HASHES = { sha256, sha512 } as const;
 
-/** What a delivery's headers say before anything of it is verified. */
+/** The values of a delivery's headers, not verified yet. */
 type Envelope = {
   suite: SignatureSuite;
   values: { timestamp: string; maxAge: string; deliveryId: string; eventType: string };
 };
 
 /**
- * The checks that need no body, so that a receiver need not read the one of a request that it refuses anyway: method and
- * content type, suite, and that the signed values are all there. None of the values may be trusted yet.
+ * The checks that need no body, so that a receiver need not read the one of a request that it refuses anyway: method
+ * and content type, suite, and the presence of all signed values. None of the values may be trusted yet.
  */
 export function readEnvelope({
   method,
@@ -83,15 +83,14 @@ export function readEnvelope({
 }
 
 /**
- * Verifies a delivery in the order of the specification: method and content type, suite, signature over the exact raw body (in
- * constant time), age. It remains for the caller to record `deliveryId` before any side effect and to drop one that it
- * recorded within the last `replayWindowSeconds`. Specification: Events, Receiver rules.
- *
+ * Verifies a delivery in the order of the specification: method and content type, suite, signature over the exact raw
+ * body (in constant time), age. It remains for the caller to record `deliveryId` before any side effect and to drop one
+ * that it recorded within the last `replayWindowSeconds`. Specification: Events, Receiver rules.
  * @param method the request's method
  * @param headers the request's headers
  * @param body the raw bytes of the body, before any parsing
- * @param secrets the subscription's secret; during a rotation the old one and the new one. Either may have signed, in the main
- *   header or in the one of the next secret
+ * @param secrets the subscription's secret; during a rotation the old one and the new one. Either may have signed, in
+ *   the main header or in the one of the next secret
  * @param maxAgeSeconds the receiver's own limit; the sender's applies when it is smaller
  * @param now the present in Unix milliseconds
  * @throws {TypeError} when there is no secret, or an empty one: anybody could sign with it
@@ -168,7 +167,8 @@ function equalInConstantTime(a: string, b: string): boolean {
   return difference === 0;
 }
 
-// A repeated header is ambiguous and counts as missing; the web platform joins repeated ones, and those then do not verify.
+// A repeated header is ambiguous and counts as missing; the web platform joins repeated ones, whose verification then
+// fails.
 function readHeader(headers: ReceivedHeaders, name: string): string | undefined {
   if (isHeadersObject(headers)) return headers.get(name) ?? undefined;
   const value = headers[name.toLowerCase()];

@@ -1,9 +1,9 @@
-// Accepts connections for several api processes and hands each to the next of them. It never reads a byte of one.
+// Accepts connections for several api processes and hands each to the next process in turn. It reads no bytes.
 import type { ChildProcess } from 'node:child_process';
 import { createServer, type Socket } from 'node:net';
 import { portBusy } from './ports.ts';
 
-/** Connections that wait while no api process is up; more are closed. */
+/** Connections that may wait while no api process is up; further ones are closed. */
 const MOST_WAITING = 1_000;
 
 /**

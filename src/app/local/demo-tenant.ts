@@ -1,4 +1,4 @@
-// The tenant of `npm start`: made on the first start, with its credentials in a file that only its owner may read.
+// The tenant of `npm start`: created on the first start, with its credentials in a file that only its owner may read.
 import { join } from 'node:path';
 import { z } from 'zod';
 import { operatorContext } from '../../audit/audit.ts';
@@ -22,8 +22,8 @@ const clientSchema = z.object({ client_id: z.string(), client_secret: z.string()
 
 /**
  * Brings the tenants of a local stack in line with its settings.
- * @param environment what the roles get
- * @returns what the operator should be told, a line each
+ * @param environment the variables of the roles
+ * @returns messages for the operator, one line each
  * @throws ConfigError when the master key does not fit the database
  */
 export async function prepareDemoTenant(
@@ -41,9 +41,9 @@ export async function prepareDemoTenant(
 }
 
 /**
- * Moves all tenants to the addresses that the settings give them, makes the default one if it is not there, and keeps its file true:
- * its credentials are made anew when they do not work any more.
- * @returns what the operator should be told, a line each
+ * Moves all tenants to the addresses that the settings give them, creates the default tenant if it is missing, and
+ * keeps its file valid: credentials that no longer work are replaced.
+ * @returns messages for the operator, one line each
  */
 export async function ensureDemoTenant({
   dataDir,
@@ -101,7 +101,7 @@ async function renew(applications: Pick<ApplicationService, 'create'>, tenant: T
   return { client_id: application.id, client_secret: clientSecret };
 }
 
-/** Undefined for a file that somebody has spoilt. */
+/** Undefined for a file whose content is not valid. */
 function readClient(text: string): Client | undefined {
   try {
     return clientSchema.safeParse(JSON.parse(text)).data;

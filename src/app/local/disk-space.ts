@@ -1,13 +1,13 @@
-// Room on disk, looked at before something is begun that would break half-way without it.
+// Checks free disk space before work that would fail half-way without it.
 import { mkdir, statfs } from 'node:fs/promises';
 import { asDiskFull, LocalStackError } from './local-stack-error.ts';
 
 /**
- * Makes a folder that is certain to have room.
+ * Makes a folder and checks that its disk has enough space.
  * @param folder created when it is missing
- * @param megabytes what must be free for an ordinary user
+ * @param megabytes that must be free for an ordinary user
  * @param mode of a folder that is created
- * @throws LocalStackError when there is less, or when the folder cannot be made
+ * @throws LocalStackError when less is free, or when the folder cannot be created
  */
 export async function requireRoom(folder: string, megabytes: number, mode = 0o755): Promise<void> {
   try {

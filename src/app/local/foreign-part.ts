@@ -1,23 +1,23 @@
-// A process of a program that is not ours (Postgres, Temporal): how it ended, and how it is stopped.
+// A process of a third-party program (Postgres, Temporal): reports how it ended, and stops it.
 import type { ChildProcess } from 'node:child_process';
 import type { PartEnd } from './keeper.ts';
 import { asDiskFull, type LocalStackError } from './local-stack-error.ts';
 import { endProcess, identify } from './processes.ts';
 
-/** `reason` is there when its log tells one that the operator can do something about. */
+/** `reason`: set when the process's log names a cause that the operator can fix. */
 export type PartExit = { readonly reason: LocalStackError | null; readonly description: string };
 
 /**
  * @param child just spawned
  * @param options.output its log, as `openPartLog` made it
- * @returns resolves when it ended, or could not be spawned; never rejects
+ * @returns resolves when the process ended, or could not be spawned; never rejects
  */
 export async function watchPart(
   child: ChildProcess,
   { dataDir, output }: { dataDir: string; output: { said(): string; path: string } },
 ): Promise<PartExit> {
   const how = await new Promise<string>((resolve) => {
-    // A signal that could not be sent is an error, too.
+    // Node also emits an error for a signal that could not be sent.
     child.on('error', (error) => resolve(error.message));
     child.once('exit', (code, signal) => resolve(signal ?? `exit code ${code}`));
   });
@@ -29,7 +29,7 @@ export async function watchPart(
   };
 }
 
-/** How it ended must be told, also when its log cannot be read. */
+/** The end of the process is reported even when its log cannot be read. */
 function read(output: { said(): string }): string {
   try {
     return output.said();
@@ -38,7 +38,7 @@ function read(output: { said(): string }): string {
   }
 }
 
-/** Sends the signals of its end in turn, until it is gone. */
+/** Sends the signals of `PartEnd` in turn, until the process has ended. */
 export async function stopPart(child: ChildProcess, { signals, grace }: PartEnd): Promise<void> {
   const identity = child.pid === undefined ? null : identify(child.pid);
   if (identity === null) return;

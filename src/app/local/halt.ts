@@ -1,14 +1,17 @@
-// When a local stack has to end: a signal, or the end of whoever started it. A second signal means "at once".
+// Detects when a local stack has to end: by a signal, or by the end of the process that started it. A second signal
+// ends it immediately.
 import { watchParents } from './parent-watch.ts';
 
-/** npm hands on the SIGINT that the terminal sent to us as well; that echo is not a second wish. */
+/**
+ * Milliseconds: npm forwards the SIGINT that the terminal has sent to this process too; that copy is no second signal.
+ */
 const ECHO = 300;
 
 /**
  * Listens from now on.
- * @param options.say told once, in one line
+ * @param options.say receives one line, once
  * @param options.force called at a second signal; must not return
- * @returns `signal` aborts at the first; `close` stops listening
+ * @returns `signal` aborts at the first signal; `close` stops listening
  */
 export function listenForEnd({ say, force }: { say: (line: string) => void; force: () => void }) {
   const controller = new AbortController();
@@ -25,7 +28,7 @@ export function listenForEnd({ say, force }: { say: (line: string) => void; forc
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
   const handlers = signals.map((name) => [name, () => end(name)] as const);
   for (const [name, handler] of handlers) process.on(name, handler);
-  // The terminal may be gone before we are.
+  // The terminal may be closed before this process ends.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
   const unwatch = watchParents(() => {
     if (!controller.signal.aborted) end('the process that started it is gone');

@@ -1,11 +1,11 @@
-// What an operator reads when a local stack is ready: where everything is, and what to try next. Pure.
+// The text for the operator when a local stack is ready: its addresses and files, and commands to try next. Pure.
 
-/** Addresses and files of a stack that is ready; null for what is not ours. */
+/** Addresses and files of a stack that is ready; null for a part that this stack does not run. */
 export type Invitation = {
   readonly seconds: number;
   readonly publicUrl: string;
   readonly temporalUi: string | null;
-  /** The workers' first. */
+  /** Those of the workers first. */
   readonly metrics: readonly string[];
   readonly credentials: string;
   readonly dataDir: string;

@@ -1,5 +1,5 @@
-// The list of running parts on disk, and the keeper process that ends them in order when their starter vanishes (also by SIGKILL).
-// A part is in the list from its first moment to its last; nobody but its starter writes the list.
+// The list of running parts on disk, and the keeper process that ends them in order when their starter dies (also by
+// SIGKILL). A part is in the list as long as it runs; only its starter writes the list.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, rmSync } from 'node:fs';
@@ -18,7 +18,7 @@ export type PartEnd = {
   readonly signals: readonly NodeJS.Signals[];
 };
 
-/** What may be left over from an earlier run, and who wrote it. */
+/** Parts that an earlier run may have left running, and the process that wrote the list. */
 type PartsFile = {
   owner: number;
   parts: (PartEnd & { name: string; pid: number; started: string })[];
@@ -26,9 +26,9 @@ type PartsFile = {
 };
 
 /**
- * Ends whatever an earlier starter left running, in order, and waits until it is gone.
- * @param file the list it kept
- * @returns the names of those that were still running
+ * Ends the parts that an earlier starter left running, in order, and waits until they have ended.
+ * @param file the list that the earlier starter kept
+ * @returns the names of the parts that were still running
  */
 export async function endLeftovers(file: string): Promise<string[]> {
   const list = readList(file);
@@ -50,10 +50,10 @@ export async function endLeftovers(file: string): Promise<string[]> {
 }
 
 /**
- * Starts to watch over the parts of this process.
- * @param options.file where the list is kept; on disk as soon as there is room for it
- * @param options.remove files and folders that go when the keeper had to end the parts
- * @param options.files says when the list cannot be written; without it, nobody is told
+ * Begins to watch over the parts of this process.
+ * @param options.file where the list is kept; written as soon as the disk has space
+ * @param options.remove files and folders that the keeper removes when it had to end the parts
+ * @param options.files reports when the list cannot be written; without it, there is no report
  * @returns none of its functions throws when the disk is full
  */
 export function createKeeper({
@@ -89,21 +89,24 @@ export function createKeeper({
   }
 
   return {
-    /** Adds a part as soon as it was spawned. */
+    /** Adds a part immediately after it was spawned. */
     add(name: string, pid: number, end: PartEnd): void {
       list.parts.push({ name, pid, started: startOf(pid) ?? '', ...end });
       write();
     },
-    /** Takes out a part that has ended. */
+    /** Removes a part that has ended. */
     remove(pid: number): void {
       list.parts = list.parts.filter((part) => part.pid !== pid);
       write();
     },
-    /** The keeper's process id: it is no part, and ends by itself. */
+    /** The keeper's process id. The keeper is no part; it ends by itself. */
     get pid(): number | undefined {
       return child.pid;
     },
-    /** Ends every part at once: the last but one of its signals, if that is another than the first; the keeper sees to the rest. */
+    /**
+     * Ends every part immediately: sends the last signal but one (the last, if there are only two); the keeper sends
+     * the rest.
+     */
     force(): void {
       for (const { pid, signals } of list.parts) {
         const last = signals.at(-1);

@@ -1,23 +1,27 @@
-// Keeps one part running: a part that dies is started again, sooner at first and later if it keeps dying.
+// Keeps one part running: restarts it when it dies, after pauses that grow while it keeps dying.
 import type { PartExit } from './foreign-part.ts';
 
-/** A process that is up; `exited` never rejects. */
+/** A process that runs; `exited` never rejects. */
 export type RunningPart = {
   readonly pid: number;
   readonly exited: Promise<PartExit>;
   readonly stop: () => Promise<void>;
 };
 
-/** Milliseconds: before the first new start, at most, and how long a part must have lived to count as healthy. */
+/**
+ * Milliseconds: the first pause before a restart, the longest pause, and the run time after which a part counts as
+ * healthy.
+ */
 export type Backoff = { readonly first: number; readonly most: number; readonly healthy: number };
 
 const BACKOFF: Backoff = { first: 100, most: 10_000, healthy: 20_000 };
 
 /**
  * @param options.start resolves when the part is up, rejects when it could not start; gives up when the signal aborts
- * @param options.onChange told the process id when the part is up, null when it is not
- * @param options.say told in one line of each death, of failed starts once for each reason, and when such a part is up after all
- * @returns `begin` starts it (and rejects when that fails), `stop` ends it for good
+ * @param options.onChange receives the process id when the part is up, null when it is not
+ * @param options.say receives one line for each death, one for each new reason of failed starts, and one when such a
+ *   part is up again
+ * @returns `begin` starts the part (and rejects when that fails), `stop` ends it for good
  */
 export function createKeptPart(options: {
   name: string;
@@ -31,7 +35,7 @@ export function createKeptPart(options: {
   let starting: Promise<void> = Promise.resolve();
   let timer: NodeJS.Timeout | undefined;
   let failures = 0;
-  /** Why the last start failed; null once the part was up. */
+  /** The reason of the last failed start; null once the part was up. */
   let refused: string | null = null;
   const stopping = new AbortController();
 
@@ -72,7 +76,7 @@ export function createKeptPart(options: {
       starting = first.catch(() => undefined);
       return first;
     },
-    /** Waits for its end, also when it is just being started. */
+    /** Waits for the part's end, also when it is just starting. */
     async stop(): Promise<void> {
       stopping.abort(new Error(`${name} is being stopped`));
       clearTimeout(timer);

@@ -1,15 +1,15 @@
-// What the operator of a local stack is told when it cannot run: always one line.
+// Errors for the operator of a local stack that cannot run: always one line.
 
-/** The local stack cannot start or go on; `message` is one line that says what is wrong and what to do about it. */
+/** The local stack cannot start or go on; `message` is one line that names the fault and its remedy. */
 export class LocalStackError extends Error {
   override readonly name = 'LocalStackError';
 }
 
 /**
- * Turns what a part or the file system said about a lack of space into the one line for it.
+ * Turns an error text about a lack of disk space into the one line for the operator.
  * @param text an error's message, or the end of a part's log
  * @param folder where the space is missing
- * @returns null when the text speaks of something else
+ * @returns null when the text has another cause
  */
 export function asDiskFull(text: string, folder: string): LocalStackError | null {
   if (!/ENOSPC|EDQUOT|No space left on device|database or disk is full|disk quota exceeded/i.test(text))

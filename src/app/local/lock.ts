@@ -1,24 +1,25 @@
-// One instance on a data folder: a lock file that names its holder, and counts only while exactly that process runs.
+// Allows one instance on a data folder: a lock file names its holder, and is valid only while exactly that process
+// runs.
 import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LocalStackError } from './local-stack-error.ts';
 import { identify, isRunning, type ProcessIdentity } from './processes.ts';
 
-/** What stands in the file; `stopping`: the lock will be free soon. */
+/** The content of the file; `stopping`: the lock will be free soon. */
 type Holder = ProcessIdentity & { readonly stopping?: boolean };
 
-/** `stopping` tells others that it is worth to wait; `release` gives the lock up. */
+/** `stopping` marks the lock as free soon, so that other processes wait for it; `release` removes the lock. */
 export type DataFolderLock = { stopping(): void; release(): void };
 
 /** Milliseconds to wait for a holder that is stopping: a little more than an ordered stop may take. */
 const PATIENCE = 90_000;
 
 /**
- * Takes the lock of a data folder, also from a holder that died; waits for one that is stopping.
+ * Takes the lock of a data folder, also from a holder that died; waits for a holder that is stopping.
  * @param dataDir exists
- * @param say told in one line when it has to wait
- * @throws LocalStackError when another process holds it
+ * @param say receives one line when it has to wait
+ * @throws LocalStackError when another process holds the lock
  */
 export async function lockDataFolder(dataDir: string, say: (line: string) => void): Promise<DataFolderLock> {
   const lock = join(dataDir, 'lock');
@@ -56,20 +57,20 @@ export async function lockDataFolder(dataDir: string, say: (line: string) => voi
         write({ stopping: true });
         renameSync(mine, lock);
       } catch {
-        // On a full disk others are turned away instead of waiting; the stop itself must go on.
+        // On a full disk other processes are refused instead of waiting; the stop itself goes on.
         rmSync(mine, { force: true });
       }
     },
   };
 }
 
-/** @returns whether a process that runs holds the lock of this data folder now */
+/** @returns whether a running process holds the lock of this data folder now */
 export function isDataFolderHeld(dataDir: string): boolean {
   const holder = readHolder(join(dataDir, 'lock'));
   return holder !== null && isRunning(holder);
 }
 
-/** link(2) makes the name only when nobody has it, together with its content. */
+/** link(2) creates the name only when it does not exist yet, together with its content. */
 function tryLink(from: string, to: string): boolean {
   try {
     linkSync(from, to);
@@ -80,7 +81,7 @@ function tryLink(from: string, to: string): boolean {
   }
 }
 
-/** Removes the lock of a dead holder, and puts back one that somebody else took meanwhile. */
+/** Removes the lock of a dead holder; restores the lock if another process took it in the meantime. */
 function takeAway(lock: string, aside: string): void {
   try {
     renameSync(lock, aside);

@@ -1,4 +1,4 @@
-// The key that seals secrets at rest, for development: made once in the data folder. Losing it loses what it sealed.
+// The master key for development: made once in the data folder. Without it the secrets that it sealed are lost.
 import { randomBytes } from 'node:crypto';
 import { link, mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -8,9 +8,9 @@ import { readPrivateFile, writePrivateFile } from './private-file.ts';
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * @param dataDir made when it is not there
+ * @param dataDir created when it is missing
  * @returns 32 bytes in base64, the same at each call and for every process; kept in `master.key`, mode 0600
- * @throws ConfigError naming MASTER_KEY when the folder can keep no key, or keeps something else
+ * @throws ConfigError naming MASTER_KEY when the folder cannot keep a key, or the file holds no key
  */
 export async function obtainMasterKey(dataDir: string): Promise<string> {
   const file = join(dataDir, 'master.key');
@@ -28,12 +28,12 @@ export async function obtainMasterKey(dataDir: string): Promise<string> {
  * @throws ConfigError as above
  */
 export async function withMasterKey(env: Environment): Promise<Environment> {
-  // Without a database nothing can be sealed: no folder should get a key that nobody needs.
+  // Without a database no secret is sealed, so no key is made.
   if (env.MASTER_KEY || env.NODE_ENV === 'production' || !env.DATABASE_URL) return env;
   return { ...env, MASTER_KEY: await obtainMasterKey(env.DATA_DIR || '.data') };
 }
 
-/** Of several processes that make one at the same time all get the one that came first. */
+/** When several processes make a key concurrently, all of them get the first one. */
 async function makeKey(dataDir: string, file: string): Promise<string> {
   await mkdir(dataDir, { recursive: true });
   const mine = `${file}.${process.pid}.${randomBytes(4).toString('hex')}`;

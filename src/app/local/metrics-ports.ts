@@ -1,11 +1,11 @@
-// The ports on which the processes of one machine tell their metrics. Pure.
+// The ports on which the processes of one machine serve their metrics. Pure.
 import type { Config } from '../../platform/config.ts';
 import type { RoleName } from './role-part.ts';
 
-/** One process of a role, counted from 0 in its role. `port` 0: it does not listen. */
+/** One process of a role; `index` counts from 0 within the role. `port` 0: it does not listen. */
 export type MetricsPort = { readonly role: RoleName; readonly index: number; readonly port: number };
 
-/** @returns the workers', counted up from `metricsPort`, then the apis' */
+/** @returns the ports of the workers, counted up from `metricsPort`, then those of the apis */
 export function metricsPorts({
   metricsPort,
   workerProcesses,

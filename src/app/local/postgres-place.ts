@@ -1,4 +1,5 @@
-// Where the embedded Postgres lives and as whom it runs. As root it has to run as another user, who must be able to reach it.
+// Decides the folder and the user of the embedded Postgres. As root it has to run as another user, who needs access to
+// the folder.
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { chmod, chown, cp, mkdir, readdir, realpath, rename, rm, stat } from 'node:fs/promises';
@@ -8,24 +9,24 @@ import { LocalStackError } from './local-stack-error.ts';
 import { copyPostgresBinaries, findPostgresBinaries, type PostgresBinaries } from './postgres-binaries.ts';
 import { type Access, firstClosedFolder, firstUnreadable, foldersOf, type User } from './reachable.ts';
 
-/** Programs, cluster folder and user of an embedded Postgres; no user: the one we run as. */
+/** Programs, cluster folder and user of an embedded Postgres; without a user it runs as the present one. */
 export type PostgresPlace = {
   readonly binaries: PostgresBinaries;
   readonly cluster: string;
   readonly user: User | undefined;
 };
 
-/** Where binaries and clusters live when user `postgres` cannot reach those of the clone. */
+/** Folder of binaries and clusters when the user `postgres` cannot reach those of the clone. */
 const SHARED = '/var/lib/countersign';
 
 const run = promisify(execFile);
 
 /**
- * Decides where the cluster of a data folder is, and moves what the user `postgres` could not reach there.
+ * Decides where the cluster of a data folder is, and moves there the files that the user `postgres` could not reach.
  * @param options.dataDir absolute, exists
- * @param options.id tells this data folder from an earlier one at the same path
- * @param options.say told in one line when something lives outside of the data folder
- * @throws LocalStackError when the user cannot be made
+ * @param options.id distinguishes this data folder from an earlier one at the same path
+ * @param options.say receives one line when files are kept outside the data folder
+ * @throws LocalStackError when the user cannot be created
  */
 export async function preparePostgresPlace(options: {
   dataDir: string;
@@ -57,7 +58,7 @@ export async function preparePostgresPlace(options: {
   return { binaries, cluster: outside, user };
 }
 
-/** Whatever the umask is. */
+/** Sets the mode explicitly, since the umask may restrict it. */
 async function makeOpenFolder(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true });
   await chmod(folder, 0o755);
@@ -68,7 +69,7 @@ async function closedFolder(path: string, user: User): Promise<string | null> {
   return firstClosedFolder(await Promise.all(foldersOf(await realpath(path)).map(access)), user);
 }
 
-/** A restrictive umask at the time of the installation closes files, too. */
+/** A restrictive umask during the installation restricts files too. */
 async function unreadableFile({ folder }: PostgresBinaries, user: User): Promise<string | null> {
   const libraries = (await readdir(join(folder, 'lib'))).slice(0, 5).map((name) => join(folder, 'lib', name));
   const files = await Promise.all([join(folder, 'bin', 'postgres'), ...libraries].map(access));
@@ -109,7 +110,7 @@ async function requirePostgresUser(): Promise<User> {
       'postgres',
     ]);
   } catch {
-    // Reported below, whatever the reason was.
+    // Every cause is reported below.
   }
   const made = await readUser();
   if (made !== null) return made;

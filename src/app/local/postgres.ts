@@ -1,5 +1,5 @@
-// Runs the embedded Postgres of a data folder: one process group of its own, on 127.0.0.1, its log beside the data.
-// Never runs two on the same cluster: a leftover one is stopped first.
+// Runs the embedded Postgres of a data folder: in a separate process group, on 127.0.0.1, with its log beside the data.
+// Never runs two on one cluster: a leftover one is stopped first.
 import { spawn } from 'node:child_process';
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -19,7 +19,7 @@ import {
 } from './postgres-cluster.ts';
 import { commandOf, endProcess, identify } from './processes.ts';
 
-/** Fast shutdown, then immediate (the next start recovers), then the kernel. */
+/** First a fast shutdown, then an immediate one (the next start recovers), then SIGKILL. */
 const POSTGRES_END: PartEnd = { order: 4, grace: 20_000, signals: ['SIGINT', 'SIGQUIT', 'SIGKILL'] };
 
 export type PostgresOptions = {
@@ -29,7 +29,7 @@ export type PostgresOptions = {
   port?: number | undefined;
   /** False for tests only: nothing survives a crash of the machine. */
   durable?: boolean | undefined;
-  /** At most so many clients at once. */
+  /** The most clients that may be connected concurrently. */
   maxConnections?: number | undefined;
   /** Created when missing. */
   database?: string | undefined;
@@ -37,11 +37,14 @@ export type PostgresOptions = {
   keeper?: Keeper | undefined;
   /** Gives up waiting. */
   signal?: AbortSignal | undefined;
-  /** Told what is unusual, one line each. */
+  /** Receives unusual facts, one line each. */
   log: (line: string) => void;
 };
 
-/** `url` connects to the database as superuser; `cluster` is the folder of its files; `exited` never rejects; `stop` is a fast shutdown, and waits for its end. */
+/**
+ * `url` connects to the database as superuser; `cluster` is the folder of its files; `exited` never rejects; `stop` is
+ * a fast shutdown, and waits for its end.
+ */
 export type RunningPostgres = {
   readonly pid: number;
   readonly port: number;
@@ -142,7 +145,7 @@ function urlOf(password: string, port: number, database: string): string {
   return `postgres://${POSTGRES_ROLE}:${password}@127.0.0.1:${port}/${database}`;
 }
 
-/** Waits for an answer, through a recovery after a crash, and makes the database. */
+/** Waits until Postgres answers, also through a recovery after a crash, and creates the database. */
 async function ready(options: {
   url: string;
   database: string;
@@ -177,7 +180,7 @@ async function ready(options: {
   throw new LocalStackError('Postgres did not become ready within five minutes.');
 }
 
-/** Not listening yet, or (57P03) recovering. */
+/** True while Postgres does not listen yet, or (57P03) recovers. */
 function isStarting(error: unknown): boolean {
   const { code, message } = error as { code?: string; message?: string };
   return (
@@ -188,13 +191,14 @@ function isStarting(error: unknown): boolean {
   );
 }
 
-/** A postmaster that an earlier run left behind, by the file that it keeps in the cluster. */
+/** Ends a postmaster that an earlier run left behind; its process id is in a file in the cluster. */
 async function endLeftover(cluster: PostgresCluster['cluster']): Promise<void> {
   const file = join(cluster, 'postmaster.pid');
   const text = await readFile(file, 'utf8').catch(() => null);
   if (text === null) return;
   const identity = identify(Number.parseInt(text, 10));
-  // The file of one that is gone stays: by it Postgres finds out whether backends of a killed postmaster still linger.
+  // The file of a postmaster that has ended is kept: by it Postgres detects backends that still run after a killed
+  // postmaster.
   if (identity === null) return;
   if (commandOf(identity.pid).includes(cluster)) {
     const ended = await endProcess(
@@ -204,7 +208,7 @@ async function endLeftover(cluster: PostgresCluster['cluster']): Promise<void> {
     if (!ended)
       throw new LocalStackError(`Postgres ${identity.pid} still uses ${cluster} and cannot be stopped.`);
   } else {
-    // The id went to another process, which Postgres would take for a running postmaster.
+    // Another process has this id now; Postgres would take it for a running postmaster.
     await rm(file, { force: true });
   }
 }

@@ -1,12 +1,13 @@
-// Looking at other processes and ending them by id. Never ends a process without knowing that it is still the one that was meant.
+// Identifies other processes and ends them by id. It ends a process only after a check that the id still belongs to the
+// intended process.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** A process, told apart from a later one that got the same id. */
+/** Identifies a process; a later process with the same id has another `started`. */
 export type ProcessIdentity = { readonly pid: number; readonly started: string };
 
-/** @returns true while a process with this id exists, whoever owns it */
+/** @returns true while a process with this id exists, also one of another user */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -33,7 +34,7 @@ export function startOf(pid: number): string | null {
   }
 }
 
-/** @returns who the process with this id is now, or null when there is none */
+/** @returns the identity of the process with this id now, or null when there is none */
 export function identify(pid: number): ProcessIdentity | null {
   const started = isAlive(pid) ? startOf(pid) : null;
   return started === null ? null : { pid, started };
@@ -65,7 +66,7 @@ export function commandOf(pid: number): string {
   }
 }
 
-/** Sends a signal; a process that is gone is no error. */
+/** Sends a signal; a process that has ended is no error. */
 export function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);
@@ -75,8 +76,8 @@ export function signal(pid: number, name: NodeJS.Signals): void {
 }
 
 /**
- * Ends a process: each signal in turn, until it is gone.
- * @param identity whom
+ * Ends a process: sends each signal in turn, until it has ended.
+ * @param identity the process
  * @param steps signals with the milliseconds to wait after each
  * @returns false when it still runs after all of them
  */
@@ -93,7 +94,9 @@ export async function endProcess(
   return !isRunning(identity);
 }
 
-/** Fields of /proc/<pid>/stat after the command's name: [0] is the state, [1] the parent, [19] the start in clock ticks. */
+/**
+ * Fields of /proc/<pid>/stat after the command's name: [0] is the state, [1] the parent, [19] the start in clock ticks.
+ */
 function readStat(pid: number): string[] | null {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
@@ -103,12 +106,12 @@ function readStat(pid: number): string[] | null {
   }
 }
 
-/** Ticks are counted from the machine's start, so they name a process only together with it. */
+/** Ticks count from the boot of the machine, so they identify a process only together with the boot id. */
 function bootId(): string {
   return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
 }
 
-/** One that has ended and waits for its parent to ask how: it answers signals, but runs no more. */
+/** A process that has ended and whose parent has not read its exit code: it accepts signals, but does not run. */
 function isZombie(pid: number): boolean {
   return process.platform === 'linux' && readStat(pid)?.[0] === 'Z';
 }

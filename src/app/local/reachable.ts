@@ -1,4 +1,4 @@
-// May another user enter these folders? Pure: the modes are read elsewhere.
+// Checks whether another user may enter given folders. Pure: the modes are read elsewhere.
 
 /** Owner and permission bits of one file or folder. */
 export type Access = {
@@ -8,7 +8,7 @@ export type Access = {
   readonly mode: number;
 };
 
-/** The user who has to get there. */
+/** The user who needs access. */
 export type User = { readonly uid: number; readonly gid: number };
 
 /**

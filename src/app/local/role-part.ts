@@ -1,4 +1,5 @@
-// Runs one role of the service (api or worker) as a process in a session of its own, with a channel that tells when it is up.
+// Runs one role of the service (api or worker) as a process in its own session, with a channel on which it reports that
+// it is up.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FromPart } from '../../platform/process/part-protocol.ts';
@@ -11,22 +12,25 @@ import { portBusy } from './ports.ts';
 
 export type RoleName = 'api' | 'worker';
 
-/** Each gets more than its own limit for what it has begun: an API for its answers, a worker for its sends, which Temporal's worker waits for. */
+/**
+ * Each limit exceeds the role's own limit for unfinished work: answers of an api, sends of a worker (Temporal's worker
+ * waits for them).
+ */
 export const ROLE_ENDS: Readonly<Record<RoleName, PartEnd>> = {
   api: { order: 1, grace: 10_000, signals: ['SIGTERM', 'SIGKILL'] },
   worker: { order: 2, grace: 35_000, signals: ['SIGTERM', 'SIGKILL'] },
 };
 
-/** Milliseconds until a role must have said that it is up. */
+/** Milliseconds within which a role must report that it is up. */
 const LIMIT = 60_000;
 
 /**
- * Starts a role and waits until it says that it is ready.
+ * Starts a role and waits until it reports that it is ready.
  * @param options.main the command line's file, run with the role as its argument
- * @param options.environment all of the process's variables
+ * @param options.environment all variables of the process
  * @param options.signal gives up waiting
  * @param options.distributor gives connections to api processes, when there are several
- * @throws LocalStackError when it ends, fails or stays silent
+ * @throws LocalStackError when the role ends, fails or does not report in time
  */
 export async function startRole(options: {
   role: RoleName;
@@ -92,7 +96,7 @@ async function ready(
       throw new LocalStackError(`The ${role} process did not become ready within ${LIMIT / 1_000} s.`);
     },
   );
-  // Whichever loses the race may reject later, when nobody listens any more.
+  // The promise that loses the race may reject later, when it has no handler any more.
   for (const loser of [answer, ended, late]) loser.catch(() => undefined);
   try {
     await Promise.race([answer, ended, late]);
@@ -106,7 +110,7 @@ function failure(
   environment: NodeJS.ProcessEnv,
   { failed, code }: { failed: string; code?: string | undefined },
 ): LocalStackError {
-  // Said by the role itself, which knows for which of its ports.
+  // The role itself reports this error, since it knows which of its ports is busy.
   if (/^Port \d+ is in use/.test(failed)) return new LocalStackError(failed);
   const variable = role === 'api' ? 'PORT' : 'METRICS_PORT';
   const port = Number(environment[variable]);
@@ -117,7 +121,7 @@ function failure(
 
 function watch(child: ChildProcess): Promise<PartExit> {
   return new Promise((resolve) => {
-    // A signal or a message that could not be sent is an error, too.
+    // Node also emits an error for a signal or a message that could not be sent.
     child.on('error', (error) => resolve({ reason: null, description: error.message }));
     child.once('exit', (code, signal) =>
       resolve({ reason: null, description: signal ?? `exit code ${code}` }),

@@ -1,8 +1,9 @@
-// `run.json`: what runs now, for commands and tests in the same clone. It names a part only while that part is up.
+// `run.json`: the parts that run now, for commands and tests in the same clone. It names a part only while that part is
+// up.
 import { join } from 'node:path';
 import { createStateFiles, type StateFiles } from './state-file.ts';
 
-/** null stands for a part that is not ours, or not up; ports are those of this machine. */
+/** null: the part is not run by this stack, or is not up. Ports are those of this machine. */
 export type RunState = {
   api: number[];
   worker: number[];
@@ -13,7 +14,7 @@ export type RunState = {
     temporal: number | null;
     temporal_ui: number | null;
     postgres: number | null;
-    /** Of the first worker and of the first api; further ones count up from there. 0: nobody listens. */
+    /** Port of the first worker and of the first api; further processes count up from there. 0: no process listens. */
     metrics: number;
     metrics_api: number;
   };
@@ -22,8 +23,9 @@ export type RunState = {
 
 /**
  * @param dataDir exists
- * @param files says when it cannot be written; without it, nobody is told
- * @returns `write` replaces the file atomically (mode 0600) once there is room, `remove` takes it away for good; neither throws for want of room
+ * @param files reports when the file cannot be written; without it, there is no report
+ * @returns `write` replaces the file atomically (mode 0600) once the disk has space, `remove` deletes it for good;
+ *   neither throws when the disk is full
  */
 export function createRunFile(
   dataDir: string,

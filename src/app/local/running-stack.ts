@@ -1,13 +1,14 @@
-// Finds the stack that `npm start` runs in the data folder, so that commands in the same clone need no settings. Reads files only.
+// Finds the stack that `npm start` runs in the data folder, so that commands in the same clone need no settings. Reads
+// files only.
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * The settings of the stack that runs in `DATA_DIR` (`.data` unless said).
+ * The settings of the stack that runs in `DATA_DIR` (by default `.data`).
  * @param env the environment of the command
- * @returns settings by variable name; none when DATABASE_URL is set, or when nothing was started there
+ * @returns settings by variable name; none when DATABASE_URL is set, or when no stack was started there
  */
 export async function findRunningStack(env: Environment): Promise<Record<string, string>> {
   if (env.DATABASE_URL !== undefined && env.DATABASE_URL !== '') return {};

@@ -1,5 +1,5 @@
-// `npm start`: a whole service on one machine, from an empty folder to a ready stack, until it is told to stop.
-// It must never leave a process behind, whatever happens to it.
+// `npm start`: runs the whole service on one machine, from an empty folder to a ready stack, until it is stopped. No
+// process of it remains, however it ends.
 import { rmSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import type { Config } from '../../platform/config.ts';
@@ -26,17 +26,18 @@ export type LocalStackOptions = {
   readonly environment: NodeJS.ProcessEnv;
   /** Brings the database to the newest schema. */
   readonly migrate: (databaseUrl: string) => Promise<unknown>;
-  /** Runs before the roles, with the settings they get; makes the tenant `demo` and its file. @returns lines to print */
+  /** Runs before the roles, with the same settings; creates the tenant `demo` and its file. @returns lines to print */
   readonly prepare: (environment: NodeJS.ProcessEnv) => Promise<readonly string[] | undefined>;
   readonly say: (line: string) => void;
-  /** Told when the stack is ready, instead of the lines for a terminal. */
+  /** Called when the stack is ready, instead of printing the lines for a terminal. */
   readonly onReady?: ((stack: ReturnType<typeof describeStack>) => void) | undefined;
 };
 
 /**
- * Runs the stack until a signal, or the end of the process that started it.
+ * Runs the stack until a signal, or until the process that started it ends.
  * @returns after an ordered stop
- * @throws LocalStackError with one line for the operator, and whatever `migrate` and `prepare` throw; nothing runs any more then
+ * @throws LocalStackError with one line for the operator, and the errors of `migrate` and `prepare`; all processes of
+ *   the stack have ended then
  */
 export async function runLocalStack(options: LocalStackOptions): Promise<void> {
   const { dataDir } = options.config;
@@ -69,7 +70,7 @@ async function supervise(options: LocalStackOptions, lock: DataFolderLock): Prom
     await bringUp(options, supervisor, keeper, end.signal);
     await aborted(end.signal);
   } catch (error) {
-    // What a stop interrupted did not fail.
+    // A step that a stop interrupted has not failed.
     if (!end.signal.aborted) throw error;
   } finally {
     lock.stopping();
@@ -131,13 +132,13 @@ async function bringUp(
   else options.onReady(describeStack(stack));
 }
 
-/** The Web UI of a server that is not ours is somewhere only if the settings say where. */
+/** For a third-party server the address of the Web UI is known only from the settings. */
 function temporalUiOf({ temporal: { address, uiUrl, namespace, variables } }: Config): string | null {
   if (address !== undefined && variables.TEMPORAL_UI_URL === undefined) return null;
   return `${uiUrl}/namespaces/${namespace}/workflows`;
 }
 
-/** Known to be free before anything is started. */
+/** Checks that the ports are free before any part is started. */
 async function requirePorts(config: Config): Promise<void> {
   const { host, port, metricsHost, temporal } = config;
   await requirePort({ host, port, variable: 'PORT', part: 'the API' });

@@ -1,18 +1,22 @@
-// A small file that tells others the state of now. A disk that is full keeps nothing from going on: the newest state is written later.
+// A small file with the current state, for other processes. A full disk stops no work: the newest state is written
+// later.
 import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { asDiskFull } from './local-stack-error.ts';
 
-/** `write` replaces the content as soon as that is possible; `remove` takes the file away for good. Neither throws for want of room. */
+/**
+ * `write` replaces the content as soon as that is possible; `remove` deletes the file for good. Neither throws when the
+ * disk is full.
+ */
 export type StateFile = { readonly file: string; write(content: string): void; remove(): void };
 
-/** Files that share one voice: while any of them cannot be written, that was said once. */
+/** Files with one report in common: that some of them cannot be written is reported once. */
 export type StateFiles = { open(file: string): StateFile };
 
 /**
- * @param options.folder what is named when there is no room
- * @param options.say told in one line when a state cannot be written, and when all of them are on disk again
+ * @param options.folder named in the report when the disk is full
+ * @param options.say receives one line when a state cannot be written, and one when all states are on disk again
  * @param options.pause milliseconds until the next try
- * @returns opens files: mode 0600, replaced atomically, never left cut off
+ * @returns opens files: mode 0600, replaced atomically, never truncated
  */
 export function createStateFiles(options: {
   folder: string;
@@ -70,11 +74,11 @@ export function createStateFiles(options: {
   };
 }
 
-/** What cannot be taken away now goes with the next write. */
+/** A file that cannot be removed now is removed by the next write. */
 function discard(path: string): void {
   try {
     rmSync(path, { force: true });
   } catch {
-    // Told already: the write failed.
+    // The failed write has been reported already.
   }
 }

@@ -1,4 +1,5 @@
-// All parts of a local stack: starts them in order, starts again what dies, keeps run.json true, and stops in order.
+// Runs all parts of a local stack: starts them in order, restarts those that die, keeps run.json up to date, and stops
+// them in order.
 import type { Config } from '../../platform/config.ts';
 import { connectionBudget } from '../../platform/database/database.ts';
 import type { ConnectionDistributor } from './connection-distributor.ts';
@@ -13,8 +14,8 @@ import { startTemporal } from './temporal.ts';
 
 /**
  * @param options.main the command line's file, which the roles run
- * @param options.runFile written from the moment that the databases are there
- * @returns each step of a start, and `stop`, which ends what runs in the reverse order
+ * @param options.runFile written from the moment that the databases are ready
+ * @returns each step of a start, and `stop`, which ends the parts in reverse order
  */
 export function createSupervisor(options: {
   config: Config;
@@ -133,13 +134,13 @@ export function createSupervisor(options: {
       return `127.0.0.1:${port}`;
     },
 
-    /** From now on run.json is there. */
+    /** From now on run.json exists. */
     publish(url: string): void {
       databaseUrl = url;
       changed();
     },
 
-    /** Api and worker processes, each with a metrics port of its own. */
+    /** Api and worker processes, each with its own metrics port. */
     async runRoles(environment: NodeJS.ProcessEnv): Promise<void> {
       if (config.apiProcesses > 1)
         distributor = await createConnectionDistributor({ host: config.host, port: config.port });

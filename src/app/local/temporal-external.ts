@@ -1,4 +1,5 @@
-// A Temporal server that somebody else runs, for a local stack: makes in it what the workflows need. It must never start or stop one.
+// Prepares a Temporal server that the operator runs for a local stack: creates its namespace and search attributes. It
+// neither starts nor stops the server.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../../platform/config.ts';
 import { createLazyConnection } from '../../platform/temporal/client.ts';
@@ -8,11 +9,11 @@ import { LocalStackError } from './local-stack-error.ts';
 /**
  * Makes the namespace and its search attributes where they are missing.
  * @param options.temporal `address` is set
- * @param options.say told in one line when workflows cannot be searched for there
+ * @param options.say receives one line when workflows cannot be searched for there
  * @param options.signal gives up waiting
  * @param options.patience milliseconds to go on trying while the server does not answer
  * @returns its address, host:port
- * @throws LocalStackError with one line when it does not answer, or has no such namespace and will not make it
+ * @throws LocalStackError with one line when the server does not answer, or refuses to create the missing namespace
  */
 export async function useExternalTemporal(options: {
   temporal: Config['temporal'];

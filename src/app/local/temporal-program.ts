@@ -1,4 +1,5 @@
-// Gets the program `temporal`, from the nearest place that has it: PATH, the data folder, the SDK's download, a build with Go.
+// Finds the program `temporal` in the first of these places that has it: PATH, the data folder, the SDK's download, a
+// build with Go.
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { access, chmod, constants, mkdir, mkdtemp, readdir, rename, rm, stat } from 'node:fs/promises';
@@ -9,7 +10,7 @@ import { requireRoom } from './disk-space.ts';
 import type { Keeper, PartEnd } from './keeper.ts';
 import { LocalStackError } from './local-stack-error.ts';
 
-/** The newest release of the command line that builds from the module proxy: later ones carry `replace` lines. */
+/** The newest release of the command line that builds from the Go module proxy: later releases have `replace` lines. */
 const MODULE = 'github.com/temporalio/cli/cmd/temporal@v1.5.1';
 const DOWNLOAD_HOST = 'https://temporal.download/';
 
@@ -18,16 +19,16 @@ const GO_END: PartEnd = { order: 0, grace: 2_000, signals: ['SIGKILL'] };
 const run = promisify(execFile);
 const suffix = process.platform === 'win32' ? '.exe' : '';
 
-/** Where to look, and how to say what happens; `limits` are milliseconds. */
+/** The places to search, and the function for messages; `limits` are milliseconds. */
 export type TemporalSearch = {
-  /** Folder for a program that is kept: `<DATA_DIR>/bin`. */
+  /** Folder in which a program is kept: `<DATA_DIR>/bin`. */
   readonly binFolder: string;
   /** The variable PATH. */
   readonly path: string;
   readonly say: (line: string) => void;
   /** Ends a build when this process vanishes. */
   readonly keeper?: Keeper | undefined;
-  /** Gives up: what runs is killed. */
+  /** Gives up: a running child process is killed. */
   readonly signal?: AbortSignal | undefined;
   readonly limits?: { readonly reach: number; readonly download: number; readonly build: number } | undefined;
 };
@@ -35,9 +36,9 @@ export type TemporalSearch = {
 const LIMITS = { reach: 4_000, download: 300_000, build: 1_200_000 } as const;
 
 /**
- * Finds, downloads or builds the program, and says in one line which it uses.
+ * Finds, downloads or builds the program, and reports in one line which one it uses.
  * @returns its absolute path
- * @throws LocalStackError that says what to install, when nothing works
+ * @throws LocalStackError that names the programs to install, when no way works
  */
 export async function obtainTemporal(search: TemporalSearch): Promise<string> {
   const kept = join(search.binFolder, `temporal${suffix}`);
@@ -79,7 +80,10 @@ async function findOnPath(name: string, path: string): Promise<string | null> {
   return null;
 }
 
-/** One that does not even tell its version is of no use: wrong architecture, a broken download, another program of that name. */
+/**
+ * Whether the program prints its version. One that does not is unusable: wrong architecture, a broken download, another
+ * program of that name.
+ */
 async function runs(program: string): Promise<boolean> {
   try {
     const { stdout } = await run(program, ['--version'], { timeout: 20_000 });
@@ -105,7 +109,10 @@ async function download(search: TemporalSearch, kept: string): Promise<boolean> 
   });
 }
 
-/** A download that cannot begin must not cost its whole time limit. A proxy is taken at its word. */
+/**
+ * Checks first that the download host answers, so that an unreachable one does not cost the whole time limit. A proxy
+ * is assumed to work.
+ */
 async function reachable(limit: number): Promise<boolean> {
   if (process.env.HTTPS_PROXY || process.env.https_proxy) return true;
   return await fetch(DOWNLOAD_HOST, { method: 'HEAD', signal: AbortSignal.timeout(limit) }).then(
@@ -148,7 +155,7 @@ async function build(search: TemporalSearch, kept: string): Promise<boolean> {
   }
 }
 
-/** A folder beside the final place, so that a program appears there whole or not at all. */
+/** Works in a folder beside the final one, so that a program appears there completely or not at all. */
 async function inWorkFolder(binFolder: string, work: (folder: string) => Promise<boolean>): Promise<boolean> {
   await mkdir(binFolder, { recursive: true });
   const folder = await mkdtemp(join(binFolder, '.new-'));

@@ -1,12 +1,13 @@
-// Waits until a Temporal server can take our workflows: it answers, has the namespace, and knows the search attributes.
+// Waits until a Temporal server is ready for the workflows: it answers, has the namespace, and knows the search
+// attributes.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Connection } from '@temporalio/client';
 import { ensureNamespace } from '../../platform/temporal/namespace.ts';
 
 /**
- * Makes what is missing on the way.
+ * Waits, and creates the namespace and the search attributes where they are missing.
  * @param options.address host:port of a server without TLS
- * @param options.aborted resolves, with the reason, when there is no use in waiting any longer
+ * @param options.aborted resolves, with the reason, when waiting has become useless
  * @param options.signal gives up waiting
  * @param options.limit milliseconds to wait at most
  * @throws the reason; Error with the last answer as its cause when the time is over

@@ -1,4 +1,5 @@
-// Runs Temporal's development server for a local stack: one process in a session of its own, on 127.0.0.1, with its Web UI.
+// Runs Temporal's development server for a local stack: one process in a separate session, on 127.0.0.1, with its Web
+// UI.
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import type { SearchAttributeType } from '@temporalio/common';
@@ -21,7 +22,7 @@ const TYPE_FLAGS: Readonly<Record<SearchAttributeType, string>> = {
   KEYWORD_LIST: 'KeywordList',
 };
 
-/** It ends in about 1.5 s when asked. */
+/** After SIGTERM it ends in about 1.5 s. */
 const TEMPORAL_END: PartEnd = { order: 3, grace: 15_000, signals: ['SIGTERM', 'SIGKILL'] };
 
 export type TemporalOptions = {
@@ -29,9 +30,9 @@ export type TemporalOptions = {
   program: string;
   /** Absolute path of the data folder: logs, and the database unless it is kept in memory. */
   dataDir: string;
-  /** Of the gRPC service on 127.0.0.1. */
+  /** Port of the gRPC service on 127.0.0.1. */
   port: number;
-  /** Of the Web UI; null: none. */
+  /** Port of the Web UI; null: none. */
   uiPort: number | null;
   namespace: string;
   /** True for tests: nothing survives the process. */
@@ -114,7 +115,7 @@ function argumentsOf(options: TemporalOptions): string[] {
   ];
 }
 
-/** The command line reads TEMPORAL_* as a client's settings; they are not meant for the server that we start. */
+/** Removes TEMPORAL_*: the command line reads them as settings of a client, which do not apply to this server. */
 function serverEnvironment(): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('TEMPORAL_')));
 }

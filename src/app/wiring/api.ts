@@ -1,4 +1,4 @@
-// The rooms of an API process, in the order of the wings, and the routes of its interface.
+// Wires the rooms of an API process, in the order of the wings, and the routes of its interface.
 import { wireAudit } from '../../audit/wire.ts';
 import { wireAuthenticationFailures, wireChallenges } from '../../authentication/challenges/wire.ts';
 import { tellDelegations, wireDelegations } from '../../authentication/delegations/wire.ts';
@@ -46,7 +46,7 @@ export function wireApi(platform: Platform) {
 
   const shared = { records: wireRecords(platform), commands };
 
-  // Tenants have an issuer, and what ends an agent or a key ends its tokens.
+  // Each tenant has an issuer; ending an agent or a key ends its tokens.
   const revocations = wireRevocations(platform);
   const issuer = wireIssuer(platform, { ...shared, revocations });
   const tokens = wireTokens(platform, { ...issuer, revocations });
@@ -120,7 +120,7 @@ export function wireApi(platform: Platform) {
     authorize: (route: Route) => authorize(route, tokens.authenticate, dpop),
     rateLimits: limits.rateLimits,
     measure: measureRequests({ registry: platform.registry, routes }),
-    /** To be called before the platform closes: what was counted is written now. */
+    /** Called before the platform closes: writes the counts that are still in memory. */
     close: async () => {
       await Promise.allSettled(
         [clients, dpop, trustedIssuers, verifier, limits, revocations].map((room) => room.close()),
@@ -129,7 +129,7 @@ export function wireApi(platform: Platform) {
   };
 }
 
-/** The OpenAPI document, without opening anything: a pool connects when it is first used. */
+/** The OpenAPI document; opens no connection, since a pool connects at its first use. */
 export function composeOpenApi(env: Readonly<Record<string, string | undefined>>) {
   const config = loadConfig({ DATABASE_URL: 'postgres://localhost/unused', ...env }, { role: 'migrate' });
   const logger = createLogger({ ...config, logLevel: 'silent' });

@@ -1,4 +1,5 @@
-// The rooms of the commands, in the order of the wings: management, `countersign doctor` and `countersign worker-version`.
+// Wires the rooms of the commands, in the order of the wings: management, `countersign doctor` and `countersign
+// worker-version`.
 import type { Logger } from 'pino';
 import { wireAuditVerification } from '../../audit/wire.ts';
 import { wireChallengeExpiry } from '../../authentication/challenges/wire.ts';
@@ -53,7 +54,7 @@ export function wireManagement(config: Config, logger: Logger) {
   };
 }
 
-/** Wires the examination of `countersign doctor`; nothing is asked before `examine`. */
+/** Wires the examination of `countersign doctor`; it sends no query before `examine`. */
 export function wireExamination(config: Config, logger: Logger) {
   const platform = openPlatform(config, { logger, name: 'doctor' });
   const connection = createLazyConnection(config.temporal);
@@ -87,14 +88,14 @@ export function wireExamination(config: Config, logger: Logger) {
   };
 }
 
-/** Wires `countersign worker-version`, which needs no master key. `openActs` is for the commands that change something. */
+/** Wires `countersign worker-version`, which needs no master key. `openActs` is for the commands that write. */
 export function wireWorkerVersions(config: Config) {
   const { namespace } = config.temporal;
   const connection = createLazyConnection(config.temporal);
   let platform: Platform | undefined;
   return {
     versions: createWorkerVersions({ connection, namespace }),
-    /** The record of what is changed. @throws ConfigError without a database */
+    /** Opens the record of operator acts. @throws ConfigError without a database */
     openActs: () => {
       const logger = createLogger({ ...config, logLevel: 'silent' });
       platform = openPlatform(config, { logger, name: 'command' });

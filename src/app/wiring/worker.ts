@@ -1,4 +1,5 @@
-// The rooms of a worker process, in the order of the wings: first those that need the database only, then those that use Temporal.
+// Wires the rooms of a worker process, in the order of the wings: first those that need the database only, then those
+// that use Temporal.
 import type { Client } from '@temporalio/client';
 import { createActivities } from '../../../activities/index.ts';
 import { measureSealer, wireAuditSealer } from '../../audit/wire.ts';
@@ -35,14 +36,14 @@ import { SEALED_COLUMNS } from './sealed-columns.ts';
 
 export type WorkerRooms = ReturnType<typeof wireWorkerRooms>;
 
-/** Wires what a worker has before Temporal answers. */
+/** Wires the rooms of a worker that do not need Temporal. */
 export function wireWorkerRooms(platform: Platform) {
   const verifier = createSignatureVerifier();
   const commands = createWorkflowCommandService();
 
   const shared = { records: wireRecords(platform), commands };
 
-  // Tenants have an issuer, and what ends an agent or a key ends its tokens.
+  // Each tenant has an issuer; ending an agent or a key ends its tokens.
   const revocations = wireRevocations(platform);
   const issuer = wireIssuer(platform, { ...shared, revocations });
   const tokens = wireTokens(platform, { ...issuer, revocations });
@@ -87,7 +88,7 @@ export function wireWorkerRooms(platform: Platform) {
       challengeExpiry,
       retention,
     }),
-    /** What an operator sees of each entity that has a workflow. */
+    /** The summary that operators see for each entity that has a workflow. */
     describe: {
       agentKeyRotation: ({ tenantId, id }) => keys.rotationSteps.describe({ tenantId, keyId: id }),
       anchorVerification: async (name) => {
@@ -101,13 +102,13 @@ export function wireWorkerRooms(platform: Platform) {
       issuerKeyRotation: issuerRotation.describe,
       delegationExpiry: delegationExpiry.describe,
     } satisfies Parameters<typeof wireWorkflowCommands>[1]['describe'],
-    /** To be called when nothing runs any more, before the platform closes. */
+    /** Called when all loops have ended, before the platform closes. */
     close: () =>
       Promise.allSettled([attempts, verifier, anchorChecks, revocations].map((room) => room.close())),
   };
 }
 
-/** Wires what uses Temporal: the loops of a worker, none of which runs yet. @param client starts workflows */
+/** Wires the loops of a worker, which use Temporal; none runs yet. @param client starts workflows */
 export function wireWorkerLoops(platform: Platform, rooms: WorkerRooms, client: Client) {
   const { endpoints, attempts, challengeExpiry, describe } = rooms;
   return {
@@ -118,7 +119,7 @@ export function wireWorkerLoops(platform: Platform, rooms: WorkerRooms, client: 
   };
 }
 
-/** Registers what workers read from the database at each scrape; every worker tells the same. */
+/** Registers the metrics that workers read from the database at each scrape; every worker reports the same values. */
 export function measureStanding(
   platform: Platform,
   { challengeExpiry, readStanding }: Pick<WorkerRooms, 'challengeExpiry' | 'readStanding'>,

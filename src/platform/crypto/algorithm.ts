@@ -1,4 +1,4 @@
-// The signature algorithms of agent keys. Pure: it must never learn how any of them is computed.
+// The signature algorithms of agent keys. Pure.
 
 /** Every algorithm an agent key may have, spelled as in requests and responses. Source: Specification, "Agent key". */
 export const KEY_ALGORITHMS = ['ed25519', 'es256', 'es256k', 'bip340'] as const;

@@ -1,4 +1,4 @@
-// Base64 and base64url for bytes, the same in Node.js, browsers and workers. It must never repair a malformed text.
+// Base64 and base64url for bytes, the same in Node.js, browsers and workers. Malformed text is refused, never repaired.
 
 const STANDARD = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
 const URL_SAFE = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
@@ -18,8 +18,8 @@ function buildSextets(): Uint8Array {
 
 /**
  * Decodes base64, standard or URL-safe (not mixed), padded or not.
- * @returns the bytes, or null when the text is malformed: a foreign character, white space, wrong padding, or unused bits
- *   that are not zero (RFC 4648 §3.3 and §3.5), so that each byte string has one text an alphabet and padding.
+ * @returns the bytes, or null when the text is malformed: a foreign character, white space, wrong padding, or unused
+ *   bits that are not zero (RFC 4648 §3.3 and §3.5), so that each byte string has one text an alphabet and padding.
  */
 export function decodeBase64(text: string): Uint8Array | null {
   if (!ONE_ALPHABET.test(text)) return null;

@@ -1,5 +1,5 @@
-// The three curves under the four algorithms: their names, and which byte strings are points on them.
-// It must never accept a point that a signature could be forged for.
+// The three curves under the four algorithms: their names, and which byte strings are points on them. Points with which
+// a signature could be forged are refused.
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { p256 } from '@noble/curves/nist.js';
 import { secp256k1 } from '@noble/curves/secp256k1.js';
@@ -56,7 +56,10 @@ export function compressPoint(uncompressed: Uint8Array): Uint8Array {
   return concatBytes(Uint8Array.of(isOdd ? 0x03 : 0x02), uncompressed.subarray(1, 33));
 }
 
-/** The 65-byte form of the other secp256k1 point with the same x coordinate. @param uncompressed 65 bytes. @throws PointError */
+/**
+ * The 65-byte form of the other secp256k1 point with the same x coordinate. @param uncompressed 65 bytes. @throws
+ * PointError
+ */
 export function negatePoint(uncompressed: Uint8Array): Uint8Array {
   const isOdd = compressPoint(uncompressed)[0] === 0x03;
   return decodePoint(

@@ -12,8 +12,8 @@ const COMMON = {
 };
 
 /**
- * JSON Schema (2020-12) of public keys of these kinds (RFC 7518 §6, RFC 8037 §2, RFC 8812 §3.1). Members that it does not name are
- * allowed, those of private keys are not.
+ * JSON Schema (2020-12) of public keys of these kinds (RFC 7518 §6, RFC 8037 §2, RFC 8812 §3.1). Members that it does
+ * not name are allowed, those of private keys are not.
  * @param id name of the schema among the components of the description
  * @param kinds curves, and `RSA`
  */

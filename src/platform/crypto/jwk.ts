@@ -31,7 +31,7 @@ export type CurveJwk = {
 /** The required members of a public RSA key (RFC 7518 §6.3.1). */
 export type RsaJwk = { readonly kty: 'RSA'; readonly n: string; readonly e: string };
 
-/** The first private member of a JWK, whatever its value is. */
+/** The first private member of a JWK; its value does not matter. */
 export function findPrivateMember(jwk: Members): string | undefined {
   return PRIVATE_MEMBERS.find((member) => Object.hasOwn(jwk, member));
 }
@@ -69,8 +69,8 @@ export function decodeMember(value: unknown): Uint8Array | null {
 }
 
 /**
- * The size of an RSA key. @returns null when `n` or `e` is malformed, or has a leading zero (RFC 7518 §6.3.1): with one, a number
- *   has a second text, a key a second thumbprint, and a short modulus seems long
+ * The size of an RSA key. @returns null when `n` or `e` is malformed, or has a leading zero (RFC 7518 §6.3.1): with
+ * one, a number has a second text, a key a second thumbprint, and a short modulus seems long
  */
 export function measureRsa({ n, e }: Members): { bits: number; exponent: Uint8Array } | null {
   const [modulus, exponent] = [decodeMember(n), decodeMember(e)];
@@ -81,7 +81,7 @@ export function measureRsa({ n, e }: Members): { bits: number; exponent: Uint8Ar
 /** RFC 7638 with SHA-256, base64url: over the required members in lexical order, without white space. */
 export function thumbprintOf(jwk: CurveJwk | RsaJwk): string {
   const { crv, e, kty, n, x, y }: Partial<Record<'crv' | 'e' | 'kty' | 'n' | 'x' | 'y', string>> = jwk;
-  // JSON leaves out what is undefined.
+  // JSON.stringify omits undefined members.
   return encodeBase64Url(sha256(new TextEncoder().encode(JSON.stringify({ crv, e, kty, n, x, y }))));
 }
 

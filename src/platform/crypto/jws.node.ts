@@ -1,12 +1,12 @@
-// Makes and checks the signatures of tokens, synchronously: WebCrypto's hop would double the cost of a token.
-// The algorithm is the key's or one of the caller's list, never one that only the token names.
+// Makes and checks the signatures of tokens, synchronously: WebCrypto's hop would double the cost of a token. The
+// algorithm is the key's or one of the caller's list, never one that only the token names.
 import { constants, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
 import type { JwsAlgorithm } from './jws.ts';
 
 /** The algorithms with which this service signs tokens, or verifies them without jose. */
 export type NodeAlgorithm = Extract<JwsAlgorithm, 'ES256' | 'Ed25519' | 'EdDSA' | 'PS256'>;
 
-/** What node:crypto has to know; `bytes` of a signature whose length the key does not decide. */
+/** Parameters for node:crypto; `bytes` is set for a signature whose length does not follow from the key. */
 type Scheme = {
   readonly digest: 'sha256' | null;
   readonly bytes?: number;
@@ -43,7 +43,9 @@ export function verifyJws({ algorithm, key }: JwsKey, signed: string, signature:
   return verify(digest, Buffer.from(signed), options === undefined ? key : { key, ...options }, signature);
 }
 
-/** Imports a public key; members that are not the key's own, such as `kid`, are ignored. @throws what OpenSSL reports */
+/**
+ * Imports a public key; members that are not the key's own, such as `kid`, are ignored. @throws what OpenSSL reports
+ */
 export function importJwk(jwk: Readonly<Record<string, unknown>>): KeyObject {
   return createPublicKey({ key: { ...jwk }, format: 'jwk' });
 }

@@ -4,8 +4,8 @@ import { decodeBase64 } from './base64.ts';
 import type { JwkKind } from './jwk.ts';
 
 /**
- * The kind of key of each signature algorithm (RFC 7518 §3.1, RFC 8037 §3.1, RFC 9864 §2.2): asymmetric ones only. `EdDSA` is the
- * older name of `Ed25519`, and means that curve only. No ES256K: few JOSE libraries have it.
+ * The kind of key of each signature algorithm (RFC 7518 §3.1, RFC 8037 §3.1, RFC 9864 §2.2): asymmetric ones only.
+ * `EdDSA` is the older name of `Ed25519`, and means that curve only. No ES256K: few JOSE libraries have it.
  */
 export const JWS_ALGORITHMS = {
   RS256: 'RSA',
@@ -23,7 +23,10 @@ export const JWS_ALGORITHMS = {
 
 export type JwsAlgorithm = keyof typeof JWS_ALGORITHMS;
 
-/** Characters of the longest token that is read, 8 KiB: more than any of this service has, less than a header may have. */
+/**
+ * Characters of the longest token that is read, 8 KiB: more than any token of this service has, less than a header may
+ * have.
+ */
 export const LONGEST_TOKEN = 8_192;
 
 /** `signed` is what the signature is over: the first two parts with their dot. */
@@ -38,8 +41,8 @@ const COMPACT = /^([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)$/;
 
 /**
  * Parses `header.payload.signature` (RFC 7515 §7.1).
- * @returns null unless it has three non-empty parts in canonical base64url without padding, header and payload are JSON objects
- *   in UTF-8, and the whole has at most 8,192 characters
+ * @returns null unless it has three non-empty parts in canonical base64url without padding, header and payload are JSON
+ *   objects in UTF-8, and the whole has at most 8,192 characters
  */
 export function parseCompactJws(token: string): CompactJws | null {
   const parts = token.length <= LONGEST_TOKEN ? COMPACT.exec(token) : null;

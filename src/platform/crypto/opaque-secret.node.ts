@@ -1,21 +1,21 @@
-// Random secrets that we hand out: client secrets, refresh tokens and one-time tokens, stored as hashes, and signing secrets, stored sealed.
-// It must never be used for passwords: a plain hash protects only what is already random.
+// Random secrets that the service issues: client secrets, refresh tokens and one-time tokens, stored as hashes, and
+// signing secrets, stored sealed. Not for passwords: a plain hash protects only random secrets.
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 
-/** Makes a secret of `byteLength` random bytes (32, that is 256 bits, unless told) as base64url without padding. */
+/** Makes a secret of `byteLength` random bytes (by default 32, that is 256 bits) as base64url without padding. */
 export function newSecret(byteLength = 32): string {
   return randomBytes(byteLength).toString('base64url');
 }
 
 /**
- * Makes a signing secret of 32 random bytes as Standard Webhooks writes them, in padded standard base64 behind a prefix. The specified suite's
- * HMAC key is this text, whole.
+ * Makes a signing secret of 32 random bytes as Standard Webhooks writes them, in padded standard base64 behind a
+ * prefix. The specified suite's HMAC key is this text, whole.
  */
 export function newSigningSecret(): string {
   return `whsec_${randomBytes(32).toString('base64')}`;
 }
 
-/** The SHA-256 (32 bytes) of a secret's UTF-8 text: what is stored in its place. */
+/** The SHA-256 (32 bytes) of a secret's UTF-8 text, which is stored instead of the secret. */
 export function hashSecret(secret: string): Buffer {
   return createHash('sha256').update(secret, 'utf8').digest();
 }

@@ -1,4 +1,4 @@
-// The one error of reading public keys. Its message must never hold any part of the key that was sent.
+// The one error of reading public keys. Its message holds no part of the key that was sent.
 
 export type PublicKeyErrorReason = 'malformed' | 'private_key' | 'wrong_algorithm' | 'invalid_point';
 

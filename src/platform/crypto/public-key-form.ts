@@ -1,5 +1,5 @@
-// Opens the outer form of a public key: JWK, PEM, DER, hex or base64. It never judges the point inside,
-// and must never repeat any part of what was sent: it could be a private key.
+// Opens the outer form of a public key: JWK, PEM, DER, hex or base64. It does not check the point inside. Errors repeat
+// no part of the input, which could be a private key.
 import { concatBytes, hexToBytes } from '@noble/hashes/utils.js';
 import type { KeyAlgorithm } from './algorithm.ts';
 import { decodeBase64 } from './base64.ts';
@@ -8,7 +8,7 @@ import { decodeMember, findPrivateMember, findWrongPurpose } from './jwk.ts';
 import { PublicKeyError } from './public-key-error.ts';
 import { isPrivateKeyDer, nameForeignKey, parseSpki } from './spki.ts';
 
-/** `bytes`: the point as it was encoded. `curve` is missing for a raw key, which does not say. */
+/** `bytes`: the point as it was encoded. `curve` is missing for a raw key, which does not name one. */
 export type KeyMaterial = {
   readonly bytes: Uint8Array;
   readonly curve?: CurveName | undefined;
@@ -30,7 +30,8 @@ const JWK_ALGORITHMS: Readonly<Record<string, KeyAlgorithm>> = {
 
 /**
  * Opens a key of any form.
- * @param rawLengths lengths in bytes of a raw key: a text that is hex and of such a length is hex, also if it were base64.
+ * @param rawLengths lengths in bytes of a raw key: a text that is hex and of such a length is hex, also if it were
+ *   base64.
  * @throws PublicKeyError `malformed`, `private_key`, or `wrong_algorithm` for kinds of keys that no algorithm here has.
  */
 export function readKeyMaterial(

@@ -1,5 +1,5 @@
-// Reads public keys in every form that clients send, and names them by fingerprint.
-// It must never accept a key for which anybody could sign, and never repeat private material in a message.
+// Reads public keys in every form that clients send, and names them by fingerprint. Keys for which signatures can be
+// forged are refused, and messages repeat no private material.
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex } from '@noble/hashes/utils.js';
 import type { KeyAlgorithm } from './algorithm.ts';
@@ -20,12 +20,12 @@ import { type KeyMaterial, readKeyMaterial } from './public-key-form.ts';
 import { buildSpki } from './spki.ts';
 
 /**
- * A checked public key. `raw` is canonical and what the fingerprint is over: 32 bytes for ed25519 and bip340 (x-only), the
- * 65-byte uncompressed SEC1 point for es256 and es256k.
+ * A checked public key. `raw` is canonical and what the fingerprint is over: 32 bytes for ed25519 and bip340 (x-only),
+ * the 65-byte uncompressed SEC1 point for es256 and es256k.
  */
 export type PublicKey = { readonly algorithm: KeyAlgorithm; readonly raw: Uint8Array };
 
-/** What a key on this curve is called in answers. */
+/** The names of keys on this curve in answers. */
 const ALGORITHMS_ON: Readonly<Record<CurveName, string>> = {
   Ed25519: 'an ed25519 key',
   'P-256': 'a P-256 (es256) key',
@@ -34,9 +34,9 @@ const ALGORITHMS_ON: Readonly<Record<CurveName, string>> = {
 
 /**
  * Reads a public key of the given algorithm.
- * @param input a JWK object, an SPKI PEM, SPKI DER in base64, or the raw key in hex (tried first) or base64: 32 bytes for
- *   ed25519; 32 bytes x-only or 33 bytes compressed for bip340; SEC1, compressed or not, or `x‖y` for es256 and es256k.
- *   bip340 also takes a secp256k1 JWK or SPKI: its x coordinate counts, the parity of y does not (BIP 340).
+ * @param input a JWK object, an SPKI PEM, SPKI DER in base64, or the raw key in hex (tried first) or base64: 32 bytes
+ *   for ed25519; 32 bytes x-only or 33 bytes compressed for bip340; SEC1, compressed or not, or `x‖y` for es256 and
+ *   es256k. bip340 also takes a secp256k1 JWK or SPKI: its x coordinate counts, the parity of y does not (BIP 340).
  * @throws PublicKeyError for anything else; its message completes a sentence that begins with the field's name.
  */
 export function parsePublicKey(
@@ -102,8 +102,8 @@ export function fingerprintAliases(key: PublicKey): string[] {
 }
 
 /**
- * The public key as a JWK with its required members only (RFC 7518 §6.2, RFC 8037 §2, RFC 8812 §3).
- * No JWK is registered for bip340: it is given as the secp256k1 point with an even y, which `parsePublicKey` reads back.
+ * The public key as a JWK with its required members only (RFC 7518 §6.2, RFC 8037 §2, RFC 8812 §3). No JWK is
+ * registered for bip340: it is given as the secp256k1 point with an even y, which `parsePublicKey` reads back.
  */
 export function toJwk(key: PublicKey): CurveJwk {
   const point = toPoint(key);
@@ -148,7 +148,7 @@ function checkRawLength(algorithm: KeyAlgorithm, bytes: Uint8Array): void {
   );
 }
 
-/** A raw point says nothing of its curve; where it lies on the other one of the same size, that is what went wrong. */
+/** A raw point does not name its curve; when it lies on the other curve of the same size, the message says so. */
 function describePointError(
   algorithm: KeyAlgorithm,
   material: KeyMaterial,
@@ -162,7 +162,7 @@ function describePointError(
 }
 
 function isPointOn(curve: CurveName, bytes: Uint8Array): boolean {
-  // A compressed x lies on either curve half of the time, so only a full point tells.
+  // A compressed x lies on either curve half of the time, so only a full point identifies the curve.
   if (bytes.length === 33) return false;
   try {
     decodePoint(curve, bytes);

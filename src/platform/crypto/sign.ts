@@ -1,5 +1,5 @@
 // Makes private keys and signatures of all four algorithms, wherever JavaScript runs: for agents, the demo and tests.
-// It must never be imported by the service: agents sign, the service only verifies.
+// The service does not import it: agents sign, the service only verifies.
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { p256 } from '@noble/curves/nist.js';
 import { schnorr, secp256k1 } from '@noble/curves/secp256k1.js';
@@ -51,7 +51,8 @@ export function derivePublicKey(algorithm: KeyAlgorithm, privateKey: Uint8Array)
 }
 
 /**
- * Signs a payload: ed25519 over the bytes, es256 and es256k over their SHA-256, bip340 over their SHA-256 as its message.
+ * Signs a payload: ed25519 over the bytes, es256 and es256k over their SHA-256, bip340 over their SHA-256 as its
+ * message.
  * @param form of an ECDSA signature: `r‖s` (the default) or DER. The others have one form.
  * @returns the signature in standard base64 with padding.
  */

@@ -1,5 +1,5 @@
-// Opens a signature as it was sent, without any key. It must never try a second form after the first failed:
-// the form follows from the length alone, so that no string has two readings.
+// Decodes a signature, without any key. Its form follows from the length alone, so that no text can be read in two
+// ways.
 import type { KeyAlgorithm } from './algorithm.ts';
 import { decodeBase64 } from './base64.ts';
 
@@ -18,8 +18,8 @@ const OPEN: Readonly<Record<KeyAlgorithm, (bytes: Uint8Array) => Uint8Array | nu
 
 /**
  * Decodes a signature.
- * @param text base64, standard or URL-safe, padded or not. ed25519 and bip340: exactly 64 bytes. es256 and es256k: 64 bytes
- *   are `r‖s`, anything else is DER (RFC 3279 §2.2.3), strictly: no BER, nothing after it.
+ * @param text base64, standard or URL-safe, padded or not. ed25519 and bip340: exactly 64 bytes. es256 and es256k: 64
+ *   bytes are `r‖s`, anything else is DER (RFC 3279 §2.2.3), strictly: no BER, nothing after it.
  * @returns 64 bytes, or null when the text has no such form. Whether r and s are in range is for the verification.
  */
 export function decodeSignature(algorithm: KeyAlgorithm, text: string): Uint8Array | null {
@@ -42,7 +42,9 @@ function openEcdsa(bytes: Uint8Array): Uint8Array | null {
   return bytes.length === SIGNATURE_LENGTH ? bytes : decodeDer(bytes);
 }
 
-/** Two 33-byte integers make 72 bytes in all, so every length fits the short form, and the long form is never minimal. */
+/**
+ * Two 33-byte integers make 72 bytes in all, so every length fits the short form, and the long form is never minimal.
+ */
 function decodeDer(der: Uint8Array): Uint8Array | null {
   if (der[0] !== 0x30 || der[1] !== der.length - 2) return null;
   const r = readInteger(der, 2);

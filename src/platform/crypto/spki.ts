@@ -1,5 +1,5 @@
-// SubjectPublicKeyInfo (RFC 5280 §4.1.2.7) of the three curves, by their fixed DER prefixes. It must never parse loosely:
-// DER has one encoding for each of these keys, so a prefix either matches to the byte or it is something else.
+// SubjectPublicKeyInfo (RFC 5280 §4.1.2.7) of the three curves, by their fixed DER prefixes. A prefix must match to the
+// byte, since DER has one encoding for each of these keys.
 import { bytesToHex, concatBytes, hexToBytes } from '@noble/hashes/utils.js';
 import type { CurveName } from './curve.ts';
 
@@ -14,7 +14,7 @@ const FORMS: readonly SpkiForm[] = [
   { curve: 'secp256k1', prefix: '3036301006072a8648ce3d020106052b8104000a032200', pointLength: 33 },
 ];
 
-/** Object identifiers of keys that people send by mistake, as they stand in the DER, with the name to answer with. */
+/** Object identifiers of keys that clients send by mistake, as encoded in DER, with the name for the answer. */
 const FOREIGN_KEYS: readonly (readonly [oid: string, name: string])[] = [
   ['06092a864886f70d010101', 'RSA'],
   ['06032b656e', 'X25519'],
@@ -46,7 +46,9 @@ export function nameForeignKey(der: Uint8Array): string | null {
   return FOREIGN_KEYS.find(([oid]) => head.includes(oid))?.[1] ?? null;
 }
 
-/** Whether a DER structure is a private key: PKCS #8 (RFC 5208), PKCS #1 or SEC 1 begin with an INTEGER version 0 or 1. */
+/**
+ * Whether a DER structure is a private key: PKCS #8 (RFC 5208), PKCS #1 or SEC 1 begin with an INTEGER version 0 or 1.
+ */
 export function isPrivateKeyDer(der: Uint8Array): boolean {
   return /^30(?:[0-7].|81..|82....)02010[01]/.test(bytesToHex(der.subarray(0, 7)));
 }

@@ -1,5 +1,5 @@
-// Worker threads for BIP 340: one verification is a millisecond of JavaScript, too long for the event loop.
-// It must never lose a verification: what a dying thread leaves is done on the calling thread.
+// Worker threads for BIP 340: one verification takes a millisecond of JavaScript, too long for the event loop. When a
+// thread dies, its verifications are done on the calling thread.
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
@@ -7,7 +7,10 @@ import { sha256 } from '@noble/hashes/sha2.js';
 import { ServiceError } from '../errors/service-error.ts';
 import { verifyBip340 } from './verify-signature-portable.ts';
 
-/** Verifications that wait for one thread: about two seconds of its work. What comes beyond them is to come again. */
+/**
+ * Verifications that may wait for one thread: about two seconds of its work. Further ones are refused, to be tried
+ * again later.
+ */
 const LONGEST_QUEUE = 1_000;
 
 type Job = {
@@ -21,8 +24,8 @@ type Job = {
 type Thread = { readonly worker: Worker; readonly jobs: Map<number, Job> };
 
 /**
- * The thread's program. It is text, because a file would be TypeScript in the tests and JavaScript when built, and the path
- * of a worker is not rewritten by the compiler. `messages` are tried in order, as `verifyBip340` does.
+ * The thread's program. It is text, because a file would be TypeScript in the tests and JavaScript when built, and the
+ * path of a worker is not rewritten by the compiler. `messages` are tried in order, as `verifyBip340` does.
  */
 const PROGRAM = `
 const { parentPort, workerData } = require('node:worker_threads');

@@ -1,5 +1,5 @@
-// Verifies signatures with JavaScript alone, for browsers and other runtimes without node:crypto.
-// It must never decide differently from verify-signature.node.ts; a property test holds the two against each other.
+// Verifies signatures with JavaScript alone, for browsers and other runtimes without node:crypto. A property test
+// checks that it decides as verify-signature.node.ts does.
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { p256 } from '@noble/curves/nist.js';
 import { schnorr, secp256k1 } from '@noble/curves/secp256k1.js';
@@ -33,8 +33,8 @@ const VERIFY: Readonly<Record<KeyAlgorithm, Verify>> = {
 };
 
 /**
- * Whether the signature is this key's over the payload: ed25519 over the payload (strict RFC 8032), es256 and es256k over
- * its SHA-256 (`r‖s` or DER, high S too), bip340 over its SHA-256 or over the payload itself.
+ * Whether the signature is this key's over the payload: ed25519 over the payload (strict RFC 8032), es256 and es256k
+ * over its SHA-256 (`r‖s` or DER, high S too), bip340 over its SHA-256 or over the payload itself.
  * @returns false for a malformed signature or key too; it does not throw.
  */
 export function verifySignaturePortable(input: SignatureInput): boolean {
@@ -56,7 +56,8 @@ export function verifyBip340(signature: Uint8Array, payload: Uint8Array, publicK
 
 /**
  * RFC 8032 §5.1.7 without the cofactor, as OpenSSL does it: R is compared as bytes with `S·B − k·A`, which no
- * non-canonical R can equal. noble's own verify multiplies by the cofactor, and so accepts signatures that OpenSSL refuses.
+ * non-canonical R can equal. noble's own verify multiplies by the cofactor, and so accepts signatures that OpenSSL
+ * refuses.
  */
 function verifyEd25519(signature: Uint8Array, payload: Uint8Array, publicKey: Uint8Array): boolean {
   const { Point } = ed25519;

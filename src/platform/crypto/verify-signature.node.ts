@@ -1,5 +1,5 @@
-// Verifies signatures on the server: node:crypto in the thread pool, and BIP 340 in worker threads.
-// It must never block the event loop with a verification, and never throw for what a client sent.
+// Verifies signatures on the server, off the event loop: node:crypto in the thread pool, and BIP 340 in worker threads.
+// No input of a client makes it throw.
 import { createPublicKey, type KeyObject, verify as verifyWithNode } from 'node:crypto';
 import { createBoundedCache } from '../bounded-cache.ts';
 import type { KeyAlgorithm } from './algorithm.ts';
@@ -20,7 +20,10 @@ export function createSignatureVerifier({ keyCacheSize = 10_000, schnorrThreads 
   const pool = createVerificationPool({ size: schnorrThreads });
   const keys = createBoundedCache<KeyObject | null>({ limit: keyCacheSize });
 
-  /** The key ready for use, or null for bytes that are no acceptable key. The bytes are the cache's key: names can lie. */
+  /**
+   * The key ready for use, or null for bytes that are no acceptable key. The cache is keyed by the bytes, since a name
+   * may be wrong.
+   */
   function loadKey(algorithm: KeyAlgorithm, raw: Uint8Array): KeyObject | null {
     const name = `${algorithm}:${Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength).toString('latin1')}`;
     return keys.get(name, () =>
@@ -54,8 +57,8 @@ export function createSignatureVerifier({ keyCacheSize = 10_000, schnorrThreads 
 
   return {
     /**
-     * Whether the signature is this key's over the payload: ed25519 over the payload (strict RFC 8032), es256 and es256k
-     * over its SHA-256 (`r‖s` or DER, high S too), bip340 over its SHA-256 or over the payload itself.
+     * Whether the signature is this key's over the payload: ed25519 over the payload (strict RFC 8032), es256 and
+     * es256k over its SHA-256 (`r‖s` or DER, high S too), bip340 over its SHA-256 or over the payload itself.
      * @returns false for a malformed signature or key too.
      */
     async verifySignature(input: SignatureInput): Promise<boolean> {
@@ -69,7 +72,10 @@ export function createSignatureVerifier({ keyCacheSize = 10_000, schnorrThreads 
 
 export type SignatureVerifier = ReturnType<typeof createSignatureVerifier>;
 
-/** The cheaper of the two ways, measured: a JWK, except on secp256k1, where OpenSSL takes twice as long for it as for DER. */
+/**
+ * The cheaper of the two ways, measured: a JWK, except on secp256k1, where OpenSSL takes twice as long for it as for
+ * DER.
+ */
 function importKey(key: PublicKey): KeyObject {
   if (key.algorithm === 'es256k') {
     return createPublicKey({ key: Buffer.from(toSpkiDer(key)), format: 'der', type: 'spki' });

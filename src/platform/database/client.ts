@@ -1,4 +1,4 @@
-// Hands out connections that may break at any moment: an `error` event that nobody listens to would end the process.
+// Hands out connections that may break at any moment: without a listener, an `error` event would end the process.
 import pg, { type ClientConfig, type Pool, type PoolClient } from 'pg';
 
 /**

@@ -1,12 +1,12 @@
-// Coalescing: what concurrent requests write or read goes out together as soon as a batch before it has returned, and each request is
-// answered only when its own row is committed. It must never let one row's fault reach another request, nor grow without bound.
+// Coalescing: rows of concurrent requests are written or read in one batch, which is sent when an earlier one has
+// returned. Each request is answered after its own row is committed; one row's fault affects no other request.
 import { ServiceError } from '../errors/service-error.ts';
 import { classifyFailure } from './errors.ts';
 
 export type CoalescerLimits = {
   /** Rows of one batch; a larger item goes alone. */
   readonly rows: number;
-  /** Bytes of one batch, as far as `sizeOf` tells. */
+  /** Bytes of one batch, by `sizeOf`. */
   readonly bytes: number;
   /** Batches under way at the same time. */
   readonly batches: number;
@@ -30,11 +30,12 @@ type Waiting<Item, Result> = {
 };
 
 /**
- * Creates a coalescer. Alone, an item is sent at the end of the event loop's present turn; under load it shares a statement with
- * those that came meanwhile, in the order in which they came.
- * @param run sends a batch in ONE transaction, and gives a result for each item in their order. It may be called again with items
- *   whose first commit succeeded unseen: rows have ids made by the caller, and one that is there already counts as written.
- * @param sizeOf an item's rows and bytes; one row of no size, unless said
+ * Creates a coalescer. Alone, an item is sent at the end of the event loop's present turn; under load it shares a
+ * statement with those that came meanwhile, in the order in which they came.
+ * @param run sends a batch in ONE transaction, and gives a result for each item in their order. It may be called again
+ *   with items whose first commit succeeded unseen: rows have ids made by the caller, and one that is there already
+ *   counts as written.
+ * @param sizeOf an item's rows and bytes; by default one row of no size
  */
 export function createCoalescer<Item, Result>({
   run,
@@ -95,7 +96,7 @@ export function createCoalescer<Item, Result>({
         for (const { reject } of batch) reject(error);
         return;
       }
-      // One of them is guilty; the others must not pay for it.
+      // One item is at fault: the batch is split in halves, so that the other items succeed.
       const middle = Math.ceil(batch.length / 2);
       await send(batch.slice(0, middle));
       await send(batch.slice(middle));
@@ -106,7 +107,7 @@ export function createCoalescer<Item, Result>({
     /**
      * Sends an item with the next batch.
      * @returns its result, once the batch is committed
-     * @throws ServiceError `temporarily_unavailable` when too many wait; else what `run` threw for it
+     * @throws ServiceError `temporarily_unavailable` when too many items wait; else the error of `run` for it
      */
     add(item: Item): Promise<Result> {
       if (queue.length >= longest) return Promise.reject(overloaded());

@@ -1,4 +1,5 @@
-// Opens the one pool of connections, which statements by hand and Sequelize's models share. Every connection gets the same time limits.
+// Opens the one pool of connections, which statements by hand and Sequelize's models share. Every connection gets the
+// same time limits.
 import pg, { type Pool } from 'pg';
 import { Sequelize } from 'sequelize';
 import { checkOut } from './client.ts';
@@ -10,15 +11,15 @@ import { createTurns } from './turns.ts';
 
 const { types } = pg;
 
-// bigint counts stay far below 2^53; Sequelize would otherwise hand them out as text.
+// bigint counts stay far below 2^53; by default Sequelize returns them as text.
 types.setTypeParser(types.builtins.INT8, Number);
 
-/** Texts that get a name; the service has far fewer that are not built anew each time. */
+/** The most statements with a name; the service has far fewer that are not built dynamically. */
 const NAMED_STATEMENTS = 500;
 
 /**
- * Milliseconds: a statement, a lock, an idle open transaction (all three held by the server), the answer to a statement (held by
- * us, for a server that does nothing at all), a connection attempt, the turn of a transaction.
+ * Milliseconds: a statement, a lock, an idle open transaction (the server enforces these three), the answer to a
+ * statement (enforced here, for a server that does not react), a connection attempt, the turn of a transaction.
  */
 const LIMITS = {
   statement: 5_000,
@@ -37,7 +38,7 @@ export type DatabaseOptions = {
   readonly applicationName: string;
   /** Receives the error of a connection that broke while idle; the pool replaces it. */
   readonly onError?: ((error: Error) => void) | undefined;
-  /** Milliseconds, others than the usual ones. */
+  /** Milliseconds, in place of the default limits. */
   readonly limits?: Partial<Record<keyof typeof LIMITS, number>> | undefined;
 };
 
@@ -72,7 +73,7 @@ export function createDatabase({ url, pool: size, applicationName, onError, limi
   return {
     pool,
     sequelize,
-    /** How much of the pool is in use at this moment; `waiting` by what waits. */
+    /** The use of the pool at this moment; `waiting` by kind. */
     poolUse: () => ({
       max: size,
       size: pool.totalCount,
@@ -104,7 +105,7 @@ function openSequelize(pool: Pool): Sequelize {
     taken.set(client, giveBack);
     return client;
   };
-  // Sequelize marks a client of which it had no answer.
+  // Sequelize marks a client that gave it no answer.
   sequelize.connectionManager.releaseConnection = (client: { _invalid?: boolean }) =>
     taken.get(client)?.(client._invalid !== true);
   sequelize.connectionManager.destroyConnection = async (client) => taken.get(client)?.(false);

@@ -1,8 +1,12 @@
-// Says of a database error whether the database was at fault; such errors become 503. Constraint violations stay for the store that owns them.
+// Decides whether the database is at fault for an error; such errors become 503. Constraint violations stay for the
+// store that owns them.
 import { BaseError, ConnectionError, DatabaseError } from 'sequelize';
 import { ServiceError } from '../errors/service-error.ts';
 
-/** SQLSTATE classes and codes that mean "not now": connection, resources, shutdown, time-outs, serialisation, read-only standby. */
+/**
+ * SQLSTATE classes and codes that mean "not now": connection, resources, shutdown, time-outs, serialisation, read-only
+ * standby.
+ */
 const NOT_NOW = /^(08|53|57P0|58)|^(57014|55P03|25P03|40001|40P01|25006)$/;
 
 const NOT_NOW_NETWORK = new Set([
@@ -36,18 +40,21 @@ export function violatedUnique(error: unknown): string | undefined {
   return (source as { constraint?: string }).constraint ?? '';
 }
 
-/** Whether a named statement met a plan of before a migration that changed its columns. The same statement works under another name. */
+/**
+ * Whether a named statement has an outdated plan, because a migration changed its columns. The same statement works
+ * under another name.
+ */
 export function isOutdatedPlan(error: unknown): boolean {
   return sqlState(error) === '0A000' && /cached plan/.test((error as Error).message);
 }
 
-/** Whether a statement had no answer within the driver's `query_timeout`: nothing more is to be expected of its connection. */
+/** Whether a statement had no answer within the driver's `query_timeout`: its connection is of no further use. */
 export function isUnanswered(error: unknown): boolean {
   const source = error instanceof ServiceError ? error.cause : error;
   return source instanceof Error && source.message === 'Query read timeout';
 }
 
-/** Whether a failure, translated, is that no database answered at all: no connection, or nothing over it. */
+/** Whether a translated failure means that no database answered: no connection, or no answer on it. */
 export function isAway(error: unknown): boolean {
   return (
     error instanceof ServiceError &&
@@ -56,17 +63,23 @@ export function isAway(error: unknown): boolean {
   );
 }
 
-/** SQLSTATE classes of what the statement's own values cause: data, integrity, and (54) a value too large for an index. */
+/**
+ * SQLSTATE classes of errors that the statement's own values cause: data, integrity, and (54) a value too large for an
+ * index.
+ */
 const DATA = /^(22|23|54)/;
 
-/** Deadlock, serialisation failure, outdated plan; connection exceptions and the server's end by an administrator or a crash. */
+/**
+ * Deadlock, serialisation failure, outdated plan; connection exceptions; a server that an administrator or a crash has
+ * ended.
+ */
 const AGAIN = /^(40P01|40001|0A000|08...|57P0[12])$/;
 
 const LOST = /^Connection terminated( unexpectedly)?$/;
 
 /**
- * What a failed transaction's sender may do: send it `again` (it was rolled back, or its connection was lost and nobody knows, so
- * that only what is safe to repeat may be), look for the guilty row (`data`), or give up (`final`).
+ * How to go on after a failed transaction: `again` (it was rolled back, or its connection was lost and its end is
+ * unknown, so it must be safe to repeat), `data` (find the row at fault), or `final` (give up).
  */
 export function classifyFailure(error: unknown): 'again' | 'data' | 'final' {
   const source = error instanceof ServiceError ? error.cause : error;
@@ -76,7 +89,9 @@ export function classifyFailure(error: unknown): 'again' | 'data' | 'final' {
   return DATA.test(state) ? 'data' : AGAIN.test(state) ? 'again' : 'final';
 }
 
-/** `temporarily_unavailable` for a database that is down, overloaded or too slow; everything else comes back unchanged. */
+/**
+ * `temporarily_unavailable` for a database that is down, overloaded or too slow; any other error is returned unchanged.
+ */
 export function translateDatabaseError(error: unknown): unknown {
   if (error instanceof ServiceError) return error;
   const original = (error as { original?: unknown } | null)?.original ?? error;

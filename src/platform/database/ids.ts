@@ -2,10 +2,10 @@
 import { randomFillSync } from 'node:crypto';
 import { v7 } from 'uuid';
 
-/** Random bytes are drawn for so many ids at once: the call costs more than the bytes. */
+/** Random bytes are drawn for this many ids in one call, since the call costs more than the bytes. */
 const DRAWN = 256;
 
-/** Bytes that one id takes: its sequence's first value, then its random part as `uuid` wants it. */
+/** Bytes that one id takes: first the start of its sequence, then its random part in the order of `uuid`. */
 const TAKEN = 20;
 
 const drawn = Buffer.alloc(DRAWN * TAKEN);

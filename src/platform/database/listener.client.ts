@@ -1,4 +1,5 @@
-// Hears the notifications of committed work, on a separate connection. It is an accelerator only: its users must also poll.
+// Listens on a separate connection for notifications of committed work. A notification may be lost, so its users also
+// poll.
 import type pg from 'pg';
 import { newClient } from './client.ts';
 import { OUTBOX_CHANNEL } from './notifier.client.ts';
@@ -9,7 +10,7 @@ const PAUSE_MS = 1_000;
 /**
  * @param options.url connection string of the database
  * @param options.channel another one than the relays'
- * @param options.onWork called for each notification, and once after each connect, for what was missed
+ * @param options.onWork called for each notification, and once after each connect, for missed ones
  * @param options.onError receives the error of a connection that broke
  * @returns `close`
  */
@@ -29,7 +30,7 @@ export function createOutboxListener({
   let closed = false;
 
   const again = (lost: pg.Client, error: unknown) => {
-    // A late error of a client that was dropped says nothing about the present one.
+    // A late error of a replaced client does not concern the present one.
     if (closed || lost !== client) return;
     onError?.(error instanceof Error ? error : new Error(String(error)));
     client = undefined;

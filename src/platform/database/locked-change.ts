@@ -1,5 +1,5 @@
-// Repeats a change that could not get its lock. A statement that waits for a lock makes all later ones wait behind it, so the change must
-// set `lock_timeout` and give up soon.
+// Repeats a change that could not get its lock. A statement that waits for a lock makes all later ones wait behind it,
+// so the change must set `lock_timeout` and give up soon.
 import { setTimeout } from 'node:timers/promises';
 import { sqlState } from './errors.ts';
 
@@ -8,7 +8,7 @@ const LOCK_NOT_AVAILABLE = '55P03';
 /**
  * Runs a change until it gets its lock.
  * @param options.pause milliseconds between two tries, on average
- * @throws what the last try threw; any other error immediately
+ * @throws the error of the last try; any other error immediately
  */
 export async function repeatWhileLocked<T>(
   change: () => Promise<T>,
@@ -23,7 +23,7 @@ export async function repeatWhileLocked<T>(
     }
 }
 
-/** Whether a statement, or what a translated error is about, gave up waiting for a lock. */
+/** Whether an error, translated or not, means that a statement gave up waiting for a lock. */
 export function isLockTimeout(error: unknown): boolean {
   const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
   return sqlState(cause) === LOCK_NOT_AVAILABLE;

@@ -11,7 +11,7 @@ import { MIGRATIONS } from './migrations.ts';
 import { ensurePartitions } from './partitions.ts';
 import type { Queryable } from './transaction.ts';
 
-/** Any constant: the advisory lock that lets one migration run at a time. */
+/** An arbitrary constant: the advisory lock that lets one migration run at a time. */
 const LOCK = 7_263_511;
 
 /** The first migration of every database from before the first release. */
@@ -20,9 +20,9 @@ const UNRELEASED = '0001-identity';
 /**
  * @param url connection string of the database
  * @param log receives each migration's name as it runs
- * @param list what to run: all migrations, unless a test asks for an earlier schema
+ * @param list the migrations to run: all, unless a test needs an earlier schema
  * @returns the names that were applied now
- * @throws ConfigError for a database from before the first release, which stays as it is
+ * @throws ConfigError for a database from before the first release, which stays unchanged
  */
 export async function migrate(
   url: string,
@@ -59,7 +59,8 @@ export async function pendingMigrations(sequelize: Sequelize, list = MIGRATIONS)
 }
 
 /**
- * Such a database has tables with the names of today's, but not their columns. It changes nothing.
+ * Refuses a database from before the first release: its tables have the present names, but other columns. Changes
+ * nothing.
  * @throws ConfigError naming DATABASE_URL
  */
 export async function refuseUnreleasedDatabase(queryable: Queryable): Promise<void> {
@@ -72,7 +73,10 @@ export async function refuseUnreleasedDatabase(queryable: Queryable): Promise<vo
     );
 }
 
-/** What the database remembers: names of migrations, and `name#n` for steps of one that has not ended. Nothing before the first one. */
+/**
+ * The migrations that the database has recorded: names, and `name#n` for steps of an unfinished one. Empty before the
+ * first one.
+ */
 async function readMigrations(queryable: Queryable): Promise<string[]> {
   const { rowCount } = await queryable.query(`SELECT 1 WHERE to_regclass('schema_migrations') IS NOT NULL`);
   if (rowCount === 0) return [];
@@ -82,7 +86,10 @@ async function readMigrations(queryable: Queryable): Promise<string[]> {
   return rows.map(({ name }) => name);
 }
 
-/** Tries again and again: building an index waits for every statement, also for one that waits for this lock. */
+/**
+ * Tries repeatedly instead of waiting: building an index waits for every running statement, also for one that waits for
+ * this lock.
+ */
 async function takeTurn(guard: pg.Client): Promise<void> {
   for (;;) {
     const { rows } = await guard.query<{ held: boolean }>('SELECT pg_try_advisory_lock($1) AS held', [LOCK]);

@@ -1,4 +1,5 @@
-// Runs the steps of one migration while the former version serves: a table is blocked for a moment at most, and no step is done twice.
+// Runs the steps of one migration while the former version serves: a table is blocked for a moment at most, and no step
+// is done twice.
 import { QueryTypes, type Sequelize } from 'sequelize';
 import { repeatWhileLocked } from './locked-change.ts';
 
@@ -12,8 +13,8 @@ export type MigrationStep = string | IndexStep;
 const PATIENCE = { lockTimeout: 1_000, pause: 1_000, tries: 60 } as const;
 
 /**
- * Takes the steps that were not taken yet, in order. After a crash it goes on with the step that was under way.
- * @param name the migration's; `schema_migrations` holds a row `name#n` for each of its transactions that was committed
+ * Runs the steps that have not run yet, in order. After a crash it continues with the interrupted step.
+ * @param name the migration's; `schema_migrations` holds a row `name#n` for each of its committed transactions
  */
 export async function takeSteps(
   sequelize: Sequelize,
@@ -38,7 +39,7 @@ async function takeTransaction(sequelize: Sequelize, mark: string, sql: string):
   await repeatWhileLocked(take, PATIENCE);
 }
 
-/** An interrupted build leaves an index that is written to and never read: it is dropped and built anew. */
+/** An interrupted build leaves an index that is written but never read: it is dropped and built anew. */
 async function buildIndex(sequelize: Sequelize, { index, on }: IndexStep): Promise<void> {
   const [known] = await sequelize.query<{ indisvalid: boolean }>(
     'SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass($1)',

@@ -1,4 +1,5 @@
-// The schema as a list: the baseline makes it whole, later migrations only add to it. A released entry is never edited or removed.
+// The schema as a list: the baseline makes it whole, later migrations only add to it. A released entry is never edited
+// or removed.
 import type { MigrationStep } from './migration-steps.ts';
 import { platform } from './migrations/0001-platform.ts';
 import { identity } from './migrations/0002-identity.ts';
@@ -9,7 +10,7 @@ import { webhooks } from './migrations/0006-webhooks.ts';
 import { deliveries } from './migrations/0007-deliveries.ts';
 import { partitions } from './migrations/0008-partitions.ts';
 
-/** `name` is the file's, and what the database remembers. */
+/** `name` is that of the file; the database records it. */
 export type Migration = { readonly name: string; readonly steps: readonly MigrationStep[] };
 
 /** The first release's schema, a file for each topic. */

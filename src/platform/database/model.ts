@@ -1,4 +1,5 @@
-// The calls of Sequelize's models that stores make: they join the transaction that they are made on, and give plain rows.
+// The calls of Sequelize's models that stores make: each runs in the transaction on which it is made, and returns plain
+// rows.
 import {
   type FindOptions,
   fn,
@@ -18,7 +19,7 @@ import type { NewRowOf, RowOf, Table } from './table.ts';
 /** The database's clock at the beginning of the transaction. */
 export const NOW = fn('now');
 
-/** What an update sets. */
+/** The columns that an update sets. */
 export type Changes<T extends Table> = {
   readonly [Name in keyof RowOf<T>]?: RowOf<T>[Name] | ReturnType<typeof fn | typeof literal>;
 };
@@ -28,10 +29,13 @@ export type Where<T extends Table> = WhereOptions<RowOf<T>>;
 
 type Extras = Pick<FindOptions, 'order' | 'limit' | 'attributes'>;
 
-/** Which other locks a lock on a row keeps out: all (`UPDATE`), all but references to it (`NO KEY UPDATE`), or changes only (`KEY SHARE`). */
+/**
+ * Which other locks a lock on a row excludes: all (`UPDATE`), all except references to it (`NO KEY UPDATE`), or changes
+ * only (`KEY SHARE`).
+ */
 type LockLevel = 'UPDATE' | 'NO KEY UPDATE' | 'KEY SHARE';
 
-/** Where models are found: in the database, where each call is committed by itself, or in an open transaction. */
+/** Gives models: on the database, where each call is a transaction by itself, or on an open transaction. */
 export type Models = { model<T extends Table>(table: T): Model<T> };
 
 /** A table on one connection. A database that is down is `temporarily_unavailable`. */
@@ -54,7 +58,7 @@ export type Model<T extends Table> = {
   remove(where: Where<T>): Promise<void>;
 };
 
-/** Sequelize's models of tables, each defined when it is first asked for. */
+/** Sequelize's models of tables, each defined at its first use. */
 export function createModels(sequelize: Sequelize) {
   const defined = new Map<Table, ModelStatic<SequelizeModel>>();
   return <T extends Table>(table: T, transaction: SequelizeTransaction | null): Model<T> => {
@@ -72,7 +76,7 @@ export type ModelsOf = ReturnType<typeof createModels>;
 function define(sequelize: Sequelize, { name, columns }: Table): ModelStatic<SequelizeModel> {
   const attributes = Object.entries(columns).map(([attribute, { type, isNullable, isGiven, isKey }]) => [
     attribute,
-    // Sequelize would ask for what the database fills in.
+    // Otherwise Sequelize would require values for columns that the database fills in.
     { type, allowNull: isNullable || isGiven, primaryKey: isKey },
   ]);
   return sequelize.define(name, Object.fromEntries(attributes));
@@ -122,7 +126,7 @@ function bind<T extends Table>(
 
 type Asked<Conditions> = { [Name in keyof Conditions]?: Exclude<Conditions[Name], undefined> };
 
-/** The conditions of a request: what it leaves out is no condition. */
+/** The conditions of a request; a field that it omits is no condition. */
 export function asked<Conditions extends object>(conditions: Conditions): Asked<Conditions> {
   const set = Object.entries(conditions).filter(([, value]) => value !== undefined);
   return Object.fromEntries(set) as Asked<Conditions>;

@@ -1,6 +1,8 @@
-// Objects within a row, named by the SQL itself: a column "key.id" is the member id of the member key.
+// Nests columns by their names: the column "key.id" becomes the member `id` of the member `key`.
 
-/** Puts each column into the object that its name gives. @param row a row whose columns may have dots in their names */
+/**
+ * Moves each column into the object that its name gives. @param row a row whose columns may have dots in their names
+ */
 export function nestRow<Row extends object>(row: object): Row {
   const nested: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(row)) {

@@ -1,15 +1,15 @@
-// Tells the relays that there may be work: one coalesced NOTIFY on a separate connection, never inside a working transaction.
-// It is an accelerator only: relays also poll, so a lost notification delays work and loses none.
+// Notifies the relays of new work: one coalesced NOTIFY on a separate connection, outside the transactions of the work.
+// Relays also poll, so a lost notification only delays work.
 import type pg from 'pg';
 import { newClient } from './client.ts';
 
 /** The channel that relays listen on. */
 export const OUTBOX_CHANNEL = 'countersign_outbox';
 
-/** At most one NOTIFY in so many milliseconds. */
+/** Milliseconds within which at most one NOTIFY is sent. */
 const COALESCE_MS = 5;
 
-/** After a failed connection nothing is tried for so long. */
+/** Milliseconds without a new connection after a failed one. */
 const PAUSE_MS = 1_000;
 
 /**
@@ -35,7 +35,7 @@ export function createOutboxNotifier({
   let closed = false;
 
   const drop = (lost: pg.Client, error: unknown) => {
-    // A late error of a client that was dropped says nothing about the present one.
+    // A late error of a replaced client does not concern the present one.
     if (lost !== client) return;
     client = undefined;
     pausedUntil = Date.now() + PAUSE_MS;
@@ -66,7 +66,7 @@ export function createOutboxNotifier({
     try {
       if (isNew) {
         await used.connect();
-        // A notification has nothing to keep: it need not wait for the disk.
+        // A notification writes no data, so its commit need not wait for the disk.
         await used.query('SET synchronous_commit = off');
       }
       await used.query(`NOTIFY ${channel}`);
@@ -78,7 +78,7 @@ export function createOutboxNotifier({
   return {
     poke: (): void => {
       if (closed || timer !== undefined) return;
-      // The first one goes out immediately; those that follow closely share the next.
+      // The first notification is sent immediately; those that follow closely share the next one.
       const wait = Math.max(0, lastPoke + COALESCE_MS - performance.now());
       timer = setTimeout(() => {
         timer = undefined;

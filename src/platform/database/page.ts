@@ -1,26 +1,26 @@
-// Pages of a list that is ordered by UUIDv7 ids, newest first. Pure: the one meaning of `cursor`, which no client may look into.
+// Pages of a list that is ordered by UUIDv7 ids, newest first. Pure. `cursor` is opaque for clients.
 import { parse, stringify } from 'uuid';
 import { decodeBase64, encodeBase64Url } from '../crypto/base64.ts';
 import { invalidField } from '../errors/service-error.ts';
 
-/** Items on a page: what a request may ask for, and what it gets when it does not. */
+/** Items on a page: the least and the most that a request may ask for, and the default. */
 export const PAGE_LIMIT = { least: 1, most: 200, usual: 50 } as const;
 
 /**
- * What `encodeCursor` makes: the 16 bytes of a UUID in base64url. The ninth character holds the UUID's version, the eleventh its
- * variant (RFC 9562 §4), the last only two bits.
+ * The form of `encodeCursor`: the 16 bytes of a UUID in base64url. The ninth character holds the UUID's version, the
+ * eleventh its variant (RFC 9562 §4), the last only two bits.
  */
 export const CURSOR = /^[A-Za-z0-9_-]{8}[E-Za-j][A-Za-z0-9_-][CGKOSWaeimquy26-][A-Za-z0-9_-]{10}[AQgw]$/;
 
-/** What a list route is asked for; `cursor` is the `next_cursor` of the page before. */
+/** The parameters of a list route; `cursor` is the `next_cursor` of the page before. */
 export type PageRequest = { readonly limit: number; readonly cursor?: string | undefined };
 
 /** `nextCursor` is null on the last page. */
 export type Page<Item> = { readonly data: readonly Item[]; readonly nextCursor: string | null };
 
 /**
- * The id after which a page begins, as an opaque text: the id's 16 bytes in base64url. It names a place in time and nothing else: a
- * list that is given the cursor of another goes on at the same place.
+ * The id after which a page begins, as an opaque text: the id's 16 bytes in base64url. It only names a point in time:
+ * with the cursor of another list, a list continues at the same point.
  */
 export function encodeCursor(id: string): string {
   return encodeBase64Url(parse(id));

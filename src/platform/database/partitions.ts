@@ -1,9 +1,9 @@
-// The day partitions of the big tables: the next days' are made ahead of time, old ones are taken out and dropped. Each change is a
-// statement by itself that waits a quarter of a second for its lock.
+// The day partitions of the big tables: those of the next days are made ahead, old ones are detached and dropped. Each
+// change is a separate statement that waits a quarter of a second for its lock.
 import { isLockTimeout, repeatWhileLocked } from './locked-change.ts';
 import type { Queryable } from './transaction.ts';
 
-/** Deliveries first: a day is accounted for as long as they are there. */
+/** Deliveries first: the account of a day is made while its deliveries exist. */
 const PARTITIONED = ['deliveries', 'attempts', 'events'] as const;
 
 type Partition = { readonly parent: (typeof PARTITIONED)[number]; readonly day: string };
@@ -20,7 +20,7 @@ FROM unnest($1::text[]) AS parent,
 WHERE to_regclass(parent || '_' || to_char(day, 'YYYYMMDD')) IS NULL
 ORDER BY day, parent`;
 
-// Also partitions that were taken out and not dropped, because a process ended in between.
+// Also partitions that were detached but not dropped, because a process ended in between.
 const OLD = `
 SELECT parent, to_date(right(c.relname, 8), 'YYYYMMDD')::text AS day, c.relispartition AS attached
 FROM unnest($1::text[]) WITH ORDINALITY AS p (parent, place)
@@ -30,7 +30,7 @@ ORDER BY day, place`;
 
 /**
  * Makes the missing partitions from yesterday until a week ahead.
- * @returns how many were made
+ * @returns the number of new partitions
  * @throws when one did not get its lock: the next call tries again, and until then the default partition takes its rows
  */
 export async function ensurePartitions(database: Queryable): Promise<number> {
@@ -56,8 +56,9 @@ export async function listOldPartitions(database: Queryable, days: number): Prom
 }
 
 /**
- * Takes a partition out of its table and drops it.
- * @returns `unfinished` for one that holds deliveries which have not ended: it stays. `busy`: it did not get its lock; try later
+ * Detaches a partition from its table and drops it.
+ * @returns `unfinished` when it holds deliveries that have not ended: it stays. `busy`: it did not get its lock; try
+ *   later
  */
 export async function dropPartition(
   database: Queryable,

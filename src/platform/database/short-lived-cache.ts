@@ -1,13 +1,13 @@
-// Remembers what was read from the database for a few seconds. It must never hold what a request has to see immediately: states of
-// agents, keys, clients and their secrets are read each time.
+// Keeps values from the database for a few seconds. Not for rows that must be up to date: states of agents, keys,
+// clients and their secrets are read each time.
 import { createBoundedCache } from '../bounded-cache.ts';
 
 /**
- * Creates a cache in which callers that miss at the same time share one load.
- * @param load reads the value of a key; what it throws reaches every caller and is not kept
- * @param lifetime milliseconds for which a value serves
- * @param limit greatest number of entries; the one that was read longest ago goes first
- * @param keep whether a value may be kept at all (each, unless said)
+ * Creates a cache in which concurrent callers that miss share one load.
+ * @param load reads the value of a key; its error reaches every caller and is not kept
+ * @param lifetime milliseconds for which a value is used
+ * @param limit greatest number of entries; the least recently read one is removed first
+ * @param keep whether a value may be kept; by default every value
  * @param now a monotonic clock in milliseconds
  */
 export function createShortLivedCache<Value>({
@@ -38,12 +38,12 @@ export function createShortLivedCache<Value>({
   }
 
   return {
-    /** The value, at most `maxAge` milliseconds old (the cache's lifetime unless told). */
+    /** The value, at most `maxAge` milliseconds old (by default the cache's lifetime). */
     get(key: string, maxAge: number = lifetime): Promise<Value> {
       const entry = entries.peek(key);
       return entry !== undefined && now() - entry.at < maxAge ? entry.value : read(key);
     },
-    /** Makes the next `get` of this key read again. */
+    /** Removes a key, so that its next `get` reads the database. */
     forget: entries.forget,
   };
 }

@@ -1,7 +1,7 @@
-// Names statements, so that each connection parses and plans a text once. It must never name more texts than its limit.
+// Names statements, so that each connection parses and plans a text once. The number of names is limited.
 
 /**
- * Names by text. A text that comes when the limit is reached stays without a name, and is parsed each time.
+ * Names by text. When the limit is reached, a new text gets no name, and is parsed each time.
  * @param limit greatest number of texts; every connection may keep as many plans
  */
 export function createStatementNames({ limit }: { limit: number }) {
@@ -16,7 +16,7 @@ export function createStatementNames({ limit }: { limit: number }) {
       names.set(text, name);
       return name;
     },
-    /** Gives the text a new name: a migration has changed what it returns, and connections hold plans of before. */
+    /** Gives the text a new name: a migration has changed its result, and connections hold outdated plans. */
     renew(text: string): void {
       if (names.has(text)) names.set(text, `s${++made}`);
     },

@@ -1,10 +1,10 @@
-// A table, described once: Sequelize's model of it and the types of its rows both come from its columns.
+// Describes a table once: Sequelize's model of it and the types of its rows both derive from its columns.
 import { type DataType, DataTypes } from 'sequelize';
 
 declare const VALUE: unique symbol;
 declare const OPTIONAL: unique symbol;
 
-/** `sql`: the type as Postgres writes it. `isGiven`: the database fills the column in where an insert leaves it out. */
+/** `sql`: the type as Postgres writes it. `isGiven`: the column has a default, so an insert may omit it. */
 export type Column<Value = unknown, Optional extends boolean = boolean> = {
   readonly sql: string;
   readonly type: DataType;
@@ -23,10 +23,10 @@ export type Table<C extends Columns = Columns> = { readonly name: string; readon
 type ValueOf<C> = C extends Column<infer Value> ? Value : never;
 type OptionalNames<C> = { [Name in keyof C]: C[Name] extends Column<unknown, true> ? Name : never }[keyof C];
 
-/** A row as it is read. */
+/** A row as a query returns it. */
 export type RowOf<T extends Table> = { readonly [Name in keyof T['columns']]: ValueOf<T['columns'][Name]> };
 
-/** A row as it is inserted: what is nullable or given may be left out. */
+/** A row for an insert: columns that are nullable or have a default are optional. */
 export type NewRowOf<T extends Table> = Omit<RowOf<T>, OptionalNames<T['columns']>> &
   Partial<Pick<RowOf<T>, OptionalNames<T['columns']>>>;
 
@@ -64,7 +64,10 @@ export function columnOf(attribute: string): string {
   return attribute.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
-/** A list of columns for a SELECT or RETURNING, each under the name of its attribute. @param options.of what the table is called in the statement */
+/**
+ * A list of columns for a SELECT or RETURNING, each under the name of its attribute. @param options.of the table's
+ * alias in the statement
+ */
 export function selectList<T extends Table, Name extends keyof T['columns'] & string>(
   _table: T,
   names: readonly Name[],

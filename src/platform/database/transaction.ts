@@ -27,7 +27,10 @@ export type Connections = {
   readonly turns: Turns;
 };
 
-/** One statement on the pool, committed by itself. Throws ServiceError `temporarily_unavailable` when the database is down. */
+/**
+ * One statement on the pool, committed by itself. Throws ServiceError `temporarily_unavailable` when the database is
+ * down.
+ */
 export async function queryPool<Row extends object>(
   { pool, names }: Pick<Connections, 'pool' | 'names'>,
   text: string,
@@ -40,7 +43,9 @@ export async function queryPool<Row extends object>(
   }
 }
 
-/** Runs `work` between BEGIN and COMMIT on one client, or inside `joined` when the request has a transaction already. */
+/**
+ * Runs `work` between BEGIN and COMMIT on one client, or inside `joined` when the request already has a transaction.
+ */
 export async function runTransaction<T>(
   connections: Connections,
   joined: Transaction | undefined,
@@ -76,7 +81,7 @@ async function begin<T>(
     for (const action of actions) action();
     return result;
   } catch (error) {
-    // Behind a statement without an answer a ROLLBACK would only wait as long again.
+    // After a statement without an answer, a ROLLBACK would only wait as long again.
     isSound =
       !isUnanswered(error) &&
       (await client.query('ROLLBACK').then(
@@ -101,14 +106,15 @@ function transactionOn(
       run<Row>(client, names, text, values),
     afterCommit: (action) => void actions.push(action),
     model: <T extends Table>(table: T): Model<T> => {
-      // Sequelize sends a model's statements to the `connection` of the transaction, and never ends this one itself.
+      // Sequelize sends a model's statements to the `connection` of the transaction, and never ends that transaction
+      // itself.
       joinable ??= Object.assign(new SequelizeTransaction(sequelize, {}), { connection: client });
       return models(table, joinable);
     },
   };
 }
 
-/** A statement without values is sent as it is: it may be several, which no prepared statement can be. */
+/** A text without values is sent unprepared: it may hold several statements, which a prepared statement cannot. */
 async function run<Row extends object>(
   connection: Pool | PoolClient,
   names: StatementNames,

@@ -1,7 +1,7 @@
-// Bounds how many works run at the same time. The others wait in the order in which they came, and none for longer than its patience.
+// Limits how many works run concurrently. The others wait in their order of arrival, each at most for its patience.
 
 /**
- * @param limit works that run at the same time
+ * @param limit works that run concurrently
  * @param patience milliseconds that a work waits for its turn
  */
 export function createTurns({ limit, patience }: { limit: number; patience: number }) {
@@ -26,13 +26,13 @@ export function createTurns({ limit, patience }: { limit: number; patience: numb
     limit,
     /** Works that wait for their turn. */
     waiting: () => waiting.size,
-    /** Takes a turn, which must be given back. Undefined when one is free: nothing is to be awaited. */
+    /** Takes a turn, which must be given back. Returns undefined when a turn is free: the caller need not wait. */
     take(): Promise<void> | undefined {
       if (running >= limit) return join();
       running += 1;
       return undefined;
     },
-    /** Hands the turn to the work that has waited for longest. */
+    /** Gives the turn to the work that has waited longest. */
     giveBack(): void {
       const [next] = waiting;
       if (next === undefined) {

@@ -1,5 +1,5 @@
-// Which IP addresses an outgoing request may be sent to.
-// Pure: judges addresses that somebody else resolved. Must never let an address pass that it cannot parse.
+// Decides to which IP addresses an outgoing request may be sent. Pure: addresses are resolved elsewhere. An address
+// that cannot be parsed is refused.
 
 import ipaddr from 'ipaddr.js';
 
@@ -9,8 +9,8 @@ type Address = ReturnType<typeof ipaddr.parse>;
 export type Network = readonly [address: Address, prefix: number];
 
 /**
- * What {@link judgeAddress} says of an address. `address` is the canonical text of the address to connect to (an
- * IPv4-mapped one as its IPv4). `reason` is `public` or `admitted` when it is allowed, else the name of the block.
+ * The result of {@link judgeAddress}. `address` is the canonical text of the address to connect to (an IPv4-mapped one
+ * as its IPv4). `reason` is `public` or `admitted` when it is allowed, else the name of the block.
  */
 export type AddressVerdict = { allowed: boolean; reason: string; address: string };
 
@@ -57,9 +57,8 @@ function parseBlocks(blocks: Record<string, readonly string[]>): { reason: strin
 }
 
 /**
- * Parses a list of CIDR blocks, such as `127.0.0.0/8` or `fd00::/8`. A block of IPv4-mapped addresses becomes the IPv4
- * block that it stands for.
- *
+ * Parses a list of CIDR blocks, such as `127.0.0.0/8` or `fd00::/8`. A block of IPv4-mapped addresses becomes the
+ * corresponding IPv4 block.
  * @throws {Error} when one of them is not a CIDR block; the message names it
  */
 export function parseNetworks(blocks: readonly string[]): Network[] {
@@ -74,10 +73,9 @@ export function parseNetworks(blocks: readonly string[]): Network[] {
 }
 
 /**
- * Says whether a request may be sent to an address. Refused, unless an admitted network holds it: every IANA
+ * Judges whether a request may be sent to an address. Refused, unless an admitted network holds it: every IANA
  * special-purpose block, every IPv6 address outside 2000::/3, and text that is not an IP address in its usual form. An
  * IPv4-mapped IPv6 address counts as its IPv4 address.
- *
  * @param text an IPv4 address of four decimal parts, or an IPv6 address without brackets
  * @param admitted the networks that the operator admits (`WEBHOOK_ALLOWED_NETWORKS`)
  * @see IANA IPv4 and IPv6 Special-Purpose Address Registries (RFC 6890)
@@ -101,7 +99,8 @@ export function canonicalAddress(text: string): string | undefined {
 function parseAddress(text: string): Address | undefined {
   if (ipaddr.IPv4.isValidFourPartDecimal(text)) return ipaddr.IPv4.parse(text);
   if (!ipaddr.IPv6.isValid(text)) return undefined;
-  // The parser takes an IPv4-compatible address in dots (::127.0.0.1) for an IPv4-mapped one, unless a group is written out.
+  // The parser takes an IPv4-compatible address in dots (::127.0.0.1) for an IPv4-mapped one, unless a group is written
+  // out.
   const address = ipaddr.IPv6.parse(text.replace(/^::(?=\d+\.)/, '::0:'));
   return address.isIPv4MappedAddress() ? address.toIPv4Address() : address;
 }

@@ -1,21 +1,20 @@
-// Resolves the host names of outgoing requests to all their addresses.
-// Asks DNS directly: the system's resolver blocks one of a few threads, which one tenant's slow names would use up for all.
+// Resolves the host names of outgoing requests to all their addresses. Asks DNS directly: the system's resolver blocks
+// one of a few threads, so the slow names of one tenant would delay all tenants.
 
 import { promises as dns } from 'node:dns';
 import { canonicalAddress } from './address-rules.ts';
 
-/** Gives all addresses of a host name, an IP literal as it is; rejects with a `code` when there are none. */
+/** Resolves a host name to all its addresses, an IP literal to itself; rejects with a `code` when there are none. */
 export type AddressLookup = (hostname: string) => Promise<string[]>;
 
 // "There is no such name (of this type)", or no DNS server to ask: the system may still know it from its hosts file.
 const UNKNOWN_TO_DNS = new Set(['ENOTFOUND', 'ENODATA', 'ECONNREFUSED']);
 
 /**
- * Makes a lookup that asks DNS for IPv4 and IPv6 addresses (IPv4 first in the answer), and the system's resolver, with its
- * hosts file and search domains, for names without a dot and for names that DNS does not know.
- *
- * @param internalNames whether the system is asked at all, except for `localhost`. False where a stranger chooses the name and is told
- *   what came of it: the answer would tell which names the internal network has.
+ * Makes a lookup that asks DNS for IPv4 and IPv6 addresses (IPv4 first in the answer), and the system's resolver, with
+ * its hosts file and search domains, for names without a dot and for names that DNS does not know.
+ * @param internalNames whether the system is asked at all, except for `localhost`. False where a tenant chooses the
+ *   name and sees the result, which would reveal the names of the internal network
  * @param resolver asks DNS; the default gives each server 2.5 s, twice
  * @param lookupInSystem asks the system
  */

@@ -1,5 +1,5 @@
-// The undici dispatcher of everything that this service sends to addresses that tenants choose.
-// Must never follow a redirect, and never open a connection but through the guarded connector.
+// The undici dispatcher of all requests to addresses that tenants choose. It follows no redirect, and every connection
+// goes through the guarded connector.
 
 import { readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
@@ -18,15 +18,16 @@ const MAX_RESPONSE_HEADER_BYTES = 16 * 1024;
 
 const KEEP_ALIVE_MS = 10_000;
 const KEEP_ALIVE_MAX_MS = 60_000;
-// A connection is given up after so many requests, so that a changed DNS record is seen by the busiest endpoint too.
+// A connection is closed after this many requests, so that a changed DNS record also takes effect for the busiest
+// endpoint.
 const REQUESTS_PER_CONNECTION = 1000;
 
-/** Options of a request that wants to know how its connection came about; the dispatcher writes to `trace`. */
+/** Options of a request that records how its connection was opened; the dispatcher writes to `trace`. */
 export type TracedDispatchOptions = Dispatcher.DispatchOptions & { trace?: ConnectionTrace };
 
 export type GuardedAgent = ReturnType<typeof createGuardedAgent>;
 
-/** A trace to send along with a request. On a kept-alive connection its phases stay null. */
+/** A new trace for a request. On a kept-alive connection its phases stay null. */
 export function newConnectionTrace(): ConnectionTrace {
   return {
     phase: 'response',

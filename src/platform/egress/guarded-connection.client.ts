@@ -1,5 +1,5 @@
-// Opens the sockets of outgoing requests, to judged addresses only.
-// Must never connect to an address that was not judged: not by a second resolution, and not because the host is a literal.
+// Opens the sockets of outgoing requests. Every address is judged before the connection, also an IP literal, and is not
+// resolved a second time.
 
 import { Socket } from 'node:net';
 import { createSecureContext } from 'node:tls';
@@ -7,7 +7,7 @@ import { buildConnector } from 'undici';
 import type { AddressLookup } from './address.client.ts';
 import { type AddressVerdict, canonicalAddress, judgeAddress, type Network } from './address-rules.ts';
 
-/** Where a connection stands, and how long its phases took in milliseconds (null: not gone through). */
+/** The state of a connection, and the time of its phases in milliseconds (null: the phase did not happen). */
 export type ConnectionTrace = {
   phase: 'dns' | 'address' | 'connect' | 'tls' | 'response';
   dnsMs: number | null;
@@ -18,7 +18,7 @@ export type ConnectionTrace = {
   dialing: Socket | null;
   /** The socket that the request goes over. */
   socket: Socket | null;
-  /** Nobody waits for the connection any more. */
+  /** The request no longer waits for the connection. */
   abandoned: boolean;
 };
 
@@ -35,7 +35,7 @@ export class EgressError extends Error {
   }
 }
 
-/** Ends the opening of a connection that nobody waits for any more; one that is open stays so. */
+/** Stops opening a connection that is no longer needed; an open connection stays open. */
 export function abandonConnection(trace: ConnectionTrace): void {
   trace.abandoned = true;
   trace.dialing?.destroy(new EgressError(trace.phase, 'ABANDONED'));
@@ -47,7 +47,7 @@ type ConnectorOptions = {
   admittedNetworks: readonly Network[];
   /** All certificate authorities in PEM; undefined: Node's own. */
   certificateAuthorities?: string[] | undefined;
-  /** Take a certificate that nobody vouches for, in admitted networks only. For local development. */
+  /** Accept any certificate, in admitted networks only. For local development. */
   insecureReceivers?: boolean | undefined;
   lookup: AddressLookup;
 };
@@ -60,9 +60,9 @@ const MAX_ADDRESSES = 4;
 const ADDRESS_TIMEOUT_MS = 3000;
 
 /**
- * Wraps undici's connector: resolves all addresses of the host, judges every one (a single refused one refuses the host),
- * connects to a judged one with the host's own name in SNI, and compares the peer's address before anything is sent.
- *
+ * Wraps undici's connector: resolves all addresses of the host, judges every one (a single refused one refuses the
+ * host), connects to a judged one with the host's own name in SNI, and compares the peer's address before anything is
+ * sent.
  * @param connectTimeoutMs the time for TCP and TLS to one address
  * @returns a function that rejects with {@link EgressError}
  */
@@ -134,7 +134,8 @@ function dial(
   const began = performance.now();
   let phaseBegan = began;
   return new Promise((resolve, reject) => {
-    // The connector returns its socket, which its type does not say. Host and SNI stay the target's; the address is ours.
+    // The connector returns its socket, which its type does not say. Host and SNI stay the target's; the address is
+    // ours.
     const socket: unknown = connector({ ...target, hostname: address }, (error, connected) => {
       trace.dialing = null;
       if (error !== null) return reject(new EgressError(trace.phase, errorCode(error), error));

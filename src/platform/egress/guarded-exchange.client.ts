@@ -1,5 +1,5 @@
-// One request and its answer through the guarded dispatcher, under one deadline and with bounded reading.
-// Must never wait, read or keep more than it was allowed to, whatever the other side does.
+// One request and its answer through the guarded dispatcher, under one deadline. The limits on time, bytes read and
+// bytes kept hold for every receiver.
 
 import { setMaxListeners } from 'node:events';
 import type { Socket } from 'node:net';
@@ -12,12 +12,12 @@ import {
   errorCode,
 } from './guarded-connection.client.ts';
 
-/** Why there is no answer when the time was over before one began. */
+/** The failure of an exchange whose time ended before an answer began. */
 export const TIMED_OUT = Symbol('timed out');
 
 /**
- * An answer as far as it was read. `headers` by lower-case name, a list where one came several times; `excerpt` is the beginning
- * of the body; `retryAfter` undefined unless there is exactly one.
+ * An answer as far as it was read. `headers` by lower-case name, a list where one came several times; `excerpt` is the
+ * beginning of the body; `retryAfter` undefined unless there is exactly one.
  */
 export type Answer = {
   statusCode: number;
@@ -27,8 +27,8 @@ export type Answer = {
 };
 
 /**
- * The end of an exchange: the answer, else `failure`: {@link TIMED_OUT}, an `EgressError` or what undici reports. `firstByteMs`:
- * from the sending of the request to the first byte of the answer, null when none came.
+ * The end of an exchange: the answer, else `failure`: {@link TIMED_OUT}, an `EgressError` or what undici reports.
+ * `firstByteMs`: from the sending of the request to the first byte of the answer, null when none came.
  */
 export type Exchange = { answer?: Answer | undefined; failure?: unknown; firstByteMs: number | null };
 
@@ -40,18 +40,21 @@ type ExchangeLimits = {
   signal?: AbortSignal | undefined;
 };
 
-/** More informational answers (1xx) than this end an exchange: each is parsed, and they could come as fast as the network allows. */
+/**
+ * More informational answers (1xx) than this end an exchange: each is parsed, and a receiver can send them as fast as
+ * the network allows.
+ */
 export const MAX_INFORMATIONAL = 32;
 
 /**
- * More bytes than this end an exchange, whatever they are: an answer can also be made endless by its reason phrase or by what stands
- * around the pieces of its body.
+ * More bytes of any kind than this end an exchange: an answer can also be endless by its reason phrase or by the
+ * framing of its chunks.
  */
 export const MAX_WIRE_BYTES = 1024 * 1024;
 
 export type TracedRequest = TracedDispatchOptions & { trace: ConnectionTrace };
 
-// Errors of undici that say that this service used it wrongly or has closed it.
+// Errors of undici for its wrong use by this service, or for a dispatcher that this service has closed.
 const OWN_FAULTS = new Set([
   'UND_ERR_INVALID_ARG',
   'UND_ERR_NOT_SUPPORTED',
@@ -60,10 +63,9 @@ const OWN_FAULTS = new Set([
 ]);
 
 /**
- * Sends a request and waits for the end of its answer, the limit of its body, or the deadline, whichever is first. An answer
- * counts from its status line on: what becomes of its body only ends the reading. The connection is kept for
+ * Sends a request and waits for the end of its answer, the limit of its body, or the deadline, whichever is first. An
+ * answer counts from its status line on: a failure in its body only ends the reading. The connection is kept for
  * another request only when the answer was read to its end.
- *
  * @throws the signal's reason when it is aborted, and undici's error when the fault is this service's own
  */
 export function exchange(
@@ -132,7 +134,7 @@ export function exchange(
       },
       onResponseData(_controller, chunk) {
         if (answer === undefined) return;
-        // One buffer for all: a body can come in as many pieces as it has bytes.
+        // One buffer for all chunks: a body can come in as many chunks as it has bytes.
         if (received === 0) room = Buffer.alloc(excerptBytes);
         kept += chunk.copy(room, kept);
         received += chunk.length;

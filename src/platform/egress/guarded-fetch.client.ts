@@ -1,12 +1,12 @@
-// Fetches one small document of another party. It connects only through the guarded agent, follows no redirect, and bounds the
-// time and the bytes.
+// Fetches one small document of another party. It connects only through the guarded agent, follows no redirect, and
+// limits the time and the bytes.
 import type { Dispatcher } from 'undici';
 import { newConnectionTrace } from './guarded-agent.client.ts';
 import { EgressError, errorCode } from './guarded-connection.client.ts';
 import { type Answer, exchange, TIMED_OUT } from './guarded-exchange.client.ts';
 import { classifyFailure, classifyTimeout } from './outcome.ts';
 
-/** Why there is no document; `code` as attempts have it, such as `http:404`, `dns:ENOTFOUND` or `timeout:connect`. */
+/** Why no document was fetched; `code` as in attempts, such as `http:404`, `dns:ENOTFOUND` or `timeout:connect`. */
 export type FetchFault = {
   readonly kind: 'timeout' | 'failure' | 'status' | 'content' | 'size';
   readonly code: string;
@@ -21,9 +21,9 @@ export type Fetched =
  * Sends a GET request, and checks its answer: status 200, `refuse`, size, in this order.
  * @param options.deadline milliseconds for all of it, from DNS to the last byte
  * @param options.largest bytes of the body
- * @param options.refuse the code of what is wrong with the headers of an answer
+ * @param options.refuse returns the code of the fault in an answer's headers
  * @param options.isFresh whether the connection is closed afterwards, so that the next request resolves the name again
- * @throws what undici reports when this service's own part fails
+ * @throws undici's error when the fault is this service's own
  */
 export async function fetchGuarded(
   dispatcher: Dispatcher,

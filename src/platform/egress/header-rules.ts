@@ -1,5 +1,5 @@
-// Which headers of its own a subscription may add to its deliveries.
-// Pure. Must never let a header pass that frames the message, names its target, or imitates ours.
+// Decides which custom headers a subscription may add to its deliveries. Pure. Headers that frame the message, name its
+// target, or imitate those of the service are refused.
 
 /** The most headers a subscription may have, and the most bytes of all names and values together. */
 const MAX_CUSTOM_HEADERS = 20;

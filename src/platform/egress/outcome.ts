@@ -1,9 +1,9 @@
-// What an attempt's end means for its delivery.
-// Pure. An outcome crosses into Temporal and into logs: codes only, never a text that a receiver chose.
+// Classifies the end of an attempt. Pure. An outcome goes into Temporal and into logs, so it holds codes only, never
+// text that a receiver chose.
 
 /**
- * What went wrong, and whose fault it is: the receiver's application (`status` and below), its network or its set-up
- * (`dns` to `protocol`), or the subscription's, whose URL points where nothing may be sent (`blocked_address`).
+ * The kind of fault, and its cause: the receiver's application (`status` and below), its network or its set-up (`dns`
+ * to `protocol`), or the subscription, whose URL has an address to which requests are forbidden (`blocked_address`).
  */
 export type ErrorClass =
   | 'blocked_address'
@@ -21,7 +21,8 @@ export type ErrorClass =
 
 /**
  * The end of an attempt. `error` is a short code such as `http:503`, `tls:CERT_HAS_EXPIRED` or `timeout:connect`.
- * `retryAfterMs` is what a retryable answer asked for; with `hold` it holds the subscription's other deliveries too.
+ * `retryAfterMs` is the wait that a retryable answer asked for; with `hold` it holds the subscription's other
+ * deliveries too.
  */
 export type Outcome =
   | { kind: 'delivered'; statusCode: number }
@@ -36,13 +37,13 @@ export type Outcome =
   | { kind: 'gone'; statusCode: number; errorClass: 'gone'; error: string }
   | { kind: 'rejected'; statusCode: number; errorClass: 'rejected'; error: string };
 
-/** The end of an attempt that no answer ended. */
+/** The end of an attempt without an answer. */
 type Unanswered = Extract<Outcome, { kind: 'retry' }>;
 
-/** Where an attempt was when it failed. */
+/** The phase in which an attempt failed. */
 type AttemptPhase = 'address' | 'dns' | 'connect' | 'tls' | 'response';
 
-/** Answers that blame the delivery itself: it would be refused again. */
+/** Statuses that refuse the delivery itself: a further attempt would be refused too. */
 const REFUSING_STATUSES = new Set([400, 413, 415, 422]);
 const HOLDING_STATUSES = new Set([429, 503]);
 
@@ -58,10 +59,9 @@ const RESPONSE_ERRORS: Readonly<Record<string, ErrorClass>> = {
 };
 
 /**
- * What a receiver's answer means: 2xx delivered; 410 gone; 400, 413, 415 and 422 are final; everything else, 3xx (never
- * followed) and statuses that do not exist too, is tried again: a wrong secret, a clock that is off or a route that is not
- * deployed yet must lose nothing. A `Retry-After` on 429 or 503 holds the other deliveries as well.
- *
+ * Classifies a receiver's answer: 2xx is delivered; 410 is gone; 400, 413, 415 and 422 are final; everything else, also
+ * 3xx (never followed) and unknown statuses, is tried again, so that a wrong secret, a wrong clock or a route that is
+ * not deployed yet loses no delivery. A `Retry-After` on 429 or 503 holds the other deliveries as well.
  * @param statusCode a final status, not a 1xx
  * @param retryAfterMs the parsed `Retry-After`, undefined when there is none that is valid
  */
@@ -82,9 +82,8 @@ export function classifyResponse(statusCode: number, retryAfterMs?: number | und
 }
 
 /**
- * What a failure without an answer means: always another attempt.
- *
- * @param phase where the attempt was
+ * Classifies a failure without an answer: always another attempt.
+ * @param phase of the attempt
  * @param code the system's, OpenSSL's or undici's error code, or the name of the rule that refused the address
  */
 export function classifyFailure(phase: AttemptPhase, code: string): Unanswered {
@@ -98,7 +97,7 @@ export function classifyFailure(phase: AttemptPhase, code: string): Unanswered {
   };
 }
 
-/** What it means that an attempt's time was over before an answer began. */
+/** Classifies a time-out before an answer began. */
 export function classifyTimeout(phase: AttemptPhase): Unanswered {
   return { kind: 'retry', statusCode: null, errorClass: 'timeout', error: `timeout:${phase}`, hold: false };
 }

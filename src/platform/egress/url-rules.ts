@@ -1,5 +1,5 @@
-// Which URLs a webhook receiver may have.
-// Pure: names are judged here by their text only; the addresses behind them are judged when a connection is made.
+// Decides which URLs a webhook receiver may have. Pure: names are judged here by their text only; their addresses are
+// judged when a connection is made.
 
 import { canonicalAddress, judgeAddress, type Network } from './address-rules.ts';
 
@@ -19,8 +19,8 @@ type UrlRefusal =
   | 'blocked_address';
 
 /**
- * `url` is the parsed, normalised URL; `message` is for the person who sent the URL; `block` names what holds a blocked address, as in
- * the verdict on an address.
+ * `url` is the parsed, normalised URL; `message` is for the client that sent the URL; `block` names the block of a
+ * blocked address, as in the verdict on an address.
  */
 type UrlVerdict =
   | { ok: true; url: URL }
@@ -28,7 +28,8 @@ type UrlVerdict =
 
 const MAX_HOSTNAME_LENGTH = 253;
 
-// The bad ports of the Fetch standard (§2.9 Port blocking): services that could take an HTTP request for their own.
+// The bad ports of the Fetch standard (§2.9 Port blocking): services that could misread an HTTP request as their own
+// protocol.
 const BAD_PORTS = new Set(
   (
     '0 1 7 9 11 13 15 17 19 20 21 22 23 25 37 42 43 53 69 77 79 87 95 101 102 103 104 109 110 111 113 115 117 119 123 135 ' +
@@ -38,11 +39,9 @@ const BAD_PORTS = new Set(
 );
 
 /**
- * Judges a receiver URL: `https` to any name or public address; `http` only to exactly `localhost` or to an IP literal in
- * an admitted network. Refuses credentials, fragments, other local names, ports of other services, and blocked IP
- * literals in whatever form they are written, since the parsed host is judged and not the text. A name need not resolve
- * yet.
- *
+ * Judges a receiver URL: `https` to any name or public address; `http` only to exactly `localhost` or to an IP literal
+ * in an admitted network. Refuses credentials, fragments, other local names, ports of other services, and blocked IP
+ * literals in any notation, since the parsed host is judged and not the text. A name need not resolve yet.
  * @param text the URL as it was sent
  * @param admitted the networks that the operator admits
  */
@@ -63,14 +62,14 @@ export function checkReceiverUrl(text: string, admitted: readonly Network[]): Ur
   return checkHost(url, admitted);
 }
 
-/** The host of a receiver's URL with its port where the scheme has another; an IPv4-mapped address as the IPv4 address that it is. */
+/** The host of a receiver's URL, with its port if that is not the scheme's default; an IPv4-mapped address as IPv4. */
 export function receiverHost({ host, hostname, port }: URL): string {
   const literal = addressLiteral(hostname);
   if (literal === undefined || literal.includes(':')) return host;
   return port === '' ? literal : `${literal}:${port}`;
 }
 
-/** Whether a URL with this host may be plain `http`, as far as its text says: see {@link checkReceiverUrl}. */
+/** Whether a URL with this host may be plain `http`, by its text alone: see {@link checkReceiverUrl}. */
 export function mayBePlain(hostname: string): boolean {
   return hostname === 'localhost' || addressLiteral(hostname) !== undefined;
 }
@@ -113,7 +112,8 @@ function parseUrl(text: string): URL | undefined {
   }
 }
 
-// The URL parser drops tabs and line feeds and takes a backslash for a slash: such text means other things elsewhere.
+// The URL parser drops tabs and line feeds and reads a backslash as a slash: other programs would read such text as
+// another URL.
 function hasForbiddenCharacter(text: string): boolean {
   for (const character of text) {
     if (character <= ' ' || character === '\u007f' || character === '\\') return true;

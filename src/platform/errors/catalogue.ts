@@ -1,4 +1,5 @@
-// The one table of error codes: what each answers, what it means, and whether to try again. Published in openapi.json and docs/errors.md.
+// The one table of error codes: their statuses and meanings, and whether to try again. Published in openapi.json and
+// docs/errors.md.
 
 type Entry = {
   /** HTTP status of the answer. */
@@ -25,8 +26,8 @@ const entry = (status: number, title: string, meaning: string, more: More = {}):
 });
 
 /**
- * Every code of the specification ("Errors") and those that this service adds; RFC 6749 §5.2, RFC 6750 §3.1, RFC 8707 §2,
- * RFC 9449 §5.
+ * Every code of the specification ("Errors") and those that this service adds; RFC 6749 §5.2, RFC 6750 §3.1, RFC 8707
+ * §2, RFC 9449 §5.
  */
 export const ERRORS = {
   invalid_request: entry(400, 'Bad Request', 'The request is malformed; `errors` names the fields.'),
@@ -184,7 +185,7 @@ export function statusOf(code: ErrorCode, atResource: boolean): number {
 /** A code as it is published. */
 export type PublishedError = {
   readonly code: ErrorCode;
-  /** Each HTTP status that it comes with, that of the token endpoint first. */
+  /** The HTTP statuses of the code, that of the token endpoint first. */
   readonly statuses: readonly number[];
   readonly title: string;
   readonly meaning: string;
@@ -193,7 +194,7 @@ export type PublishedError = {
   readonly reserved: boolean;
 };
 
-/** All codes, those that occur first. */
+/** All codes; the reserved ones last. */
 export function publishErrors(): PublishedError[] {
   const codes = Object.keys(ERRORS) as ErrorCode[];
   return codes

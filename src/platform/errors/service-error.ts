@@ -4,9 +4,9 @@ import type { ErrorCode } from './catalogue.ts';
 /** One refused part of the input: `path` in dotted form (`body.public_key`, `query.limit`), `message` for a person. */
 export type FieldError = { readonly path: string; readonly message: string };
 
-/** What a failure says beyond its code. */
+/** Details of a failure beside its code. */
 type ServiceErrorDetails = {
-  /** What was wrong with this request, for a person; becomes `detail` and `error_description`. */
+  /** The fault of this request, for a person; becomes `detail` and `error_description`. */
   readonly detail?: string | undefined;
   readonly cause?: unknown;
   readonly errors?: readonly FieldError[] | undefined;
@@ -18,7 +18,7 @@ type ServiceErrorDetails = {
   readonly atResource?: boolean | undefined;
 };
 
-/** What a limit says to a client that it refuses: when to come back, and the header fields of the limit. */
+/** What a refused client receives from a limit: when to try again, and the header fields of the limit. */
 export type LimitReached = Pick<ServiceErrorDetails, 'retryAfterSeconds' | 'headers'>;
 
 /** An expected failure with a stable code; the catalogue gives it its status. Source: Specification, "Errors". */
@@ -55,7 +55,7 @@ export class ServiceError extends Error {
   }
 }
 
-/** `invalid_request` for one field: `path` names it, `message` says what is wrong with it. */
+/** `invalid_request` for one field: `path` names it, `message` describes its fault. */
 export function invalidField(path: string, message: string): ServiceError {
   return new ServiceError('invalid_request', { detail: `${path}: ${message}`, errors: [{ path, message }] });
 }

@@ -1,11 +1,11 @@
-// One line for each request. It shows no token, no secret, no query string and no body.
+// Logs one line for each request, without tokens, secrets, query strings and bodies.
 import { performance } from 'node:perf_hooks';
 import type { Logger } from 'pino';
 import type { Middleware } from './request-state.ts';
 
 const SLOW_MILLISECONDS = 1_000;
 
-/** Logs at `debug` what went well, at `info` what was refused or slow, at `warn` what failed. */
+/** Logs successes at `debug`, refused and slow requests at `info`, failures at `warn`. */
 export function logRequests(logger: Logger): Middleware {
   return async (ctx, next) => {
     const started = performance.now();

@@ -1,4 +1,4 @@
-// The answers that handlers share, by their status; pages of a list; and the address of a thing that was made.
+// The answers that handlers share, by their status; pages of a list; and the header `Location`.
 import { type ZodType, z } from 'zod';
 import type { RequestContext } from '../context.ts';
 import type { Page } from '../database/page.ts';
@@ -11,12 +11,12 @@ export function ok(body: unknown, headers?: Headers): HandlerResult {
   return answer(200, body, headers);
 }
 
-/** 201: the thing that was made. */
+/** 201: the new resource. */
 export function created(body: unknown, headers?: Headers): HandlerResult {
   return answer(201, body, headers);
 }
 
-/** 202: work that goes on. */
+/** 202: the work continues after the answer. */
 export function accepted(body: unknown, headers?: Headers): HandlerResult {
   return answer(202, body, headers);
 }
@@ -40,7 +40,7 @@ export function pageSchema<Item extends ZodType>(item: Item, id: string) {
   return z.strictObject({ data: z.array(item), next_cursor: z.string().nullable() }).meta({ id });
 }
 
-/** The header `Location`. @param path of the thing that was made, below the tenant's address */
+/** The header `Location`. @param path of the new resource, below the tenant's address */
 export function locate({ tenant }: RequestContext, path: string): { location: string } {
   return { location: `${tenant.baseUrl}${path}` };
 }

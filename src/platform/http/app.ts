@@ -1,4 +1,4 @@
-// The HTTP shell: every request passes these middlewares in this order. What a route does is not known here.
+// The HTTP shell: every request passes these middlewares in this order. The work of a route is not known here.
 
 import Koa from 'koa';
 import type { Logger } from 'pino';
@@ -43,7 +43,7 @@ export type AppDependencies = {
   readonly health: Health;
   readonly config: AppConfig;
   readonly logger: Logger;
-  /** Comes around everything that answers. */
+  /** A middleware around all others that answer. */
   readonly measure?: Middleware | undefined;
   /** Made from `config.rateLimit`. */
   readonly rateLimits: RateLimits;
@@ -91,7 +91,7 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
   ];
   const app = new Koa<RequestState>({ env: config.nodeEnv });
   for (const middleware of order) app.use(middleware);
-  // Only what went wrong after an answer began, such as a client that hung up.
+  // Only errors after the beginning of an answer, such as a client that closed the connection.
   app.on('error', (error: unknown) =>
     logger.debug({ event: 'http.answer_cut_short', err: error }, 'an answer was cut short'),
   );

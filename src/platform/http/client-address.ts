@@ -1,11 +1,13 @@
-// Finds the client's address behind proxies. Only proxies that the operator named are believed: any client can send X-Forwarded-For.
+// Finds the client's address behind proxies. `X-Forwarded-For` counts only from the operator's proxies, since any
+// client can send it.
 import ipaddr from 'ipaddr.js';
 
 type Block = ReturnType<typeof ipaddr.parseCIDR>;
 
 /**
  * @param trustedProxies CIDR blocks of the proxies whose `X-Forwarded-For` counts
- * @returns the rightmost address of the chain that is not a trusted proxy's; `unknown` when the connection is gone already
+ * @returns the rightmost address of the chain that is not a trusted proxy's; `unknown` when the connection is gone
+ *   already
  */
 export function createAddressReader(trustedProxies: readonly string[]) {
   const blocks = trustedProxies.map((block) => ipaddr.parseCIDR(block));

@@ -1,4 +1,4 @@
-// Holds handlers against what their routes declare. In tests and development only: a mismatch there is a 500.
+// Checks that handlers do what their routes declare. In tests and development only: a mismatch there is a 500.
 import type { ErrorCode } from '../errors/catalogue.ts';
 import { ServiceError } from '../errors/service-error.ts';
 import type { Contract } from './handler.ts';

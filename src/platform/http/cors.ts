@@ -1,4 +1,4 @@
-// Lets pages of any origin read public documents: keys and metadata, no route that takes credentials.
+// Allows pages of any origin to read public documents: keys and metadata, no route that takes credentials.
 import type { ServerResponse } from 'node:http';
 import type { Middleware } from './request-state.ts';
 import { type Route, takesToken } from './route.ts';

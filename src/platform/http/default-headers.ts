@@ -1,4 +1,5 @@
-// Headers of every answer unless a route sets its own: answers of an authorization server are not to be stored or sniffed.
+// Headers of every answer unless a route sets its own: answers of an authorization server are not to be stored or
+// sniffed.
 import type { Middleware } from './request-state.ts';
 
 /** RFC 6749 §5.1 asks for `no-store` on token answers; here it is the default of all. */

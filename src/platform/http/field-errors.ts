@@ -8,8 +8,8 @@ type Issue = z.core.$ZodIssue;
 const MOST_TOLD = 100;
 
 /**
- * @param part where the value came from: `body`, `query` …
- * @param issues what the schema found
+ * @param part the origin of the value: `body`, `query` …
+ * @param issues findings of the schema
  * @returns one entry for each field, `path` in dotted form beginning with `part`
  */
 export function toFieldErrors(part: string, issues: readonly Issue[]): FieldError[] {
@@ -38,9 +38,12 @@ function describe(prefix: string, issue: Issue): FieldError[] {
   return [{ path, message: word(issue.message) }];
 }
 
-/** The branch of a union whose findings lie deepest: the one that the caller most likely meant. None when all end at the top. */
+/**
+ * The branch of a union whose findings lie deepest, since the caller most likely meant that one. None when all end at
+ * the top.
+ */
 function nearestBranch(branches: readonly Issue[][]): Issue[] | undefined {
-  // Not by Math.max(...lengths): there may be more findings than a call takes arguments.
+  // Without Math.max(...lengths): there may be more findings than a call takes arguments.
   const depth = (issues: Issue[]) => issues.reduce((most, { path }) => Math.max(most, path.length), 0);
   const deepest = branches.reduce((most, issues) => Math.max(most, depth(issues)), 0);
   return deepest === 0 ? undefined : branches.find((issues) => depth(issues) === deepest);

@@ -1,4 +1,5 @@
-// Shapes of fields that requests of several rooms share. Their patterns are written for every dialect of regular expressions: no \p.
+// Shapes of fields that requests of several rooms share. Their patterns are written for every dialect of regular
+// expressions: no \p.
 import { z } from 'zod';
 import { CURSOR, PAGE_LIMIT } from '../database/page.ts';
 import { parseTimestamp, TIMESTAMP_PATTERN } from '../timestamp.ts';
@@ -6,15 +7,18 @@ import { parseTimestamp, TIMESTAMP_PATTERN } from '../timestamp.ts';
 /** A range in a pattern by its characters themselves: their escapes are not the same in every dialect. */
 const range = (first: number, last: number) => `${String.fromCharCode(first)}-${String.fromCharCode(last)}`;
 
-/** Neither white space, nor of no width. */
+/** At least one visible character: no white space, and none of zero width. */
 const VISIBLE = new RegExp(
   `^$|[^\\s${range(0x200b, 0x200f)}${range(0x2060, 0x2064)}${range(0xfeff, 0xfeff)}]`,
 );
 
-/** No character that turns the direction of what follows (embeddings, overrides, isolates). */
+/** No character that changes the direction of the text after it (embeddings, overrides, isolates). */
 const ONE_DIRECTION = new RegExp(`^[^${range(0x202a, 0x202e)}${range(0x2066, 0x2069)}]*$`);
 
-/** What people read in lists: one line with something to see; no control characters (C0, DEL, C1), and none that turn the order of what follows. */
+/**
+ * Names that people read in lists: one line with a visible character; no control characters (C0, DEL, C1), and none
+ * that change the direction of the text after them.
+ */
 export const displayName = z
   .string()
   .min(1)

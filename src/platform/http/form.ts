@@ -1,4 +1,5 @@
-// Parses form bodies and query strings (application/x-www-form-urlencoded), strictly: one value a name, nothing guessed.
+// Parses form bodies and query strings (application/x-www-form-urlencoded), strictly: one value a name, nothing
+// guessed.
 
 /** More than any route reads; a longer list only costs time. */
 const MOST_PARAMETERS = 200;
@@ -14,12 +15,13 @@ export class FormError extends Error {
   }
 }
 
-/** `keepEmpty`: a parameter without a value is there, with an empty one; unless said, it counts as absent. */
+/** `keepEmpty`: a parameter without a value has an empty value; by default it counts as absent. */
 export type FormOptions = { readonly keepEmpty?: boolean };
 
 /**
- * Parameters by name. One without a value counts as absent, one that comes twice is refused (RFC 6749 §3.2). In the query of a list
- * an empty filter that counted as absent would give everything, so there it is kept for the schema to refuse.
+ * Parameters by name. One without a value counts as absent, one that comes twice is refused (RFC 6749 §3.2). In the
+ * query of a list an empty filter that counted as absent would give everything, so there it is kept for the schema to
+ * refuse.
  * @throws FormError for a repeated name, a malformed escape, text that is not UTF-8, or U+0000
  */
 export function parseForm(text: string, { keepEmpty = false }: FormOptions = {}): Record<string, string> {

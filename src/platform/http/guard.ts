@@ -1,4 +1,4 @@
-// Lets only requests through that the route's schemas accept, in the protocol's order: 415, 413, 400.
+// Passes on only requests that the route's schemas accept; checks in the protocol's order: 415, 413, 400.
 import { ZodObject, type ZodType } from 'zod';
 import { type FieldError, invalidField, ServiceError } from '../errors/service-error.ts';
 import { invalidFields, toFieldErrors } from './field-errors.ts';
@@ -15,7 +15,7 @@ type Part = { value: unknown; errors: FieldError[] };
 /** Validates query and body, and leaves them with the path's parameters in `ctx.state.input`. */
 export function guardRequest(route: Route): Middleware {
   const { query, body, bodyType = 'json' } = route.request ?? {};
-  // An unknown query parameter is a mistake of the caller that would otherwise go unnoticed.
+  // An unknown query parameter is a mistake of the caller that would otherwise not be noticed.
   const strictQuery = query?.strict();
   const readOnly = readOnlyFields(route);
   return async (ctx, next) => {
@@ -92,7 +92,7 @@ function check(schema: ZodType, part: string, value: unknown): Part {
   return { value: undefined, errors: toFieldErrors(part, result.error.issues) };
 }
 
-/** Names that a client may send back as it read them: fields of the answer which the request's schema does not know. */
+/** Names that a client may send back unchanged: fields of the answer which the request's schema does not know. */
 function readOnlyFields(route: Route): readonly string[] {
   if (route.method !== 'PUT' && route.method !== 'PATCH') return [];
   const { body, readOnly } = route.request ?? {};

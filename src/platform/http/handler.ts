@@ -1,4 +1,5 @@
-// Runs a route's handler and sends its result. The result goes out only when everything, a commit included, has succeeded.
+// Runs a route's handler and sends its result. The result is sent only after everything, including a commit, has
+// succeeded.
 import type { RequestContext } from '../context.ts';
 import { ServiceError } from '../errors/service-error.ts';
 import { matchesEtag } from './etag.ts';
@@ -21,7 +22,7 @@ export function runHandler(route: Route, contract: Contract | undefined): Perfor
     const { params, query, body } = ctx.state.input ?? {};
     const header = (name: string) => joined(ctx.req.headers[name]);
     try {
-      // The guard has validated these values with the very schemas that the handler's type comes from.
+      // The guard has validated these values with the same schemas from which the handler's type is derived.
       const result = await route.handler({
         context,
         params,

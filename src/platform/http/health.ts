@@ -1,9 +1,9 @@
-// Says whether this process lives and whether it should get requests. Asking must be cheap, and must end soon in any case.
+// Reports whether this process lives and whether it should get requests. A probe is cheap, and always ends soon.
 
 const PATIENCE_MILLISECONDS = 1_000;
 const TEMPORAL_FRESH_MILLISECONDS = 5_000;
 
-/** What `/readyz` tells; an api is ready without Temporal, which only delays deliveries. */
+/** The states in `/readyz`; an api is ready without Temporal, whose absence only delays deliveries. */
 type Readiness = {
   readonly ready: boolean;
   readonly database: 'ok' | 'unavailable' | 'migrations_pending';
@@ -13,8 +13,8 @@ type Readiness = {
 
 /**
  * @param options.ping rejects when the database does not answer
- * @param options.pendingMigrations names of migrations that the database has not had; asked until there are none
- * @param options.passedStartChecks whether the settings fit what the database holds; asked once it is migrated, until they do
+ * @param options.pendingMigrations names of migrations that the database lacks; called until there are none
+ * @param options.passedStartChecks whether the settings fit the database; called after the migrations, until they do
  * @param options.probeTemporal whether Temporal answers; its answer is used for 5 seconds
  */
 export function createHealth({
@@ -44,7 +44,7 @@ export function createHealth({
     }
   };
 
-  /** No limit holds for probes, so that many at the same time must cost the database no more than one. */
+  /** Probes have no rate limit, so concurrent ones share one query to the database. */
   const askDatabase = (): Promise<Readiness['database']> => {
     asking ??= checkDatabase().finally(() => {
       asking = undefined;
@@ -71,7 +71,7 @@ export function createHealth({
 
 export type Health = ReturnType<typeof createHealth>;
 
-/** Shares one probe among all who ask within a few seconds. */
+/** Shares one probe among all callers within a few seconds. */
 function remember(probe: () => Promise<boolean>): () => Promise<boolean> {
   let asked = Number.NEGATIVE_INFINITY;
   let answer: Promise<boolean> = Promise.resolve(false);

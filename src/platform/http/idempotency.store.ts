@@ -1,7 +1,8 @@
-// The rows of idempotency_keys and the lock on one key. It runs inside the caller's transaction only, so that work and answer commit together.
+// The rows of idempotency_keys and the lock on one key. It runs inside the caller's transaction only, so that work and
+// answer commit together.
 import type { Queryable } from '../database/transaction.ts';
 
-/** Whose key it is, and for which route. */
+/** The owner of the key, and its route. */
 export type KeyScope = {
   readonly tenantId: string;
   readonly principal: string;

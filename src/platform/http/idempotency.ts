@@ -1,4 +1,5 @@
-// Makes a POST repeatable: the first answer of an `idempotency-key` is kept with the work, and repeated. No secret may be kept.
+// Makes a POST repeatable: the first answer of an `idempotency-key` is kept with the work, and repeated. Secrets are
+// not kept.
 
 import { createHash } from 'node:crypto';
 import type { RequestContext } from '../context.ts';
@@ -14,9 +15,10 @@ import type { HandlerResult, Route } from './route.ts';
 const KEY = /^[\x21-\x7e]{1,255}$/;
 
 /**
- * Wraps a route's work. Work and answer commit in one transaction, which the services join through `context.transaction`. Only 2xx
- * answers are kept, for 24 hours, per tenant, principal and route.
- * @throws ServiceError `idempotency_in_progress` while the first request runs, `idempotency_key_reused` for another request
+ * Wraps a route's work. Work and answer commit in one transaction, which the services join through
+ * `context.transaction`. Only 2xx answers are kept, for 24 hours, per tenant, principal and route.
+ * @throws ServiceError `idempotency_in_progress` while the first request runs, `idempotency_key_reused` for another
+ *   request
  */
 export function keepAnswers(
   route: Route,
@@ -82,7 +84,7 @@ function replay(kept: StoredAnswer, digest: Buffer): HandlerResult {
 
 function toStored(route: Route, { status, headers, body }: HandlerResult, digest: Buffer): StoredAnswer {
   const kept = body === undefined ? null : JSON.stringify(withoutSecrets(body, route.secretFields ?? []));
-  // What was left of a limit then is not what is left when the answer is repeated.
+  // Limit headers are left out: their values are outdated when the answer is repeated.
   const lasting = Object.entries(headers ?? {}).filter(([name]) => !RATE_LIMIT_FIELDS.has(name));
   return { digest, status, headers: Object.fromEntries(lasting), body: kept };
 }

@@ -1,10 +1,10 @@
 // SQL of the counts that processes share, in the table rate_limits. Losing them in a crash costs one window of a limit.
 import type { Queryable } from '../database/transaction.ts';
 
-/** What one process admitted for a key and has not shared yet; `milliseconds` until its window ends. */
+/** The points that one process admitted for a key and has not shared yet; `milliseconds` until its window ends. */
 export type Admitted = { readonly key: string; readonly count: number; readonly milliseconds: number };
 
-/** What all processes admitted for a key, as far as they have told; `milliseconds` until the window ends. */
+/** The points that all processes admitted and shared for a key; `milliseconds` until the window ends. */
 export type SharedCount = { readonly count: number; readonly milliseconds: number };
 
 // In the order of the keys, so that two processes never wait for each other; a key that is there twice is one row.
@@ -24,7 +24,10 @@ WITH clock AS MATERIALIZED (
 )
 SELECT key, points AS count, expire - ms AS milliseconds FROM added, clock`;
 
-/** Adds to the counts, beginning a window where none is open. One round trip. @returns the counts, in the order of `batch` */
+/**
+ * Adds to the counts, beginning a window where none is open. One round trip. @returns the counts, in the order of
+ * `batch`
+ */
 export async function add(queryable: Queryable, batch: readonly Admitted[]): Promise<SharedCount[]> {
   const { rows } = await queryable.query<SharedCount & { readonly key: string }>(ADD, [
     batch.map(({ key }) => key),

@@ -1,5 +1,5 @@
-// Counts of requests that all processes share. A request is never delayed for them: each process admits by what it knows, and tells
-// the others of a key each time it has admitted a twentieth of the limit. Without the database each process counts alone.
+// Counts of requests that all processes share. They delay no request: each process admits by the counts that it knows,
+// and shares its own each time it has admitted a twentieth of a limit. Without the database each process counts alone.
 
 import { createCoalescer } from '../database/coalescer.ts';
 import type { Database } from '../database/database.ts';
@@ -10,16 +10,19 @@ import * as limitCountsStore from './limit-counts.store.ts';
 /** The part of a limit that a process may admit before it shares the count. */
 const SHARE = 1 / 20;
 
-/** Keys of one limit that a process remembers; the oldest give way. */
+/** Keys of one limit that a process keeps; the oldest are removed first. */
 const MOST_KEYS = 100_000;
 
 /** Milliseconds without a further report after the database failed. */
 const PAUSE = 1_000;
 
-/** One key in its present window: known to all (`shared`), on its way to the database (`sent`), and not shared yet (`own`). */
+/**
+ * One key in its present window: known to all (`shared`), on its way to the database (`sent`), and not shared yet
+ * (`own`).
+ */
 type Entry = { shared: number; sent: number; own: number; endsAt: number };
 
-/** `used`: what was admitted in this window; `milliseconds` until it ends. */
+/** `used`: the points admitted in this window; `milliseconds` until it ends. */
 type Spending = {
   readonly isAdmitted: boolean;
   readonly used: number;
@@ -27,8 +30,8 @@ type Spending = {
 };
 
 /**
- * Creates the counts of one process. With P processes at most P twentieths of a limit are admitted beyond it, and what arrives during
- * one round trip to the database.
+ * Creates the counts of one process. With P processes, the requests admitted beyond a limit are at most P twentieths of
+ * it, plus the requests of one round trip to the database.
  * @param log gets a line for the first of several failures to share counts; this process then counts alone
  * @param now a monotonic clock in milliseconds
  */
@@ -38,7 +41,7 @@ export function createLimitCounts({
   log,
   now = () => performance.now(),
 }: {
-  /** Another one in tests of faults. */
+  /** Tests of faults give another one. */
   store?: Pick<typeof limitCountsStore, 'add'> | undefined;
   database: Pick<Database, 'query'>;
   log: Log<'warn'>;
@@ -54,7 +57,8 @@ export function createLimitCounts({
   return {
     /**
      * Opens the counter of a limit.
-     * @param name keeps limits apart @param points the limit @param window its window in milliseconds, begun by a key's first request
+     * @param name keeps limits apart @param points the limit @param window its window in milliseconds, begun by a key's
+     *   first request
      */
     open({ name, points, window }: { name: string; points: number; window: number }) {
       const entries = new Map<string, Entry>();
@@ -97,7 +101,10 @@ export function createLimitCounts({
       }
 
       return {
-        /** Admits a request of this cost when the limit leaves room for all of it; what is refused does not count. No round trip. */
+        /**
+         * Admits a request of this cost when the limit has enough points left; a refused request does not count. No
+         * round trip.
+         */
         spend(key: string, cost: number): Spending {
           const time = now();
           const entry = find(key, time);
@@ -111,7 +118,7 @@ export function createLimitCounts({
       };
     },
 
-    /** Waits until everything that is on its way is counted; to be called before the database closes. */
+    /** Waits until all sent counts are written; called before the database closes. */
     settled: (): Promise<void> => settlements.drain(),
   };
 }

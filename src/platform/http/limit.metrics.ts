@@ -1,4 +1,4 @@
-// Counts what a limit refused. The label is the name of the limit.
+// Counts the requests that a limit refused. The label is the name of the limit.
 import { Counter, type Registry } from 'prom-client';
 
 /** @returns a function to be called with the name of the limit for each request that it refuses */

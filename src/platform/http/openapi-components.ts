@@ -1,4 +1,4 @@
-// The parts of openapi.json that routes share: the error body with an example a code, headers, parameters, security schemes.
+// The shared parts of openapi.json: the error body with an example for each code, headers, parameters, security.
 import { z } from 'zod';
 import { ERRORS, type ErrorCode, publishErrors } from '../errors/catalogue.ts';
 import { toProblem } from '../errors/problem.ts';

@@ -1,4 +1,4 @@
-// Describes one route as an OpenAPI operation. Everything comes from the route itself, so that it cannot say what the guard does not do.
+// Describes one route as an OpenAPI operation. All of it is derived from the route, so it agrees with the guard.
 import type { ZodObject } from 'zod';
 import { type ErrorCode, statusOf } from '../errors/catalogue.ts';
 import { errorsOf } from './contract.ts';
@@ -8,7 +8,7 @@ import { type Route, takesToken } from './route.ts';
 
 type Schemas = ReturnType<typeof createSchemaCollector>;
 
-/** What collects the components that operations refer to. */
+/** Collects the components that operations refer to. */
 type Shared = {
   readonly schemas: Schemas;
   readonly problems: ProblemCollector;
@@ -34,7 +34,10 @@ export function describePath(path: string): string {
   return path.replace(/:(\w+)/g, '{$1}');
 }
 
-/** What the route says of itself, and then who may call it, since few readers of such a document show scopes of bearer tokens. */
+/**
+ * The route's description, followed by its permitted callers, since few readers of OpenAPI show the scopes of bearer
+ * tokens.
+ */
 function describeInWords(route: Route): string {
   const { description, idempotent } = route;
   const repeatable = idempotent ? ' Can be repeated safely with an `idempotency-key`.' : '';

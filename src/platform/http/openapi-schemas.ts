@@ -8,20 +8,20 @@ type Definitions = Record<string, JsonSchema>;
 const LOCAL = '#/$defs/';
 const SHARED = '#/components/schemas/';
 
-/** What zod calls a recursive schema without an id; in this service that is any JSON value. */
+/** The name that zod gives to a recursive schema without an id; in this service that is any JSON value. */
 const NAMELESS = /^__schema\d+$/;
 
 /** `describe` gives a schema or a reference to it, and adds to `components` what it refers to. */
 export function createSchemaCollector() {
   const components: Definitions = {};
-  /** What each component was made from, before its references were rewritten. */
+  /** The source of each component, before its references were rewritten. */
   const sources = new Map<string, string>();
 
   return {
     components,
     /**
-     * @param io `output` for what we answer, `input` for what is sent. A schema whose two sides differ (defaults, unknown fields) gets a
-     *   second component with `Input` at the end of its name.
+     * @param io `output` for answers, `input` for requests. A schema whose two sides differ (defaults, unknown fields)
+     *   gets a second component with `Input` at the end of its name.
      */
     describe(schema: ZodType, io: 'input' | 'output'): JsonSchema {
       const { $defs = {}, $schema: _, ...root } = convert(schema, io);
@@ -43,7 +43,8 @@ function convert(schema: ZodType, io: 'input' | 'output'): JsonSchema {
     override: ({ zodSchema, jsonSchema }) => {
       if (zodSchema._zod.def.type === 'date')
         Object.assign(jsonSchema, { type: 'string', format: 'date-time' });
-      // The format says it; the pattern that zod tests is a page long. One that a description has beside a format says more than that.
+      // The format implies the pattern, and zod's pattern is a page long. A pattern that a description adds to a format
+      // is kept.
       if (zodSchema._zod.def.type === 'string' && jsonSchema.format !== undefined) delete jsonSchema.pattern;
       if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
       if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
@@ -51,7 +52,9 @@ function convert(schema: ZodType, io: 'input' | 'output'): JsonSchema {
   }) as JsonSchema;
 }
 
-/** The component name of each definition: its id, unless that is taken by another form of it or of what it refers to. */
+/**
+ * The component name of each definition: its id, unless that is taken by another form of it or of what it refers to.
+ */
 function nameDefinitions(
   definitions: Definitions,
   io: 'input' | 'output',
@@ -97,7 +100,10 @@ function rewrite(value: unknown, names: ReadonlyMap<string, string>): unknown {
   );
 }
 
-/** Characters beyond ASCII themselves instead of escapes, which not every dialect of regular expressions has. */
+/**
+ * Replaces escapes by the characters beyond ASCII themselves: not every dialect of regular expressions has such
+ * escapes.
+ */
 function withoutEscapes(pattern: string): string {
   return pattern.replace(/\\u([0-9a-f]{4})/gi, (sequence, digits: string) => {
     const code = Number.parseInt(digits, 16);

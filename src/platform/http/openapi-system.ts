@@ -1,4 +1,5 @@
-// Describes the routes that belong to no tenant: liveness, readiness, and the description itself. system-routes.ts answers them.
+// Describes the routes that belong to no tenant: liveness, readiness, and the description itself. system-routes.ts
+// answers them.
 import { z } from 'zod';
 import type { ErrorCode } from '../errors/catalogue.ts';
 import { problemSchema } from './openapi-components.ts';
@@ -12,7 +13,7 @@ export const SERVICE = {
     'Whether this process lives and should get requests. At the address of the service, whatever the tenant.',
 };
 
-/** What Node's parser and the shell answer in front of any address. */
+/** Answers of Node's parser and of the shell, before a route is known. */
 const ERRORS: readonly (readonly [number, readonly ErrorCode[]])[] = [
   [400, ['invalid_request']],
   [408, ['request_timeout']],

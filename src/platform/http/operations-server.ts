@@ -1,7 +1,7 @@
 // A process's own small HTTP server for operators: liveness, readiness, metrics.
 import { createServer, type Server } from 'node:http';
 
-/** What `/readyz` says: `ready` decides between 200 and 503, the rest is shown. */
+/** The answer of `/readyz`: `ready` decides between 200 and 503, the rest is shown. */
 export type Readiness = { ready: boolean } & Record<string, unknown>;
 
 /**

@@ -1,5 +1,5 @@
-// Answers requests that do not reach the application: those that Node's HTTP parser refuses (400, 408, 413, 431), and CONNECT (405).
-// Even such an answer is a problem with an id.
+// Answers requests that do not reach the application: those that Node's HTTP parser refuses (400, 408, 413, 431), and
+// CONNECT (405). These answers are problems with a request id too.
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { ErrorCode } from '../errors/catalogue.ts';

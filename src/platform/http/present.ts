@@ -1,4 +1,4 @@
-// Answers from values: the schema of an answer says which fields it has, so that no other field of a value can get out.
+// Makes answers from values: the schema of an answer decides which fields it has; other fields of a value are left out.
 import { type ZodType, z } from 'zod';
 import { type CamelCase, camelCase } from './field-names.ts';
 
@@ -26,8 +26,8 @@ const shows = new WeakMap<ZodType, Show>();
 const showAsIs: Show = (value) => value;
 
 /**
- * Shows a value as the schema of its answer says: its fields and no others, named as the answer names them, timestamps in ISO 8601; the
- * same for objects and lists inside of it. Records and unions are shown as they are.
+ * Shows a value as the schema of its answer says: its fields and no others, named as the answer names them, timestamps
+ * in ISO 8601; the same for objects and lists inside of it. Records and unions are shown as they are.
  * @param value its fields by their names in code
  * @param extra fields that the value lacks, or has in another form, by their names in the answer
  */

@@ -39,7 +39,10 @@ export function answerProblems({
   };
 }
 
-/** A ServiceError as it is; a database that is down as 503; anything else as `server_error` with the thrown value as its cause. */
+/**
+ * A ServiceError as it is; a database that is down as 503; anything else as `server_error` with the thrown value as its
+ * cause.
+ */
 function asServiceError(thrown: unknown): ServiceError {
   const error = translateDatabaseError(thrown);
   return error instanceof ServiceError ? error : new ServiceError('server_error', { cause: error });

@@ -1,4 +1,4 @@
-// The fields `RateLimit` and `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers-10). Each limit adds to them; none may hide another.
+// The fields `RateLimit` and `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers-10). Each limit adds to them.
 import type { ServerResponse } from 'node:http';
 
 export const RATE_LIMIT_FIELDS: ReadonlySet<string> = new Set(['ratelimit', 'ratelimit-policy']);
@@ -14,7 +14,10 @@ export function describeLimit(
   };
 }
 
-/** Sets headers of an answer. The fields of limits are lists: what is set already stays in front. @param headers by lower-case name */
+/**
+ * Sets headers of an answer. The fields of limits are lists: existing entries stay in front. @param headers by
+ * lower-case name
+ */
 export function setHeaders(res: ServerResponse, headers: Readonly<Record<string, string>>): void {
   for (const [name, value] of Object.entries(headers)) {
     const before = RATE_LIMIT_FIELDS.has(name) ? res.getHeader(name) : undefined;

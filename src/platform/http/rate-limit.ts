@@ -1,4 +1,5 @@
-// Request rates: refuses requests beyond a limit. limit-counts.ts counts the requests, failure-limiter.ts wrong credentials.
+// Request rates: refuses requests beyond a limit. limit-counts.ts counts the requests, failure-limiter.ts wrong
+// credentials.
 import { addressGroup } from '../address-group.ts';
 import { ServiceError } from '../errors/service-error.ts';
 import type { LimitCounts } from './limit-counts.ts';
@@ -70,7 +71,7 @@ export function createRateLimits(
   };
 }
 
-/** Limits what one client address sends. Source: draft-ietf-httpapi-ratelimit-headers-10. */
+/** Limits the requests of one client address. Source: draft-ietf-httpapi-ratelimit-headers-10. */
 export function limitAddress({ address: limiter }: RateLimits): Middleware {
   if (limiter === undefined) return (_ctx, next) => next();
   return async (ctx, next) => {
@@ -79,7 +80,7 @@ export function limitAddress({ address: limiter }: RateLimits): Middleware {
   };
 }
 
-/** Limits what is sent to one tenant, and adds to the fields of the address's limit. */
+/** Limits the requests to one tenant, and adds to the fields of the address's limit. */
 export function limitTenant({ tenant: limiter }: RateLimits): Middleware {
   if (limiter === undefined) return (_ctx, next) => next();
   return async (ctx, next) => {

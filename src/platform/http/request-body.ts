@@ -1,4 +1,4 @@
-// Reads a request's body as bytes, within the limit. Bytes beyond the limit are thrown away.
+// Reads a request's body as bytes, within the limit. Bytes beyond the limit are discarded.
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { invalidField, ServiceError } from '../errors/service-error.ts';

@@ -6,15 +6,15 @@ export type RequestState = {
   requestId: string;
   /** The client's IP address. */
   address: string;
-  /** Path below the tenant's address; the whole path until that is told. */
+  /** Path below the tenant's address; the whole path until the tenant's address is located. */
   path: string;
-  /** The slug that the address names; undefined where no tenant can live. */
+  /** The slug that the address names; undefined for an address that cannot have a tenant. */
   slug?: string | undefined;
   /** Set once the tenant is known; authorization and idempotency replace it by a fuller one. */
   context?: RequestContext;
   /** The route's operationId. */
   operation?: string;
-  /** Validated path parameters of something that is there. */
+  /** Validated path parameters of an existing resource. */
   params?: unknown;
   /** Validated parts of the request, set by the guard. */
   input?: RequestInput;

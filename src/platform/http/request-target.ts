@@ -1,4 +1,4 @@
-// Reads the request's target. A target that Node's parser accepts and no router can route is refused here.
+// Reads the request's target. Refuses targets that Node's parser accepts and no router can route.
 import { ServiceError } from '../errors/service-error.ts';
 import type { Context, Middleware } from './request-state.ts';
 
@@ -14,7 +14,7 @@ export function readTarget(): Middleware {
 
 function pathOf(ctx: Context): string {
   try {
-    // Koa's type does not say that a target such as `*` has no path.
+    // Koa's type ignores that a target such as `*` has no path.
     return (ctx.path as string | null) ?? '';
   } catch (error) {
     throw new ServiceError('invalid_request', { detail: 'The request target is malformed.', cause: error });

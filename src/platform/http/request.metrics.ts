@@ -7,7 +7,7 @@ import type { Route } from './route.ts';
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 
-/** What `/metrics` shows where no route was found. */
+/** The label in `/metrics` for requests without a route. */
 const NO_ROUTE = 'none';
 
 /**

@@ -1,4 +1,4 @@
-// A route as data: router, guard, bearer check and openapi.json all come from this one value.
+// A route as data: router, guard, bearer check and openapi.json are all derived from this one value.
 import type { ZodObject, ZodType, z } from 'zod';
 import type { RequestContext } from '../context.ts';
 import type { ErrorCode } from '../errors/catalogue.ts';
@@ -13,7 +13,7 @@ type RouteResponse = {
   readonly description: string;
   /** Schema of the body; none for an answer without one. */
   readonly schema?: ZodType;
-  /** `application/json` unless said. */
+  /** By default `application/json`. */
   readonly contentType?: string;
   /** Names of headers that this answer carries beyond those of every answer. */
   readonly headers?: readonly string[];
@@ -24,13 +24,16 @@ type Schemas = {
   readonly params?: ZodObject;
   readonly query?: ZodObject;
   readonly body?: ZodType;
-  /** `json` unless said; `form` is `application/x-www-form-urlencoded`. */
+  /** By default `json`; `form` is `application/x-www-form-urlencoded`. */
   readonly bodyType?: 'json' | 'form';
-  /** What openapi.json says of the body where the guard lets more through, for the handler to answer it with a better error. */
+  /** The schema for openapi.json where the guard accepts more, so that the handler can answer with a better error. */
   readonly described?: ZodType;
   /** Bodies to show, by name. */
   readonly examples?: Readonly<Record<string, Example>>;
-  /** Our own fields that PUT and PATCH ignore in the body; unless said, those of the 200 answer that the body does not know. */
+  /**
+   * Own fields that PUT and PATCH ignore in the body; by default those of the 200 answer that the body's schema does
+   * not know.
+   */
   readonly readOnly?: readonly string[];
 };
 
@@ -61,44 +64,52 @@ type RouteDefinition<S> = {
   readonly path: string;
   readonly operationId: string;
   readonly summary: string;
-  /** What the summary and the schemas do not say, in Markdown. */
+  /** Facts that are not in the summary and the schemas, in Markdown. */
   readonly description?: string;
   readonly tag: string;
-  /** What the operations of this tag are about; one route of the tag says it. */
+  /** The description of the tag's operations; one route of the tag has it. */
   readonly about?: string;
-  /** Scope that the bearer token must hold; null for a route that takes no token, or one of any scope (see `subject`). */
+  /**
+   * Scope that the bearer token must hold; null for a route that takes no token, or one of any scope (see `subject`).
+   */
   readonly scope: ManagementScope | 'openid' | null;
   /** Takes the token of an agent only, with or without a scope. */
   readonly subject?: 'agent';
-  /** Takes a token for any audience, as long as it is of this issuer; unless said, it must be for the tenant. */
+  /** Takes a token for any audience, as long as it is of this issuer; by default it must be for the tenant. */
   readonly anyAudience?: true;
-  /** Takes a token in which an agent acts for a user, too; unless said, only tokens of an agent or an application by itself. */
+  /**
+   * Takes a token in which an agent acts for a user, too; by default only tokens of an agent or an application by
+   * itself.
+   */
   readonly delegated?: true;
   /** Accepts an `idempotency-key`. */
   readonly idempotent?: true;
-  /** Top-level fields of the answer that are shown once: they are not kept for a replay of the same `idempotency-key`. */
+  /**
+   * Top-level fields of the answer that are shown once: they are not kept for a replay of the same `idempotency-key`.
+   */
   readonly secretFields?: readonly string[];
   /** The caller authenticates as a client (HTTP Basic or private_key_jwt), or may do so; the service checks it. */
   readonly clientAuthentication?: 'required' | 'optional';
   /** Takes a DPoP proof, to which the issued tokens are bound; routes with a scope take one with a bound token. */
   readonly bindsTokens?: true;
-  /** Answers also for a tenant that is suspended; unless said, 403 `policy_denied`. */
+  /** Answers also for a tenant that is suspended; by default 403 `policy_denied`. */
   readonly whileSuspended?: true;
-  /** Pages of any origin may read it; unless said, only public GETs below `/.well-known/`. */
+  /** Pages of any origin may read it; by default only public GETs below `/.well-known/`. */
   readonly cors?: boolean;
   readonly request?: S & Schemas & { readonly [Misspelt in Exclude<keyof S, keyof Schemas>]: never };
   readonly responses: Readonly<Record<number, RouteResponse>>;
-  /** Codes beyond those that every route can answer (see errorsOf in contract.ts); none unless said. */
+  /** Codes beyond those that every route can answer (see errorsOf in contract.ts); by default none. */
   readonly errors?: readonly ErrorCode[];
   /**
-   * Whether the thing that the path names exists, in one indexed read. The shell asks before it reads body or `idempotency-key`, so that
-   * an unknown id is 404 also when more is wrong; the handler still has to check.
+   * Whether the resource of the path exists, in one indexed read. The shell calls it before it reads body or
+   * `idempotency-key`, so that an unknown id is 404 also when the request has other faults; the handler still has to
+   * check.
    */
   readonly exists?: (context: RequestContext, params: Parsed<S>['params']) => Promise<boolean>;
   readonly handler: (input: HandlerInput<S>) => Promise<HandlerResult> | HandlerResult;
 };
 
-/** A route whose schema types are forgotten, as the table holds it. The guard validates before it calls `handler`. */
+/** A route without its schema types, as the table holds it. The guard validates before it calls `handler`. */
 export type Route = Omit<RouteDefinition<Schemas>, 'errors' | 'handler' | 'exists'> & {
   readonly errors: readonly ErrorCode[];
   readonly exists?: (context: RequestContext, params: never) => Promise<boolean>;
@@ -115,7 +126,7 @@ export function defineRoute<const S extends Schemas>(definition: RouteDefinition
   return { errors: [], ...definition } as Route;
 }
 
-/** What the routes of a table have in common: each takes it over unless it says otherwise. */
+/** The values that routes of a table share; a route may override each. */
 type Defaults = Pick<Route, 'tag' | 'about'> &
   /** One scope for all, or one for the GETs and one for all other methods. */
   ({ readonly scope: Route['scope'] } | { readonly read: Route['scope']; readonly write: Route['scope'] });

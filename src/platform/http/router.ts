@@ -12,8 +12,8 @@ type Matched = {
 
 /**
  * @param routes the whole table
- * @param stages what runs for a request of that route, in order
- * @returns middlewares: the routes, then the answer for everything that is none
+ * @param stages the middlewares of a route, in order
+ * @returns middlewares: the routes, then the answer for requests without a route
  * @throws Error for two routes with one operationId, and for path parameters without a schema
  */
 export function createRouter(routes: readonly Route[], stages: (route: Route) => Middleware[]): Middleware[] {
@@ -33,7 +33,10 @@ export function createRouter(routes: readonly Route[], stages: (route: Route) =>
   return [takeFixedPath(fixed), useTenantPath, router.routes() as Middleware, refuseUnknown(open)];
 }
 
-/** A path without parameters belongs to its route, also when others match: one lookup instead of a comparison with every route. */
+/**
+ * A path without parameters belongs to its route, also when others match: one lookup instead of a comparison with every
+ * route.
+ */
 function takeFixedPath(fixed: ReadonlyMap<string, Middleware>): Middleware {
   return (ctx, next) => fixed.get(`${ctx.method} ${ctx.state.path}`)?.(ctx, next) ?? next();
 }

@@ -1,4 +1,5 @@
-// Serves a Koa application with time limits on everything a client may delay, and ends without cutting an answer short.
+// Serves a Koa application with time limits on every step that a client may delay, and ends without cutting an answer
+// short.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Server as NetServer } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -28,7 +29,7 @@ type ListenTarget = { port: number; host: string } | { handle: NetServer };
 
 /**
  * @param app the application
- * @param options.errorTypeBase base address of error type URIs, for what Node's parser refuses
+ * @param options.errorTypeBase base address of error type URIs, for requests that Node's parser refuses
  * @param options.limits others than the defaults
  * @returns `server`; `listen`, which resolves to the port; `drain`
  */
@@ -76,8 +77,8 @@ export function createHttpServer(
     server,
     listen: (target: ListenTarget) => listen(server, target),
     /**
-     * Stops accepting, closes idle connections, lets answers under way end and then closes theirs.
-     * @param deadline milliseconds after which whatever is left is cut
+     * Stops accepting, closes idle connections, waits for answers under way and then closes their connections.
+     * @param deadline milliseconds after which the remaining connections are cut
      */
     async drain(deadline = 10_000): Promise<void> {
       draining = true;
@@ -94,7 +95,8 @@ export function createHttpServer(
 
 function listen(server: Server, target: ListenTarget): Promise<{ port: number }> {
   return new Promise((resolve, reject) => {
-    // Stays: a connection that could not be accepted is an error of the server, and must not end the process.
+    // This listener stays: a connection that could not be accepted is an error of the server, and must not end the
+    // process.
     server.on('error', reject);
     server.once('listening', () => {
       const address = server.address();

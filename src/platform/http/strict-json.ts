@@ -1,4 +1,4 @@
-// Parses JSON and refuses what JSON.parse accepts and later code cannot handle. It changes no value.
+// Parses JSON and refuses texts that JSON.parse accepts and later code cannot handle. It changes no value.
 
 /** Nesting that no request of this service needs, and that recursive code survives. */
 const DEEPEST = 64;
@@ -12,7 +12,7 @@ const DOUBLE_DIGITS = 17;
 
 const LONE_SURROGATE = /\p{Surrogate}/u;
 
-/** The text is not acceptable; `path` is where, in dotted form and empty for the whole, `message` why. */
+/** A refused text; `path` is the place in dotted form (empty for the whole), `message` the reason. */
 export class JsonError extends Error {
   override readonly name = 'JsonError';
   readonly path: string;
@@ -24,8 +24,9 @@ export class JsonError extends Error {
 }
 
 /**
- * Parses one JSON text (RFC 8259) as I-JSON asks (RFC 7493): no repeated member names, no lone surrogates, no number that would lose
- * digits. Refused as well: U+0000 (Postgres cannot store it), a member `__proto__`, and nesting deeper than 64.
+ * Parses one JSON text (RFC 8259) as I-JSON asks (RFC 7493): no repeated member names, no lone surrogates, no number
+ * that would lose digits. Refused as well: U+0000 (Postgres cannot store it), a member `__proto__`, and nesting deeper
+ * than 64.
  * @throws JsonError
  */
 export function parseStrictJson(text: string): unknown {
@@ -89,8 +90,8 @@ function isDigit(code: number): boolean {
 }
 
 /**
- * Index of the last character of the number whose first digit is at `start`. What this process would read and write again as another
- * number is refused: an id or an amount in the smallest unit of a currency must not change on its way.
+ * Index of the last character of the number whose first digit is at `start`. A number that JavaScript would write again
+ * as another number is refused: an id or an amount in the smallest unit of a currency must not change.
  */
 function endOfNumber(text: string, start: number): number {
   let end = start + 1;
@@ -104,7 +105,9 @@ function endOfNumber(text: string, start: number): number {
   return end - 1;
 }
 
-/** A fraction may have digits beyond those of a double that it stands for; a whole number stands for itself. */
+/**
+ * A whole number loses digits when its double differs; a fraction only when it has more digits than any double needs.
+ */
 function losesDigits(token: string): boolean {
   const value = Number(token);
   const sent = significant(token);

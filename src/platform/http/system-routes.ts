@@ -1,4 +1,5 @@
-// Answers the routes that belong to no tenant: liveness, readiness, the API's description. They take no token and count against no limit.
+// Answers the routes that belong to no tenant: liveness, readiness, the API's description. They take no token and count
+// against no limit.
 import { createHash } from 'node:crypto';
 import { toProblem } from '../errors/problem.ts';
 import { ServiceError } from '../errors/service-error.ts';

@@ -1,6 +1,6 @@
 // Reads from host and path which tenant a request is for. It knows addresses only, not which tenants exist.
 
-/** `slug` is undefined when no tenant lives at that address; `path` is what remains below the tenant's address. */
+/** `slug` is undefined for an address that cannot have a tenant; `path` is the rest below the tenant's address. */
 export type TenantLocation = { readonly slug: string | undefined; readonly path: string };
 
 const SLUG = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
@@ -11,7 +11,7 @@ const INSERTED = /^(\/\.well-known\/(?:oauth-authorization-server|openid-configu
 
 /**
  * @param options.defaultTenant slug of the tenant that is served at the root, if there is one
- * @param options.tenantUrl address template of all others; `{tenant}` stands in its host or its path
+ * @param options.tenantUrl address template of all others; `{tenant}` is in its host or its path
  * @returns a function from the `Host` header and the raw path to the tenant's slug and the path below its address
  */
 export function createTenantLocator({

@@ -6,8 +6,8 @@ import type { Route } from './route.ts';
 import type { TenantLocation } from './tenant-locator.ts';
 
 /**
- * Finds the tenant's slug and the path below its address. It comes before anything is counted or looked up: the form of an error
- * depends on that path, and a refusal for too many requests or for want of a database is an error like any other.
+ * Finds the tenant's slug and the path below its address. It runs before the limits and the first query: the form of an
+ * error depends on that path, also the form of 429 and of 503.
  * @param locate finds both by the `Host` header and the raw path
  */
 export function locateTenant(locate: (host: string, path: string) => TenantLocation): Middleware {
@@ -19,7 +19,7 @@ export function locateTenant(locate: (host: string, path: string) => TenantLocat
   };
 }
 
-/** @param bySlug looks a tenant up */
+/** @param bySlug reads a tenant */
 export function resolveTenant(bySlug: (slug: string) => Promise<Tenant | undefined>): Middleware {
   return async (ctx, next) => {
     const { headers } = ctx.req;
@@ -37,7 +37,9 @@ export function resolveTenant(bySlug: (slug: string) => Promise<Tenant | undefin
   };
 }
 
-/** Refuses every request while the tenant is suspended, except at routes that others need in order to refuse its tokens. */
+/**
+ * Refuses every request while the tenant is suspended, except at routes that others need in order to refuse its tokens.
+ */
 export function refuseSuspended({ whileSuspended }: Route): Middleware {
   return (ctx, next) => {
     if (contextOf(ctx).tenant.suspended && !whileSuspended)

@@ -1,12 +1,14 @@
-// The span of each request. It shows no path as it was sent, no query string, no token and no body.
+// The span of each request, without the path as it was sent, query string, tokens and body.
 import type { Tracing } from '../tracing/tracing.ts';
 import type { Middleware } from './request-state.ts';
 import type { Route } from './route.ts';
 
-/** What load balancers and monitors ask for all the time. */
+/** Paths that load balancers and monitors request all the time. */
 const UNTRACED = new Set(['/healthz', '/readyz', '/openapi.json']);
 
-/** Traces what a request causes, as part of the caller's trace where it names one (`traceparent`, W3C Trace Context). */
+/**
+ * Traces the work of a request, as part of the caller's trace where it names one (`traceparent`, W3C Trace Context).
+ */
 export function traceRequests(tracing: Tracing, routes: readonly Route[]): Middleware {
   const paths = new Map(routes.map(({ operationId, path }) => [operationId, path]));
   return (ctx, next) => {

@@ -20,12 +20,12 @@ export function wireLimits({ config, database, log, registry }: Platform) {
     /** @param points failures that are allowed in a minute; 0 turns the limit off */
     limitFailures: (prefix: string, points: number) =>
       createFailureLimiter({ pool: database.pool, points, prefix, log, onRefused }),
-    /** To be called before the database closes. */
+    /** Called before the database closes. */
     close: () => counts.settled(),
   };
 }
 
-/** What retention removes here. */
+/** The purges of this folder's tables, for retention. */
 export const purgesOfRequests = {
   'idempotency keys': idempotencyStore.purge,
   'rate limits': limitCountsStore.purge,

@@ -1,11 +1,12 @@
-// Gauges that are read when they are asked for. While their source says nothing they are not there at all: a stale number would be a lie.
+// Gauges that are read at each scrape. While their source gives no values, they are absent: a stale number would
+// mislead.
 import { Gauge, type Registry } from 'prom-client';
 
-/** Values with their labels; one that is null is not told. */
+/** Values with their labels; a null value is left out. */
 type GaugeValues = readonly (readonly [labels: Readonly<Record<string, string>>, value: number | null])[];
 
 /**
- * @param options.read gives what all values come from; undefined when there is nothing to tell
+ * @param options.read gives the source of all values; undefined when it is not available
  * @returns `define`, which registers one gauge
  */
 export function createGauges<Source>({
@@ -28,7 +29,7 @@ export function createGauges<Source>({
       async collect() {
         const source = await read().catch(() => undefined);
         this.reset();
-        // One without labels would otherwise say 0.
+        // A gauge without labels would otherwise show 0.
         if (labelNames.length === 0) this.remove();
         if (source === undefined) return;
         for (const [labels, value] of values(source)) if (value !== null) this.set({ ...labels }, value);

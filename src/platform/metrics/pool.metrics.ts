@@ -1,7 +1,10 @@
-// How much of the connection pool is in use. Read from memory: no question to the database.
+// Metrics of the connection pool's use. Read from memory, without a query.
 import { Gauge, type Registry } from 'prom-client';
 
-/** Connections that are open, those of them that nobody uses, the most there may be, and the works that wait, by what they wait for. */
+/**
+ * Connections that are open, the idle ones among them, the greatest number, and the works that wait, by what they wait
+ * for.
+ */
 export type PoolUse = {
   readonly max: number;
   readonly size: number;

@@ -1,23 +1,24 @@
-// Questions to the database that gauges share. A scrape must never wait long for them, ask one twice, nor wear the database out; and no
-// question may silence another.
+// Queries of gauges, shared by concurrent scrapes. A scrape waits for a short time only, the load on the database is
+// limited, and a failed query does not affect the others.
 
 type Parts = Readonly<Record<string, () => Promise<unknown>>>;
 type Answer<P extends Parts, Name extends keyof P> = Awaited<ReturnType<P[Name]>>;
 
 /**
- * Milliseconds: that a scrape waits; for which an answer counts at least; after which a question no longer waits for the one before it;
- * for which one that failed is let be at most.
+ * Milliseconds: that a scrape waits; for which an answer is used at least; after which a query no longer waits for the
+ * one before it; the longest pause after a failed query.
  */
 const LIMITS = { patience: 4_000, fresh: 1_000, turn: 250, longestRest: 300_000 } as const;
-/** Each question takes at most this part of one connection's time: an answer that took long is used for longer. */
+/** Each query uses at most this part of one connection's time: a slow answer is used for longer. */
 const REST = 20;
 
 type Asked = { readonly answer: Promise<unknown>; usableUntil: number };
 
 /**
- * Asks one question after the other as long as none of them is slow, whatever room they are of.
- * @param options.isAway whether a failure came from a database that is not there: it did no work, and needs no rest
- * @returns what turns questions by name into `read`: the answer to one of them, undefined when it failed or did not come in time
+ * Runs the queries of all rooms one after the other, as long as none of them is slow.
+ * @param options.isAway whether the database did not answer at all: it did no work, and needs no pause
+ * @returns a function that turns queries by name into `read`: the answer to one of them, undefined when it failed or
+ *   did not come in time
  */
 export function createReadings({
   limits = {},
@@ -41,13 +42,13 @@ export function createReadings({
         question.usableUntil = now + Math.max(fresh, (now - began) * REST);
         return value;
       } catch (error) {
-        // Its gauges are not there; who is to know of the failure is told by readiness, and by an alert.
+        // Its gauges are absent; readiness and an alert report the failure.
         const now = clock();
         question.usableUntil = now + (isAway(error) ? 0 : Math.min(longestRest, (now - began) * REST));
         return undefined;
       }
     });
-    // One that has not ended is waited for, however old: a second one would only be slower.
+    // An unfinished query is awaited, however old: a second one would only be slower.
     const question: Asked = { answer, usableUntil: Number.POSITIVE_INFINITY };
     last = answer;
     return question;
@@ -61,7 +62,7 @@ export function createReadings({
         question = ask(async () => parts[name]?.());
         asked.set(name, question);
       }
-      // Each answer is what its own question gave.
+      // Each answer has the type of its query.
       return (await within(question.answer, patience)) as Answer<P, Name> | undefined;
     };
   };

@@ -1,9 +1,9 @@
-// The metrics of one process, and what every process tells of itself. No label may ever hold a tenant, an id, a host or a path that a client
-// chose: what a label holds must be known when the process starts.
+// The metrics of one process, and those that every process has. The values of a label are known when the process
+// starts: no tenant, id, host or path of a client.
 import { collectDefaultMetrics, Gauge, type Registry } from 'prom-client';
 
 /**
- * Registers what every process tells: its memory, its event loop, what it is.
+ * Registers the metrics that every process has: its memory, its event loop, its role and version.
  * @param process.role `api` or `worker`
  * @param process.version of the release
  */
@@ -27,7 +27,7 @@ export function registerProcess({
 
 /**
  * A gauge that is 1 while the process is ready for its work.
- * @param readiness as `/readyz` tells it; what it cannot say counts as not ready
+ * @param readiness as `/readyz` reports it; an unknown state counts as not ready
  */
 export function registerReadiness({
   registry,

@@ -10,7 +10,7 @@ export type RunningLoop = {
  * @param options.run the work; a run that can be long, or may be abandoned, watches the signal of the stop
  * @param options.next milliseconds to wait after a run, by its result, which is undefined after a failure; 0: no wait
  * @param options.first milliseconds to wait before the first run
- * @param options.onFailure receives what a run throws; the loop goes on
+ * @param options.onFailure receives the error of a run; the loop goes on
  */
 export function createLoop<Result>({
   run,

@@ -1,10 +1,14 @@
-// The port of the api role. One process listens itself; of several, each is given its connections by the supervisor, in turn.
+// The port of the api role. A single process listens itself; several processes receive connections from the supervisor,
+// in turn.
 import type { Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { hear, isSupervised, tell } from './part-protocol.ts';
 
-/** `drain` takes no more connections, lets answers finish for at most `limit` milliseconds, then closes what is left. */
+/**
+ * `drain` takes no more connections, waits for answers for at most `limit` milliseconds, then closes the remaining
+ * connections.
+ */
 export type Listener = { readonly port: number; drain(limit: number): Promise<void> };
 
 /**
@@ -53,7 +57,8 @@ function takeConnections(server: Server): void {
 
 function listenItself(server: Server, { host, port }: { host: string; port: number }): Promise<void> {
   return new Promise((resolve, reject) => {
-    // Stays: a connection that could not be accepted is an error of the server, and must not end the process.
+    // This listener stays: a connection that could not be accepted is an error of the server, and must not end the
+    // process.
     server.on('error', reject);
     server.listen({ host, port }, () => resolve());
   });

@@ -1,5 +1,5 @@
-// What a role (api, worker) and the supervisor say to each other; a role works the same without a supervisor (in a container).
-// Nothing here may keep a process alive that has been told to stop.
+// The messages between a role (api, worker) and its supervisor; a role also runs without one (in a container). The
+// channel does not keep a stopping process alive.
 import type { Socket } from 'node:net';
 
 /** From a role to its supervisor. */
@@ -16,14 +16,14 @@ export function isSupervised(): boolean {
   return process.connected === true;
 }
 
-/** Tells the supervisor that this process does its work from now on. */
+/** Reports to the supervisor that this process is ready for its work. */
 export function announceReady(): void {
   tell({ ready: true });
 }
 
 /**
- * Tells the supervisor in one line why this process cannot start.
- * @param error its `code` (EADDRINUSE), or that of its cause, goes along
+ * Reports to the supervisor in one line why this process cannot start.
+ * @param error its `code` (EADDRINUSE), or that of its cause, is sent too
  */
 export function announceFailure(error: unknown): void {
   const { message = String(error), cause, ...own } = error as Error & { code?: string };
@@ -31,7 +31,7 @@ export function announceFailure(error: unknown): void {
   tell({ failed: message.split('\n')[0] ?? message, code });
 }
 
-/** Sends to the supervisor; one that is gone is no error. */
+/** Sends to the supervisor; a supervisor that has ended is no error. */
 export function tell(message: FromPart): void {
   if (isSupervised()) process.send?.(message, undefined, undefined, () => undefined);
 }
@@ -42,9 +42,9 @@ export function hear(handler: (message: ToPart, socket: Socket | undefined) => v
 }
 
 /**
- * Runs once when this process has to end: on SIGTERM or SIGINT, or when its supervisor vanished. Then it exits:
- * 0 when the handler resolved, 1 when it rejected. A further SIGINT, not the echo of the first, exits at once.
- * @param handler readiness off first, then finishes what is in flight
+ * Runs once when this process has to end: on SIGTERM or SIGINT, or when its supervisor vanished. Then it exits: 0 when
+ * the handler resolved, 1 when it rejected. A further SIGINT, not the echo of the first, exits immediately.
+ * @param handler switches readiness off first, then finishes the work under way
  */
 export function onStop(handler: (reason: string) => Promise<void>): void {
   let since: number | undefined;
@@ -59,7 +59,7 @@ export function onStop(handler: (reason: string) => Promise<void>): void {
       },
     );
   };
-  // Whoever read the output may be gone before this process is.
+  // The reader of the output may end before this process.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
   process.on('SIGTERM', () => stop('SIGTERM'));
   process.on('SIGINT', () => {

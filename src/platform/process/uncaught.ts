@@ -1,8 +1,8 @@
-// The end of a process by an error that nothing caught: one line of the log, and exit code 1.
+// Ends a process after an error that was not caught: one line of the log, and exit code 1.
 import type { Logger } from 'pino';
 
 /**
- * Ends this process after an uncaught exception, or a rejection that nothing handled: what it left behind is in no known state.
+ * Ends this process after an uncaught exception or an unhandled rejection: its state is unknown then.
  * @param logger the role's
  */
 export function exitWhenUncaught(logger: Pick<Logger, 'fatal'>): void {

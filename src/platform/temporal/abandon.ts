@@ -1,7 +1,9 @@
-// Waits for a call to Temporal no longer than somebody wants its answer. It must never be used for what cannot be repeated.
+// Stops waiting for a call to Temporal when its caller no longer needs the answer. Only for calls that are safe to
+// repeat.
 
 /**
- * Settles as `work` does, or rejects with the signal's reason once that is aborted: the work goes on, and nobody hears of its end.
+ * Settles as `work` does, or rejects with the signal's reason once that is aborted: the work goes on, and its end is
+ * ignored.
  * @param work safe to be repeated, or left half done
  */
 export function abandonOn<Result>(signal: AbortSignal, work: Promise<Result>): Promise<Result> {

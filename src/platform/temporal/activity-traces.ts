@@ -1,11 +1,12 @@
-// The spans of activities. It must never be part of the workflows' bundle: what is traced there would have to be replayed.
+// The spans of activities. It is kept out of the workflows' bundle, where every span would be made again by Temporal's
+// replay.
 import type { ActivityInterceptorsFactory } from '@temporalio/worker';
 import type { Tracing } from '../tracing/tracing.ts';
 import { DELIVERY_WORKFLOW } from './names.ts';
 
 /**
- * Traces each activity: an attempt of a delivery as part of the trace that published it, and not at all where that was not traced; any
- * other one, which may emit events, as the beginning of a trace.
+ * Traces each activity. An attempt of a delivery belongs to the trace that published its event, and has no span if that
+ * was not traced; any other activity, which may emit events, begins a trace.
  */
 export function traceActivities(tracing: Tracing): ActivityInterceptorsFactory {
   return ({ info }) => {

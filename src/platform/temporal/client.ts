@@ -1,5 +1,5 @@
-// Connects to Temporal: lazily for whoever only asks whether it is there, natively for workers, whose client starts workflows
-// eagerly on the same connection. It must never be needed to accept a request.
+// Connects to Temporal: lazily for processes that only probe it, natively for workers, whose client starts workflows
+// eagerly on the same connection. The service accepts requests without it.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, Connection } from '@temporalio/client';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
@@ -8,7 +8,10 @@ import type { Config } from '../config.ts';
 
 type TemporalSettings = Pick<Config['temporal'], 'address' | 'port' | 'variables'>;
 
-/** Address, TLS and credentials by the variables of `@temporalio/envconfig`; its configuration file only when one is named. */
+/**
+ * Address, TLS and credentials from the variables of `@temporalio/envconfig`; its configuration file is read only when
+ * one is named.
+ */
 function connectionOptions({ address, port, variables }: TemporalSettings) {
   const named = variables.TEMPORAL_CONFIG_FILE !== undefined || variables.TEMPORAL_PROFILE !== undefined;
   const { connectionOptions: options } = loadClientConnectConfig({
@@ -30,9 +33,9 @@ export function createLazyConnection(settings: TemporalSettings): Connection {
 }
 
 /**
- * Connects for a worker, and goes on trying while nobody answers.
+ * Connects for a worker; tries again until Temporal answers.
  * @param options.signal ends the waiting
- * @param options.onFailure told of each failed try
+ * @param options.onFailure receives the error of each failed try
  */
 export async function connectNatively(
   settings: TemporalSettings,
@@ -50,7 +53,7 @@ export async function connectNatively(
   }
 }
 
-/** A client on a connection; on a worker's own one it can start workflows eagerly. */
+/** A client on a connection; on a worker's own connection it can start workflows eagerly. */
 export function createTemporalClient(
   connection: Connection | NativeConnection,
   { namespace }: { namespace: string },
@@ -59,7 +62,7 @@ export function createTemporalClient(
 }
 
 /**
- * Asks Temporal whether it is there, within a second.
+ * Checks within a second whether Temporal answers.
  * @returns false when it does not answer, or does not know the namespace
  */
 export async function probeTemporal(

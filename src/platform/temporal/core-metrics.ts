@@ -1,4 +1,5 @@
-// The metrics of Temporal's SDK. Its core serves them on a port of its own, which only this process asks; /metrics shows them with ours.
+// The metrics of Temporal's SDK. Its core serves them on a separate port, which only this process reads; `/metrics`
+// shows them after those of the service.
 import type { MetricsExporterConfig } from '@temporalio/worker';
 import { Gauge, type Registry } from 'prom-client';
 import { mergeExpositions } from '../metrics/exposition.ts';
@@ -12,7 +13,7 @@ const TRIES = 5;
  * @param options.install sets the core up with its exporter, and throws when its port is taken
  * @param options.findPort gives a port of loopback that was free just now
  * @returns the address of its metrics
- * @throws what `install` throws the last time
+ * @throws the error of the last `install`
  */
 export async function installWithMetrics({
   install,
@@ -26,7 +27,7 @@ export async function installWithMetrics({
     try {
       install({
         attachServiceName: false,
-        // Names as Prometheus wants them, with their units.
+        // The names and units that Prometheus expects.
         prometheus: {
           bindAddress,
           countersTotalSuffix: true,
@@ -43,7 +44,7 @@ export async function installWithMetrics({
 
 /**
  * @param options.address of the core's metrics
- * @returns what `/metrics` shows: ours, and the core's when it answers in time
+ * @returns the text of `/metrics`: the service's metrics, and the core's when it answers in time
  */
 export function createMergedMetrics({
   registry,

@@ -1,4 +1,4 @@
-// Starts the workflows of entities, and tells them to look. It must never put anything into Temporal but ids and public names.
+// Starts and signals entity workflows. Only ids and public names go into Temporal.
 import type { Client } from '@temporalio/client';
 import { createIndexing } from './indexing.ts';
 import {
@@ -12,7 +12,7 @@ import {
 /** Milliseconds that one call to Temporal may take. */
 const CALL_TIMEOUT = 10_000;
 
-/** `summary`: what an operator sees of the workflow at once; never encrypted. */
+/** `summary`: shown to operators with the workflow; never encrypted. */
 export type EntityRequest = {
   readonly tenantId: string;
   readonly workflow: EntityWorkflow;
@@ -20,14 +20,14 @@ export type EntityRequest = {
   readonly summary?: string | undefined;
   readonly agentId?: string | undefined;
   readonly subscriptionId?: string | undefined;
-  /** Of the receiver: a URL's path may carry a secret. */
+  /** Host of the receiver's URL only: the path may carry a secret. */
   readonly host?: string | undefined;
-  /** For activities that wait for others. */
+  /** Task queue of the activities that wait for other parties. */
   readonly slowQueue?: string | undefined;
 };
 
 /**
- * Starts the workflow of an entity, or tells the one that runs.
+ * Starts the workflow of an entity, or signals the running one.
  * @param taskQueue of workflows
  */
 export function createEntityStarter({
@@ -71,8 +71,8 @@ export function createEntityStarter({
 
   return {
     /**
-     * Tells the entity's workflow that something has changed, and starts it where none runs.
-     * @throws when Temporal does not answer: it may have happened, and is safe to repeat
+     * Signals the entity's workflow that the entity has changed, and starts one where none runs.
+     * @throws when Temporal does not answer: the signal may have been sent, and is safe to repeat
      */
     tell: (request: EntityRequest): Promise<void> => indexing.attempt((indexed) => tell(request, indexed)),
 

@@ -1,13 +1,17 @@
-// Whether workflows start with search attributes: a server that does not know them refuses the start, which must not keep work waiting.
+// Decides whether workflows start with search attributes. A server that does not know them refuses the start, so the
+// start is repeated without them.
 import { isGrpcServiceError } from '@temporalio/client';
 
-/** For so long workflows start without search attributes after the server refused them; then it is asked again. */
+/**
+ * Milliseconds for which workflows start without search attributes after the server refused them; then they are tried
+ * again.
+ */
 const DEGRADED_MS = 60_000;
 
 /** gRPC status code. */
 const INVALID_ARGUMENT = 3;
 
-/** @param options.now milliseconds of any steady clock */
+/** @param options.now milliseconds of a monotonic clock */
 export function createIndexing({ now = () => performance.now() }: { now?: (() => number) | undefined } = {}) {
   let degradedUntil = Number.NEGATIVE_INFINITY;
   const isOn = (): boolean => now() >= degradedUntil;

@@ -1,5 +1,5 @@
 // The names that Temporal keeps for ever: workflow ids, task queues, search attributes. Pure, also inside workflows.
-// Names are never encrypted: nothing personal and no secret may stand in one.
+// Names are never encrypted, so they contain no personal data and no secret.
 import { defineSearchAttributeKey } from '@temporalio/common';
 
 /** Search attributes of the namespace; each is registered there before anything starts with it. */
@@ -16,8 +16,8 @@ export const SEARCH_ATTRIBUTES = {
 } as const;
 
 /**
- * `main` serves workflows and quick activities, `attempts` attempts, `slow` those of receivers that took long before: each has slots of
- * its own, so that nobody waits for a receiver that only lets its time run out.
+ * `main` serves workflows and quick activities, `attempts` attempts, `slow` the attempts for receivers that were slow
+ * before. Each queue has its own slots, so that a receiver which times out does not delay the others.
  */
 export type TaskQueues = { readonly main: string; readonly attempts: string; readonly slow: string };
 
@@ -34,7 +34,7 @@ export function deliveryWorkflowId(deliveryId: string, generation: number): stri
   return generation === 0 ? `delivery/${deliveryId}` : `delivery/${deliveryId}/${generation}`;
 }
 
-/** The delivery and generation of a workflow's id; undefined for an id that is none of a delivery. */
+/** The delivery and generation of a workflow's id; undefined for an id of another kind. */
 export function parseDeliveryWorkflowId(workflowId: string): { id: string; generation: number } | undefined {
   const [, id, generation = '0'] = /^delivery\/([0-9a-f-]{36})(?:\/(\d{1,9}))?$/.exec(workflowId) ?? [];
   return id === undefined ? undefined : { id, generation: Number(generation) };
@@ -51,18 +51,21 @@ export function workflowUrl(
   return `${uiUrl}/namespaces/${encodeURIComponent(namespace)}/workflows/${encodeURIComponent(workflowId)}`;
 }
 
-/** Signals of `webhookDelivery`. Each is only a hint to look at the delivery's row again, except that `wake` carries the endpoint's epoch. */
+/**
+ * Signals of `webhookDelivery`. Each only causes the workflow to read the delivery's row again, except that `wake`
+ * carries the endpoint's epoch.
+ */
 export const DELIVERY_SIGNALS = { retryNow: 'retryNow', cancel: 'cancel', wake: 'wake' } as const;
 
 /** Name of the workflow type: the export of `workflows/index.ts`. */
 export const DELIVERY_WORKFLOW = 'webhookDelivery';
 
-/** Lower goes first where a queue is backlogged: first attempts, then retries, then replays. */
+/** The lower number goes first where a queue is backlogged: first attempts, then retries, then replays. */
 export const ATTEMPT_PRIORITY = { first: 2, retry: 3, replay: 4 } as const;
 
 /**
- * Workflows that own one entity each, by their type, with what stands before the entity's id in the workflow's id. Each takes
- * `EntityInput`, listens to the signal `changed`, and reads in Postgres what there is to do.
+ * Entity workflows by their type, with the prefix of their workflow ids. Each takes `EntityInput`, handles the signal
+ * `changed`, and reads in Postgres which step is due.
  */
 const ENTITY_WORKFLOWS = {
   agentKeyRotation: 'key-rotation/',
@@ -76,12 +79,13 @@ const ENTITY_WORKFLOWS = {
 
 export type EntityWorkflow = keyof typeof ENTITY_WORKFLOWS;
 
-/** Every type of them. */
+/** Every type of entity workflow. */
 export const ENTITY_WORKFLOW_TYPES = Object.keys(ENTITY_WORKFLOWS) as readonly EntityWorkflow[];
 
 /**
- * What an entity's workflow is started with. `indexed`: whether the server takes the search attributes. `slowQueue`: where its activities
- * go that wait for others, if it has such. `summary`: the static summary, which Temporal does not carry into a history begun anew.
+ * The input of an entity workflow. `indexed`: whether the server takes the search attributes. `slowQueue`: the task
+ * queue of its activities that wait for other parties, if it has any. `summary`: the static summary, which Temporal
+ * does not copy when a workflow continues as new.
  */
 export type EntityInput = {
   readonly tenantId: string;
@@ -91,7 +95,7 @@ export type EntityInput = {
   readonly slowQueue?: string | undefined;
 };
 
-/** The signal of entity workflows: something about the entity has changed. It says no more, so that it may come twice or late. */
+/** The signal of entity workflows: the entity has changed. It carries no details, so it may come twice or late. */
 export const ENTITY_CHANGED = 'changed';
 
 /** Id of the workflow of one entity: `key-rotation/<old_key_id>`. */
@@ -108,7 +112,7 @@ export const RETENTION_WORKFLOW = 'retention';
 /** Name of the workflow type: the export of `workflows/index.ts`. */
 export const CHALLENGE_EXPIRY_WORKFLOW = 'challengeExpiry';
 
-/** Every type of workflow that there is. */
+/** Every type of workflow. */
 export const WORKFLOW_TYPES: readonly string[] = [
   ...ENTITY_WORKFLOW_TYPES,
   DELIVERY_WORKFLOW,
@@ -116,7 +120,9 @@ export const WORKFLOW_TYPES: readonly string[] = [
   CHALLENGE_EXPIRY_WORKFLOW,
 ];
 
-/** Id of the workflow that expires challenges at the end of one bucket of time: `challenge-expiry/2026-11-21T18:15Z`. */
+/**
+ * Id of the workflow that expires challenges at the end of one bucket of time: `challenge-expiry/2026-11-21T18:15Z`.
+ */
 export function challengeExpiryWorkflowId(bucket: string): string {
   return `challenge-expiry/${bucket}`;
 }

@@ -1,5 +1,5 @@
-// Makes what the workflows need in Temporal: the namespace with its retention, and the search attributes. It must never remove or
-// shorten anything that is there.
+// Creates the namespace with its retention, and the search attributes, in Temporal. It removes and shortens nothing
+// that exists.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Connection, isGrpcServiceError } from '@temporalio/client';
 import proto, { type temporal } from '@temporalio/proto';
@@ -15,12 +15,12 @@ const ALREADY_EXISTS = 6;
 /** Closed workflows are kept as long as deliveries are. */
 const RETENTION_SECONDS = 30 * 24 * 60 * 60;
 
-/** `degraded`: the attributes cannot be had here; workflows start without them, and searches by them find nothing. */
+/** `degraded`: the attributes are not available; workflows start without them, and searches by them find nothing. */
 type SearchAttributeState = 'ok' | 'degraded';
 
 /**
  * Makes the namespace and its search attributes where they are missing, and waits until the server accepts them.
- * @param options.patience milliseconds to wait for the server to know what was made
+ * @param options.patience milliseconds to wait until the server knows the new namespace and attributes
  * @returns whether workflows may be started with the search attributes
  * @throws when Temporal does not answer, or the namespace can neither be found nor made
  */
@@ -34,7 +34,8 @@ export async function ensureNamespace(
     try {
       await addSearchAttributes(connection, namespace);
     } catch (error) {
-      // A namespace made a moment ago is not known everywhere yet; a hosted server lets only its own tools register attributes.
+      // A new namespace becomes known to all of the server's parts after a moment; a hosted server lets only its own
+      // tools register attributes.
       if (!isGrpcServiceError(error)) throw error;
     }
     if (await knowsSearchAttributes(connection, namespace)) return 'ok';
@@ -44,8 +45,9 @@ export async function ensureNamespace(
 }
 
 /**
- * What the namespace is like; nothing is made.
- * @returns days for which closed workflows are kept, null where there is no such namespace; whether workflows can be searched for
+ * Reads the settings of the namespace; creates nothing.
+ * @returns days for which closed workflows are kept, null where the namespace does not exist; whether workflows can be
+ *   searched for
  */
 export async function readNamespace(
   connection: AnyConnection,
@@ -57,9 +59,9 @@ export async function readNamespace(
   return { retentionDays: seconds / 86_400, attributes: await knowsSearchAttributes(connection, namespace) };
 }
 
-/** @returns whether the server takes workflows with the service's search attributes now */
+/** @returns whether the server accepts workflows with the service's search attributes now */
 export async function knowsSearchAttributes(connection: AnyConnection, namespace: string): Promise<boolean> {
-  // A query is checked against the same cache as a start.
+  // The server checks a query against the same cache as a start.
   const query = Object.values(SEARCH_ATTRIBUTES)
     .map(({ name, type }) => (type === 'INT' ? `${name} = 0` : `${name} = 'none'`))
     .join(' AND ');

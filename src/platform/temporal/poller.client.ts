@@ -1,15 +1,19 @@
-// Reads which workers ask a task queue for tasks. Temporal lists a worker for 5 minutes after it is gone: whoever decides by it must look at when it asked.
+// Reads which workers poll a task queue. Temporal lists a worker for 5 minutes after its end, so a decision needs the
+// time of its last poll too.
 import type { Connection } from '@temporalio/client';
 import proto, { type temporal } from '@temporalio/proto';
 import type { NativeConnection } from '@temporalio/worker';
 import { type TaskQueues, WORKER_DEPLOYMENT } from './names.ts';
 
-/** A worker asks again at the latest when a minute is over: the server lets no question wait for longer. Milliseconds, with some for the way. */
+/**
+ * Milliseconds. A worker polls again after a minute at the latest, because the server ends a longer poll; the rest is
+ * for the network.
+ */
 const LIVE_FOR = 75_000;
 
 export type TaskKind = 'workflow' | 'activity';
 
-/** What workers must ask for so that everything is done. */
+/** The kinds of tasks for which workers must poll, so that all work is done. */
 export const neededPolls = ({
   main,
   attempts,
@@ -22,8 +26,9 @@ export const neededPolls = ({
 ];
 
 /**
- * The builds whose workers have asked the queue for tasks within the last 75 seconds: build ids of the deployment, '' for workers without one.
- * One that stopped since then is among them. @throws a gRPC error when Temporal does not answer
+ * The builds whose workers have polled the queue within the last 75 seconds: build ids of the deployment, '' for
+ * workers without one. A worker that stopped within that time is included. @throws a gRPC error when Temporal does not
+ * answer
  */
 export async function readPollingBuilds(
   service: (Connection | NativeConnection)['workflowService'],

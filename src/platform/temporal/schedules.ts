@@ -1,5 +1,5 @@
-// Makes the service's schedules in Temporal, and gives existing ones the times and actions of this version. It must never start one that an
-// operator has paused.
+// Makes the service's schedules in Temporal, and gives existing ones the times and actions of this version. A schedule
+// that an operator has paused stays paused.
 import {
   type Client,
   ScheduleAlreadyRunning,
@@ -13,13 +13,13 @@ import { RETENTION_SCHEDULE, RETENTION_WORKFLOW, TASK_QUEUES } from './names.ts'
 /** Minutes between two runs of retention. */
 const EVERY = 15;
 
-/** Milliseconds that one check may take, from one to the next, and after one that failed. */
+/** Milliseconds: for one check, until the next check, and until the next one after a failure. */
 const PATIENCE = { call: 20_000, usual: 3_600_000, failed: 30_000 } as const;
 
 /**
- * Makes the schedule of retention where it is missing; one of another version gets this one's times and action, and stays paused if it was.
- * Safe to call from several processes concurrently.
- * @returns what was done
+ * Makes the schedule of retention where it is missing; one of another version gets this one's times and action, and
+ * stays paused if it was. Safe to call from several processes concurrently.
+ * @returns what the call has changed
  * @throws when Temporal does not answer
  */
 export function ensureSchedules(
@@ -29,7 +29,7 @@ export function ensureSchedules(
   return client.withDeadline(Date.now() + PATIENCE.call, () => ensureRetention(client, taskQueue));
 }
 
-/** Whether the schedule of retention is there, and runs. @throws when Temporal does not answer */
+/** Whether the schedule of retention exists and is not paused. @throws when Temporal does not answer */
 export async function findSchedule(
   client: Pick<Client, 'schedule' | 'withDeadline'>,
 ): Promise<'running' | 'paused' | 'missing'> {
@@ -45,8 +45,9 @@ export async function findSchedule(
 }
 
 /**
- * Keeps the schedules there for as long as a worker runs: checks them at its start, and then each hour. `stop` waits for no check.
- * @param options.onFailure receives each failure; it is tried again
+ * Keeps the schedules up to date while a worker runs: checks them at its start, and then each hour. `stop` waits for no
+ * check.
+ * @param options.onFailure receives each failure; the check is repeated
  */
 export function keepSchedules({
   client,
@@ -77,7 +78,7 @@ async function ensureRetention(
       staticSummary: 'removes what is older than it is kept',
       workflowRunTimeout: '6h' as const,
     },
-    // A run that is still under way goes on, and the next one is left out; after an absence one run does the work of all.
+    // A run under way continues, and the next one is skipped; after an outage one run does the work of all missed ones.
     policies: { overlap: ScheduleOverlapPolicy.SKIP, catchupWindow: `${EVERY}m` as const },
   };
   try {

@@ -1,5 +1,5 @@
-// Versions of the workers, as Temporal's worker deployments know them: which one gets the work. It must never change that by itself: an old
-// worker that starts again would take the work back.
+// Versions of the workers in Temporal's worker deployments: which version gets the work. Only an operator changes that:
+// otherwise an old worker would take the work back when it restarts.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Connection, isGrpcServiceError } from '@temporalio/client';
 import proto, { type temporal } from '@temporalio/proto';
@@ -10,10 +10,13 @@ import { ServiceError } from '../errors/service-error.ts';
 import { TASK_QUEUES, type TaskQueues, WORKER_DEPLOYMENT } from './names.ts';
 import { neededPolls, readPollingBuilds } from './poller.client.ts';
 
-/** What one build of the workers is to Temporal. */
+/** One build of the workers, as Temporal identifies it. */
 export type WorkerVersion = { readonly deploymentName: string; readonly buildId: string };
 
-/** `status`: `inactive` (gets nothing yet), `current`, `ramping`, `draining` (workflows may still be on it) or `drained`. */
+/**
+ * `status`: `inactive` (gets nothing yet), `current`, `ramping`, `draining` (workflows may still be on it) or
+ * `drained`.
+ */
 type ListedVersion = { readonly buildId: string; readonly status: string };
 
 /** `current`: null while workers without a build id get the work. */
@@ -23,10 +26,10 @@ export type ListedVersions = { readonly current: string | null; readonly version
 const NOT_FOUND = 5;
 const FAILED_PRECONDITION = 9;
 
-/** Milliseconds between two looks. */
+/** Milliseconds between two checks. */
 const PAUSE = 500;
 
-/** The version that a worker process is of; undefined where versions are not used. */
+/** The version of this worker process; undefined where versions are not used. */
 export function workerVersionOf({
   workerBuildId: buildId,
 }: Pick<Config, 'workerBuildId'>): WorkerVersion | undefined {
@@ -50,7 +53,10 @@ export function createWorkerVersions({
 }) {
   const service = connection.workflowService;
 
-  /** Whether the deployment knows the build, and its workers ask for all kinds of work. What it has asked for once says nothing: it may be gone. */
+  /**
+   * Whether the deployment knows the build, and its workers poll for all kinds of work now. An earlier poll proves
+   * nothing: that worker may have ended.
+   */
   const hasWorkers = async (buildId: string): Promise<boolean> => {
     const deploymentVersion = { deploymentName, buildId };
     const isKnown =
@@ -72,7 +78,10 @@ export function createWorkerVersions({
     });
 
   return {
-    /** The builds that Temporal knows, newest first. @throws ServiceError `temporarily_unavailable` when it does not answer */
+    /**
+     * The builds that Temporal knows, newest first. @throws ServiceError `temporarily_unavailable` when it does not
+     * answer
+     */
     list: async (): Promise<ListedVersions> => {
       const found = await answered(
         unlessMissing(service.describeWorkerDeployment({ namespace, deploymentName })),
@@ -91,7 +100,8 @@ export function createWorkerVersions({
      * Gives the work to a build: new workflows, and each running one from its next task on. Safe to repeat.
      * @param buildId of workers that run, or ran 75 seconds ago; an empty one gives it to workers without a build id
      * @param options.patience milliseconds to wait for such workers
-     * @throws ServiceError `temporarily_unavailable` when there are none on all of the queues, or Temporal does not answer
+     * @throws ServiceError `temporarily_unavailable` when there are none on all of the queues, or Temporal does not
+     *   answer
      */
     makeCurrent: async (
       buildId: string,
@@ -104,7 +114,7 @@ export function createWorkerVersions({
             return;
           }
         } catch (error) {
-          // Known by its workers, and not yet wherever it must be known.
+          // The workers know the build already; other parts of Temporal may not know it yet.
           if (!isGrpcServiceError(error) || error.code !== FAILED_PRECONDITION) throw asUnavailable(error);
         }
         if (Date.now() >= deadline)
@@ -118,7 +128,7 @@ export function createWorkerVersions({
 
 export type WorkerVersions = ReturnType<typeof createWorkerVersions>;
 
-/** Says once, in the background, that a worker which has just started gets no work yet. */
+/** Warns once, in the background, when a worker that has just started gets no work yet. */
 export function warnUnlessCurrent(
   versions: Pick<WorkerVersions, 'list'>,
   buildId: string,
@@ -134,7 +144,7 @@ export function warnUnlessCurrent(
   );
 }
 
-/** @returns undefined for what Temporal does not know (yet) */
+/** @returns undefined for an object that Temporal does not know (yet) */
 async function unlessMissing<T>(asked: Promise<T>): Promise<T | undefined> {
   try {
     return await asked;

@@ -1,4 +1,4 @@
-// The worker's task queues: workflows with quick attempts in one, other attempts in two more, those of slow receivers apart.
+// The workers of the three task queues: workflows with quick activities, attempts, and attempts for slow receivers.
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import {
@@ -19,9 +19,9 @@ import type { TaskQueues } from './names.ts';
 import type { WorkerVersion } from './worker-version.ts';
 import { createWorkflowMetrics, type WorkflowMetricSinks } from './workflow.metrics.ts';
 
-/** How much one worker process does at once. */
+/** How much work one worker process does concurrently. */
 const WORKER_LIMITS = {
-  /** Tasks in which a local attempt runs are held while it runs. */
+  /** A local attempt holds its workflow task while it runs. */
   workflowTasks: 256,
   localAttempts: 64,
   attempts: 200,
@@ -29,7 +29,10 @@ const WORKER_LIMITS = {
   cachedWorkflows: 2_000,
 } as const;
 
-/** Milliseconds that an attempt under way gets: above the time-out of a send; and above that, until a worker no longer waits for it. */
+/**
+ * Milliseconds that an attempt under way gets at shutdown, more than the time-out of a send; and then, until a worker
+ * stops waiting for it.
+ */
 export const WORKER_SHUTDOWN = { shutdownGraceTime: 20_000, shutdownForceTime: 25_000 } as const;
 
 const BUNDLE = fileURLToPath(new URL('../../../workflow-bundle.js', import.meta.url));
@@ -37,19 +40,19 @@ const SOURCE = fileURLToPath(
   new URL(`../../../workflows/index${import.meta.url.slice(-3)}`, import.meta.url),
 );
 
-/** What comes around every workflow, next to this file's own form. */
+/** The interceptors of every workflow, in the same form as this file (TypeScript, or built). */
 export const INTERCEPTOR_PATHS = ['metrics', 'cancellation'].map((name) =>
   SOURCE.replace(/index(\.[jt]s)$/, `${name}.interceptors$1`),
 );
 
-/** The entry file of the workflows, next to this file's own form (TypeScript, or built). */
+/** The entry file of the workflows, in the same form as this file (TypeScript, or built). */
 export const WORKFLOWS_PATH = SOURCE;
 
 export type LogEntry = { level: string; message: string; meta?: Record<string, unknown> | undefined };
 
 /**
- * Sets up Temporal's core for this process, once and before anything connects: its log goes to ours, and it leaves signals to the
- * process, which stops its parts in order.
+ * Sets up Temporal's core for this process, once and before the first connection: its log goes to the service's log,
+ * and signals stay with the process, which stops its parts in order.
  * @param metrics where the core serves its own metrics
  * @throws when that address is taken; then nothing is installed
  */
@@ -70,10 +73,12 @@ export function installTemporalRuntime(
 
 /**
  * Makes the workers of one process; they poll from `run` until `shutdown`.
- * @param options.workflows a bundle; without one the prebuilt bundle, and where there is none, the sources
- * @param options.version what these workers are to Temporal: work comes to them while it is current. Without it, whatever is there does
- * @param options.sinks hear of what workflows do; without them nobody does
- * @returns `run`, which rejects when a worker fails, and `shutdown`, which lets attempts under way finish and then lets `run` resolve
+ * @param options.workflows a bundle; by default the prebuilt bundle, or the sources where there is none
+ * @param options.version the version of these workers: they get work while it is current. Without it they are
+ *   unversioned
+ * @param options.sinks receive what workflows report; by default no reports are kept
+ * @returns `run`, which rejects when a worker fails, and `shutdown`, which lets attempts under way finish and then lets
+ *   `run` resolve
  */
 export async function createDeliveryWorker({
   connection,
@@ -134,7 +139,7 @@ export async function createDeliveryWorker({
       try {
         await Promise.all(runs);
       } finally {
-        // One that fails takes the other with it: half a worker would keep deliveries waiting.
+        // A worker that fails stops the other one too: with only one of them deliveries would wait.
         stop(workers);
         await Promise.allSettled(runs);
       }
@@ -147,7 +152,10 @@ function stop(workers: readonly Worker[]): void {
   for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown();
 }
 
-/** A workflow goes on with whatever version is current: it may wait for a month, and must not wait for workers that are gone. */
+/**
+ * A workflow moves to each new current version: it may wait for a month, and its first version's workers may have
+ * ended.
+ */
 function versioning(version: WorkerVersion | undefined): Pick<WorkerOptions, 'workerDeploymentOptions'> {
   if (version === undefined) return {};
   return {

@@ -1,5 +1,5 @@
-// Hands commands over to Temporal: each worker process has one. A row goes only after the hand-over was acknowledged, so a crash anywhere
-// means that it is handed over again, which does no harm.
+// Hands commands over to Temporal: one runner in each worker process. A row is deleted only after Temporal has
+// acknowledged the hand-over; after a crash it is handed over again, which is harmless.
 import type { Database } from '../database/database.ts';
 import { createLoop, type RunningLoop } from '../process/loop.ts';
 import type { EntityRequest, EntityStarter } from './entity.client.ts';
@@ -10,7 +10,7 @@ import * as store from './workflow-command.store.ts';
 /** Times in milliseconds. The lease is longer than the calls of one run can take. */
 const SETTINGS = { limit: 64, atOnce: 16, poll: 500, lease: 60_000, longestPause: 15_000 } as const;
 
-/** Reads what an operator sees of an entity's workflow; undefined for an entity that is gone. */
+/** Reads the summary of an entity's workflow for operators; undefined for an entity that no longer exists. */
 export type Describe = (entity: {
   tenantId: string;
   id: string;

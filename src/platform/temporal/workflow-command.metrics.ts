@@ -1,13 +1,13 @@
-// What waits to be told to the workflows of entities, and what of the entities themselves should have happened: a worker's metrics.
+// A worker's metrics of commands that wait for their hand-over, and of entities whose workflow is late.
 import type { Registry } from 'prom-client';
 import { createGauges } from '../metrics/gauges.ts';
 import type { EntityWorkflow } from './names.ts';
 import type { WaitingCommands } from './workflow-command.store.ts';
 
-/** Entities whose time has come and gone, by the type of the workflow that should have acted. */
+/** Entities whose due time is over, by the type of the workflow that should have acted. */
 type OverdueEntities = Readonly<Record<string, number>>;
 
-/** @param options.read, options.readOverdue undefined while the database says nothing: the gauges are not there then */
+/** @param options.read, options.readOverdue undefined while the database does not answer: the gauges are absent then */
 export function registerWorkflowCommandMetrics({
   registry,
   workflows,

@@ -1,4 +1,4 @@
-// Asks workflows to look at what they own, inside the transaction of the change. It must never speak to Temporal: a worker does, later.
+// Enqueues commands for entity workflows in the transaction of the change. A worker hands them over to Temporal later.
 
 import type { Queryable, Transaction } from '../database/transaction.ts';
 import type { WorkflowCommand } from './workflow-command.store.ts';
@@ -6,12 +6,13 @@ import * as store from './workflow-command.store.ts';
 
 export type { WorkflowCommand } from './workflow-command.store.ts';
 
-/** The outbox of entity workflows as the rooms use it. */
+/** The outbox of entity workflows, for the rooms. */
 export function createWorkflowCommandService() {
   return {
     /**
-     * Once the caller's transaction commits, each entity's workflow is started where none runs, and told to look at its entity
-     * again: at least once, also when Temporal is away meanwhile. One round trip whatever their number, none for an empty list.
+     * Enqueues commands. After the commit each entity's workflow is signaled to read its entity again, or started where
+     * none runs: at least once, also when Temporal does not answer for a while. One round trip for any number of
+     * commands, none for an empty list.
      */
     add: async (unit: Transaction, commands: readonly WorkflowCommand[]): Promise<void> => {
       if (commands.length > 0) await store.insert(unit, commands);
@@ -21,7 +22,7 @@ export function createWorkflowCommandService() {
     isWaiting: (queryable: Queryable, command: WorkflowCommand): Promise<boolean> =>
       store.isWaiting(queryable, command),
 
-    /** Commands that nobody has handed over within `ageMs` milliseconds: how many, and since when the oldest. */
+    /** Commands that were not handed over within `ageMs` milliseconds: their number, and the time of the oldest. */
     findStuck: (queryable: Queryable, ageMs: number): Promise<{ count: number; oldest: Date | null }> =>
       store.findStuck(queryable, ageMs),
   };

@@ -1,20 +1,20 @@
-// SQL of the outbox of entity workflows. A row says which entity to look at, and nothing of what happened to it.
+// SQL of the outbox of entity workflows. A row holds the ids of an entity, not the change.
 import type { Queryable } from '../database/transaction.ts';
 import { ENTITY_WORKFLOW_TYPES, type EntityWorkflow } from './names.ts';
 
-/** Asks that the workflow of this entity runs, and looks at the entity again. */
+/** A command: the workflow of this entity is to run, and to read its entity again. */
 export type WorkflowCommand = {
   readonly tenantId: string;
   readonly workflow: EntityWorkflow;
   readonly entityId: string;
 };
 
-/** A command as one worker holds it. */
+/** A command that a worker has claimed. */
 export type ClaimedCommand = WorkflowCommand & { readonly id: string };
 
 /**
- * A claim is a lease: when its worker dies, the others take the command. Only of types that this version knows: what a newer version has
- * written is for that version's workers.
+ * A claim is a lease: when its worker dies, another worker claims the command. Only types of workflow that this version
+ * knows are claimed: commands of a newer version are for that version's workers.
  */
 const CLAIM = `
 UPDATE workflow_commands SET tries = tries + 1, claimable_at = now() + $2::float8 * interval '1 millisecond'
@@ -23,7 +23,8 @@ WHERE id IN (
   ORDER BY claimable_at, id LIMIT $1 FOR UPDATE SKIP LOCKED)
 RETURNING id, tenant_id AS "tenantId", workflow, entity_id AS "entityId"`;
 
-// Half of what a runner takes at once is due now, the others 100 a second: fewer than one runner hands over. Their age counts from then on.
+// Half of the commands that a runner claims in one run are due now, the others at 100 a second, which is less than one
+// runner hands over. Their age counts from the time when they are due.
 const INSERT = `
 INSERT INTO workflow_commands (tenant_id, workflow, entity_id, claimable_at, created_at)
 SELECT tenant_id, workflow, entity_id, due, due
@@ -41,7 +42,10 @@ export type WaitingCommands = {
   readonly seconds: number;
 };
 
-/** Inserts commands in one statement. Of many the last ones are due later, so that what others ask for meanwhile is not behind them. */
+/**
+ * Inserts commands in one statement. Of many, the last ones are due later, so that commands from other requests do not
+ * queue behind them.
+ */
 export async function insert(unit: Queryable, commands: readonly WorkflowCommand[]): Promise<void> {
   await unit.query(INSERT, [
     commands.map(({ tenantId }) => tenantId),
@@ -59,7 +63,7 @@ export async function isWaiting(queryable: Queryable, command: WorkflowCommand):
   return rowCount > 0;
 }
 
-/** Commands that wait for longer than `ageMs`: how many, and since when the oldest. */
+/** Commands that have waited for longer than `ageMs`: their number, and the time of the oldest. */
 export async function findStuck(
   queryable: Queryable,
   ageMs: number,
@@ -72,7 +76,7 @@ export async function findStuck(
   return rows[0] ?? { count: 0, oldest: null };
 }
 
-/** Takes what is due for `lease` milliseconds, the oldest first, at most `limit`. */
+/** Claims due commands for `lease` milliseconds, the oldest first, at most `limit`. */
 export async function claim(
   queryable: Queryable,
   { limit, lease }: { limit: number; lease: number },
@@ -80,7 +84,7 @@ export async function claim(
   return (await queryable.query<ClaimedCommand>(CLAIM, [limit, lease, ENTITY_WORKFLOW_TYPES])).rows;
 }
 
-/** Counts what waits, by workflow. */
+/** Counts the commands that wait, by workflow. */
 export async function waiting(queryable: Queryable): Promise<WaitingCommands[]> {
   return (
     await queryable.query<WaitingCommands>(
@@ -90,12 +94,14 @@ export async function waiting(queryable: Queryable): Promise<WaitingCommands[]> 
   ).rows;
 }
 
-/** Deletes what was handed over. */
+/** Deletes commands that were handed over. */
 export async function remove(queryable: Queryable, ids: readonly string[]): Promise<void> {
   await queryable.query('DELETE FROM workflow_commands WHERE id = ANY($1::uuid[])', [ids]);
 }
 
-/** Gives back what could not be handed over; each further try waits twice as long, up to `longest` milliseconds. */
+/**
+ * Returns commands that could not be handed over; each further try waits twice as long, up to `longest` milliseconds.
+ */
 export async function postpone(queryable: Queryable, ids: readonly string[], longest: number): Promise<void> {
   await queryable.query(POSTPONE, [ids, longest]);
 }

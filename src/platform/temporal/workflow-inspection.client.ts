@@ -1,4 +1,5 @@
-// Asks Temporal which workflows run. Its list is some moments old, so that whoever finds a difference there asks for the one workflow.
+// Reads from Temporal which workflows run. Its list is some moments old, so a difference must be confirmed by a query
+// for that one workflow.
 import { type Client, WorkflowNotFoundError } from '@temporalio/client';
 import { readPollingBuilds, type TaskKind } from './poller.client.ts';
 
@@ -17,7 +18,7 @@ export function createWorkflowInspector({
 
   return {
     /**
-     * The ids of the running workflows of a type, by the list, a page at a time.
+     * The ids of the running workflows of a type, from Temporal's list, a page at a time.
      * @throws when Temporal does not answer, or keeps no list
      */
     async *listRunning(type: string): AsyncGenerator<string[]> {
@@ -37,7 +38,7 @@ export function createWorkflowInspector({
       } while (nextPageToken !== undefined);
     },
 
-    /** Whether the workflow runs now. Not by the list. */
+    /** Whether the workflow runs now; not from the list. */
     isRunning: async (workflowId: string): Promise<boolean> => {
       try {
         const { status } = await within(() => client.workflow.getHandle(workflowId).describe());
@@ -59,7 +60,7 @@ export function createWorkflowInspector({
       }
     },
 
-    /** Ends a workflow at once, without letting it finish anything. @returns false when none runs */
+    /** Terminates a workflow immediately; it runs no further code. @returns false when none runs */
     terminate: async (workflowId: string, reason: string): Promise<boolean> => {
       try {
         await within(() => client.workflow.getHandle(workflowId).terminate(reason));

@@ -1,4 +1,5 @@
-// What workflows do, as a worker's metrics: by type and outcome, as the workflows themselves tell it (workflows/metrics.interceptors.ts).
+// A worker's metrics of workflows, by type and outcome, as the workflows report them
+// (workflows/metrics.interceptors.ts).
 import type { InjectedSinks } from '@temporalio/worker';
 import { Counter, Histogram, type Registry } from 'prom-client';
 import type { WorkflowMetricSinks } from '../../../workflows/metrics.interceptors.ts';
@@ -9,7 +10,8 @@ export type { WorkflowMetricSinks } from '../../../workflows/metrics.interceptor
 const LAGS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300, 1_800];
 
 /**
- * @param options.types of workflows whose failures are told from 0 on: Prometheus sees no rise in a series that begins with 1
+ * @param options.types of workflows whose failures are counted from 0 on: Prometheus sees no increase in a series that
+ *   begins with 1
  * @returns the sinks that a worker gives its workflows
  */
 export function createWorkflowMetrics({

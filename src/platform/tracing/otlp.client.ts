@@ -1,23 +1,26 @@
-// Spans on their way to a collector, in batches, as OTLP over HTTP. It must never make anybody wait for it, nor keep more than a bounded
-// number: what does not fit, or is not taken, is dropped.
+// Sends spans to a collector, in batches, as OTLP over HTTP. No work waits for it. A limited number of spans is kept;
+// further ones, and those that the collector refuses, are dropped.
 import { type DiagLogger, DiagLogLevel, diag } from '@opentelemetry/api';
 import { setGlobalErrorHandler } from '@opentelemetry/core';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { BatchSpanProcessor, type SpanProcessor } from '@opentelemetry/sdk-trace';
 
-/** Where spans go. `url`: of the collector's traces, as it is. */
+/** The collector. `url`: its address for traces, used unchanged. */
 export type ExporterSettings = {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
 };
 
-/** Milliseconds: until a batch that is not full goes, and for which the collector may keep one busy with all tries. */
+/** Milliseconds: until a batch that is not full is sent, and for all tries of one batch together. */
 const DELAY = 5_000;
 const PATIENCE = 15_000;
 
 const silent = (): void => undefined;
 
-/** @param options.onFailure told why spans were dropped: a batch that the collector did not take, or what there was no room for */
+/**
+ * @param options.onFailure receives the reason why spans were dropped: the collector did not take a batch, or the limit
+ *   was reached
+ */
 export function createOtlpProcessor({
   settings: { url, headers },
   onFailure,
@@ -29,7 +32,7 @@ export function createOtlpProcessor({
   delay?: number | undefined;
   patience?: number | undefined;
 }): SpanProcessor {
-  // The only ways in which the SDK tells of what it gave up: of batches, and of spans beyond its bound.
+  // The only ways in which the SDK reports dropped batches, and dropped spans beyond its limit.
   setGlobalErrorHandler(onFailure);
   const logger: DiagLogger = { error: silent, warn: onFailure, info: silent, debug: silent, verbose: silent };
   diag.setLogger(logger, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });

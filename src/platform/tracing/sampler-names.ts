@@ -1,4 +1,4 @@
-// The names of samplers that the settings may give. Apart from the samplers, which are loaded only where somebody traces.
+// The names of samplers for the settings. A separate file, since the samplers are loaded only where tracing is on.
 
 export const SAMPLER_NAMES = [
   'always_on',

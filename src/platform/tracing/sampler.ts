@@ -1,4 +1,5 @@
-// Which traces are recorded, by the names that OpenTelemetry gives its samplers. Source: OpenTelemetry, "Built-in samplers".
+// Which traces are recorded, by the names that OpenTelemetry gives its samplers. Source: OpenTelemetry, "Built-in
+// samplers".
 import {
   AlwaysOffSampler,
   AlwaysOnSampler,

@@ -1,4 +1,4 @@
-// Spans by OpenTelemetry's SDK: which one is under way follows the calls. Nothing here is global: each process makes one of its own.
+// Spans by OpenTelemetry's SDK: the current span follows the calls. No global state: each process makes its own tracer.
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type Context,
@@ -19,7 +19,7 @@ import { ServiceError } from '../errors/service-error.ts';
 import type { Span, Tracing } from './tracing.ts';
 import { NO_SPAN } from './tracing.ts';
 
-/** Milliseconds that the collector gets for what is left at the end. */
+/** Milliseconds that the collector gets for the remaining spans at the end. */
 const CLOSE_TIMEOUT = 5_000;
 
 const KINDS = {
@@ -30,8 +30,8 @@ const KINDS = {
 } as const;
 
 /**
- * @param options.processor gets the spans that have ended
- * @param options.resource what this process is
+ * @param options.processor receives the spans that have ended
+ * @param options.resource describes this process
  */
 export function createTracer({
   sampler,
@@ -103,7 +103,7 @@ function defined(attributes: Parameters<Span['set']>[0]): Record<string, string 
   );
 }
 
-/** A code or a class: an error's message may say what nobody else is to read. */
+/** A code or a class instead of an error's message, which may hold confidential data. */
 function typeOf(error: unknown): string {
   if (error instanceof ServiceError) return error.code;
   return error instanceof Error ? error.name : 'error';

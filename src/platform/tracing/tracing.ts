@@ -1,9 +1,9 @@
-// What the service says of its work to whoever traces it: spans, which belong together from publishing to receipt. Attributes are ids,
-// hosts and outcomes; never a token, a URL's path, a body or an error's text. Where tracing is off, nothing here does anything.
+// Spans of the service's work, linked from publishing to receipt. Attributes are ids, hosts and outcomes; never a
+// token, a URL's path, a body or an error's text. Where tracing is off, its functions do nothing else than the work.
 
 type Attributes = Readonly<Record<string, string | number | boolean | undefined>>;
 
-/** Who called whom. Source: OpenTelemetry, "SpanKind". */
+/** The direction of a call. Source: OpenTelemetry, "SpanKind". */
 type SpanKind = 'internal' | 'server' | 'client' | 'producer';
 
 type SpanOptions = {
@@ -26,11 +26,13 @@ export type Span = {
 
 export type Tracing = {
   readonly on: boolean;
-  /** The `traceparent` (W3C Trace Context) of the span under way; undefined where there is none, or it is not recorded. */
+  /**
+   * The `traceparent` (W3C Trace Context) of the span under way; undefined where there is none, or it is not recorded.
+   */
   current(): string | undefined;
   /** Does the work inside a span, which ends with it, and fails when it throws. */
   span<T>(name: string, options: SpanOptions, work: (span: Span) => Promise<T>): Promise<T>;
-  /** Sends what was recorded, and waits for that a few seconds at most. */
+  /** Sends the recorded spans, and waits for that a few seconds at most. */
   close(): Promise<void>;
 };
 
@@ -41,7 +43,7 @@ export const NO_SPAN: Span = {
   fail: () => undefined,
 };
 
-/** Where nobody traces. */
+/** For processes without tracing. */
 export const NO_TRACING: Tracing = {
   on: false,
   current: () => undefined,

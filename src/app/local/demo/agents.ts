@@ -1,4 +1,5 @@
-// The demo's first half: an agent for each algorithm proves itself by a signed challenge, and its token is validated as a resource server would.
+// First half of the demo: one agent for each algorithm authenticates with a signed challenge; its token is validated as
+// a resource server would do it.
 import { createRemoteJWKSet, jwtVerify } from 'jose';
 import {
   buildPayloadOfResponse,
@@ -13,7 +14,7 @@ import type { Report } from './report.ts';
 const ALGORITHMS: readonly KeyAlgorithm[] = ['ed25519', 'es256', 'es256k', 'bip340'];
 const SCOPE = 'openid profile';
 
-/** Answers a challenge for the key. @returns the tokens */
+/** Signs a challenge with the key. @returns the tokens */
 export async function authenticate(
   api: Api,
   {

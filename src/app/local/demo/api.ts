@@ -1,4 +1,5 @@
-// A small client of the public HTTP interface for the demo: what a tenant's own program would send. It must use nothing of the service's inside.
+// A small client of the public HTTP interface for the demo, as a tenant's own program would have it. It uses no
+// internal code of the service.
 import { randomUUID } from 'node:crypto';
 
 /** The object in `<DATA_DIR>/demo-tenant.json`. */
@@ -18,7 +19,10 @@ class UnexpectedAnswer extends Error {
   override readonly name = 'UnexpectedAnswer';
 }
 
-/** Gets a token by client credentials (HTTP Basic) and answers calls of the management interface with it, renewing it in time. */
+/**
+ * Gets a token by client credentials (HTTP Basic) and answers calls of the management interface with it, renewing it in
+ * time.
+ */
 export function createApi({
   credentials,
   onWait,
@@ -26,7 +30,7 @@ export function createApi({
 }: {
   credentials: Credentials;
   onWait: (message: string) => void;
-  /** Milliseconds until it asks again. */
+  /** Milliseconds until the request is sent again. */
   pause?: number | undefined;
 }) {
   let token = { text: '', renewAt: 0 };
@@ -43,7 +47,7 @@ export function createApi({
     return token.text;
   }
 
-  /** Sends once more, a few times, when the service cannot be reached or says 503: it may be starting again. */
+  /** Sends a request again, a few times, when the service cannot be reached or answers 503: it may be restarting. */
   async function request(url: string, init: RequestInit): Promise<Json> {
     for (let attempt = 1; ; attempt += 1) {
       const response = await fetch(url, { ...init, signal: AbortSignal.timeout(10_000) }).catch(
@@ -73,7 +77,7 @@ export function createApi({
         },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       }),
-    /** A reading from the issuer's routes (`{issuer_url}`) with an agent's token. */
+    /** A GET of the issuer's routes (`{issuer_url}`) with an agent's token. */
     readAs: (token: unknown, path: string): Promise<Json> =>
       request(`${credentials.issuer_url}${path}`, {
         method: 'GET',

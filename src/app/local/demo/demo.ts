@@ -1,4 +1,5 @@
-// `npm run demo`: the main job against the running service, from outside, with nothing faked. Exits 0 only if every check held.
+// `npm run demo`: the main use case against the running service, over its public interface. Exits 0 only if every check
+// passed.
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isDataFolderHeld } from '../lock.ts';

@@ -1,4 +1,4 @@
-// A tenant's receiver for the demo: verifies each delivery's signature before anything else, and answers as it is told to.
+// A tenant's receiver for the demo: verifies each delivery's signature first, then answers as the demo has configured.
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -38,7 +38,7 @@ export function createReceiver(answer: (n: number) => Answer) {
     return (opened.address() as AddressInfo).port;
   }
 
-  /** Verifies one request, notes it, and decides its answer. */
+  /** Verifies one request, records it, and decides its answer. */
   function take({ method, headers }: IncomingMessage, body: Buffer): Answer {
     const result = verifyDelivery({ method: method ?? '', headers, body, secrets: [secret] });
     const chosen = result.ok ? answer(arrivals.length + 1) : { status: result.status };

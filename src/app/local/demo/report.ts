@@ -1,4 +1,4 @@
-// Prints the demo's steps and remembers whether all of its checks held.
+// Prints the demo's steps and remembers whether all of its checks passed.
 
 /** @param print writes one line */
 export function createReport(print: (line: string) => void) {
@@ -10,13 +10,13 @@ export function createReport(print: (line: string) => void) {
   return {
     section: (title: string) => print(`\n${title}`),
     step: (text: string) => line('·', text),
-    /** One thing that must be true for the demo to have succeeded. */
+    /** One condition that must be true for the demo to succeed. */
     check: (text: string, holds: boolean) => {
       if (holds) held += 1;
       else broken.push(text);
       line(holds ? '✓' : '✗', text);
     },
-    /** @returns whether every check held, having printed the count */
+    /** Prints the number of checks. @returns whether every check passed */
     finish: (): boolean => {
       print(`\n${held} checks held, ${broken.length} did not.`);
       for (const text of broken) print(`  ✗ ${text}`);

@@ -1,4 +1,4 @@
-// The demo's second half: two receivers that are in trouble at first, and the deliveries that reach them all the same.
+// Second half of the demo: two receivers that fail at first, and the deliveries that reach them in the end.
 import type { Api, Json } from './api.ts';
 import { createReceiver, type Receiver } from './receiver.ts';
 import type { Report } from './report.ts';

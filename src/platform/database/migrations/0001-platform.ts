@@ -1,4 +1,4 @@
-// Tables that belong to no topic: answers that are kept for repeated requests, counters of requests, and commands for workflows.
+// General tables: answers that are kept for repeated requests, counters of requests, and commands for workflows.
 
 export const platform = `
 -- One answered request. It is written in the transaction of the work itself; only 2xx answers, without secrets.

@@ -1,4 +1,5 @@
-// The audit log with its checkpoints and seals, and the record of operators' acts: rows that are only ever added, so that a change shows.
+// The audit log with its checkpoints and seals, and the operator acts: their rows are only added, so that a change is
+// detected.
 
 export const audit = `
 CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $function$

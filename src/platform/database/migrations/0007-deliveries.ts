@@ -1,4 +1,5 @@
-// Deliveries and their attempts, both partitioned by day; the outbox and the relays that hand it over; and the accounts of each day.
+// Deliveries and their attempts, both partitioned by day; the outbox and the relays that hand it over; and the accounts
+// of each day.
 
 export const deliveries = `
 -- The id of the delivery of one event to one subscription: the event's time, then a digest. Publishing again makes the same ids.
