@@ -12,8 +12,7 @@ export default defineConfig({
     pool: 'forks',
     // A file leaves nothing behind but its modules: loading them anew for each file took a third of a run.
     isolate: false,
-    restoreMocks: true,
-    unstubGlobals: true,
+    setupFiles: ['test/setup/leave-nothing.ts'],
     // Tests wait more than they compute, for timers and servers: two cores would otherwise have one file at a time.
     maxWorkers: Math.max(4, availableParallelism()),
     testTimeout: 90_000,

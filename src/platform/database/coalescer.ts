@@ -35,7 +35,7 @@ type Waiting<Item, Result> = {
  * @param run sends a batch in ONE transaction, and gives a result for each item in their order. It may be called again
  *   with items whose first commit succeeded unseen: rows have ids made by the caller, and one that is there already
  *   counts as written.
- * @param sizeOf an item's rows and bytes; one row of no size, unless said
+ * @param sizeOf an item's rows and bytes; by default one row of no size
  */
 export function createCoalescer<Item, Result>({
   run,

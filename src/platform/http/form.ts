@@ -15,7 +15,7 @@ export class FormError extends Error {
   }
 }
 
-/** `keepEmpty`: a parameter without a value is there, with an empty one; unless said, it counts as absent. */
+/** `keepEmpty`: a parameter without a value has an empty value; by default it counts as absent. */
 export type FormOptions = { readonly keepEmpty?: boolean };
 
 /**

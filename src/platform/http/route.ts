@@ -13,7 +13,7 @@ type RouteResponse = {
   readonly description: string;
   /** Schema of the body; none for an answer without one. */
   readonly schema?: ZodType;
-  /** `application/json` unless said. */
+  /** By default `application/json`. */
   readonly contentType?: string;
   /** Names of headers that this answer carries beyond those of every answer. */
   readonly headers?: readonly string[];
@@ -24,7 +24,7 @@ type Schemas = {
   readonly params?: ZodObject;
   readonly query?: ZodObject;
   readonly body?: ZodType;
-  /** `json` unless said; `form` is `application/x-www-form-urlencoded`. */
+  /** By default `json`; `form` is `application/x-www-form-urlencoded`. */
   readonly bodyType?: 'json' | 'form';
   /** The schema for openapi.json where the guard accepts more, so that the handler can answer with a better error. */
   readonly described?: ZodType;
@@ -75,10 +75,10 @@ type RouteDefinition<S> = {
   readonly scope: ManagementScope | 'openid' | null;
   /** Takes the token of an agent only, with or without a scope. */
   readonly subject?: 'agent';
-  /** Takes a token for any audience, as long as it is of this issuer; unless said, it must be for the tenant. */
+  /** Takes a token for any audience, as long as it is of this issuer; by default it must be for the tenant. */
   readonly anyAudience?: true;
   /**
-   * Takes a token in which an agent acts for a user, too; unless said, only tokens of an agent or an application by
+   * Takes a token in which an agent acts for a user, too; by default only tokens of an agent or an application by
    * itself.
    */
   readonly delegated?: true;
@@ -92,13 +92,13 @@ type RouteDefinition<S> = {
   readonly clientAuthentication?: 'required' | 'optional';
   /** Takes a DPoP proof, to which the issued tokens are bound; routes with a scope take one with a bound token. */
   readonly bindsTokens?: true;
-  /** Answers also for a tenant that is suspended; unless said, 403 `policy_denied`. */
+  /** Answers also for a tenant that is suspended; by default 403 `policy_denied`. */
   readonly whileSuspended?: true;
-  /** Pages of any origin may read it; unless said, only public GETs below `/.well-known/`. */
+  /** Pages of any origin may read it; by default only public GETs below `/.well-known/`. */
   readonly cors?: boolean;
   readonly request?: S & Schemas & { readonly [Misspelt in Exclude<keyof S, keyof Schemas>]: never };
   readonly responses: Readonly<Record<number, RouteResponse>>;
-  /** Codes beyond those that every route can answer (see errorsOf in contract.ts); none unless said. */
+  /** Codes beyond those that every route can answer (see errorsOf in contract.ts); by default none. */
   readonly errors?: readonly ErrorCode[];
   /**
    * Whether the resource of the path exists, in one indexed read. The shell calls it before it reads body or
