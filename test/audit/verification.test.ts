@@ -246,7 +246,7 @@ describe('a tail that was cut off', () => {
   it('is found by a checkpoint that was kept elsewhere, when everything else was set back with it', async () => {
     const head = await test.database.query('SELECT * FROM audit_head');
     const { data } = await sealing.reading.listCheckpoints(own, { limit: 1 });
-    await sealing.write(own, 3);
+    await sealing.write(own, 1);
     await sealing.sealAll();
     const anchors = await anchorsOf(own);
     expect((await sealing.verify({ anchors })).findings).toEqual([]);

@@ -244,7 +244,7 @@ export function createTokenExchangeService({
      * Exchanges a subject token and an agent's token for a delegated token. Order: client, its right to this grant, the
      * parameters, actor token, subject token, proof of the actor's key; then in one transaction the delegation, its
      * limits, and all revocations. Round trips: 1 to read the client, 1 for the issuer of a foreign token, 1 for a
-     * proof, 6 for the transaction.
+     * proof, 5 for the transaction.
      * @throws ServiceError `invalid_client`, `unauthorized_client`, `policy_denied` (an agent is suspended),
      *   `invalid_request` (parameters, and every fault of a token), `invalid_target`, `invalid_scope`, `invalid_grant`
      *   (no delegation, or it was revoked), `delegation_expired`, `invalid_dpop_proof`, `use_dpop_nonce`,
