@@ -26,7 +26,7 @@ export const ISSUER_KEY = defineTable('issuer_keys', {
   /** Null until a later key is published, like `removeAt`. */
   retireAt: nullable(time()),
   removeAt: nullable(time()),
-  id: given(uuid()),
+  id: uuid(),
   revokedAt: nullable(time()),
 });
 

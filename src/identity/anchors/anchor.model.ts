@@ -26,7 +26,7 @@ export const ANCHOR = defineTable('anchors', {
   revokedAt: nullable(time()),
   createdAt: given(time()),
   /** When the proof of a pending or verified anchor is checked next. */
-  nextCheckAt: given(time()),
+  nextCheckAt: time(),
   requestedAt: nullable(time()),
   checks: given(integer()),
   lastCheckedAt: nullable(time()),

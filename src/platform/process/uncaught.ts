@@ -8,7 +8,10 @@ import type { Logger } from 'pino';
 export function exitWhenUncaught(logger: Pick<Logger, 'fatal'>): void {
   process.on('uncaughtException', (error: unknown, origin) => {
     const reason = error instanceof Error ? error.message : String(error);
-    logger.fatal({ reason, origin, err: error }, 'the process ends: an error was not caught');
+    logger.fatal(
+      { event: 'process.ended', reason, origin, err: error },
+      'the process ends: an error was not caught',
+    );
     process.exit(1);
   });
 }

@@ -105,6 +105,6 @@ describe('a connection that is lost between two statements', () => {
         file.endsWith('.ts') &&
         /\bnew pg\.Client\(|[pP]ool\.connect\(/.test(readFileSync(`src/${file}`, 'utf8')),
     );
-    expect(files).toEqual(['database/client.ts']);
+    expect(files).toEqual(['platform/database/client.ts']);
   });
 });
