@@ -8,8 +8,9 @@ type Reading = {
   counted: number;
   /** Deliveries that this process has accepted since. */
   since: number;
-  /** Milliseconds: the time of the count and its duration. */
+  /** When the deliveries were counted, in milliseconds. */
   at: number;
+  /** How long the count took, in milliseconds. */
   took: number;
   counting: boolean;
 };

@@ -1,4 +1,4 @@
-// Bytes as they come in the bodies of requests.
+// Recognises and joins the byte arrays in which runtimes hand over request bodies.
 
 /**
  * Whether a value is a Uint8Array, Node's Buffer included. `instanceof` would deny the arrays of another realm, such as

@@ -2,8 +2,8 @@
 import { commandOf, isAlive, parentOf } from './processes.ts';
 
 /**
- * Watches the parent process and, through a shell that npm put between, the parent's parent.
- * @param onVanished called once
+ * Watches the parent process; where that is the shell in which npm runs a script, the shell's parent as well.
+ * @param onVanished called once, when one of them has ended
  * @param interval milliseconds between two checks
  * @returns ends the watch
  */

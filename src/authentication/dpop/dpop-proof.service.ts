@@ -8,9 +8,7 @@ import type { DpopProof } from './dpop-proof.ts';
 import { invalidProof } from './invalid-proof.ts';
 import type { ProofKey } from './proof-key.ts';
 
-/**
- * The most imported and checked keys that are kept, by thumbprint: a client signs each of its proofs with the same key.
- */
+/** The size of the cache of imported keys, by thumbprint. A client signs all its proofs with one key. */
 const KEYS_KEPT = 10_000;
 
 /** Creates the verifier with its cache of keys. */

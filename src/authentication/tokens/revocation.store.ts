@@ -47,9 +47,9 @@ export async function insertPrincipal(
 }
 
 /**
- * All revocations that a read with the horizon `since` could not see: their transactions were under way then, or began
+ * Reads the revocations that an earlier read could not see, because their transactions were under way then or began
  * later.
- * @param since the `horizon` of an earlier read; `'0'` for all
+ * @param since the `horizon` that the earlier read returned; `'0'` for all
  */
 export async function readSince(
   queryable: Queryable,

@@ -15,8 +15,8 @@ import type { EnrollmentToken } from './enrollment.ts';
 const BRUTE_FORCE_DETECTED = 'security.brute_force.detected';
 
 /**
- * Errors that an agent with a valid token and key can get too: always answered as they are, and counted apart from
- * guesses.
+ * Errors that an agent with a valid token and key can get as well, so they are no sign of guessing: they are counted
+ * apart from guesses, and a limit for guesses never hides them.
  */
 const NOBODYS_GUESS: ReadonlySet<ErrorCode> = new Set(['invalid_grant', 'policy_denied', 'key_exists']);
 

@@ -1,5 +1,5 @@
-// Suspends and resumes tenants. The tokens of a suspended tenant stay ended after it resumes; its waiting deliveries
-// are lost only by their age, after 30 days.
+// Suspends and resumes tenants. A suspension ends the tenant's tokens, also for the time after it. Waiting deliveries
+// are kept, for 30 days as all others.
 
 import type { RevocationService } from '../../authentication/tokens/revocation.service.ts';
 import type { TenantRecord, TenantService } from '../../identity/tenants/tenant.service.ts';

@@ -19,7 +19,8 @@ function buildSextets(): Uint8Array {
 /**
  * Decodes base64, standard or URL-safe (not mixed), padded or not.
  * @returns the bytes, or null when the text is malformed: a foreign character, white space, wrong padding, or unused
- *   bits that are not zero (RFC 4648 §3.3 and §3.5), so that each byte string has one text an alphabet and padding.
+ *   bits that are not zero (RFC 4648 §3.3 and §3.5), so that a byte string has exactly one
+ *   accepted text in each alphabet, padded or not.
  */
 export function decodeBase64(text: string): Uint8Array | null {
   if (!ONE_ALPHABET.test(text)) return null;

@@ -63,7 +63,7 @@ export function readPublicJwk(kind: JwkKind, jwk: Members): CurveJwk | RsaJwk | 
   return isText(y) && decodeMember(y)?.length === bytes ? { kty, crv: kind, x, y } : null;
 }
 
-/** The bytes of a member: canonical base64url without padding, of one byte at least; else null. */
+/** Decodes a member of a JWK. @returns its bytes; null unless it is canonical base64url, unpadded, of one byte or more */
 export function decodeMember(value: unknown): Uint8Array | null {
   return isText(value) && /^[A-Za-z0-9_-]+$/.test(value) ? decodeBase64(value) : null;
 }

@@ -1,5 +1,5 @@
 // Reads public keys in every form that clients send, and names them by fingerprint. Keys for which signatures can be
-// forged are refused, and messages repeat no private material.
+// forged are refused. Messages repeat nothing of a private key that a client sends by mistake.
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex } from '@noble/hashes/utils.js';
 import type { KeyAlgorithm } from './algorithm.ts';

@@ -21,8 +21,8 @@ export function createSignatureVerifier({ keyCacheSize = 10_000, schnorrThreads 
   const keys = createBoundedCache<KeyObject | null>({ limit: keyCacheSize });
 
   /**
-   * The key ready for use, or null for bytes that are no acceptable key. The cache is keyed by the bytes, since a name
-   * may be wrong.
+   * The key ready for use, or null for bytes that are no acceptable key. The cache goes by the bytes: a fingerprint that
+   * a caller gives may be wrong.
    */
   function loadKey(algorithm: KeyAlgorithm, raw: Uint8Array): KeyObject | null {
     const name = `${algorithm}:${Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength).toString('latin1')}`;

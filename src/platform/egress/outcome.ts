@@ -37,7 +37,7 @@ export type Outcome =
   | { kind: 'gone'; statusCode: number; errorClass: 'gone'; error: string }
   | { kind: 'rejected'; statusCode: number; errorClass: 'rejected'; error: string };
 
-/** The end of an attempt without an answer. */
+/** The outcome of an attempt that got no answer. */
 type Unanswered = Extract<Outcome, { kind: 'retry' }>;
 
 /** The phase in which an attempt failed. */

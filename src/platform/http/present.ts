@@ -2,7 +2,10 @@
 import { type ZodType, z } from 'zod';
 import { type CamelCase, camelCase } from './field-names.ts';
 
-/** A value that can be shown as `Shown`: dates for timestamps, readonly lists, fields by their names in code. */
+/**
+ * The type of a value in code that can be shown as the API type `Shown`: a Date where the API has the text of a
+ * timestamp, a readonly list where it has a list, and camelCase names of fields.
+ */
 type Source<Shown> = Shown extends string
   ? Shown | (string extends Shown ? Date : never)
   : Shown extends readonly (infer Item)[]

@@ -11,7 +11,7 @@ type Example = { readonly summary: string; readonly value: unknown };
 
 type RouteResponse = {
   readonly description: string;
-  /** Schema of the body; none for an answer without one. */
+  /** Schema of the answer's body; absent when the answer has no body. */
   readonly schema?: ZodType;
   /** By default `application/json`. */
   readonly contentType?: string;

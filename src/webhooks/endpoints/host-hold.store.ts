@@ -176,9 +176,10 @@ export function retryEndpoints(unit: Queryable, host: string): Promise<EndpointC
 }
 
 /**
- * Gives an endpoint the hold of its subscription's present host. Both names are locked: a concurrent act on either host
- * comes before or after this change.
- * @param hosts.before the host of its former URL @returns undefined where nothing changes
+ * Gives an endpoint the hold of its subscription's present host, after the URL has changed. The former and the present
+ * host are locked, so that a concurrent act on one of them happens before or after this change.
+ * @param hosts.before the host of the former URL
+ * @returns undefined when nothing changes
  */
 export async function follow(
   unit: Queryable,
