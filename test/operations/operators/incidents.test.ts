@@ -8,6 +8,7 @@ import type { AddressInfo } from 'node:net';
 import { dirname, join, resolve } from 'node:path';
 import { Connection } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { obtainTemporal } from '../../../src/app/local/temporal-program.ts';
 import { bundleWorkflows } from '../../../src/platform/temporal/bundle.ts';
 import { ensureNamespace } from '../../../src/platform/temporal/namespace.ts';
 import { buildStack, removeBuild } from '../../app/local/stack.ts';
@@ -73,9 +74,14 @@ beforeAll(async () => {
     retryPolicy: { delaysMs: [3_600_000] },
   });
   troubled = subscription.id;
+  const temporal = await obtainTemporal({
+    binFolder: resolve('.data', 'bin'),
+    path: process.env.PATH ?? '',
+    say: () => undefined,
+  });
   shell = createShell(
     {
-      t: `${resolve('.data/bin/temporal')} --address ${address} --namespace ${namespace}`,
+      t: `${temporal} --address ${address} --namespace ${namespace}`,
       countersign: `${process.execPath} ${main}`,
     },
     {
