@@ -90,8 +90,6 @@ export type EngineSurroundings = {
   wrap?: (activities: EngineActivities) => EngineActivities;
 };
 
-const failures: unknown[] = [];
-
 /** Before anything else of Temporal is used in this process. */
 export function installRuntimeOnce(): void {
   installTestRuntime();
@@ -124,6 +122,7 @@ export async function createEngine(
   const services = wireServices({ database, notifier, recovery, tenant: context.tenant });
   const bundle = await workflowBundle();
   const stops: (() => Promise<void>)[] = [];
+  const failures: unknown[] = [];
 
   function createAttempts({ store: wrap, endpoints: replaced }: EngineOptions) {
     const monitor = createAttemptMonitor();
@@ -199,7 +198,11 @@ export async function createEngine(
       starter:
         own === undefined
           ? starter
-          : createDeliveryStarter({ client: createTemporalClient(own, { namespace }), taskQueues }),
+          : createDeliveryStarter({
+              client: createTemporalClient(own, { namespace }),
+              taskQueues,
+              eager: false,
+            }),
       monitor,
       occupancy,
       endpoints: services.endpoints,

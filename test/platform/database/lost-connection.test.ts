@@ -80,12 +80,14 @@ describe('a connection that is lost between two statements', () => {
   });
 
   it('leaves a migration that is under way to its end', async () => {
-    await admin.query('BEGIN');
-    await admin.query('LOCK TABLE schema_migrations');
+    const locking = newClient({ connectionString: url }, () => undefined);
+    await locking.connect();
+    await locking.query('BEGIN');
+    await locking.query('LOCK TABLE schema_migrations');
     const migrating = migrate(url);
     await vi.waitFor(async () => expect(await holders(7_263_511)).toHaveLength(1), 10_000);
     await terminate(await holders(7_263_511));
-    await admin.query('COMMIT');
+    await locking.end();
     expect(await migrating).toEqual([]);
   });
 

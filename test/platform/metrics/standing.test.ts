@@ -119,7 +119,8 @@ describe('the backlog', () => {
       [300, lag?.other],
       [30, lag?.command],
     ] as const) {
-      expect(found).toBeGreaterThanOrEqual(seconds);
+      // The system's clock may be set back a little between the two statements.
+      expect(found).toBeGreaterThan(seconds - 1);
       expect(found).toBeLessThan(seconds + 60);
     }
   });
