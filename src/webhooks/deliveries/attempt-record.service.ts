@@ -85,7 +85,8 @@ export function createAttemptRecordService({
       ? await database.transaction({}, (unit) => recordRecovery(unit, delivered))
       : await numbered(() => successes.add(delivered));
     metrics?.ended('delivered', { report: { ...report, n }, acceptedAt: owner.createdAt });
-    return { step: ended('delivered'), last: { n, outcome } };
+    const removed = workflow === null ? { removed: true } : {};
+    return { step: ended('delivered'), last: { n, outcome }, ...removed };
   };
 
   /**

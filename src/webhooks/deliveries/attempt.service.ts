@@ -17,8 +17,15 @@ import type { AttemptRecordService } from './attempt-record.service.ts';
 import type { AttemptResult, DeliverySender } from './delivery.client.ts';
 import { isUnfinished } from './delivery.ts';
 
-/** `workflow`: a workflow makes the attempt, not a relay. `signal` ends the attempt when its process must stop. */
-export type AttemptOptions = { readonly signal?: AbortSignal | undefined; readonly workflow: boolean };
+/**
+ * `workflow`: a workflow makes the attempt, not a relay. `loaded`: the delivery as it was just read. `signal` ends the
+ * attempt when its process must stop.
+ */
+export type AttemptOptions = {
+  readonly workflow: boolean;
+  readonly loaded?: LoadedDelivery | undefined;
+  readonly signal?: AbortSignal | undefined;
+};
 
 /** Deliveries that one statement loads. Bodies are up to 256 KiB each. */
 const MOST_LOADED = 32;
@@ -64,7 +71,7 @@ export function createAttemptService({
     monitor.begin(deliveryId);
     try {
       for (let reads = 0; reads < MOST_READS; reads += 1) {
-        const delivery = await loads.add(request);
+        const delivery = reads === 0 && options.loaded ? options.loaded : await loads.add(request);
         seen.delivery = delivery;
         if (delivery === undefined) return { kind: 'settled', step: ended('canceled') };
         const step = await refuse(delivery, request);

@@ -5,7 +5,10 @@ import type { Queryable, Transaction } from '../../platform/database/transaction
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import type { AttemptReport } from './attempt.ts';
 import { outcomeCode } from './attempt.ts';
+import { ATTEMPT_COLUMNS } from './delivered-attempt.store.ts';
 import type { StoredStatus } from './delivery.ts';
+
+export { type DeliveredRecord, recordDelivered } from './delivered-attempt.store.ts';
 
 /**
  * The data of a send, read at one moment. `dueInMs` is null when no time is set; `recorded`: this generation has made
@@ -73,14 +76,6 @@ export type LockedEndpoint = {
   readonly epoch: number;
 };
 
-/** A POST that was answered with 2xx; `workflow`: the generation whose workflow made it. */
-export type DeliveredRecord = {
-  readonly report: AttemptReport;
-  readonly tenantId: string;
-  readonly subscriptionId: string;
-  readonly workflow: number | null;
-};
-
 /** The changes of a failed attempt in its delivery; `delayMs` null: the delivery has ended. */
 export type FailureRecord = {
   readonly status: 'retrying' | 'failed';
@@ -94,27 +89,30 @@ const DUE =
 
 const LATE = 'extract(epoch FROM clock_timestamp() - d.next_attempt_at)::float8 * 1000 AS "lateMs"';
 
-// OFFSET 0 makes each join one index lookup a row, in the one partition that its id names: the planner, which does not
-// know how few rows there are, would read whole partitions.
-const LOAD = `
-SELECT w.place, d.tenant_id AS "tenantId", d.subscription_id AS "subscriptionId", d.event_type AS "eventType", d.test, d.status,
-  d.generation, d.attempt_count AS "attemptCount", ${DUE}, ${LATE}, d.created_at AS "createdAt",
+/**
+ * What a send needs of the rows d (deliveries), p (endpoints) and s (subscriptions), beside the delivery's state and
+ * the body: a claim of first attempts reads it too, so that no second statement has to.
+ */
+export const LOADED_COLUMNS = `d.subscription_id AS "subscriptionId", d.test, ${DUE}, ${LATE}, d.created_at AS "createdAt",
   d.retry_requested_at IS NOT NULL AS "retryRequested", coalesce(d.last_error, 'http:' || d.last_status_code) AS "lastOutcome",
-  EXISTS (SELECT 1 FROM attempts a WHERE a.delivery_id = w.id AND a.n >= w.n AND a.generation = w.generation) AS recorded,
   now()::timestamptz(3) AS "loadedAt",
   endpoint_is_open(p) AS "endpointOpen", p.deleted AS "endpointDeleted", p.state = 'down' AS "endpointDown",
   p.permits IS NOT NULL AS "endpointPaced", p.rate IS NOT NULL AS "endpointRated", p.in_flight_cap AS "endpointCap",
   p.epoch AS "endpointEpoch", p.failures_in_a_row > 0 OR p.permits IS NOT NULL OR p.state <> 'open' AS "endpointFailing",
-  e.body, s.url, s.max_age AS "maxAge", s.secret_sealed AS "secretSealed", s.next_secret_sealed AS "nextSecretSealed",
-  s.headers_sealed AS "headersSealed", coalesce(s.secret_overlap_ends_at <= now(), false) AS "overlapEnded"
+  s.url, s.max_age AS "maxAge", s.secret_sealed AS "secretSealed", s.next_secret_sealed AS "nextSecretSealed",
+  s.headers_sealed AS "headersSealed", coalesce(s.secret_overlap_ends_at <= now(), false) AS "overlapEnded"`;
+
+// OFFSET 0 makes each join one index lookup a row, in the one partition that its id names: the planner, which does not
+// know how few rows there are, would read whole partitions.
+const LOAD = `
+SELECT w.place, d.tenant_id AS "tenantId", d.status, d.generation, d.attempt_count AS "attemptCount", d.event_type AS "eventType",
+  EXISTS (SELECT 1 FROM attempts a WHERE a.delivery_id = w.id AND a.n >= w.n AND a.generation = w.generation) AS recorded,
+  e.body, ${LOADED_COLUMNS}
 FROM unnest($1::uuid[], $2::int[], $3::int[]) WITH ORDINALITY AS w (id, n, generation, place)
 CROSS JOIN LATERAL (SELECT * FROM deliveries WHERE deliveries.id = w.id OFFSET 0) AS d
 JOIN endpoints p ON p.subscription_id = d.subscription_id
 JOIN subscriptions s ON s.id = d.subscription_id
 LEFT JOIN LATERAL (SELECT body FROM events WHERE events.id = d.event_row OFFSET 0) AS e ON true`;
-
-const ATTEMPT_COLUMNS = `(delivery_id, n, tenant_id, subscription_id, generation, probe, started_at, duration_ms, phases,
-  status_code, outcome, error, retry_after_seconds, response_excerpt)`;
 
 // The number that the same POST got before; otherwise the one that it was made under, or, when another POST has taken
 // that, the next.
@@ -125,42 +123,6 @@ FROM attempts WHERE delivery_id = $1`;
 const INSERT = `INSERT INTO attempts ${ATTEMPT_COLUMNS}
   SELECT $1, numbered.n, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14 FROM numbered
   ON CONFLICT (delivery_id, n)`;
-const SAME_POST = 'attempts.generation = excluded.generation AND attempts.started_at = excluded.started_at';
-
-// The only statement for an endpoint that works. Deliveries are locked in id order, as in all statements that lock
-// several. An attempt without a row in the answer: another POST took its number at the same moment.
-const RECORD_DELIVERED = `
-WITH input AS (
-  SELECT * FROM unnest($1::uuid[], $2::int[], $3::uuid[], $4::uuid[], $5::int[], $6::boolean[], $7::timestamptz[], $8::int[], $9::jsonb[],
-    $10::int[], $11::int[], $12::text[], $13::int[])
-    AS i (delivery_id, n, tenant_id, subscription_id, generation, probe, started_at, duration_ms, phases,
-      status_code, retry_after_seconds, response_excerpt, workflow)
-), attempt AS (
-  INSERT INTO attempts ${ATTEMPT_COLUMNS}
-  SELECT delivery_id, numbered.n, tenant_id, subscription_id, generation, probe, started_at, duration_ms, phases, status_code,
-    'delivered', NULL, retry_after_seconds, response_excerpt
-  FROM input i CROSS JOIN LATERAL (
-    SELECT coalesce(max(a.n) FILTER (WHERE a.generation = i.generation AND a.started_at = i.started_at),
-      CASE WHEN bool_or(a.n = i.n) THEN max(a.n) + 1 ELSE i.n END) AS n
-    FROM attempts a WHERE a.delivery_id = i.delivery_id) AS numbered
-  ORDER BY delivery_id
-  ON CONFLICT (delivery_id, n) DO UPDATE SET probe = excluded.probe, duration_ms = excluded.duration_ms, phases = excluded.phases,
-    status_code = excluded.status_code, outcome = excluded.outcome, error = excluded.error,
-    retry_after_seconds = excluded.retry_after_seconds, response_excerpt = excluded.response_excerpt, recorded_at = now()
-  WHERE ${SAME_POST}
-  RETURNING delivery_id, n
-), locked AS (
-  SELECT d.id FROM deliveries d WHERE d.id = ANY($1::uuid[]) AND d.id IN (SELECT delivery_id FROM attempt)
-  ORDER BY d.id FOR UPDATE
-), delivered AS (
-  UPDATE deliveries d SET status = 'delivered', attempt_count = greatest(d.attempt_count, a.n), next_attempt_at = NULL,
-    needs_workflow = false, waiting_epoch = NULL, retry_requested_at = NULL, last_status_code = i.status_code, last_error = NULL,
-    completed_at = CASE WHEN d.status = 'delivered' THEN d.completed_at ELSE now() END,
-    started_generation = greatest(d.started_generation, i.workflow)
-  FROM locked JOIN attempt a ON a.delivery_id = locked.id JOIN input i ON i.delivery_id = locked.id
-  WHERE d.id = ANY($1::uuid[]) AND d.id = locked.id AND (d.status <> 'delivered' OR d.attempt_count < a.n)
-)
-SELECT delivery_id AS "deliveryId", n FROM attempt`;
 
 const INSERT_ATTEMPT = `WITH numbered AS (${NUMBERED}) ${INSERT} DO NOTHING RETURNING n`;
 
@@ -214,35 +176,6 @@ export async function load(
   ]);
   const found = new Map(rows.map((row) => [Number(row.place), row]));
   return requests.map((_, index) => found.get(index + 1));
-}
-
-/**
- * Records 2xx of different deliveries, each of which wins over an earlier record of its POST.
- * @returns the number of each attempt, in their order; undefined where another POST took it at the same moment: repeat
- *   those
- */
-export async function recordDelivered(
-  queryable: Queryable,
-  successes: readonly DeliveredRecord[],
-): Promise<(number | undefined)[]> {
-  const reports = successes.map(({ report }) => report);
-  const { rows } = await queryable.query<{ deliveryId: string; n: number }>(RECORD_DELIVERED, [
-    reports.map(({ deliveryId }) => deliveryId),
-    reports.map(({ n }) => n),
-    successes.map(({ tenantId }) => tenantId),
-    successes.map(({ subscriptionId }) => subscriptionId),
-    reports.map(({ generation }) => generation),
-    reports.map(({ probe }) => probe),
-    reports.map(({ startedAt }) => startedAt),
-    reports.map(({ durationMs }) => durationMs),
-    reports.map(({ phases }) => JSON.stringify(phases)),
-    reports.map(({ outcome }) => outcome.statusCode),
-    reports.map(({ retryAfterSeconds }) => retryAfterSeconds),
-    reports.map(({ responseExcerpt }) => responseExcerpt ?? null),
-    successes.map(({ workflow }) => workflow),
-  ]);
-  const numbers = new Map(rows.map((row) => [row.deliveryId, row.n]));
-  return reports.map(({ deliveryId }) => numbers.get(deliveryId));
 }
 
 /**

@@ -56,10 +56,16 @@ export type SendResult =
       readonly step: Step;
       readonly last?: LastAttempt | undefined;
       readonly slow?: boolean | undefined;
+      readonly removed?: boolean | undefined;
     }
   | { readonly kind: 'unrecorded'; readonly report: AttemptReport };
 
-export type RecordResult = { readonly step: Step; readonly last: LastAttempt };
+/** `removed`: the record has removed the delivery's row of the outbox. */
+export type RecordResult = {
+  readonly step: Step;
+  readonly last: LastAttempt;
+  readonly removed?: boolean | undefined;
+};
 
 /** The step of a delivery that has ended. */
 export function ended(status: FinalStatus): Step {

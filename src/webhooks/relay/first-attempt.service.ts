@@ -8,11 +8,11 @@ import { isSlow } from '../endpoints/endpoint-speed.ts';
 import type { Work } from './relay.store.ts';
 
 /**
- * `done`: the delivery has ended. `release`: the relay gives the row back. Otherwise a workflow continues with
+ * `done`: the delivery has ended; `removed`: the record of a success has removed the row. `release`: the relay gives the row back. Otherwise a workflow continues with
  * `waiting`.
  */
 export type FirstAttempt =
-  | { readonly kind: 'done' }
+  | { readonly kind: 'done'; readonly removed: boolean }
   | { readonly kind: 'release' }
   | { readonly kind: 'continue'; readonly last: LastAttempt; readonly waiting: Step; readonly slow: boolean };
 
@@ -46,11 +46,11 @@ export function createFirstAttemptService({
     make: async (work: Work): Promise<FirstAttempt> => {
       const { deliveryId, generation, epoch: grant } = work;
       const request = { deliveryId, generation, n: 1, grant };
-      const sent = await attempts.send(request, { workflow: false });
+      const sent = await attempts.send(request, { workflow: false, loaded: work.delivery });
       const unrecorded = sent.kind === 'unrecorded';
-      const { step, last } = unrecorded ? await recordUntilDone(sent.report) : sent;
+      const { step, last, removed = false } = unrecorded ? await recordUntilDone(sent.report) : sent;
       const slow = unrecorded ? isSlow(sent.report.durationMs) : sent.slow === true;
-      if (step.kind === 'ended') return { kind: 'done' };
+      if (step.kind === 'ended') return { kind: 'done', removed };
       if (step.kind === 'held' || last === undefined) return { kind: 'release' };
       return { kind: 'continue', last, waiting: step, slow };
     },

@@ -13,22 +13,20 @@ import type { FirstAttemptService } from './first-attempt.service.ts';
 import { createPause } from './pause.ts';
 import type { Work } from './relay.store.ts';
 import * as store from './relay.store.ts';
-import type { Slots } from './slots.ts';
+import { BEGIN_TIMEOUT, type Slots } from './slots.ts';
 import { createStartWindow } from './start-window.ts';
 
 /** Concurrent starts. */
 const WINDOW = 16;
 
-/** Milliseconds that a start waits for its local attempt to begin. */
-const BEGIN_TIMEOUT = 2_000;
-
 /**
  * The result of a claimed row. `done` deletes it and, with `mark`, marks its delivery as started; `unused` deletes a
- * row whose work was not needed; `release` gives it back.
+ * row whose work was not needed; `removed`: the row is gone already; `release` gives it back.
  */
 export type Settlement = {
   done(work: Work, mark: boolean): void;
   unused(work: Work): void;
+  removed(work: Work): void;
   release(work: Work): void;
 };
 
@@ -161,7 +159,7 @@ export function createHandOver({
     const first = await traced(work, 'first attempt', () => makes.make(work));
     slots.remove(work.deliveryId);
     if (first.kind === 'release') return giveBack(work);
-    if (first.kind === 'done') return settlement.done(work, false);
+    if (first.kind === 'done') return first.removed ? settlement.removed(work) : settlement.done(work, false);
     // The row stays until the workflow is started: if the start fails, the next relay that claims the row reads the
     // attempt and starts a workflow.
     const tried = { ...work, attemptCount: first.last.n };

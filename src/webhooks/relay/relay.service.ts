@@ -9,7 +9,7 @@ import type { AttemptMonitor } from '../deliveries/attempt-monitor.service.ts';
 import type { EndpointService } from '../endpoints/endpoint.service.ts';
 import type { EndpointOccupancy } from '../endpoints/endpoint-occupancy.ts';
 import { createEndpointSpeeds, localAttemptsOf, paceOf } from '../endpoints/endpoint-speed.ts';
-import { allocate, START_OF_ROTATION } from './allocation.ts';
+import { allocate, type Grant, START_OF_ROTATION } from './allocation.ts';
 import type { DeliveryStarter } from './delivery-workflow.client.ts';
 import type { FirstAttemptService } from './first-attempt.service.ts';
 import { createHandOver } from './hand-over.service.ts';
@@ -37,6 +37,10 @@ export const RELAY_SETTINGS = {
   /** The shortest wait for an endpoint with a rate. */
   leastWait: 20,
   beat: 1_000,
+  /** The least milliseconds between two searches for commands. */
+  commandGap: 100,
+  /** Milliseconds between two comparisons of the claims with the work in hand. */
+  audit: 10_000,
   /** Milliseconds without a notification of an attempt after which the relay reads its row. */
   progress: 500,
   /** Milliseconds after which a slot is free, without regard to the row. */
@@ -93,10 +97,13 @@ export function createRelayService({
 }) {
   const slots = createSlots(settings.slots, occupancy);
   const speeds = createEndpointSpeeds();
+  // The rows of the outbox that this process works on, by id.
+  const inHand = new Set<string>();
   const settlement = createSettlement({
     write: async ({ marked, unmarked, unused, released }) => {
       if (marked.length + unmarked.length > 0) await store.complete(database, identity, marked, unmarked);
       if (released.length > 0) await store.release(database, identity, released);
+      for (const { id } of [...marked, ...unmarked, ...released]) inHand.delete(id);
       await store.refund(database, [...unused, ...released]);
     },
   });
@@ -105,7 +112,7 @@ export function createRelayService({
     starter,
     monitor,
     slots,
-    settlement,
+    settlement: { ...settlement, removed: ({ id }) => void inHand.delete(id) },
     firstAttempts,
     isAlive: () => performance.now() - lastBeat < LEASE,
     onFailure,
@@ -118,6 +125,10 @@ export function createRelayService({
   let endpointsLeft = false;
   let lastWork = Number.NEGATIVE_INFINITY;
   let lastBeat = Number.NEGATIVE_INFINITY;
+  let lastAudit = Number.NEGATIVE_INFINITY;
+  let suspects: ReadonlySet<string> = new Set();
+  // Endpoints have more work than the latest claim has taken.
+  let workLeft = false;
   // Milliseconds until an endpoint with work and a rate may begin another attempt, of the endpoints read in this round.
   let nextToken = Number.POSITIVE_INFINITY;
 
@@ -156,10 +167,13 @@ export function createRelayService({
     }));
     const shared = allocate({ ...rooms, endpoints, quantum: settings.quantum, rotation });
     rotation = shared.rotation;
+    workLeft = shared.grants.length < open.length;
     if (shared.grants.length === 0) return 0;
-    const work = await store.claim(database, identity, shared.grants, kinds);
+    const load = firstAttempts !== undefined;
+    const work = await store.claim(database, identity, shared.grants, { kinds, load });
     const roomOf = new Map(rooms.endpoints.map((room) => [room.endpoint, room]));
     for (const row of work) take(row, roomOf.get(row.endpoint));
+    workLeft ||= isAnyUsedUp(shared.grants, work);
     return work.length;
   };
 
@@ -175,14 +189,23 @@ export function createRelayService({
       attempts: work.attemptCount,
       since: performance.now(),
     });
+    inHand.add(work.id);
     handOver.begin(work, { local, slow: pace === 'slow' });
   };
 
+  /** Claims commands. @returns milliseconds until the next search; 0 while there may be more */
   const claimCommands = async (): Promise<number> => {
-    if (handOver.pending() > settings.slots.total.fast + settings.commands) return 0;
+    if (handOver.takes() !== 'all') return settings.poll;
+    if (handOver.pending() > settings.slots.total.fast + settings.commands) return settings.poll;
     const commands = await store.claimCommands(database, identity, settings.commands);
-    for (const command of commands) handOver.begin(command, { local: false, slow: false });
-    return commands.length;
+    for (const command of commands) {
+      inHand.add(command.id);
+      handOver.begin(command, { local: false, slow: false });
+    }
+    if (commands.length === settings.commands) return 0;
+    // Included in the run, so that new work does not shorten it: most new work is no command.
+    await sleep(settings.commandGap);
+    return settings.idlePoll;
   };
 
   /** Claims once. @returns milliseconds until the next claim; 0 while there may be more work */
@@ -192,9 +215,7 @@ export function createRelayService({
     endpointsLeft = false;
     try {
       const takes = handOver.takes();
-      const claims = takes === 'none' ? [] : [claimWork(takes)];
-      if (takes === 'all') claims.push(claimCommands());
-      claimed = (await Promise.all(claims)).reduce((sum, count) => sum + count, 0);
+      if (takes !== 'none') claimed = await claimWork(takes);
     } catch (error) {
       onFailure(error);
       // Included in the run, so that new work does not shorten it.
@@ -203,7 +224,7 @@ export function createRelayService({
     const now = performance.now();
     if (claimed > 0) lastWork = now;
     await sleep(Math.max(0, begun + settings.gap - now));
-    if (claimed > 0 || endpointsLeft) return 0;
+    if ((claimed > 0 && workLeft) || endpointsLeft) return 0;
     const poll = now - lastWork < 5_000 ? settings.poll : settings.idlePoll;
     return Math.min(poll, Math.max(settings.leastWait, nextToken));
   };
@@ -216,6 +237,21 @@ export function createRelayService({
     if ((await store.takeOver(database)) > 0) poke();
     const changed = speeds.changed();
     if (changed.length > 0) await endpoints.saveSpeeds(database, changed);
+    if (now >= lastAudit + settings.audit) {
+      lastAudit = now;
+      await auditClaims();
+    }
+  };
+
+  /**
+   * Gives back claims of this relay that it has no work for: their answer was lost, or a crash of the database has
+   * undone the end of their work. A claim counts as such when two audits in a row find it.
+   */
+  const auditClaims = async (): Promise<void> => {
+    const unknown = (await store.claims(database, identity)).filter((id) => !inHand.has(id));
+    const lost = unknown.filter((id) => suspects.has(id) && !inHand.has(id));
+    suspects = new Set(unknown);
+    if (lost.length > 0 && (await store.forsake(database, identity, lost)) > 0) poke();
   };
 
   /** Frees the slots of attempts that another process made, or that were not made. */
@@ -232,9 +268,13 @@ export function createRelayService({
   };
 
   const claims = createLoop({ run: claim, next: (ms = 0) => ms, onFailure });
+  const commands = createLoop({ run: claimCommands, next: (ms = settings.poll) => ms, onFailure });
   const beats = createLoop({ run: beat, next: settings.beat, onFailure });
   const progress = createLoop({ run: watchProgress, next: settings.progress, onFailure });
-  const poke = claims.wake;
+  const poke = (): void => {
+    claims.wake();
+    commands.wake();
+  };
 
   return {
     /** Notifies the relay that there may be work. */
@@ -254,11 +294,11 @@ export function createRelayService({
         ended: ({ deliveryId, subscriptionId, durationMs }) => {
           if (subscriptionId !== undefined && durationMs !== undefined)
             speeds.note(subscriptionId, durationMs);
-          if (slots.remove(deliveryId)) poke();
+          if (slots.remove(deliveryId) && workLeft) claims.wake();
         },
       });
       const listener = listen(poke);
-      const loops = [claims, beats, progress].map((loop) => loop.start());
+      const loops = [claims, commands, beats, progress].map((loop) => loop.start());
       return {
         stop: async () => {
           await Promise.all(loops.map((loop) => loop.stop()));
@@ -272,6 +312,13 @@ export function createRelayService({
       };
     },
   };
+}
+
+/** Whether an endpoint had as much work as it was granted, so that it may have more. */
+function isAnyUsedUp(grants: readonly Grant[], work: readonly Work[]): boolean {
+  const taken = new Map<string, number>();
+  for (const { endpoint } of work) taken.set(endpoint, (taken.get(endpoint) ?? 0) + 1);
+  return grants.some(({ endpoint, quota }) => (taken.get(endpoint) ?? 0) >= quota);
 }
 
 /** Attempts that an endpoint may begin now, by its permits and its rate. */

@@ -1,6 +1,7 @@
 // SQL of the relay: its beat, its claims, its hand-overs. The database's clock decides which relays are alive. Relays
 // claim rows with SKIP LOCKED, so they never wait for each other.
 import type { Queryable } from '../../platform/database/transaction.ts';
+import { LOADED_COLUMNS, type LoadedDelivery } from '../deliveries/attempt.store.ts';
 import type { StoredStatus } from '../deliveries/delivery.ts';
 
 /** A relay whose last beat is older than this is dead: other relays take over its claims. */
@@ -43,6 +44,12 @@ export type Work = {
   readonly epoch: number;
   /** The claim took one of the endpoint's permits. */
   readonly paced: boolean;
+  /** What a first attempt needs, when the claim has read it. */
+  readonly delivery?: LoadedDelivery | undefined;
+};
+
+type LoadedColumns = Omit<LoadedDelivery, 'generation' | 'recorded' | 'status'> & {
+  readonly loaded: boolean;
 };
 
 const BEAT = `
@@ -55,8 +62,8 @@ ON CONFLICT (instance) DO UPDATE SET epoch = relays.epoch + 1, seen_at = now() R
 // Claims whose relay is not alive in the epoch of the claim.
 const TAKE_OVER = `
 UPDATE outbox SET claimed_by = NULL, claim_epoch = NULL WHERE id IN (
-  SELECT o.id FROM outbox o WHERE o.claimed_by IS NOT NULL AND NOT EXISTS (
-    SELECT 1 FROM relays r WHERE r.instance = o.claimed_by AND r.epoch = o.claim_epoch AND r.seen_at > now() - ${RELAY_LIFETIME})
+  SELECT o.id FROM outbox o WHERE o.claimed_by IS NOT NULL AND (o.claimed_by, o.claim_epoch) NOT IN (
+    SELECT r.instance, r.epoch FROM relays r WHERE r.seen_at > now() - ${RELAY_LIFETIME})
   FOR UPDATE OF o SKIP LOCKED)`;
 
 // A skip scan: one index probe for each endpoint, independent of the number of its rows.
@@ -79,15 +86,22 @@ ORDER BY r.tenant_id, r.endpoint`;
 const ALIVE = `EXISTS (
   SELECT 1 FROM relays r WHERE r.instance = $1 AND r.epoch = $2 AND r.seen_at > now() - ${RELAY_LIFETIME})`;
 
+// Bodies above this size are read by the send: a claim is one answer in memory.
+const MOST_BODY_BYTES = 32_768;
+
+// OFFSET 0 makes each join one index lookup a row, in the one partition that its id names.
 const CLAIMED = `
 SELECT c.id, c.kind, c.command, c.delivery_id AS "deliveryId", c.generation, c.tenant_id AS "tenantId", c.endpoint, d.status,
   d.generation AS "rowGeneration", coalesce(d.attempt_count, 0) AS "attemptCount", coalesce(d.event_type, '') AS "eventType", d.trace,
-  s.host, p.epoch,
-  p.permits IS NOT NULL AND c.kind <> 'command' AS paced
+  s.host, p.epoch, p.permits IS NOT NULL AND c.kind <> 'command' AS paced`;
+const CLAIMED_ROWS = `
 FROM claimed c
 JOIN subscriptions s ON s.id = c.endpoint JOIN endpoints p ON p.subscription_id = c.endpoint
-LEFT JOIN deliveries d ON d.id = c.delivery_id
-ORDER BY c.id`;
+LEFT JOIN LATERAL (SELECT * FROM deliveries WHERE deliveries.id = c.delivery_id OFFSET 0) AS d ON true`;
+const CLAIMED_BODIES = `
+LEFT JOIN LATERAL (
+  SELECT CASE WHEN octet_length(body) <= ${MOST_BODY_BYTES} THEN body END AS body, octet_length(body) > ${MOST_BODY_BYTES} AS large
+  FROM events WHERE events.id = d.event_row AND c.kind = 'first' AND d.attempt_count = 0 OFFSET 0) AS e ON true`;
 
 // A paced endpoint, or one with a rate, is locked by one relay at a time, and gives as many rows as it has permits and
 // tokens; other endpoints are not locked. The commit need not wait for the disk: a claim that a crash of the database
@@ -118,8 +132,10 @@ WITH unflushed AS (
     tokens = coalesce(g.tokens - c.rows, p.tokens), tokens_at = greatest(p.tokens_at, now())
   FROM (SELECT endpoint, count(*)::int AS rows FROM claimed GROUP BY endpoint) AS c JOIN gate g ON g.subscription_id = c.endpoint
   WHERE p.subscription_id = c.endpoint
-)
-${CLAIMED}`;
+)`;
+const CLAIM_WORK = `${CLAIM}${CLAIMED}${CLAIMED_ROWS} ORDER BY c.id`;
+const CLAIM_AND_LOAD = `${CLAIM}${CLAIMED}, c.kind = 'first' AND d.attempt_count = 0 AND e.large IS NOT TRUE AS loaded, e.body, ${LOADED_COLUMNS}
+${CLAIMED_ROWS}${CLAIMED_BODIES} ORDER BY c.id`;
 
 // Permits of claims that began no attempt.
 const REFUND = `
@@ -139,16 +155,18 @@ WITH picked AS (
   UPDATE outbox SET claimed_by = $1, claim_epoch = $2 FROM picked WHERE outbox.id = picked.id AND ${ALIVE}
   RETURNING outbox.*
 )
-${CLAIMED}`;
+${CLAIMED}${CLAIMED_ROWS} ORDER BY c.id`;
 
 // Only rows that this relay still holds: a row that another relay has taken over is handed over there, and its delivery
 // may wait again. A delivery whose workflow has recorded an attempt is already marked and is not written again. A retry
 // or cancellation between the start of a workflow and the mark has enqueued no command, so the command is enqueued
-// here. A woken delivery becomes due, so that the sweep finds it, unless it waits again. Deliveries are locked in id
+// here. The commit need not wait for the disk, because a hand-over can be repeated. A woken delivery becomes due, so that the sweep finds it, unless it waits again. Deliveries are locked in id
 // order, as in all statements that lock several.
 const COMPLETE = `
-WITH own AS (
-  DELETE FROM outbox o USING unnest($3::uuid[], $4::boolean[], $5::bigint[]) AS w (id, mark, epoch)
+WITH unflushed AS (
+  SELECT set_config('synchronous_commit', 'off', true)
+), own AS (
+  DELETE FROM outbox o USING unflushed, unnest($3::uuid[], $4::boolean[], $5::bigint[]) AS w (id, mark, epoch)
   WHERE o.id = ANY($3::uuid[]) AND o.id = w.id AND o.claimed_by = $1 AND o.claim_epoch = $2
   RETURNING o.id, o.delivery_id, o.generation, o.kind, w.mark, w.epoch
 ), target AS (
@@ -220,21 +238,29 @@ export async function readyEndpoints(
     .rows;
 }
 
+/** The delivery of a claimed first attempt, as a send reads it. */
+function deliveryOf({ rowGeneration, ...row }: Work & LoadedColumns): LoadedDelivery {
+  return { ...row, status: row.status ?? 'canceled', generation: rowGeneration ?? 0, recorded: false };
+}
+
 /**
- * Claims the oldest work of open endpoints, at most `quota` rows for each; with `first` only deliveries without an
- * attempt.
+ * Claims the oldest work of open endpoints, at most `quota` rows for each.
+ * @param kinds with `first` only deliveries without an attempt
+ * @param load untried deliveries come with what their first attempt needs, unless their body is large
  */
 export async function claim(
   queryable: Queryable,
   { instance, epoch }: RelayIdentity,
   grants: readonly { tenantId: string; endpoint: string; quota: number }[],
-  kinds: 'all' | 'first' = 'all',
+  { kinds = 'all', load = false }: { kinds?: 'all' | 'first'; load?: boolean } = {},
 ): Promise<Work[]> {
   const tenants = grants.map(({ tenantId }) => tenantId);
   const endpoints = grants.map(({ endpoint }) => endpoint);
   const quotas = grants.map(({ quota }) => quota);
-  return (await queryable.query<Work>(CLAIM, [instance, epoch, tenants, endpoints, quotas, kinds === 'all']))
-    .rows;
+  const values = [instance, epoch, tenants, endpoints, quotas, kinds === 'all'];
+  if (!load) return (await queryable.query<Work>(CLAIM_WORK, values)).rows;
+  const { rows } = await queryable.query<Work & LoadedColumns>(CLAIM_AND_LOAD, values);
+  return rows.map((row) => (row.loaded ? { ...row, delivery: deliveryOf(row) } : row));
 }
 
 export async function claimCommands(
@@ -280,6 +306,29 @@ export async function release(
          WHERE o.id = ANY($1::uuid[]) AND o.id = w.id AND o.claimed_by = $2 AND o.claim_epoch = $3`,
     [work.map(({ id }) => id), instance, epoch, work.map((row) => row.attemptCount > 0)],
   );
+}
+
+/** The rows that this relay holds by its claims. */
+export async function claims(queryable: Queryable, { instance, epoch }: RelayIdentity): Promise<string[]> {
+  const { rows } = await queryable.query<{ id: string }>(
+    'SELECT id FROM outbox WHERE claimed_by = $1 AND claim_epoch = $2',
+    [instance, epoch],
+  );
+  return rows.map(({ id }) => id);
+}
+
+/** Gives back claims that this relay does not know of. @returns how many */
+export async function forsake(
+  queryable: Queryable,
+  { instance, epoch }: RelayIdentity,
+  ids: readonly string[],
+): Promise<number> {
+  const { rowCount } = await queryable.query(
+    `UPDATE outbox SET claimed_by = NULL, claim_epoch = NULL
+     WHERE id = ANY($3::uuid[]) AND claimed_by = $1 AND claim_epoch = $2`,
+    [instance, epoch, ids],
+  );
+  return rowCount;
 }
 
 /** Gives back the permits of claims that began no attempt, unless the endpoint has closed in the meantime. */

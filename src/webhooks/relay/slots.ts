@@ -42,6 +42,9 @@ export type SlotRoom = EndpointRoom & { readonly local: boolean };
 /** Milliseconds: a local attempt that takes longer shows that its receiver is not fast. */
 const STUCK_MS = 250;
 
+/** Milliseconds after its claim in which an attempt that has not begun waits for this process, not for its receiver. */
+export const BEGIN_TIMEOUT = 2_000;
+
 /** An endpoint with this many attempts of this process under way for this long counts as slow. */
 const SLOW_MS = 1_000;
 const SLOW_FLIGHTS = 4;
@@ -95,7 +98,8 @@ export function createSlots(limits: SlotLimits, occupancy: EndpointOccupancy = c
     const own = endpoints.get(endpoint)?.flights ?? new Set<Flight>();
     const most = Math.min(cap, share, pace === 'unproven' ? UNPROVEN_CAP : cap);
     const room = Math.max(0, most - Math.max(own.size, occupancy.size(endpoint)));
-    const isStuck = (flight: Flight) => flight.local && now - flight.since > STUCK_MS;
+    const isStuck = ({ local, deliveryId, since }: Flight) =>
+      local && now - (begun.get(deliveryId) ?? since + BEGIN_TIMEOUT) > STUCK_MS;
     if (localCap === 0 || count(own, isStuck) > 0) return { room, local: false };
     const left = limits.local - local;
     // Stuck attempts of other endpoints occupy most of the local slots.

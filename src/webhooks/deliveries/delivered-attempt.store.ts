@@ -1,0 +1,88 @@
+// SQL of the record of a 2xx, for many deliveries in one statement.
+import type { Queryable } from '../../platform/database/transaction.ts';
+import type { AttemptReport } from './attempt.ts';
+
+/** A POST that was answered with 2xx; `workflow`: the generation whose workflow made it. */
+export type DeliveredRecord = {
+  readonly report: AttemptReport;
+  readonly tenantId: string;
+  readonly subscriptionId: string;
+  readonly workflow: number | null;
+};
+
+/** The columns of a POST, in the order of both statements that insert one. */
+export const ATTEMPT_COLUMNS = `(delivery_id, n, tenant_id, subscription_id, generation, probe, started_at, duration_ms, phases,
+  status_code, outcome, error, retry_after_seconds, response_excerpt)`;
+
+const SAME_POST = 'attempts.generation = excluded.generation AND attempts.started_at = excluded.started_at';
+
+// The only statement for an endpoint that works. Its commit need not wait for the disk: a success that a crash of the
+// database loses is an attempt repeated. It also removes the outbox row of a first attempt that no workflow made; that
+// row has the id of its delivery. Deliveries are locked in id order, as in all statements that lock
+// several. An attempt without a row in the answer: another POST took its number at the same moment.
+const RECORD_DELIVERED = `
+WITH unflushed AS (
+  SELECT set_config('synchronous_commit', 'off', true)
+), input AS (
+  SELECT i.* FROM unflushed CROSS JOIN unnest($1::uuid[], $2::int[], $3::uuid[], $4::uuid[], $5::int[], $6::boolean[], $7::timestamptz[], $8::int[], $9::jsonb[],
+    $10::int[], $11::int[], $12::text[], $13::int[])
+    AS i (delivery_id, n, tenant_id, subscription_id, generation, probe, started_at, duration_ms, phases,
+      status_code, retry_after_seconds, response_excerpt, workflow)
+), attempt AS (
+  INSERT INTO attempts ${ATTEMPT_COLUMNS}
+  SELECT delivery_id, numbered.n, tenant_id, subscription_id, generation, probe, started_at, duration_ms, phases, status_code,
+    'delivered', NULL, retry_after_seconds, response_excerpt
+  FROM input i CROSS JOIN LATERAL (
+    SELECT coalesce(max(a.n) FILTER (WHERE a.generation = i.generation AND a.started_at = i.started_at),
+      CASE WHEN bool_or(a.n = i.n) THEN max(a.n) + 1 ELSE i.n END) AS n
+    FROM attempts a WHERE a.delivery_id = i.delivery_id) AS numbered
+  ORDER BY delivery_id
+  ON CONFLICT (delivery_id, n) DO UPDATE SET probe = excluded.probe, duration_ms = excluded.duration_ms, phases = excluded.phases,
+    status_code = excluded.status_code, outcome = excluded.outcome, error = excluded.error,
+    retry_after_seconds = excluded.retry_after_seconds, response_excerpt = excluded.response_excerpt, recorded_at = now()
+  WHERE ${SAME_POST}
+  RETURNING delivery_id, n
+), locked AS (
+  SELECT d.id FROM deliveries d WHERE d.id = ANY($1::uuid[]) AND d.id IN (SELECT delivery_id FROM attempt)
+  ORDER BY d.id FOR UPDATE
+), delivered AS (
+  UPDATE deliveries d SET status = 'delivered', attempt_count = greatest(d.attempt_count, a.n), next_attempt_at = NULL,
+    needs_workflow = false, waiting_epoch = NULL, retry_requested_at = NULL, last_status_code = i.status_code, last_error = NULL,
+    completed_at = CASE WHEN d.status = 'delivered' THEN d.completed_at ELSE now() END,
+    started_generation = greatest(d.started_generation, i.workflow)
+  FROM locked JOIN attempt a ON a.delivery_id = locked.id JOIN input i ON i.delivery_id = locked.id
+  WHERE d.id = ANY($1::uuid[]) AND d.id = locked.id AND (d.status <> 'delivered' OR d.attempt_count < a.n)
+), handed_over AS (
+  DELETE FROM outbox o USING input i JOIN attempt a ON a.delivery_id = i.delivery_id
+  WHERE o.id = i.delivery_id AND o.kind = 'first' AND i.workflow IS NULL
+)
+SELECT delivery_id AS "deliveryId", n FROM attempt`;
+
+/**
+ * Records 2xx of different deliveries, each of which wins over an earlier record of its POST.
+ * @returns the number of each attempt, in their order; undefined where another POST took it at the same moment: repeat
+ *   those
+ */
+export async function recordDelivered(
+  queryable: Queryable,
+  successes: readonly DeliveredRecord[],
+): Promise<(number | undefined)[]> {
+  const reports = successes.map(({ report }) => report);
+  const { rows } = await queryable.query<{ deliveryId: string; n: number }>(RECORD_DELIVERED, [
+    reports.map(({ deliveryId }) => deliveryId),
+    reports.map(({ n }) => n),
+    successes.map(({ tenantId }) => tenantId),
+    successes.map(({ subscriptionId }) => subscriptionId),
+    reports.map(({ generation }) => generation),
+    reports.map(({ probe }) => probe),
+    reports.map(({ startedAt }) => startedAt),
+    reports.map(({ durationMs }) => durationMs),
+    reports.map(({ phases }) => JSON.stringify(phases)),
+    reports.map(({ outcome }) => outcome.statusCode),
+    reports.map(({ retryAfterSeconds }) => retryAfterSeconds),
+    reports.map(({ responseExcerpt }) => responseExcerpt ?? null),
+    successes.map(({ workflow }) => workflow),
+  ]);
+  const numbers = new Map(rows.map((row) => [row.deliveryId, row.n]));
+  return reports.map(({ deliveryId }) => numbers.get(deliveryId));
+}
