@@ -1,5 +1,5 @@
-// Makes and records attempts. The row of the delivery decides whether an attempt is due; a POST is not repeated when
-// its record fails.
+// Makes attempts and has them recorded. The delivery's row decides whether an attempt is due. When the record of a POST
+// fails, only the record is repeated, not the POST.
 
 import { createCoalescer } from '../../platform/database/coalescer.ts';
 import type { Database } from '../../platform/database/database.ts';
@@ -17,10 +17,10 @@ import type { AttemptRecordService } from './attempt-record.service.ts';
 import type { AttemptResult, DeliverySender } from './delivery.client.ts';
 import { isUnfinished } from './delivery.ts';
 
-/** `workflow`: a workflow makes the attempt, not a relay. `signal` ends the attempt when its process must stop. */
+/** `workflow` is true when a workflow makes the attempt, false for a relay. `signal` aborts it at shutdown. */
 export type AttemptOptions = { readonly signal?: AbortSignal | undefined; readonly workflow: boolean };
 
-/** Deliveries that one statement loads. Bodies are up to 256 KiB each. */
+/** The most deliveries that one statement loads. A body has up to 256 KiB. */
 const MOST_LOADED = 32;
 
 /** How often a delivery is read again because its endpoint opened while the delivery was being parked. */
@@ -40,19 +40,19 @@ export function createAttemptService({
   log,
 }: {
   database: Pick<Database, 'query' | 'transaction'>;
-  /** Replaced in tests of faults. */
   store?: typeof attemptStore | undefined;
   sender: DeliverySender;
   sealing: Pick<SubscriptionSealing, 'openSecret' | 'openHeaders'>;
   attemptRecords: AttemptRecordService;
   monitor: Pick<AttemptMonitor, 'begin' | 'end'>;
   occupancy: Pick<EndpointOccupancy, 'enter' | 'leave'>;
-  /** Notifies the relays of deliveries that wait for an open endpoint. */
+  /** Notifies the relays that a delivery waits for a place of an open endpoint. */
   notifier: { poke(): void };
   metrics?: Pick<AttemptMetrics, 'begun' | 'held' | 'made' | 'ended'> | undefined;
   log: Log<'warn'>;
 }) {
-  // A batch is read after its last request came, so no request gets an older row than it would alone.
+  // The batch is read after its last request arrived. No request therefore gets an older row than a separate read
+  // gives.
   const loads = createCoalescer<AttemptRequest, LoadedDelivery | undefined>({
     run: (requests) => store.load(database, requests),
     limits: { rows: MOST_LOADED },
@@ -93,7 +93,7 @@ export function createAttemptService({
     }
   };
 
-  /** Makes the POST of a delivery that has entered its endpoint, and leaves the endpoint. */
+  /** Makes the POST of a delivery that has taken a place of its endpoint, and gives the place back. */
   const post = async (
     delivery: LoadedDelivery,
     request: AttemptRequest,
@@ -103,7 +103,7 @@ export function createAttemptService({
     try {
       if (delivery.endpointRated && !isGranted(delivery, request))
         await store.spendToken(database, subscriptionId);
-      // A first attempt has no timer: the relay lag shows how late it is.
+      // A first attempt has no due time. The metric of the relay's lag shows its delay.
       if (delivery.attemptCount > 0) metrics?.begun(delivery.lateMs);
       const result = await sender.send(attemptOf(delivery, request, signal));
       metrics?.made(result);
@@ -113,14 +113,14 @@ export function createAttemptService({
     }
   };
 
-  /** Gives back the permit of an attempt that is not made, so that the deliveries behind it can begin. */
+  /** Returns the permit of an attempt that is not made, so that the endpoint's next delivery can begin. */
   const returnPermit = async (delivery: LoadedDelivery, request: AttemptRequest): Promise<void> => {
     if (!delivery.endpointPaced || !isGranted(delivery, request)) return;
     if (await store.returnPermit(database, delivery.subscriptionId, delivery.endpointEpoch)) notifier.poke();
   };
 
   /**
-   * Takes a place of the endpoint. An attempt that the relay let begin has one already.
+   * Takes a place of the endpoint. An attempt that the relay let begin already has its place.
    * @returns false when all places are taken
    */
   const enter = (delivery: LoadedDelivery, request: AttemptRequest): boolean =>
@@ -130,7 +130,7 @@ export function createAttemptService({
       isGranted(delivery, request) ? Number.POSITIVE_INFINITY : delivery.endpointCap,
     );
 
-  /** Why no attempt may begin now, or undefined. */
+  /** @returns the step that replaces an attempt which may not begin now; undefined when it may begin */
   const refuse = async (delivery: LoadedDelivery, request: AttemptRequest): Promise<Step | undefined> => {
     if (delivery.generation !== request.generation) return ended('superseded');
     if (!isUnfinished(delivery.status)) return ended(delivery.status);
@@ -148,9 +148,9 @@ export function createAttemptService({
   };
 
   /**
-   * Has a delivery wait for its endpoint.
-   * @param full the endpoint is open and all its places are taken
-   * @returns the endpoint's epoch, or undefined when the endpoint has opened and the row must be read again
+   * Parks a delivery: it waits until its endpoint can take it.
+   * @param options.full the endpoint is open and all its places are taken
+   * @returns the endpoint's epoch; undefined when the endpoint has opened and the delivery must be read again
    */
   const park = (
     delivery: LoadedDelivery,
@@ -162,7 +162,8 @@ export function createAttemptService({
       if (endpoint === undefined || endpoint.deleted) return undefined;
       const limited = full || endpoint.paced || endpoint.rated;
       if (endpoint.open && (!limited || request.grant === endpoint.epoch)) return undefined;
-      // Without a workflow there is nothing to wake: the relay still has its row of the outbox.
+      // Without a workflow nothing is parked: the delivery still has its row of the outbox, which the relay claims
+      // later.
       if (workflow) await store.park(unit, { ...request, epoch: endpoint.epoch, outboxId: newId() });
       if (endpoint.open) unit.afterCommit(() => notifier.poke());
       return endpoint.epoch;
@@ -193,7 +194,7 @@ export function createAttemptService({
       url: delivery.url,
       headers: sealing.openHeaders(id, delivery.headersSealed),
       body: delivery.body ?? new Uint8Array(),
-      // After the overlap only the new secret signs, even before its workflow has removed the old one.
+      // After the overlap only the new secret signs, even if the workflow has not removed the old one yet.
       secrets: next === null ? { current } : delivery.overlapEnded ? { current: next } : { current, next },
       maxAge: delivery.maxAge,
       deliveryId: request.deliveryId,
@@ -204,10 +205,10 @@ export function createAttemptService({
 
   return {
     /**
-     * Makes and records the requested attempt, unless the delivery has ended, belongs to a newer generation, is not due
-     * yet, or its endpoint is closed.
-     * @returns the next step; `unrecorded` with the report when the POST was made and the database was away
-     * @throws when the database cannot be read, or the attempt is aborted: as far as is known, no POST was made
+     * Makes and records an attempt. It makes none when the delivery has ended, belongs to a newer generation, is not
+     * due yet, or its endpoint is closed.
+     * @returns the next step; `unrecorded` with the report when a POST was made and the database was unreachable
+     * @throws when the database cannot be read or the attempt is aborted; then, as far as is known, no POST was made
      */
     send,
   };
@@ -221,8 +222,8 @@ function lastOf(delivery: LoadedDelivery) {
 }
 
 /**
- * Whether the endpoint takes this attempt. While it comes back, or has a rate, it takes only attempts that the relay
- * let begin and those that a person asked for.
+ * @returns whether the endpoint accepts this attempt now. An endpoint that is paced or has a rate accepts only
+ *   attempts that the relay let begin, and retries that a person asked for.
  */
 function mayPass(delivery: LoadedDelivery, request: AttemptRequest): boolean {
   const { endpointOpen, endpointPaced, endpointRated, retryRequested } = delivery;
@@ -231,7 +232,7 @@ function mayPass(delivery: LoadedDelivery, request: AttemptRequest): boolean {
   );
 }
 
-/** Whether the relay let this attempt begin, and the endpoint has not closed since. */
+/** @returns whether the relay let this attempt begin and the endpoint's epoch is still the same */
 function isGranted({ endpointEpoch }: LoadedDelivery, { grant }: AttemptRequest): boolean {
   return grant === endpointEpoch;
 }
@@ -251,7 +252,7 @@ function reportOf(delivery: LoadedDelivery, request: AttemptRequest, result: Att
   };
 }
 
-/** The excerpt of a receiver's answer is not sent through Temporal. */
+/** Removes the excerpt, because a receiver's text must not be stored in Temporal. */
 function withoutExcerpt({ responseExcerpt: _, ...report }: AttemptReport): AttemptReport {
   return report;
 }
