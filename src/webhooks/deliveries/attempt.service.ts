@@ -51,8 +51,7 @@ export function createAttemptService({
   metrics?: Pick<AttemptMetrics, 'begun' | 'held' | 'made' | 'ended'> | undefined;
   log: Log<'warn'>;
 }) {
-  // The batch is read after its last request arrived. No request therefore gets an older row than a separate read
-  // gives.
+  // The batch is read after its last request arrived, so each request gets a row as recent as by a separate read.
   const loads = createCoalescer<AttemptRequest, LoadedDelivery | undefined>({
     run: (requests) => store.load(database, requests),
     limits: { rows: MOST_LOADED },
@@ -162,8 +161,7 @@ export function createAttemptService({
       if (endpoint === undefined || endpoint.deleted) return undefined;
       const limited = full || endpoint.paced || endpoint.rated;
       if (endpoint.open && (!limited || request.grant === endpoint.epoch)) return undefined;
-      // Without a workflow nothing is parked: the delivery still has its row of the outbox, which the relay claims
-      // later.
+      // Without a workflow nothing is parked, because the delivery still has its row of the outbox.
       if (workflow) await store.park(unit, { ...request, epoch: endpoint.epoch, outboxId: newId() });
       if (endpoint.open) unit.afterCommit(() => notifier.poke());
       return endpoint.epoch;
