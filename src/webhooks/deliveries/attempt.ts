@@ -11,9 +11,7 @@ export type AttemptRequest = {
   readonly deliveryId: string;
   readonly generation: number;
   readonly n: number;
-  /**
-   * The endpoint's epoch at which the relay let this attempt begin. A paced endpoint accepts no attempt without it.
-   */
+  /** The endpoint's epoch at which the relay let this attempt begin. A paced endpoint accepts no attempt without it. */
   readonly grant?: number | undefined;
   /** The `traceparent` of the workflow's start, when the delivery is traced. */
   readonly trace?: string | undefined;
