@@ -7,7 +7,6 @@ import type {
 } from '../src/identity/keys/rotation-steps.service.ts';
 import { refuseForGood } from './operator-refusal.ts';
 
-/** @returns activities that may be repeated without further effect */
 export function createAgentKeyRotationActivities({
   rotationSteps,
   rotations,
@@ -16,7 +15,6 @@ export function createAgentKeyRotationActivities({
   rotations: Pick<RotationService, 'cancelByOperator'>;
 }) {
   return {
-    /** Reads the state of the old key and its rotation. */
     readKeyRotation: (key: DepartingKey): Promise<KeyStanding> => rotationSteps.look(key),
 
     /** Gives the old key its sunset, because the agent uses its new key. */
@@ -25,7 +23,6 @@ export function createAgentKeyRotationActivities({
     /** Emits an event, because the deadline has passed and the agent does not use its new key. */
     warnOfStalledRotation: (key: DepartingKey): Promise<KeyStanding> => rotationSteps.perform(key, 'warn'),
 
-    /** Revokes the old key at its sunset. */
     revokeOldKey: (key: DepartingKey): Promise<KeyStanding> => rotationSteps.perform(key, 'revoke'),
 
     /** Cancels the rotation for an operator. A refusal is final and is not retried. */

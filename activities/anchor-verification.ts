@@ -6,7 +6,6 @@ import type {
 } from '../src/identity/anchors/anchor-check.service.ts';
 import { refuseForGood } from './operator-refusal.ts';
 
-/** @returns activities that may be repeated without further effect */
 export function createAnchorVerificationActivities({
   anchorChecks,
 }: {

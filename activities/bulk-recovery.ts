@@ -7,7 +7,6 @@ import type {
 } from '../src/webhooks/replays/bulk-replay-steps.service.ts';
 import { refuseForGood } from './operator-refusal.ts';
 
-/** @returns activities that may be repeated without further effect */
 export function createBulkRecoveryActivities({
   bulkReplaySteps,
   bulkReplays,

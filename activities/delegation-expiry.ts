@@ -6,7 +6,6 @@ import type {
 } from '../src/authentication/delegations/delegation-expiry.service.ts';
 import { refuseForGood } from './operator-refusal.ts';
 
-/** @returns activities that may be repeated without further effect */
 export function createDelegationExpiryActivities({
   delegationExpiry,
 }: {
@@ -15,7 +14,6 @@ export function createDelegationExpiryActivities({
   return {
     readDelegation: (name: DelegationName): Promise<DelegationStanding> => delegationExpiry.look(name),
 
-    /** Records that the delegation has expired. */
     expireDelegation: (name: DelegationName): Promise<DelegationStanding> => delegationExpiry.expire(name),
 
     /** Revokes the delegation for an operator. A refusal is final and is not retried. */

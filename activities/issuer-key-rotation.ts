@@ -6,7 +6,6 @@ import type {
 } from '../src/authentication/issuer/issuer-rotation.service.ts';
 import { refuseForGood } from './operator-refusal.ts';
 
-/** @returns activities that may be repeated without further effect */
 export function createIssuerKeyRotationActivities({
   issuerRotation,
 }: {

@@ -13,19 +13,15 @@ export function createRetentionActivities({
   >;
 }) {
   return {
-    /** Creates the partitions of the next days. */
     makePartitions: (): Promise<StepResult> => retention.makePartitions(),
 
-    /** Cancels unfinished deliveries that are older than their retention. */
     expireDeliveries: (): Promise<StepResult> => retention.expireDeliveries(pulse()),
 
-    /** Counts the delivery accounts of the days that are due. */
     countAccounts: (): Promise<StepResult> => retention.countAccounts(pulse()),
 
     /** Drops the partitions of days that are older than their retention. */
     dropPartitions: (): Promise<StepResult> => retention.dropPartitions(pulse()),
 
-    /** @returns the names of the other purges, in order */
     listPurges: async (): Promise<string[]> => retention.purgeNames(),
 
     purge: (name: string): Promise<StepResult> => retention.purge(name, pulse()),

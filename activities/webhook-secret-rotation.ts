@@ -5,14 +5,12 @@ import type {
   SigningSecretService,
 } from '../src/webhooks/subscriptions/signing-secret.service.ts';
 
-/** @returns activities that may be repeated without further effect */
 export function createWebhookSecretRotationActivities({
   signingSecrets,
 }: {
   signingSecrets: Pick<SigningSecretService, 'read' | 'finish'>;
 }) {
   return {
-    /** Reads the state of a subscription's secrets. */
     readSecretRotation: (name: SecretName): Promise<SecretStanding> => signingSecrets.read(name),
 
     /** Makes the new secret the only one, because the overlap has ended. */

@@ -23,7 +23,6 @@ const cancel = defineUpdate<KeyRotationState, [reason?: string]>('cancel');
 
 const activities = proxyActivities<AgentKeyRotationActivities>(ENTITY_ACTIVITIES);
 
-/** Shown to operators while the workflow waits. */
 const SUMMARIES = {
   switch: 'until the agent uses the new key, or its deadline',
   sunset: "until the old key's sunset",

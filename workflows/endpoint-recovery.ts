@@ -23,12 +23,10 @@ const release = defineUpdate<EndpointRecoveryState, []>('release');
 /** An operator's update: holds the endpoint for `seconds`. */
 const hold = defineUpdate<EndpointRecoveryState, [seconds: number]>('hold');
 
-/** In seconds: a week. */
 const LONGEST_HOLD = 604_800;
 
 const activities = proxyActivities<EndpointRecoveryActivities>(ENTITY_ACTIVITIES);
 
-/** Shown to operators while the workflow waits. */
 const SUMMARIES: Readonly<Record<RecoveryWait, string>> = {
   hold: "until the hold's end",
   probe: 'until the next probe',

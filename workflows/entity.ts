@@ -74,7 +74,6 @@ type OnUpdate<Standing, State> = <Args extends unknown[]>(
  * state of the entity; undefined until the first reading has ended.
  */
 type EntityLife<Name, Standing extends { readonly step: Step }, State, Result> = {
-  /** The input of the activities in `steps`. */
   readonly name: Name;
   readonly read: (standing: Standing | undefined) => Promise<Standing>;
   readonly steps: Readonly<Record<DueOf<Standing['step']>, Work<Name, Standing, DoingOf<State>>>>;
@@ -84,7 +83,6 @@ type EntityLife<Name, Standing extends { readonly step: Step }, State, Result> =
   ) => { readonly doing: DoingOf<State>; readonly delayMs: number; readonly summary: string };
   /** Replaces `read` after a wait. */
   readonly readAfterWait?: (now: Standing, signaled: boolean) => Promise<Standing>;
-  /** Makes the answer to the query `state`. */
   readonly state: (standing: Standing | undefined, progress: Progress<State>) => State;
   readonly details: (now: Standing) => string;
   readonly attributes: (now: Standing) => Attributes;

@@ -29,7 +29,6 @@ const activities = proxyActivities<IssuerKeyRotationActivities>(ENTITY_ACTIVITIE
 /** RFC 7638 thumbprint, SHA-256 in base64url. */
 const KID = /^[A-Za-z0-9_-]{43}$/;
 
-/** Shown to operators while the workflow waits. */
 const SUMMARIES = {
   activation: 'until the next key signs',
   retirement: 'until every process signs with the new key',

@@ -18,7 +18,6 @@ import {
 } from '../src/operations/retention/retention.ts';
 import { isHistoryLong } from './entity.ts';
 
-/** The step under way, and the results so far. */
 export type RetentionState = {
   readonly doing: string;
   readonly report: RetentionReport;

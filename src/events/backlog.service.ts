@@ -4,11 +4,9 @@ import { createBoundedCache } from '../platform/bounded-cache.ts';
 import { ServiceError } from '../platform/errors/service-error.ts';
 
 type Reading = {
-  /** Unfinished deliveries at the last count. */
   counted: number;
   /** Deliveries that this process has accepted since the last count. */
   since: number;
-  /** The time of the last count, in milliseconds. */
   at: number;
   /** The duration of the last count, in milliseconds. */
   took: number;

@@ -96,7 +96,6 @@ export function bodySchemaOf({ type, data }: EventType): JsonSchema {
   };
 }
 
-/** @returns an example of a delivery's body for this type */
 export function exampleOf({ type, example }: EventType) {
   return {
     event_id: EXAMPLE.eventId,

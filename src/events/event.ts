@@ -5,7 +5,6 @@ import { filterCandidates } from './filter.ts';
 export type JsonValue = string | number | boolean | null | JsonValue[] | { [name: string]: JsonValue };
 export type JsonObject = { [name: string]: JsonValue };
 
-/** The largest body of a delivery, in bytes. */
 export const MAX_EVENT_BYTES = 256 * 1024;
 
 /** An event that the service emits. Without `eventId` the id of its row is the event id. */
@@ -16,7 +15,6 @@ export type EmittedEvent = {
   readonly eventId?: string | undefined;
   /** Only this subscription gets the event, even if its filters do not match. */
   readonly onlySubscription?: string | undefined;
-  /** This subscription does not get the event. */
   readonly exceptSubscription?: string | undefined;
   /** The event only tests a receiver. */
   readonly test?: true | undefined;
@@ -34,7 +32,6 @@ export type EventRecord = {
   readonly onlySubscription: string | null;
   readonly exceptSubscription: string | null;
   readonly test: boolean;
-  /** The `traceparent` of the event's cause, when it is traced. */
   readonly trace: string | null;
 };
 

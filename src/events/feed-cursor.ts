@@ -11,13 +11,10 @@ export type FeedPlace = { readonly xid: bigint; readonly id: string; readonly at
 /** Longer than any transaction, and than any difference between two clocks. */
 export const FEED_SLACK_MS = 3_600_000;
 
-/** How long events are kept. */
 export const FEED_KEPT_MS = 30 * 86_400_000;
 
-/** The form of a cursor from `encodePlace`. */
 export const FEED_CURSOR = /^[A-Za-z0-9_-]{40}$/;
 
-/** The place before all rows. */
 export const FEED_START: FeedPlace = { xid: 0n, id: '00000000-0000-0000-0000-000000000000', at: 0 };
 
 /** @returns the place after all rows of transactions below the horizon */

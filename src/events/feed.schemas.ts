@@ -26,7 +26,6 @@ export const feedQuery = z.object({
 /** A malformed id gets the same answer as an unknown id. */
 export const eventParams = z.object({ event_id: z.string().regex(/^[\x21-\x7e]{1,128}$/) });
 
-/** The event's delivered body, with the time of acceptance. */
 const shownEvent = z.object({
   event_id: z.string(),
   type: z.string(),

@@ -2,7 +2,6 @@
 import type { Queryable } from '../platform/database/transaction.ts';
 import type { FeedPlace } from './feed-cursor.ts';
 
-/** A stored event. `body` is the body of each delivery. */
 export type StoredEvent = {
   readonly id: string;
   readonly xid: bigint;

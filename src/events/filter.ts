@@ -1,6 +1,5 @@
 // Event types, and the filters with which subscriptions select them. Pure.
 
-/** The longest event type in characters. */
 export const MAX_EVENT_TYPE_LENGTH = 128;
 
 /** The filter for all event types. A subscription may also write `**`. */

@@ -7,7 +7,6 @@ import { isEventType } from './filter.ts';
 
 export const MAX_EVENTS = 500;
 
-/** A published event as it was sent. */
 export type PublishedInput = {
   readonly type: string;
   readonly data: JsonObject;

@@ -8,7 +8,6 @@ import { findMismatch } from './catalogue.ts';
 import * as store from './event.store.ts';
 import { type EmittedEvent, type EventRecord, prepareEvent } from './event.ts';
 
-/** A happening: its entries for the audit log, and its events for subscribers. */
 export type Happening = {
   readonly audit?: readonly AuditEntry[] | undefined;
   readonly events?: readonly EmittedEvent[] | undefined;
@@ -30,7 +29,6 @@ export type Emitted = {
   readonly deliveryId?: string | undefined;
 };
 
-/** The caller's transaction, or the database when there is none. */
 type Unit = Queryable & Partial<Pick<Transaction, 'afterCommit'>>;
 
 /**
@@ -70,7 +68,6 @@ export function createRecordService({
     };
   };
 
-  /** Notifies the relays if there are new deliveries. */
   const announce = (deliveries: number): void => {
     if (deliveries > 0) notifier.poke();
   };

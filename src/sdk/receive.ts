@@ -23,7 +23,6 @@ export type ReceivedRequest = {
   body: Uint8Array | ((maxBytes: number) => Promise<Uint8Array>);
 };
 
-/** The answer. Header names are lowercase. */
 export type ReceiverAnswer = { status: number; headers: Record<string, string>; body: string };
 
 /**
@@ -53,7 +52,6 @@ type Secrets = string | readonly string[];
 export type ReceiverOptions = {
   /** The subscription's secret; during a rotation the old and the new secret; or a function that reads them. */
   secrets: Secrets | (() => Secrets | Promise<Secrets>);
-  /** Records deliveries before any side effect. */
   log: DeliveryLog;
   /** Without a handler the log is an inbox, and a recorded delivery is answered with 202. */
   handler?: DeliveryHandler | undefined;

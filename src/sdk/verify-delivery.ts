@@ -35,7 +35,6 @@ export type Verification =
   | { ok: true; deliveryId: string; eventType: string; timestamp: number; replayWindowSeconds: number }
   | Refused;
 
-/** A delivery that is answered with `status` and not processed. */
 export type Refused = { ok: false; refusal: Refusal; status: number };
 
 /** The headers of a request: the web platform's `Headers`, or Node's object with lowercase names. */

@@ -10,7 +10,6 @@ export type EventType = {
   readonly type: string;
   readonly category: string;
   readonly description: string;
-  /** Only the service may emit this type. */
   readonly reserved: boolean;
   readonly data: z.ZodType;
   readonly example: JsonObject;

@@ -14,7 +14,6 @@ const DAY = 24 * 60 * MINUTE;
  */
 const PACE = { fast: 200, slow: 1_000, first: 60 * MINUTE, least: MINUTE } as const;
 
-/** `beat` reports the progress of a count to the caller; `signal` aborts the count. */
 type Pulse = { readonly beat: () => void; readonly signal: AbortSignal };
 
 /** @param options.onDifference receives each account that does not add up, each time it is counted */
@@ -24,7 +23,6 @@ export function createAccountService({
   onDifference,
 }: {
   database: Pick<Database, 'query'>;
-  /** Replaced in tests of faults. */
   store?: typeof accountStore | undefined;
   onDifference: (account: WrongAccount) => void;
 }) {

@@ -24,7 +24,6 @@ export type DeliveryAccount = AccountNumbers & {
   readonly countedAt: Date;
 };
 
-/** An account that does not add up. */
 export type WrongAccount = TenantNumbers & { readonly day: string; readonly difference: number };
 
 const NUMBERS = ['accepted', 'delivered', 'waiting', 'held', 'failed', 'canceled', 'stranded'] as const;

@@ -16,7 +16,6 @@ import { isUnfinished } from './delivery.ts';
 import { type NextStep, nextStep } from './next-step.ts';
 import { MAX_RETRY_AFTER_MS, readRetryPolicy } from './retry-schedule.ts';
 
-/** Deactivates a subscription whose receiver has answered 410, in the caller's transaction. */
 export type SubscriptionDeactivation = {
   deactivateGone(
     unit: Transaction,
@@ -24,7 +23,6 @@ export type SubscriptionDeactivation = {
   ): Promise<unknown>;
 };
 
-/** The state of the delivery when the attempt began. */
 type Owner = Pick<
   LoadedDelivery,
   'tenantId' | 'subscriptionId' | 'test' | 'endpointFailing' | 'url' | 'createdAt'
@@ -118,7 +116,6 @@ export function createAttemptRecordService({
     return { step: await settle(unit, report, { row, workflow, former }), n };
   };
 
-  /** Records a failed attempt in its endpoint's row. A 410 deactivates the subscription. */
   const blameEndpoint = async (
     unit: Transaction,
     { deliveryId, outcome, probe }: AttemptReport,
@@ -135,7 +132,6 @@ export function createAttemptRecordService({
       await subscriptions.deactivateGone(unit, { tenantId, subscriptionId });
   };
 
-  /** Writes the consequence of a failed attempt to the delivery's locked row. */
   const settle = async (
     unit: Transaction,
     report: AttemptReport,

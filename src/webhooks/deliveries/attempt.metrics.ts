@@ -79,10 +79,8 @@ export function createAttemptMetrics({ registry }: { registry: Registry }) {
       if (lateMs !== null && lateMs >= 0) lags.observe(lateMs / 1_000);
     },
 
-    /** Counts a delivery whose attempt does not begin because it waits for the endpoint. */
     held: (): void => count('held', 'none'),
 
-    /** Counts a POST and its times. */
     made: ({ outcome, phases: times }: Pick<AttemptResult, 'outcome' | 'phases'>): void => {
       count(outcome.kind, outcome.kind === 'delivered' ? 'none' : outcome.errorClass);
       for (const [field, child] of timed) {

@@ -35,7 +35,6 @@ export type LoadedDelivery = {
   /** The endpoint recovers: the relay lets its attempts begin one by one. */
   readonly endpointPaced: boolean;
   readonly endpointRated: boolean;
-  /** The most attempts that the endpoint may have under way. */
   readonly endpointCap: number;
   readonly endpointEpoch: number;
   readonly body: Buffer | null;
@@ -47,7 +46,6 @@ export type LoadedDelivery = {
   readonly headersSealed: Buffer | null;
 };
 
-/** A delivery's row, locked while an attempt is recorded. */
 export type LockedDelivery = {
   readonly tenantId: string;
   readonly subscriptionId: string;

@@ -13,7 +13,6 @@ export type AttemptRequest = {
   readonly n: number;
   /** The endpoint's epoch at which the relay let this attempt begin. A paced endpoint accepts no attempt without it. */
   readonly grant?: number | undefined;
-  /** The `traceparent` of the workflow's start, when the delivery is traced. */
   readonly trace?: string | undefined;
 };
 

@@ -1,7 +1,6 @@
 // SQL that cancels old deliveries, and deletes their rows that are in no daily partition.
 import type { Queryable } from '../../platform/database/transaction.ts';
 
-/** The `last_error` of a delivery that was canceled for its age. */
 const EXPIRED = 'expired';
 
 // The order is that of the index of unfinished deliveries, so that the statement reads few rows of each partition.

@@ -16,14 +16,11 @@ export type DeliveryInput = {
   /** The task queue of all attempts that are not local. Attempts to slow receivers use `slowQueue`. */
   readonly attemptsQueue: string;
   readonly slowQueue: string;
-  /** False when the namespace lacks the search attributes. */
   readonly indexed: boolean;
   /** The endpoint's epoch at which the relay let the next attempt begin. */
   readonly grant?: number | undefined;
-  /** The `traceparent` of the attempts, when the delivery is traced. */
   readonly trace?: string | undefined;
   // ----
-  /** The receiver took long to answer. */
   readonly slow?: boolean | undefined;
   readonly waiting?: Step | undefined;
   readonly woken?: number | undefined;

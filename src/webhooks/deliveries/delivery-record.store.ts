@@ -3,7 +3,6 @@ import { decodeCursor, type Page, type PageRequest, toPage } from '../../platfor
 import type { Queryable } from '../../platform/database/transaction.ts';
 import type { AttemptRecord, DeliveryFilters, DeliveryRecord, DeliveryStatus } from './delivery.ts';
 
-/** The deliveries of a tenant, or of one of its subscriptions. */
 export type DeliveryScope = { readonly tenantId: string; readonly subscriptionId?: string | undefined };
 
 // Unfinished deliveries of a deleted subscription are shown as canceled, at the time of its deletion. The time of the

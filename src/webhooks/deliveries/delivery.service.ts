@@ -13,7 +13,6 @@ import type { DeliveryDetails, DeliveryFilters, DeliveryRecord } from './deliver
 import type { DeliveryScope } from './delivery-record.store.ts';
 import * as store from './delivery-record.store.ts';
 
-/** The caller: a request, or an operator. */
 type Actor = AuditContext & { readonly transaction?: Transaction | undefined };
 
 type Target = {
@@ -24,7 +23,6 @@ type Target = {
   readonly generation?: number | undefined;
 };
 
-/** A delivery as named by the id of its workflow. */
 export type OperatedDelivery = {
   readonly tenantId: string;
   readonly id: string;
@@ -33,7 +31,6 @@ export type OperatedDelivery = {
 
 export type DeliveryStep = 'retry' | 'cancel';
 
-/** The most deliveries that one statement cancels. */
 const CHUNK = 5_000;
 
 /**
@@ -134,7 +131,6 @@ export function createDeliveryService({
       id === undefined ||
       (await store.hasSubscription(context.transaction ?? database, context.tenant.id, id)),
 
-    /** @returns whether the tenant has this delivery. One indexed read. */
     exists: (context: RequestContext, id: string, subscriptionId?: string | undefined): Promise<boolean> =>
       store.exists(context.transaction ?? database, { tenantId: context.tenant.id, subscriptionId }, id),
 

@@ -12,7 +12,6 @@ export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
 
 export type StoredStatus = Exclude<DeliveryStatus, 'held'>;
 
-/** Stored statuses of a delivery that has not ended. */
 export type UnfinishedStatus = 'pending' | 'retrying';
 
 export function isUnfinished(status: StoredStatus): status is UnfinishedStatus {
@@ -61,7 +60,6 @@ export type DeliveryFilters = {
   readonly until?: Date | undefined;
 };
 
-/** The address of Temporal's UI and the namespace of deliveries' workflows. */
 export type WorkflowPlace = { readonly uiUrl: string; readonly namespace: string };
 
 /** @returns id and address of the delivery's newest workflow; both null when none was started */

@@ -2,7 +2,6 @@
 import type { Outcome } from '../../platform/egress/outcome.ts';
 import { nextDelay, type RetryPolicy } from './retry-schedule.ts';
 
-/** The reason for which a delivery has failed. */
 export type FailureReason = 'gone' | 'rejected' | 'exhausted';
 
 /** `delayMs` counts from the record of the attempt. `failedAttempts` is the new position in the schedule. */

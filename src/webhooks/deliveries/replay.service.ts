@@ -8,7 +8,6 @@ export { REPLAYABLE, type ReplayableStatus, type ReplayRange } from './replay.st
 
 export function createReplayService({ notifier }: { notifier: { poke(): void } }) {
   return {
-    /** Counts the deliveries that are in the range now. */
     count: (queryable: Queryable, range: ReplayRange): Promise<number> => store.count(queryable, range),
 
     /** Counts the subscription's replays that no relay has claimed yet, up to `atMost`. */

@@ -39,7 +39,6 @@ function isDelay(value: unknown): value is number {
   return typeof value === 'number' && Number.isFinite(value) && value >= 0;
 }
 
-/** The largest random addition, as a fraction of the delay. */
 const MAX_JITTER = 0.2;
 
 /** The longest `Retry-After` that is followed, in milliseconds. */

@@ -9,11 +9,8 @@ export type EndpointFailure = {
   readonly subscriptionId: string;
   readonly deliveryId: string;
   readonly holdMs: number | null;
-  /** The attempt was the probe of an endpoint that is down. */
   readonly probe: boolean;
-  /** The receiver refused this delivery for good. */
   readonly refused: boolean;
-  /** The outcome's code, such as `http:503`. */
   readonly error: string;
 };
 

@@ -35,7 +35,6 @@ export function createEndpointOccupancy() {
       if (own.size === 0) endpoints.delete(endpoint);
     },
 
-    /** @returns the number of taken places */
     size: (endpoint: string): number => endpoints.get(endpoint)?.size ?? 0,
   };
 }

@@ -36,7 +36,6 @@ export type EndpointStanding = {
   /** `operator`: an operator holds the host, for all tenants. `endpoint`: only this endpoint is held. */
   readonly heldBy: 'operator' | 'endpoint' | null;
   readonly deactivatesAt: string | null;
-  /** The number of unfinished deliveries, counted up to 10,000. */
   readonly waiting: number;
   readonly epoch: number;
 };
@@ -149,7 +148,6 @@ export function createEndpointRecoveryService({
     /** Lists the subscriptions whose endpoint's workflow should be running now, by ascending id. */
     listExpectedWorkflows: store.listExpectedWorkflows,
 
-    /** Reads the summary of an endpoint for operators, which is its host. */
     describe: async (name: EndpointName): Promise<{ summary: string } | undefined> => {
       const found = await store.read(database, name);
       return found && { summary: found.host };

@@ -10,7 +10,6 @@ import type { EndpointFacts } from './recovery-step.ts';
 
 export type EndpointName = { readonly tenantId: string; readonly subscriptionId: string };
 
-/** An endpoint with the fields that decisions and operators need. */
 export type EndpointCase = EndpointFacts & {
   readonly host: string;
   readonly lastError: string | null;

@@ -38,7 +38,6 @@ export function createEndpointService({
   notifier?: { poke(): void } | undefined;
   commands?: Pick<WorkflowCommandService, 'add'> | undefined;
 }) {
-  /** @param options.opened notifies the relays after the commit */
   const announce = async (
     unit: Transaction,
     changes: readonly EndpointChange[],
@@ -106,7 +105,6 @@ export function createEndpointService({
       return changes.length;
     },
 
-    /** Notes a failed attempt, which may hold or close the endpoint. */
     noteFailure: async (unit: Transaction, failure: EndpointFailure): Promise<void> => {
       const change = await health.fail(unit, failure);
       if (change !== undefined) await announce(unit, [change], { opened: false });
@@ -124,7 +122,6 @@ export function createEndpointService({
       speeds: readonly { endpoint: string; p90Ms: number }[],
     ): Promise<void> => store.saveSpeeds(queryable, speeds),
 
-    /** @returns the endpoints by subscription id */
     read: async (
       queryable: Queryable,
       subscriptionIds: readonly string[],

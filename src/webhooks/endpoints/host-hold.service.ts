@@ -93,7 +93,6 @@ export function createHostHoldService({
       return ids;
     },
 
-    /** Lists the holds in force, the oldest first. */
     list: (queryable: Queryable): Promise<HostHold[]> => store.list(queryable),
 
     /** Lists hosts whose endpoints fail, by class of error; hosts with the most endpoints first. */

@@ -14,7 +14,6 @@ export type HeldHost = {
   readonly heldAt: Date;
 };
 
-/** A hold with the number of endpoints and tenants that it affects now. */
 export type HostHold = HeldHost & {
   readonly endpoints: number;
   readonly tenants: number;

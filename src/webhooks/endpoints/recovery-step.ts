@@ -17,7 +17,6 @@ export type EndpointFacts = {
   readonly now: Date;
   readonly active: boolean;
   readonly deleted: boolean;
-  /** The tenant is suspended. */
   readonly suspended: boolean;
   /** An operator holds the host, until `hostHeldUntil`; null for a hold without an end. */
   readonly hostHeld: boolean;
@@ -35,7 +34,6 @@ export type EndpointFacts = {
   readonly warned: number;
   readonly warnedFor: Date | null;
   readonly disableAfterDays: number;
-  /** The number of unfinished deliveries. */
   readonly waiting: number;
 };
 
@@ -81,7 +79,6 @@ export function deactivatesAt({ failingSince, restedUntil, disableAfterDays }: E
   return new Date(since + disableAfterDays * DAY);
 }
 
-/** @returns the number of warnings in this outage */
 function warningsOf({ failingSince, warned, warnedFor }: EndpointFacts): number {
   return failingSince !== null && failingSince.getTime() === warnedFor?.getTime() ? warned : 0;
 }

@@ -26,5 +26,4 @@ export function wireEndpointRecovery(
   return createEndpointRecoveryService({ ...rooms, database, notifier });
 }
 
-/** Lists the endpoints whose workflow should be running. */
 export { listExpectedWorkflows as listFailingEndpoints } from './endpoint-recovery.store.ts';

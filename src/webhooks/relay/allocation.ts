@@ -81,7 +81,6 @@ function groupByTenant(endpoints: readonly EndpointRoom[]): Map<string, Endpoint
   return groups;
 }
 
-/** Sorts by key, and moves the keys up to `last` to the end. */
 function after<T>(items: readonly T[], last: string, keyOf: (item: T) => string): T[] {
   const sorted = [...items].sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
   const start = sorted.findIndex((item) => keyOf(item) > last);

@@ -79,7 +79,6 @@ export function createBacklogStore({
   mostEndpoints?: number | undefined;
 } = {}) {
   return {
-    /** Counts rows by kind, claimed or not. */
     countRows: async (queryable: Queryable): Promise<OutboxCount[]> =>
       (await queryable.query<OutboxCount>('SELECT kind, count(*)::float8 AS count FROM outbox GROUP BY kind'))
         .rows,
@@ -93,7 +92,6 @@ export function createBacklogStore({
     readOverdue: async (queryable: Queryable): Promise<Overdue | undefined> =>
       (await queryable.query<Overdue>(LATE)).rows[0],
 
-    /** Counts the relays that are alive. */
     countRelays: async (queryable: Queryable): Promise<number | undefined> =>
       (await queryable.query<{ count: number }>(RELAYS)).rows[0]?.count,
   };

@@ -34,7 +34,6 @@ SELECT count(*)::int AS count, min(o.created_at) AS oldest FROM outbox o
 WHERE o.claimed_by IS NOT NULL
   AND NOT EXISTS (SELECT 1 FROM relays r WHERE r.instance = o.claimed_by AND r.seen_at > now() - interval '1 minute')`;
 
-/** The most rows that are counted. */
 const MOST = 100_000;
 
 const DELETED = `

@@ -12,7 +12,6 @@ import {
 } from '../../platform/temporal/names.ts';
 import type { DeliveryInput } from '../deliveries/delivery-input.ts';
 
-/** The time limit of a call to Temporal, in milliseconds. */
 const CALL_TIMEOUT = 10_000;
 
 export type StartRequest = Omit<DeliveryInput, 'attemptsQueue' | 'slowQueue' | 'indexed' | 'woken'>;

@@ -27,7 +27,6 @@ export function createFirstAttemptService({
   attempts: Pick<AttemptService, 'send'>;
   attemptRecords: Pick<AttemptRecordService, 'record'>;
 }) {
-  /** Records a POST; it repeats until the record succeeds. */
   const recordUntilDone = async (report: Parameters<typeof attemptRecords.record>[0]) => {
     for (let pause = LEAST_PAUSE; ; pause = Math.min(pause * 2, LONGEST_PAUSE)) {
       try {

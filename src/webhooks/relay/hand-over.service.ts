@@ -16,7 +16,6 @@ import * as store from './relay.store.ts';
 import type { Slots } from './slots.ts';
 import { createStartWindow } from './start-window.ts';
 
-/** The most concurrent starts of workflows. */
 const WINDOW = 16;
 
 /** Milliseconds that a start waits for its local attempt to begin. */
@@ -32,7 +31,6 @@ export type Settlement = {
   release(work: Work): void;
 };
 
-/** `local`: the first attempt may run inside the workflow task. `slow`: the receiver is known to be slow. */
 export type Manner = { readonly local: boolean; readonly slow: boolean };
 
 /**
@@ -220,7 +218,6 @@ export function createHandOver({
       running.add(run);
     },
 
-    /** @returns the number of rows that are being handed over */
     pending: (): number => running.size,
 
     /**

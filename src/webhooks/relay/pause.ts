@@ -16,12 +16,10 @@ export function createPause(now: () => number) {
       length = Math.min(Math.max(length * 2, LEAST), LONGEST);
       until = now() + length;
     },
-    /** Ends the pause after a success. */
     end: (): void => {
       length = 0;
       until = Number.NEGATIVE_INFINITY;
     },
-    /** @returns the remaining milliseconds; 0 without a pause */
     left: (): number => Math.max(0, until - now()),
   };
 }

@@ -25,7 +25,6 @@ export const RELAY_SETTINGS = {
     tenant: { fast: 64, unproven: 48, slow: 32 },
     local: 64,
   } satisfies SlotLimits as SlotLimits,
-  /** Rows that an endpoint gets in one turn. */
   quantum: 4,
   /** Endpoints that one claim covers. */
   endpoints: 1_000,
@@ -34,7 +33,6 @@ export const RELAY_SETTINGS = {
   idlePoll: 1_000,
   /** The least time between two claims, so that a busy relay claims several rows with one statement. */
   gap: 5,
-  /** The shortest wait for an endpoint with a rate. */
   leastWait: 20,
   beat: 1_000,
   /** The time without a report from an attempt after which the relay reads the delivery's row. */
@@ -235,7 +233,6 @@ export function createRelayService({
   const poke = claims.wake;
 
   return {
-    /** Notifies the relay that there may be work. */
     poke,
 
     /**
@@ -271,7 +268,6 @@ export function createRelayService({
   };
 }
 
-/** @returns how many attempts an endpoint may begin now, by its permits and its rate */
 function permitsOf({ permits, tokens }: ReadyEndpoint): number {
   const most = Number.POSITIVE_INFINITY;
   return Math.max(0, Math.min(permits ?? most, tokens === null ? most : Math.floor(tokens)));

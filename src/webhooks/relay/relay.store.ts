@@ -37,10 +37,8 @@ export type Work = {
   readonly attemptCount: number;
   readonly eventType: string;
   readonly host: string;
-  /** The `traceparent` of the publication, if it was traced. */
   readonly trace?: string | null | undefined;
   readonly epoch: number;
-  /** The claim took one of the endpoint's permits. */
   readonly paced: boolean;
 };
 

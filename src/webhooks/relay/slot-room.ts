@@ -10,7 +10,6 @@ export type Pace = 'fast' | 'unproven' | 'slow';
  */
 export type Room = Readonly<Record<Pace, number>>;
 
-/** The counts that include an endpoint of each pace, the widest first. */
 const COUNTED_IN: Readonly<Record<Pace, readonly Pace[]>> = {
   fast: ['fast'],
   unproven: ['fast', 'unproven'],

@@ -16,9 +16,7 @@ export type Flight = {
 };
 
 export type SlotLimits = {
-  /** The most attempts under way in this process. */
   readonly total: Room;
-  /** The most attempts under way for one tenant. */
   readonly tenant: Room;
   /** The most attempts inside workflow tasks. */
   readonly local: number;
@@ -116,7 +114,6 @@ export function createSlots(limits: SlotLimits, occupancy: EndpointOccupancy = c
       if (flight.local) local += 1;
     },
 
-    /** Records that the attempt has begun. */
     begin: (deliveryId: string, now: number): void => {
       if (flights.has(deliveryId)) begun.set(deliveryId, now);
     },

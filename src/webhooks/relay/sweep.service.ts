@@ -9,17 +9,14 @@ import * as relays from './relay.store.ts';
 import type { OverdueDelivery } from './sweep.store.ts';
 import * as store from './sweep.store.ts';
 
-/** The numbers of repairs of one sweep. */
 export type SweepReport = {
   /** Deliveries whose workflow was gone, and which get a new workflow. */
   readonly restarted: number;
   /** Overdue deliveries whose workflow still waited and was signalled. */
   readonly told: number;
-  /** Unfinished deliveries of deleted subscriptions. */
   readonly canceled: number;
   /** Deliveries that waited although their endpoint was open. */
   readonly mended: number;
-  /** Partitions that were created in advance. */
   readonly partitions: number;
 };
 
@@ -106,7 +103,6 @@ export function createSweepService({
      */
     run: runOnce,
 
-    /** Sweeps at intervals until it is stopped. */
     start: (): RunningLoop => {
       // The random part spreads the sweeps of processes that started together.
       const next = () => interval * (0.9 + 0.2 * Math.random());

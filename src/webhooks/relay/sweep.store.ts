@@ -3,7 +3,6 @@ import { checkOut } from '../../platform/database/client.ts';
 import type { Database } from '../../platform/database/database.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 
-/** The number of the advisory lock that a sweeping process takes; an arbitrary constant. */
 const LOCK = 5_402_117;
 
 export type OverdueDelivery = {

@@ -81,7 +81,6 @@ export function wireRelayInspection(
       starter: createDeliveryStarter({ client, taskQueues: TASK_QUEUES }),
       onFailure: onSweepFailure(log),
     }),
-    /** Enqueues a new workflow for a delivery whose workflow is gone. */
     restart: ({ id, generation }: { id: string; generation: number }) =>
       relayStore.restart(database, { deliveryId: id, generation, outboxId: newId() }),
   };

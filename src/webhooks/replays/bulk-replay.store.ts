@@ -73,7 +73,6 @@ export function lock(unit: Queryable, name: BulkReplayName): Promise<BulkReplay 
   return findOne(unit, name, ' FOR UPDATE');
 }
 
-/** Reads the data of a bulk replay's summary for operators. */
 export async function describe(
   queryable: Queryable,
   { tenantId, id }: BulkReplayName,

@@ -6,7 +6,6 @@ import { createBulkReplayService } from './bulk-replay.service.ts';
 import * as store from './bulk-replay.store.ts';
 import { createBulkReplayStepService } from './bulk-replay-steps.service.ts';
 
-/** @param pace see `BulkReplayStepService`; smaller numbers in tests */
 export function wireReplays(
   { config, database, notifier }: Platform,
   rooms: Needs<typeof createBulkReplayService, 'database' | 'replays'> &
@@ -26,7 +25,6 @@ export function wireReplays(
   };
 }
 
-/** Lists the bulk replays whose workflow should be running. */
 export { listExpectedWorkflows as listBulkReplays } from './bulk-replay.store.ts';
 
 /** The purges of this room, which the workflow `retention` runs. */

@@ -4,7 +4,6 @@
 export type SignatureSuite = {
   /** The value of `X-Service-Signature-Suite`, and the first line of the canonical string. */
   readonly name: string;
-  /** The hash of the HMAC. */
   readonly hash: 'sha256' | 'sha512';
   /** The header of the signature by the current secret. */
   readonly signatureHeader: string;
@@ -12,7 +11,6 @@ export type SignatureSuite = {
   readonly nextSignatureHeader: string;
   /** The text before the lowercase hex digits of the MAC. */
   readonly prefix: string;
-  /** The length of the MAC in bytes. */
   readonly length: number;
 };
 

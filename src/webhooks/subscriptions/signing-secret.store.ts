@@ -8,7 +8,6 @@ import {
 } from '../../platform/temporal/expected-workflows.ts';
 import type { SecretCase } from './signing-secret.ts';
 
-/** A subscription's secrets, with the facts for audit entries and events. */
 export type SecretRow = SecretCase & {
   readonly host: string;
   readonly eventTypes: readonly string[];

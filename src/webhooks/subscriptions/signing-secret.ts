@@ -8,12 +8,10 @@ const LONGEST_WAIT_MS = 86_400_000;
 
 /** The secrets' times in a subscription's row, by the database's clock. */
 export type SecretCase = {
-  /** The end of the overlap; null without a rotation. */
   readonly overlapEndsAt: Date | null;
   readonly now: Date;
 };
 
-/** The next step: none, a wait for the end of the overlap, or making the new secret the current one. */
 export type SecretStep =
   | { readonly kind: 'end' }
   | { readonly kind: 'wait'; readonly delayMs: number }

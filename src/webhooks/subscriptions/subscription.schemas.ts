@@ -90,7 +90,6 @@ export const createSubscriptionBody = z.strictObject({
   disable_after_days: disableAfterDays.optional(),
 });
 
-/** Changes only the given fields. */
 export const updateSubscriptionBody = createSubscriptionBody
   .omit({ secret: true })
   .partial()
@@ -140,7 +139,6 @@ export const subscriptionSchema = z
   })
   .meta({ id: 'WebhookSubscription' });
 
-/** A newly generated secret. */
 export const generatedSecret = z
   .string()
   .regex(/^whsec_[A-Za-z0-9+/]{43}=$/)
@@ -171,7 +169,6 @@ export const testBody = z.strictObject({
     }),
 });
 
-/** The body of a request without fields. */
 export const noFields = z.strictObject({});
 
 export const subscriptionParams = z.object({ id: z.uuid() });

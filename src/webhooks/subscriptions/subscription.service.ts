@@ -52,7 +52,6 @@ export type SubscriptionInput = {
 export type NewSubscription = Partial<SubscriptionInput> & {
   readonly url: string;
   readonly eventTypes: readonly string[];
-  /** A missing secret is generated. */
   readonly secret?: string | undefined;
 };
 
@@ -106,7 +105,6 @@ export function createSubscriptionService({
     return row;
   }
 
-  /** Converts a patch to columns, and checks it against the stored subscription. */
   function toChanges(row: SubscriptionRecord, patch: SubscriptionPatch): SubscriptionChanges {
     const filters = patch.eventTypes === undefined ? undefined : readFilters(patch.eventTypes);
     const headers =
@@ -172,7 +170,6 @@ export function createSubscriptionService({
     });
   }
 
-  /** Applies a patch, with its audit entry and its event, in one transaction. */
   const change = (context: RequestContext, id: string, patch: SubscriptionPatch): Promise<Subscription> =>
     database.transaction(context, async (transaction) => {
       const before = await lock(transaction, context, id);
