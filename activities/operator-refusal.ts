@@ -2,11 +2,7 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import { ServiceError } from '../src/platform/errors/service-error.ts';
 
-/**
- * Runs a step that an operator requested by an update.
- * @throws ApplicationFailure, not retryable, with the code of the ServiceError that refused the step; every other error
- *   unchanged
- */
+/** @throws ApplicationFailure with the code of a ServiceError, which Temporal does not retry; other errors unchanged */
 export async function refuseForGood<Result>(step: () => Promise<Result>): Promise<Result> {
   try {
     return await step();

@@ -41,9 +41,7 @@ type Attributes = { readonly entityState: string } & Readonly<
   Partial<Record<'subscriptionId' | 'endpointHost' | 'lastOutcome', string | null>>
 >;
 
-/**
- * A due step. `summary` is shown to operators. With `once` the entity is read again before the same step is repeated.
- */
+/** A due step. `summary` is for operators. `once`: the entity is read again before the same step is repeated. */
 type Work<Name, Standing, Doing> = {
   readonly doing: Doing;
   readonly summary: string;

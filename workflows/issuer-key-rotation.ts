@@ -19,9 +19,7 @@ export type IssuerKeysResult = { readonly state: 'gone' };
 
 /** An operator's update: the next key signs as soon as verifiers can know it. The audit log keeps the reason. */
 const rotate = defineUpdate<IssuerKeysState, [reason?: string]>('rotate');
-/**
- * An operator's update: revokes a key and all tokens that it has signed, immediately. The audit log keeps the reason.
- */
+/** An operator's update: revokes a key and all tokens that it has signed. The audit log keeps the reason. */
 const revoke = defineUpdate<IssuerKeysState, [kid: string, reason: string]>('revoke');
 
 const activities = proxyActivities<IssuerKeyRotationActivities>(ENTITY_ACTIVITIES);

@@ -11,10 +11,7 @@ export function setDetails(text: string): void {
   setCurrentDetails(getCurrentDetails().startsWith(IGNORED) ? `${IGNORED}\n\n${text}` : text);
 }
 
-/**
- * Shows the entity's state to operators. A workflow that continued as new has lost its static summary, so the summary
- * is put before the text.
- */
+/** Shows the entity's state to operators. A workflow that continued as new has lost its summary, so it is added. */
 export function showDetails({ summary }: EntityInput, text: string): void {
   const isFirst = workflowInfo().continuedFromExecutionRunId === undefined;
   setDetails(isFirst || summary === undefined ? text : `${summary}: ${text}`);

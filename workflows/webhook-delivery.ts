@@ -47,9 +47,7 @@ const OPERATOR_SIGNALS = {
 
 type Update = (typeof OPERATOR_STEPS)[DeliveryStep];
 
-/**
- * The reason in the audit log when Temporal's UI or `temporal workflow cancel` cancels, because they give no reason.
- */
+/** The reason in the audit log for a cancellation in Temporal, which gives no reason. */
 const CANCELED_IN_TEMPORAL = 'canceled in Temporal';
 
 /** In events. A longer history continues as new. */

@@ -42,9 +42,7 @@ const publishedEvent = z.strictObject({
 const single = z.toJSONSchema(publishedEvent, { io: 'input', unrepresentable: 'any' });
 const { $schema: _dialect, ...item } = single;
 
-/**
- * An event, or an array of events. Each event is checked separately, so that a wrong event does not refuse the others.
- */
+/** An event, or an array of events. Each is checked separately, so that a wrong event does not refuse the others. */
 export const publishBody = z
   .custom<unknown>(
     (value) => (Array.isArray(value) ? value.length >= 1 && value.length <= MAX_EVENTS : isObject(value)),
@@ -54,7 +52,6 @@ export const publishBody = z
 
 /**
  * Checks one event of a body.
- * @param value a member of the array, or the whole body
  * @param path the event's place in the body: `body`, or `body.3`
  * @returns the event; or `invalid_request`, which names each wrong field
  */

@@ -37,9 +37,7 @@ export type EventRecord = {
 
 /**
  * Prepares an event: its id, its time and its body `{event_id, type, occurred_at, tenant_id, data}`.
- * @param given.id id of the new row
- * @param given.now the time of an event without `occurredAt`
- * @param given.trace the `traceparent` of the event's cause
+ * @param given `id` is the new row's id; `now` is the time without `occurredAt`; `trace` is the cause's `traceparent`
  * @throws ServiceError `payload_too_large` when the body is larger than 256 KiB
  */
 export function prepareEvent(

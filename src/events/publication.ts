@@ -25,7 +25,6 @@ export type Publication = {
 
 /**
  * Makes the checks that a schema cannot express.
- * @param input an event whose fields have the right JSON types
  * @param path the event's place in the body: `body`, or `body.3` in an array
  * @throws ServiceError `invalid_request`, which names the wrong field
  */
@@ -46,9 +45,7 @@ export function checkPublication(input: PublishedInput, path: string): Publicati
   return { path, type: input.type, data: input.data, occurredAt, eventId: input.event_id };
 }
 
-/**
- * Makes the text whose digest detects a repetition: type, time (null when it was absent) and data with sorted members.
- */
+/** Makes the text whose digest detects a repetition: type, time (null without a time) and data with sorted members. */
 export function contentOf(event: Publication): string {
   return JSON.stringify(
     [event.type, event.occurredAt?.toISOString() ?? null, event.data],

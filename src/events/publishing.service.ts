@@ -132,8 +132,8 @@ export function createPublishingService({
 
   return {
     /**
-     * Takes the cost of `count` events from the tenant's limit. The caller does this before `publish`.
-     * @returns headers that show the limit
+     * Takes `count` points from the tenant's limit.
+     * @returns the limit's headers
      * @throws ServiceError `rate_limited`
      */
     admit: ({ tenant }: RequestContext, count: number): Record<string, string> => ({

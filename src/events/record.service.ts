@@ -33,8 +33,7 @@ type Unit = Queryable & Partial<Pick<Transaction, 'afterCommit'>>;
 
 /**
  * Source: Specification, "audit logs record creation and verification" and "Events".
- * @param options.checked throws when an event differs from the catalogue; only in tests, because in production the
- *   happening would be lost
+ * @param options.checked in tests only: throws when an event differs from the catalogue
  */
 export function createRecordService({
   notifier,

@@ -1,9 +1,6 @@
 // Recognises and joins byte arrays of request bodies, in any JavaScript runtime.
 
-/**
- * @returns whether a value is a Uint8Array, Node's Buffer included. `instanceof` is false for arrays of another realm,
- *   such as those of test runners and worker contexts.
- */
+/** @returns whether a value is a Uint8Array. Unlike `instanceof`, it is true for arrays of another realm. */
 export function isBytes(value: unknown): value is Uint8Array {
   return Object.prototype.toString.call(value) === '[object Uint8Array]';
 }

@@ -13,9 +13,7 @@ export type DeliveryRecord = {
   event_id?: string;
 };
 
-/**
- * Stored with a record: the raw body, for a log that is an inbox, and the end of the signed request's replay window.
- */
+/** Stored with a record: the raw body, for a log that is an inbox, and the end of the request's replay window. */
 export type AcceptedDelivery = { body: Uint8Array; replayableUntil: Date };
 
 /**

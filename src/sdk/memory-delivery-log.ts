@@ -31,9 +31,7 @@ export function createMemoryDeliveryLog({
   const leaseEnd = ({ record }: Entry) => record.received_at.getTime() + leaseSeconds * 1000;
   const keepEnd = ({ record }: Entry) => record.received_at.getTime() + keepSeconds * 1000;
 
-  /**
-   * The time until which removing the record could cause a second run of its handler. A failed delivery may run again.
-   */
+  /** The time until which removing the record could cause a second run of its handler; 0 for a failed delivery. */
   function neededUntil(entry: Entry): number {
     if (entry.record.status === 'failed') return 0;
     const isRunning = entry.record.status === 'accepted';

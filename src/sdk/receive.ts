@@ -25,10 +25,7 @@ export type ReceivedRequest = {
 
 export type ReceiverAnswer = { status: number; headers: Record<string, string>; body: string };
 
-/**
- * A verified delivery. `payload` is the parsed body, `body` its raw bytes. `timestamp` is the time of this attempt in
- * Unix seconds.
- */
+/** A verified delivery. `payload` is the parsed body, `body` its bytes; `timestamp` is this attempt's Unix seconds. */
 export type ReceivedDelivery = {
   deliveryId: string;
   eventType: string;
@@ -55,9 +52,7 @@ export type ReceiverOptions = {
   log: DeliveryLog;
   /** Without a handler the log is an inbox, and a recorded delivery is answered with 202. */
   handler?: DeliveryHandler | undefined;
-  /**
-   * The receiver's limit of a delivery's age, in seconds; 300 by default. The sender's limit applies if it is smaller.
-   */
+  /** The receiver's limit of a delivery's age, in seconds; 300 by default. A smaller limit of the sender applies. */
   maxAgeSeconds?: number | undefined;
   /** The largest accepted body in bytes; 256 KiB by default. */
   maxBodyBytes?: number | undefined;
@@ -80,7 +75,6 @@ export type ReceiverOptions = {
  * | 422 | the handler threw RejectDelivery |
  * | 500 | the handler, the log or the function for the secrets threw |
  * | 503 | RetryLater was thrown; or another attempt of the delivery is being handled (without `Retry-After`) |
- *
  * @throws {TypeError} when there is no secret
  * @throws {RawBodyMissing} when other code has read the body
  */
@@ -110,9 +104,7 @@ export async function receive(request: ReceivedRequest, options: ReceiverOptions
   return accept(delivery, new Date((timestamp + replayWindowSeconds + PASSING_SECONDS) * 1000), options);
 }
 
-/**
- * @throws {TypeError} for options that can never work, so that the receiver fails at its start, not at each delivery
- */
+/** @throws {TypeError} for options that can never work, so that a receiver fails at its start */
 export function checkOptions({ secrets }: ReceiverOptions): void {
   if (typeof secrets !== 'function') checkSecrets(secrets);
 }

@@ -2,10 +2,7 @@
 import { z } from 'zod';
 import type { JsonObject } from '../event.ts';
 
-/**
- * `data` is the schema of the event's data: exact for a reserved type, a suggestion for another type. `example` is an
- * example of the data.
- */
+/** `data` is the schema of the event's data: exact for a reserved type, otherwise a suggestion. */
 export type EventType = {
   readonly type: string;
   readonly category: string;
@@ -31,11 +28,7 @@ export function emitted<Data extends z.ZodType>(
   return { type, description, reserved: true, data, example };
 }
 
-/**
- * Defines a type that a tenant's systems publish. Its data is not checked: fields may be missing, and others may be
- * added.
- * @param fields the usual fields of the data
- */
+/** Defines a type that a tenant's systems publish. Its `fields` are a suggestion and are not checked. */
 export function published<Fields extends z.ZodRawShape>(
   type: string,
   description: string,

@@ -31,9 +31,7 @@ export const expiresIn = count('Seconds until the token expires.');
 export const failures = count('Failures in the window.');
 export const windowSeconds = count('Length of the window in seconds.');
 
-/**
- * The fields of a failed authentication of an agent. The key may be gone, because a refresh token can outlive its key.
- */
+/** A failed authentication of an agent. A refresh token can outlive its key, so the key may be gone. */
 export const failedUse = {
   method: z.enum(['challenge_response', 'refresh_token']),
   stage: z.enum(['challenge', 'verify', 'refresh']).describe('Where it failed.'),

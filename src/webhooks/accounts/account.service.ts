@@ -26,10 +26,7 @@ export function createAccountService({
   store?: typeof accountStore | undefined;
   onDifference: (account: WrongAccount) => void;
 }) {
-  /**
-   * Counts a day in spans of time. The length of a span adapts, so that no statement reaches its time-out. After each
-   * span it pauses for as long as the count took.
-   */
+  /** Counts a day span by span, with a pause after each. The spans adapt, so that no statement reaches its time-out. */
   const countSpans = async (day: string, pulse: Pulse): Promise<TenantNumbers[]> => {
     const begin = Date.parse(`${day}T00:00:00Z`);
     let parts: TenantNumbers[] = [];

@@ -12,9 +12,7 @@ export type AttemptListener = {
   ended?(end: AttemptEnd): void;
 };
 
-/**
- * @returns `begin` and `end` for the attempt service; `listen` for the relay, which returns a function to unsubscribe
- */
+/** @returns `begin` and `end` for the attempt service; `listen` for the relay, which returns a function to stop it */
 export function createAttemptMonitor() {
   const listeners = new Set<AttemptListener>();
   return {

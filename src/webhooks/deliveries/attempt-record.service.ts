@@ -85,9 +85,7 @@ export function createAttemptRecordService({
     return { step: ended('delivered'), last: { n, outcome } };
   };
 
-  /**
-   * Records a 2xx of an endpoint that had failed. Locks in the same order as a failure: attempt, endpoint, delivery.
-   */
+  /** Records a 2xx of a failing endpoint. Locks in the same order as a failure: attempt, endpoint, delivery. */
   const recordRecovery = async (unit: Transaction, delivered: DeliveredRecord): Promise<number> => {
     await store.insertAttempt(unit, delivered.report, delivered);
     await endpoints.noteSuccess(unit, delivered.subscriptionId);

@@ -118,10 +118,7 @@ export function createAttemptService({
     if (await store.returnPermit(database, delivery.subscriptionId, delivery.endpointEpoch)) notifier.poke();
   };
 
-  /**
-   * Takes a place of the endpoint. An attempt that the relay let begin already has its place.
-   * @returns false when all places are taken
-   */
+  /** Takes a place of the endpoint; an attempt of a relay has its place already. @returns false when all are taken */
   const enter = (delivery: LoadedDelivery, request: AttemptRequest): boolean =>
     occupancy.enter(
       delivery.subscriptionId,

@@ -242,10 +242,7 @@ export async function recordDelivered(
   return reports.map(({ deliveryId }) => numbers.get(deliveryId));
 }
 
-/**
- * Inserts the row of a POST, unless the POST was recorded before.
- * @returns the attempt number, and whether the row is new
- */
+/** Inserts the row of a POST, unless it was recorded before. @returns the attempt number; `fresh` for a new row */
 export function insertAttempt(
   unit: Transaction,
   report: AttemptReport,
@@ -304,10 +301,7 @@ export async function shareEndpoint(
   return rows[0];
 }
 
-/**
- * Reads the subscription's URL.
- * @param options.share locks the row, so that the URL stays until the transaction ends
- */
+/** Reads the subscription's URL. @param options.share locks the row against changes of the URL */
 export async function readUrl(
   unit: Transaction,
   subscriptionId: string,
@@ -326,10 +320,7 @@ export async function spendToken(queryable: Queryable, subscriptionId: string): 
   );
 }
 
-/**
- * Returns the permit of an attempt that the relay let begin at this epoch and that is not made.
- * @returns whether the endpoint was paced at this epoch
- */
+/** Returns the permit of an attempt that is not made. @returns whether the endpoint was paced at this epoch */
 export async function returnPermit(
   queryable: Queryable,
   subscriptionId: string,

@@ -4,9 +4,7 @@
 import type { Outcome } from '../../platform/egress/outcome.ts';
 import type { AttemptPhases } from './delivery.client.ts';
 
-/**
- * The attempt to make. `n` is the workflow's count; the row gives a later number when a newer attempt has taken `n`.
- */
+/** The attempt to make. `n` is the workflow's count; when a newer attempt has taken `n`, the row gives a later one. */
 export type AttemptRequest = {
   readonly deliveryId: string;
   readonly generation: number;

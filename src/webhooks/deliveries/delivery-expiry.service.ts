@@ -20,8 +20,7 @@ export function createDeliveryExpiryService({
 }) {
   return {
     /**
-     * Cancels unfinished deliveries that are older than `days`. The audit log gets one entry for each tenant, with the
-     * number.
+     * Cancels unfinished deliveries that are older than `days`, with one audit entry for each tenant.
      * @returns how many, at most `limit`; fewer when there are no more, or when other transactions have locked the rest
      */
     expire: async (days: number, limit: number): Promise<number> =>

@@ -28,10 +28,7 @@ const STORED: Readonly<Record<DeliveryStatus, string>> = {
   canceled: `(d.status = 'canceled' OR d.status IN ('pending', 'retrying') AND p.deleted)`,
 };
 
-/**
- * The time in an id comes from an api process, `created_at` from the database. A range of ids is widened by the largest
- * expected difference between the two clocks, so that no row is missed.
- */
+/** Widens a range of ids, because their time comes from an api process but `created_at` from the database. */
 const CLOCK_SKEW = `interval '1 hour'`;
 
 const EXISTS = `

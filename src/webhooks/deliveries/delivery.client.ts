@@ -34,10 +34,7 @@ const USER_AGENT = 'Countersign-Webhooks/1';
 
 const BROKEN_ANSWERS = new Set(['bad response', 'bad upgrade']);
 
-/**
- * The input of one attempt. `headers` are those that the subscription sets; `maxAge` is in seconds; `signal` aborts the
- * attempt at shutdown.
- */
+/** The input of one attempt. `headers` are the subscription's; `maxAge` is in seconds; `signal` aborts the attempt. */
 export type Attempt = {
   url: string;
   headers?: Readonly<Record<string, string>> | undefined;
@@ -116,7 +113,6 @@ export function createDeliverySender({
     /**
      * Posts a delivery once. The status code of the answer decides the outcome. The body is read only for the excerpt,
      * up to 64 KiB and until the deadline; a failure of this reading does not change the outcome.
-     *
      * @throws the signal's reason when it is aborted, or an error of this service (an invalid header, a closed agent);
      *   every fault of the receiver, its network or its URL is an outcome
      */

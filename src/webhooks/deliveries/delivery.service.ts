@@ -164,7 +164,7 @@ export function createDeliveryService({
       retry(context, { id, subscriptionId }),
 
     /**
-     * Cancels a delivery. No attempt begins after that; an attempt under way may finish. A repetition changes nothing.
+     * Cancels a delivery. An attempt under way may finish; a repetition changes nothing.
      * @throws ServiceError `not_found`, `conflict` when the delivery was delivered or has failed
      */
     cancel: (context: RequestContext, id: string, subscriptionId?: string | undefined) =>

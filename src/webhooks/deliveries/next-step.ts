@@ -14,7 +14,6 @@ export type NextStep =
  * Decides the step after an attempt. A 2xx ends the delivery. A 410 and the other final answers fail it. For any other
  * outcome the delivery waits by the schedule, and at least for `Retry-After`. A retry that a person requested while the
  * attempt was under way is due immediately, even after the last attempt of the schedule.
- *
  * @param options.failedAttempts position in the schedule before this attempt
  * @param options.retryRequested a person requested a retry after this attempt had begun
  * @param options.probe the attempt was a probe of an endpoint that is down; its failure does not advance the schedule

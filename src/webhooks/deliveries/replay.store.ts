@@ -15,10 +15,7 @@ export type ReplayRange = {
   readonly endedBy: Date;
 };
 
-/**
- * The time in an id comes from an api process, `created_at` from the database. A range of ids is widened by the largest
- * expected difference between the two clocks, so that no row is missed.
- */
+/** Widens a range of ids, because their time comes from an api process but `created_at` from the database. */
 const CLOCK_SKEW = "interval '1 hour'";
 
 /** The status is literal text, because the planner then uses the partial indexes. */

@@ -19,7 +19,6 @@ const HTTP_DATES = [
 /**
  * Parses a `Retry-After` value. RFC 9110 §10.2.3: seconds in digits, or an HTTP date in any of its three forms; spaces
  * and tabs around it are allowed.
- *
  * @param value the header's value; undefined without the header
  * @param now the current time in Unix milliseconds
  * @returns the wait in milliseconds, from 0 (a date in the past) to {@link MAX_REPORTED_MS}; undefined for other text
@@ -35,7 +34,6 @@ export function parseRetryAfter(value: string | undefined, now: number): number 
 /**
  * Parses an HTTP date, case-sensitively and without repair. The day of the week must be valid, but need not fit the
  * date. RFC 9110 §5.6.7.
- *
  * @param now the current time in Unix milliseconds; a two-digit year more than 50 years ahead of it is in the past
  * @returns Unix milliseconds; undefined for other text, and for a day or time that does not exist
  */

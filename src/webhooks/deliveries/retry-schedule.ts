@@ -26,8 +26,8 @@ export const DEFAULT_RETRY_POLICY: RetryPolicy = {
 };
 
 /**
- * Reads a subscription's stored schedule.
- * @returns the default for null and for an invalid value, so that no delivery fails because of its schedule
+ * Reads a stored schedule.
+ * @returns the default for null or an invalid value, so that no delivery fails because of it
  */
 export function readRetryPolicy(stored: unknown): RetryPolicy {
   const delays =
@@ -57,7 +57,6 @@ export const RETRY_POLICY_BOUNDS = {
 /**
  * Computes the wait before the next attempt: the scheduled delay or `Retry-After` (at most 24 h), whichever is longer,
  * plus a random addition of up to 20 %.
- *
  * @param options.failedAttempts how many attempts of the schedule have failed, 1 or more
  * @param options.retryAfterMs the wait that the receiver asked for, in milliseconds
  * @param options.random a number in [0, 1)

@@ -14,11 +14,7 @@ export function createEndpointOccupancy() {
   return {
     add,
 
-    /**
-     * Takes a place if one is free or the delivery already has one.
-     * @param cap places of the endpoint
-     * @returns success
-     */
+    /** Takes a place unless other deliveries have taken all `cap` places. @returns whether the delivery has a place */
     enter: (endpoint: string, deliveryId: string, cap: number): boolean => {
       const own = endpoints.get(endpoint);
       if (own !== undefined && !own.has(deliveryId) && own.size >= cap) return false;

@@ -171,10 +171,7 @@ export function createEndpointRecoveryService({
       return read(name);
     },
 
-    /**
-     * Lets the probe of this epoch begin now, in case Temporal's clock is ahead of the database's.
-     * @returns the state afterwards
-     */
+    /** Lets the probe of this epoch begin now, in case Temporal's clock is ahead. @returns the state afterwards */
     probe: async (name: EndpointName, epoch: number): Promise<EndpointStanding> => {
       await store.probe(database, name, epoch);
       notifier.poke();

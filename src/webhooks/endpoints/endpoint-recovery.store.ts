@@ -65,10 +65,7 @@ export async function lock(unit: Queryable, { tenantId, subscriptionId }: Endpoi
   );
 }
 
-/**
- * Notes whether a workflow watches the endpoint, unless the endpoint has changed since it was read.
- * @returns false when it has changed
- */
+/** Notes whether a workflow watches the endpoint. @returns false when the endpoint has changed since it was read */
 export function watch(
   queryable: Queryable,
   { tenantId, subscriptionId }: EndpointName,

@@ -26,9 +26,7 @@ export type EndpointChange = {
   readonly signal: boolean;
 };
 
-/**
- * Counts unfinished deliveries of the endpoint `p`, up to 10,000, so that a large backlog does not slow down the read.
- */
+/** Counts unfinished deliveries of the endpoint `p`, up to 10,000, so that a large backlog does not slow the read. */
 export const WAITING = `
   (SELECT count(*)::int FROM (
      SELECT 1 FROM deliveries d

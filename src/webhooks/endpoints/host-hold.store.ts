@@ -199,10 +199,7 @@ export async function list(queryable: Queryable): Promise<HostHold[]> {
   return (await queryable.query<HostHold>(LIST)).rows;
 }
 
-/**
- * Lists hosts whose endpoints fail, with the most endpoints first.
- * @param options.errorClass the part of an error code before its colon, such as `tls`
- */
+/** Lists hosts whose endpoints fail, those with most endpoints first. @param options.errorClass such as `tls` */
 export async function listFailing(
   queryable: Queryable,
   { errorClass, limit }: { errorClass: string | undefined; limit: number },

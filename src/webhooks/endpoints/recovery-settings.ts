@@ -7,9 +7,7 @@ export type RecoverySettings = {
    */
   readonly failures: number;
   readonly deliveries: 1 | 2 | 3;
-  /**
-   * The waits in milliseconds before the first probe, the second, and so on; the last is used for all further probes.
-   */
+  /** The waits in milliseconds before each probe; the last one is used for all further probes. */
   readonly probeDelaysMs: readonly number[];
 };
 

@@ -17,11 +17,10 @@ export type Rotation = { readonly tenant: string; readonly endpoints: ReadonlyMa
 export const START_OF_ROTATION: Rotation = { tenant: '', endpoints: new Map() };
 
 /**
- * @param options.endpoints in any order
  * @param options.free the slots that may be granted in all
  * @param options.tenantRoom the slots that a tenant may still get
  * @param options.quantum the slots that an endpoint gets in one turn
- * @returns one grant of 1 slot or more for each endpoint that gets slots, and the rotation for the next call
+ * @returns a grant of 1 slot or more for each endpoint that gets slots, and the rotation for the next call
  */
 export function allocate({
   endpoints,

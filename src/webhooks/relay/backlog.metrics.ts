@@ -12,9 +12,7 @@ import {
 
 type Read<T> = () => Promise<T | undefined>;
 
-/**
- * @param options.read its functions return undefined while the database is unreachable; their gauges are then absent
- */
+/** @param options.read returns undefined while the database is unreachable; the gauges are then absent */
 export function registerBacklogMetrics({
   registry,
   read,

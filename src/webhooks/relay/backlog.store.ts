@@ -1,15 +1,11 @@
 // SQL of the metrics of the outbox and of overdue deliveries of all tenants. It only reads, without locks.
 import type { Queryable } from '../../platform/database/transaction.ts';
 
-/**
- * The most open endpoints with work that are read (about one second), and the most late deliveries that are counted.
- */
+/** The most open endpoints with work that are read, and the most late deliveries that are counted. */
 const MOST_ENDPOINTS = 50_000;
 const MOST_LATE = 100_000;
 
-/**
- * `stopped`: the tenant or the host is held. `recovering`: open and paced. `inactive`: the subscription is inactive.
- */
+/** `stopped`: the tenant or the host is held. `recovering`: open and paced. `inactive`: the flag is off. */
 export const ENDPOINT_STATES = ['open', 'recovering', 'held', 'down', 'stopped', 'inactive'] as const;
 export const OUTBOX_KINDS = ['first', 'wake', 'start', 'command'] as const;
 

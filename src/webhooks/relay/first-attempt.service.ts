@@ -7,10 +7,7 @@ import type { AttemptRecordService } from '../deliveries/attempt-record.service.
 import { isSlow } from '../endpoints/endpoint-speed.ts';
 import type { Work } from './relay.store.ts';
 
-/**
- * `done`: the delivery has ended. `release`: the relay gives its claim back. `continue`: a workflow continues with the
- * wait in `waiting`.
- */
+/** `done`: the delivery has ended. `release`: the claim is given back. `continue`: a workflow takes over. */
 export type FirstAttempt =
   | { readonly kind: 'done' }
   | { readonly kind: 'release' }
@@ -38,10 +35,7 @@ export function createFirstAttemptService({
   };
 
   return {
-    /**
-     * Makes the attempt, unless it was already made.
-     * @throws when the database cannot be read; then no POST was made
-     */
+    /** Makes the attempt, unless it was already made. @throws when the database cannot be read; no POST was made */
     make: async (work: Work): Promise<FirstAttempt> => {
       const { deliveryId, generation, epoch: grant } = work;
       const request = { deliveryId, generation, n: 1, grant };

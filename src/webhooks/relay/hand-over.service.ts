@@ -85,9 +85,7 @@ export function createHandOver({
     }
   };
 
-  /**
-   * Runs the call in a span of the publication's trace, and passes the `traceparent`; without a trace it only runs it.
-   */
+  /** Runs the call; for a traced publication in a span, whose `traceparent` the call receives. */
   const traced = <T>(
     { trace, deliveryId, generation, tenantId }: Work,
     name: string,

@@ -216,10 +216,7 @@ export async function readyEndpoints(
     .rows;
 }
 
-/**
- * Claims the oldest rows of open endpoints, at most `quota` for each endpoint. `first` claims only deliveries without
- * an attempt.
- */
+/** Claims the oldest rows of open endpoints, up to the quotas. `first`: only deliveries without an attempt. */
 export async function claim(
   queryable: Queryable,
   { instance, epoch }: RelayIdentity,
@@ -285,10 +282,7 @@ export async function refund(queryable: Queryable, work: readonly Work[]): Promi
   await queryable.query(REFUND, [paced.map(({ endpoint }) => endpoint), paced.map(({ epoch }) => epoch)]);
 }
 
-/**
- * Enqueues the start of a workflow of the next generation, because the workflow of this generation is gone.
- * @returns false when the delivery has ended, or has a newer generation
- */
+/** Enqueues a workflow of the next generation. @returns false when the delivery has ended or has a newer generation */
 export async function restart(
   queryable: Queryable,
   delivery: { deliveryId: string; generation: number; outboxId: string },

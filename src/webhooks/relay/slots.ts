@@ -81,8 +81,8 @@ export function createSlots(limits: SlotLimits, occupancy: EndpointOccupancy = c
   };
 
   /**
-   * When all local attempts of a fast endpoint are under way, the endpoint waits for them. When they take long, it
-   * continues with attempts that are not local.
+   * A fast endpoint whose local attempts are all under way waits for them. When they take long, its next attempts are
+   * normal activities.
    */
   const roomOf = (
     { endpoint, pace, cap, localCap }: ReadyEndpoint,

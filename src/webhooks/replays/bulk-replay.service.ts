@@ -83,10 +83,7 @@ export function createBulkReplayService({
   };
 
   return {
-    /**
-     * Counts the deliveries that a bulk replay of this range would replay now.
-     * @throws ServiceError as `begin`, except `conflict`
-     */
+    /** Counts the deliveries that `begin` would replay now. @throws ServiceError as `begin`, except `conflict` */
     preview: (context: RequestContext, subscriptionId: string, request: BulkReplayRequest): Promise<number> =>
       database.transaction(context, async (transaction) => {
         const joined = { ...context, transaction };

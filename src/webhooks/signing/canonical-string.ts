@@ -25,7 +25,6 @@ export function canonicalHead({ suite, timestamp, maxAge, deliveryId, eventType 
 /**
  * Builds the whole canonical string: six values joined by line feeds, the payload last. Specification: Events,
  * Signature.
- *
  * @param payload the raw bytes of the body
  */
 export function canonicalString(values: SignedValues, payload: Uint8Array): Uint8Array {

@@ -16,7 +16,6 @@ export type Signatures = { current: string; next?: string | undefined };
 /**
  * Builds the headers with a delivery's metadata and signatures. The `-Next` header exists only during the overlap of a
  * secret's rotation. Specification: Events, Delivery.
- *
  * @throws {Error} when the suite is unknown
  */
 export function deliveryHeaders(values: SignedValues, signatures: Signatures): Record<string, string> {

@@ -10,10 +10,7 @@ export type SigningSecrets = { current: string; next?: string | undefined };
 
 /**
  * Signs one attempt of a delivery and returns its headers. Specification: Events, Signature.
- *
- * @param options.timestamp Unix seconds
- * @param options.maxAge the replay window in seconds
- * @param options.body the raw bytes of the body
+ * @param options `timestamp` in Unix seconds, `maxAge` in seconds, `body` as raw bytes
  * @throws {Error} when the suite is unknown
  */
 export function signDelivery({

@@ -163,10 +163,7 @@ export function createSigningSecretService({
     /** Lists subscriptions whose workflow should be running now, by ascending id. */
     listExpectedWorkflows: store.listExpectedWorkflows,
 
-    /**
-     * Makes the next secret the current one, if the overlap has ended. Emits `webhook.endpoint.secret_rotated`.
-     * @returns the state afterwards
-     */
+    /** Ends an overlap whose time has come. Emits `webhook.endpoint.secret_rotated`. @returns the state afterwards */
     finish: (name: SecretName): Promise<SecretStanding> =>
       database.transaction({}, async (transaction) => {
         const row = await store.lock(transaction, name);

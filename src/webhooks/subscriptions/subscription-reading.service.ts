@@ -77,10 +77,7 @@ export function createSubscriptionReader({
   }
 
   return {
-    /**
-     * Adds the endpoint to a row and masks headers.
-     * @throws ServiceError `not_found` when the endpoint does not exist
-     */
+    /** Adds the endpoint and masks headers. @throws ServiceError `not_found` when the endpoint does not exist */
     show: showOne,
 
     /** @returns whether the tenant has this subscription and it is not deleted. One indexed read. */

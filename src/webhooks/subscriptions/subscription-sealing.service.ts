@@ -5,9 +5,7 @@ import type { SealedColumn } from '../../platform/database/sealed-column.ts';
 const secretContext = (subscriptionId: string) => `subscription-secret:${subscriptionId}`;
 const headersContext = (subscriptionId: string) => `subscription-headers:${subscriptionId}`;
 
-/**
- * The sealed columns. The next secret may replace the current one during resealing, so its column is resealed first.
- */
+/** The next secret may replace the current one during resealing, so its column is resealed first. */
 export const SEALED_SUBSCRIPTIONS: readonly SealedColumn[] = (
   [
     ['next_secret_sealed', secretContext],

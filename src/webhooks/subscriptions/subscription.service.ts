@@ -143,10 +143,7 @@ export function createSubscriptionService({
     });
   }
 
-  /**
-   * Applies the hold of its host to the endpoint. When a subscription moves to a held host, the audit log gets the
-   * entry of the hold.
-   */
+  /** Applies the hold of its host to the endpoint. A move to a held host gets an audit entry. */
   async function follow(
     unit: Transaction,
     { requestId, tenant }: AuditContext,
@@ -190,10 +187,7 @@ export function createSubscriptionService({
       return reader.show({ ...context, transaction }, row);
     });
 
-  /**
-   * Cancels waiting deliveries in one statement, and writes their number to the audit log.
-   * @returns whether there are more
-   */
+  /** Cancels waiting deliveries in one statement, with an audit entry. @returns whether there are more */
   const discard = (
     context: RequestContext,
     id: string,
@@ -281,8 +275,7 @@ export function createSubscriptionService({
     },
 
     /**
-     * Deletes a subscription. Its unfinished deliveries show as canceled from then on. Emits
-     * `webhook.endpoint.deleted`.
+     * Deletes a subscription and cancels its unfinished deliveries. Emits `webhook.endpoint.deleted`.
      * @throws ServiceError `not_found`
      */
     remove: (context: RequestContext, id: string): Promise<void> =>
@@ -352,8 +345,7 @@ export function createSubscriptionService({
     },
 
     /**
-     * Deactivates a subscription whose endpoint has only failed for `disableAfterDays`. Emits
-     * `webhook.endpoint.deactivated`. Another subscription is not changed.
+     * Deactivates a subscription whose endpoint failed for `disableAfterDays`. Emits `webhook.endpoint.deactivated`.
      */
     deactivateFailing: ({
       tenantId,

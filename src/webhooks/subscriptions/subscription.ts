@@ -31,8 +31,6 @@ export const MASK = '***';
 const SENSITIVE_HEADER = /auth|cookie|credential|key|password|secret|session|signature|token/;
 
 /**
- * Checks a receiver's URL.
- * @param text the URL as it was sent
  * @param admitted networks that the operator admits
  * @returns the normalised URL, and its host with the port
  * @throws ServiceError `invalid_request` with the reason
@@ -43,10 +41,7 @@ export function readReceiverUrl(text: string, admitted: readonly Network[]): { u
   return { url: verdict.url.href, host: receiverHost(verdict.url) };
 }
 
-/**
- * Checks event types and patterns, and normalises them to filters.
- * @throws ServiceError `invalid_request` naming the first wrong entry
- */
+/** Normalises event types and patterns to filters. @throws ServiceError `invalid_request` naming the wrong entry */
 export function readFilters(eventTypes: readonly string[]): string[] {
   const wrong = eventTypes.findIndex((filter) => !isFilter(filter));
   if (wrong >= 0) {
