@@ -25,7 +25,6 @@ export function createAgentKeyRotationActivities({
 
     revokeOldKey: (key: DepartingKey): Promise<KeyStanding> => rotationSteps.perform(key, 'revoke'),
 
-    /** Cancels the rotation for an operator. A refusal is final and is not retried. */
     cancelKeyRotation: async (key: DepartingKey, reason: string | null): Promise<KeyStanding> => {
       await refuseForGood(() => rotations.cancelByOperator(key, reason ?? undefined));
       return rotationSteps.look(key);

@@ -20,7 +20,6 @@ export function createAnchorVerificationActivities({
     /** Records that a pending anchor has failed, because its time has ended. */
     failAnchor: (anchor: CheckedAnchor): Promise<AnchorStanding> => anchorChecks.fail(anchor),
 
-    /** Requests a check now for an operator. A refusal is final and is not retried. */
     requestLook: (anchor: CheckedAnchor, reason: string | null): Promise<void> =>
       refuseForGood(() => anchorChecks.requestByOperator(anchor, reason ?? undefined)),
   };

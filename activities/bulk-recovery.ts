@@ -18,7 +18,6 @@ export function createBulkRecoveryActivities({
     /** Replays the next chunk of deliveries, or returns the reason to wait. */
     replayDeliveries: (name: BulkReplayName): Promise<BulkReplayStanding> => bulkReplaySteps.advance(name),
 
-    /** Cancels the bulk replay for an operator. A refusal is final and is not retried. */
     cancelRecovery: async (name: BulkReplayName, reason: string | null): Promise<void> => {
       await refuseForGood(() => bulkReplays.cancelByOperator(name, reason ?? undefined));
     },

@@ -16,7 +16,6 @@ export function createDelegationExpiryActivities({
 
     expireDelegation: (name: DelegationName): Promise<DelegationStanding> => delegationExpiry.expire(name),
 
-    /** Revokes the delegation for an operator. A refusal is final and is not retried. */
     revokeDelegation: (name: DelegationName, reason: string | null): Promise<DelegationStanding> =>
       refuseForGood(() => delegationExpiry.revokeByOperator(name, reason ?? undefined)),
   };

@@ -30,7 +30,6 @@ export function createEndpointRecoveryActivities({
     deactivateEndpoint: (name: EndpointName): Promise<EndpointStanding> =>
       recovery.perform(name, 'deactivate'),
 
-    /** Does an operator's step. A refusal is final and is not retried. */
     operateEndpoint: (name: EndpointName, step: OperatorStep): Promise<EndpointStanding> =>
       refuseForGood(() => recovery.operate(name, step)),
   };

@@ -24,11 +24,9 @@ export function createIssuerKeyRotationActivities({
     /** Deletes an old key, because all tokens that it signed have expired. */
     removeIssuerKey: (name: IssuerName): Promise<IssuerStanding> => issuerRotation.perform(name, 'remove'),
 
-    /** Rotates the keys now for an operator. A refusal is final and is not retried. */
     rotateIssuerKeys: (name: IssuerName, reason: string | null): Promise<IssuerStanding> =>
       refuseForGood(() => issuerRotation.rotateByOperator(name, reason ?? undefined)),
 
-    /** Revokes a key for an operator. A refusal is final and is not retried. */
     revokeIssuerKey: (name: IssuerName, kid: string, reason: string): Promise<IssuerStanding> =>
       refuseForGood(() => issuerRotation.revokeByOperator(name, kid, reason)),
   };

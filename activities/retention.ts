@@ -19,7 +19,6 @@ export function createRetentionActivities({
 
     countAccounts: (): Promise<StepResult> => retention.countAccounts(pulse()),
 
-    /** Drops the partitions of days that are older than their retention. */
     dropPartitions: (): Promise<StepResult> => retention.dropPartitions(pulse()),
 
     listPurges: async (): Promise<string[]> => retention.purgeNames(),

@@ -15,7 +15,7 @@ import type {
 } from '../src/webhooks/deliveries/delivery.service.ts';
 import { refuseForGood } from './operator-refusal.ts';
 
-/** The interval in milliseconds. The heartbeat time-out is three times as long. */
+/** In milliseconds. The heartbeat time-out is three times as long. */
 const HEARTBEAT = 2_000;
 
 /** @returns activities of which only a POST can happen twice, and only when its process died during the POST */
@@ -44,7 +44,6 @@ export function createWebhookDeliveryActivities({
     recordAttempt: (report: AttemptReport): Promise<RecordResult> =>
       attemptRecords.record(report, { workflow: true }),
 
-    /** Retries or cancels a delivery for an operator. A refusal is final and is not retried. */
     operateDelivery: (name: OperatedDelivery, step: DeliveryStep, reason: string | null): Promise<void> =>
       refuseForGood(() => deliveries.operate(name, step, reason ?? undefined)),
   };

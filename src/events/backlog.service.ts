@@ -8,7 +8,6 @@ type Reading = {
   /** Deliveries that this process has accepted since the last count. */
   since: number;
   at: number;
-  /** The duration of the last count, in milliseconds. */
   took: number;
   counting: boolean;
 };

@@ -80,7 +80,7 @@ WITH new_audit_entries AS (
   SELECT id, deliveries, delivery_id FROM counted
 ), ${fanOut('a.deliveries > 0')} ${ANSWER} WHERE deliveries > 0`;
 
-// In the order of the unique key, so that two publications with the same ids cannot deadlock.
+// Rows are inserted in the order of the unique key, so that two publications with the same ids cannot deadlock.
 const PUBLISH = `
 WITH ${INPUT}, ${MATCHED}, accepted AS (
   INSERT INTO published_events (tenant_id, event_id, id, digest, deliveries)

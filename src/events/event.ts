@@ -16,7 +16,6 @@ export type EmittedEvent = {
   /** Only this subscription gets the event, even if its filters do not match. */
   readonly onlySubscription?: string | undefined;
   readonly exceptSubscription?: string | undefined;
-  /** The event only tests a receiver. */
   readonly test?: true | undefined;
 };
 

@@ -41,7 +41,6 @@ export function wirePublishing(
   };
 }
 
-/** The purges of this room, which the workflow `retention` runs. */
 export const purgesOfEvents = ({ keptDays }: { keptDays: number }) => ({
   'published event ids': (queryable: Parameters<typeof eventStore.purgePublished>[0], limit: number) =>
     eventStore.purgePublished(queryable, keptDays, limit),

@@ -1,13 +1,11 @@
-// The core of every receiver: verifies a request, records the delivery, calls the handler and makes the answer. A
-// handler runs only for a verified and recorded delivery. A 2xx is answered only after the delivery is durably
-// recorded.
+// The core of every receiver: verifies a request, records the delivery, calls the handler and makes the answer. A 2xx
+// is answered only after the delivery is durably recorded.
 
 import { isBytes } from './bytes.ts';
 import type { DeliveryLog, DeliveryRecord } from './delivery-log.ts';
 import { BodyTooLarge, printError, RawBodyMissing, RejectDelivery, RetryLater } from './receiver-errors.ts';
 import { checkSecrets, type ReceivedHeaders, readEnvelope, verifyDelivery } from './verify-delivery.ts';
 
-/** The largest body that the service sends. */
 const DEFAULT_MAX_BODY_BYTES = 256 * 1024;
 
 /** Added to the replay window, because time passes between the check of a delivery's age and its lookup in the log. */
@@ -68,7 +66,7 @@ export type ReceiverOptions = {
  *
  * | answer | when |
  * |---|---|
- * | 200 | the handler has finished or returned `ignored`; or the delivery was processed before (`ignored`) |
+ * | 200 | the handler has finished or returned `ignored`; or the delivery was accepted before (`ignored`) |
  * | 202 | there is no handler, and the log has recorded the delivery |
  * | 401 | the signature, its suite or the age is wrong; the service sends the delivery again |
  * | 400, 405, 408, 413, 415 | the request is refused, with the reason as `error` in the body |

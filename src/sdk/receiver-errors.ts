@@ -40,7 +40,6 @@ export class BodyTooLarge extends Error {
   override readonly name = 'BodyTooLarge';
 }
 
-/** The default of `onError`. */
 export function printError(error: unknown): void {
   // biome-ignore lint/suspicious/noConsole: the one output that every JavaScript runtime has
   console.error(error);

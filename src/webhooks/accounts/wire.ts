@@ -20,7 +20,6 @@ export function wireAccounts({ database, log }: Platform) {
   };
 }
 
-/** Registers the metrics of the accounts in a worker. */
 export function measureAccounts(
   { registry }: Platform,
   createReading: Readings,
@@ -30,7 +29,6 @@ export function measureAccounts(
   registerAccountMetrics({ registry, read: () => read('accounts') });
 }
 
-/** The purges of this room, which the workflow `retention` runs. */
 export const purgesOfAccounts = ({ accountDays }: { accountDays: number }) => ({
   accounts: (queryable: Parameters<typeof accountStore.purge>[0], limit: number) =>
     accountStore.purge(queryable, accountDays, limit),

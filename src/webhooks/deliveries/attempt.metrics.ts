@@ -91,8 +91,8 @@ export function createAttemptMetrics({ registry }: { registry: Registry }) {
 
     /**
      * Counts the end of a delivery.
-     * @param attempt the last attempt and the time of acceptance, both by the database's clock; undefined when the
-     *   delivery ended without an attempt
+     * @param attempt the last attempt and the time of acceptance, both by the database's clock; undefined when no
+     *   attempt ended the delivery
      */
     ended: (
       status: FinalStatus,

@@ -15,7 +15,6 @@ export function createDeliveryExpiryService({
   database: Pick<Database, 'transaction'>;
 
   records: Pick<RecordService, 'prepare' | 'writeBatch'>;
-  /** Called when there may be new commands for workflows. */
   onWork: () => void;
 }) {
   return {

@@ -100,8 +100,8 @@ SELECT count(*)::int AS canceled FROM changed`;
 const CANCEL_ONE = cancelStatement(`
   SELECT id FROM deliveries WHERE id = $1 AND tenant_id = $2 AND status IN ('pending', 'retrying') FOR UPDATE`);
 
-// Only deliveries without an attempt, because the others show as retrying, not as held. Locked in id order, as in all
-// statements that lock several.
+// Only deliveries without an attempt, because the others show as retrying, not as held. Deliveries are locked in
+// id order, as in all statements that lock several, to prevent deadlocks.
 const CANCEL_UNTRIED = cancelStatement(`
   SELECT d.id FROM deliveries d JOIN endpoints p ON p.subscription_id = d.subscription_id
   WHERE d.subscription_id = $1 AND d.status = 'pending' AND ($2 OR NOT p.active)

@@ -24,7 +24,7 @@ d.tenant_id = $1 AND d.subscription_id = $2 AND d.status = '${status}' AND d.com
   AND d.created_at >= $4 AND d.created_at < $5
   AND d.id >= uuid_of_time(greatest($4::timestamptz - ${CLOCK_SKEW}, 'epoch')) AND d.id < uuid_of_time($5::timestamptz + ${CLOCK_SKEW})`;
 
-// In id order, as in all statements that lock several deliveries. The rows of the outbox keep that order.
+// Deliveries are locked in id order, to prevent deadlocks. The rows of the outbox keep that order.
 const replayStatement = (status: ReplayableStatus) => `
 WITH target AS (
   SELECT d.id FROM deliveries d WHERE ${inRange(status)} AND d.id > $6 ORDER BY d.id LIMIT $7 FOR UPDATE

@@ -59,7 +59,6 @@ export function wireDeliveryExpiry(
 
 type Queryable = Parameters<typeof expiryStore.purgeWork>[0];
 
-/** The purges of this room, which the workflow `retention` runs. */
 export const purgesOfDeliveries = ({ keptDays }: { keptDays: number }) => ({
   'work of old deliveries': (queryable: Queryable, limit: number) =>
     expiryStore.purgeWork(queryable, keptDays, limit),

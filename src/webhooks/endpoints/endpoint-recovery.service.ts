@@ -45,7 +45,6 @@ export type OperatorStep =
   | { readonly kind: 'release' }
   | { readonly kind: 'hold'; readonly seconds: number };
 
-/** How often a reading is repeated because the endpoint was changed concurrently. */
 const MOST_READS = 5;
 
 /**
@@ -145,7 +144,6 @@ export function createEndpointRecoveryService({
     /** Reads the state and the next step. One round trip; two when the watching begins or ends. */
     read,
 
-    /** Lists the subscriptions whose endpoint's workflow should be running now, by ascending id. */
     listExpectedWorkflows: store.listExpectedWorkflows,
 
     describe: async (name: EndpointName): Promise<{ summary: string } | undefined> => {

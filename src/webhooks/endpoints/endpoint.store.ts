@@ -51,8 +51,8 @@ WHERE subscription_id = $1 AND NOT deleted AND active <> $2
     AND greatest(failing_since, tenant_held_until, host_held_until) <= now() - $3::int * interval '1 day')
 ${CHANGED}, watched OR $2 AND (state <> 'open' OR failures_in_a_row > 0) AS signal`;
 
-// The endpoints of one tenant, locked in id order, as in all statements that lock several. Inactive endpoints are
-// included, because they may be activated during the hold.
+// Endpoints are locked in id order, to prevent deadlocks. Inactive endpoints are included, because they may be
+// activated during the hold.
 const OF_TENANT = `
 WITH mine AS (
   SELECT p.subscription_id FROM subscriptions s JOIN endpoints p ON p.subscription_id = s.id

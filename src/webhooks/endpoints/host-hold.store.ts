@@ -1,6 +1,6 @@
 // SQL of hosts: their holds, and their endpoints.
 // Locks are taken in this order: a subscription, names of hosts, endpoints in id order. A transaction with an exclusive
-// lock on a name therefore does not lock a subscription.
+// lock on a name may not lock a subscription afterwards.
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { CHANGED, type EndpointChange, PACED } from './endpoint.store.ts';
 import type { HoldLength } from './host-hold.ts';
@@ -32,7 +32,7 @@ export type FailingHost = {
 
 const LOCK_NAME = "SELECT pg_advisory_xact_lock(hashtextextended('host ' || host_name($1), 0))";
 
-// Locked in one order, as in all statements that lock several names.
+// Names are locked in one order, to prevent deadlocks.
 const SHARE_NAMES = `
 SELECT pg_advisory_xact_lock_shared(name) FROM (
   SELECT DISTINCT hashtextextended('host ' || host_name(host), 0) AS name FROM unnest($1::text[]) AS host ORDER BY name
@@ -86,7 +86,7 @@ GROUP BY 1, 2 ORDER BY endpoints DESC, s.host, class LIMIT $2`;
 
 // Only deliveries that wait for their time become due now; pacing lets their attempts begin one by one. A delivery
 // whose workflow is just being started gets a retry request instead of a command. The relay that marks it as started
-// reads the request and enqueues the command. Locked in id order, as in all statements that lock several.
+// reads the request and enqueues the command. Deliveries are locked in id order.
 const HASTEN = `
 WITH target AS (
   SELECT d.id FROM deliveries d
@@ -115,7 +115,7 @@ ${CHANGES}`;
 const change = async (unit: Queryable, text: string, host: string): Promise<EndpointChange[]> =>
   (await unit.query<EndpointChange>(text, [host])).rows;
 
-/** Locks the host until the transaction ends: its holds cannot change, and no subscription can change its URL to it. */
+/** Locks the host until the transaction ends: its holds cannot change, and no subscription can move to or from it. */
 export async function lock(unit: Queryable, host: string): Promise<void> {
   await unit.query(LOCK_NAME, [host]);
 }

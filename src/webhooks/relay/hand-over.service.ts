@@ -18,7 +18,6 @@ import { createStartWindow } from './start-window.ts';
 
 const WINDOW = 16;
 
-/** Milliseconds that a start waits for its local attempt to begin. */
 const BEGIN_TIMEOUT = 2_000;
 
 /**

@@ -4,7 +4,6 @@
 const LEAST = 100;
 const LONGEST = 5_000;
 
-/** @param now milliseconds of any steady clock */
 export function createPause(now: () => number) {
   let length = 0;
   let until = Number.NEGATIVE_INFINITY;

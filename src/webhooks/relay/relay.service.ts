@@ -26,7 +26,6 @@ export const RELAY_SETTINGS = {
     local: 64,
   } satisfies SlotLimits as SlotLimits,
   quantum: 4,
-  /** Endpoints that one claim covers. */
   endpoints: 1_000,
   commands: 64,
   poll: 250,
@@ -37,7 +36,7 @@ export const RELAY_SETTINGS = {
   beat: 1_000,
   /** The time without a report from an attempt after which the relay reads the delivery's row. */
   progress: 500,
-  /** The time after which a slot becomes free, whatever the row says. */
+  /** The time after which a slot becomes free even if the row shows no end of the attempt. */
   slotLifetime: 60_000,
 } as const;
 

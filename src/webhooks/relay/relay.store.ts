@@ -118,7 +118,6 @@ WITH unflushed AS (
 )
 ${CLAIMED}`;
 
-// Returns the permits of claims that began no attempt.
 const REFUND = `
 WITH given AS (
   SELECT p.subscription_id, r.rows FROM (

@@ -18,7 +18,6 @@ export type Flight = {
 export type SlotLimits = {
   readonly total: Room;
   readonly tenant: Room;
-  /** The most attempts inside workflow tasks. */
   readonly local: number;
 };
 
@@ -40,7 +39,7 @@ export type SlotRoom = EndpointRoom & { readonly local: boolean };
 /** A local attempt that takes longer, in milliseconds, shows that its receiver is not fast. */
 const STUCK_MS = 250;
 
-/** A fast endpoint becomes slow when this many of its attempts in this process take longer than `SLOW_MS`. */
+/** A fast endpoint becomes slow when `SLOW_FLIGHTS` attempts exceed `SLOW_MS`; an unproven one after one attempt. */
 const SLOW_MS = 1_000;
 const SLOW_FLIGHTS = 4;
 

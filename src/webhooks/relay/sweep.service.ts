@@ -10,12 +10,10 @@ import type { OverdueDelivery } from './sweep.store.ts';
 import * as store from './sweep.store.ts';
 
 export type SweepReport = {
-  /** Deliveries whose workflow was gone, and which get a new workflow. */
   readonly restarted: number;
   /** Overdue deliveries whose workflow still waited and was signalled. */
   readonly told: number;
   readonly canceled: number;
-  /** Deliveries that waited although their endpoint was open. */
   readonly mended: number;
   readonly partitions: number;
 };

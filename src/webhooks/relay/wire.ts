@@ -47,7 +47,6 @@ export function wireRelay(
   };
 }
 
-/** Registers the metrics of the backlog in a worker. */
 export function measureBacklog({ database, registry }: Platform, createReading: Readings): void {
   const backlog = createBacklogStore();
   const read = createReading({
@@ -69,7 +68,6 @@ export function measureBacklog({ database, registry }: Platform, createReading: 
   });
 }
 
-/** Wires the checks and repairs of the doctor. @param rooms.client a connection that opens at its first use */
 export function wireRelayInspection(
   { database, log }: Platform,
   { client }: Needs<typeof createDeliveryStarter, 'taskQueues'>,

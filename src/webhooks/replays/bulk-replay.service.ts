@@ -164,7 +164,6 @@ export function createBulkReplayService({
         return recovery;
       }),
 
-    /** Lists bulk replays whose workflow should be running now, by ascending id. */
     listExpectedWorkflows: store.listExpectedWorkflows,
 
     /** Reads the summary for operators: the receiver's host, without a path, and the status of the deliveries. */

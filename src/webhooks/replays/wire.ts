@@ -27,5 +27,4 @@ export function wireReplays(
 
 export { listExpectedWorkflows as listBulkReplays } from './bulk-replay.store.ts';
 
-/** The purges of this room, which the workflow `retention` runs. */
 export const purgesOfReplays = { 'bulk recoveries': store.purge };

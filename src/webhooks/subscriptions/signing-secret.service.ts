@@ -160,7 +160,6 @@ export function createSigningSecretService({
       return row && { summary: row.host, subscriptionId: name.subscriptionId, host: row.host };
     },
 
-    /** Lists subscriptions whose workflow should be running now, by ascending id. */
     listExpectedWorkflows: store.listExpectedWorkflows,
 
     /** Ends an overlap whose time has come. Emits `webhook.endpoint.secret_rotated`. @returns the state afterwards */

@@ -31,7 +31,6 @@ export function wireSubscriptions(
   };
 }
 
-/** Lists the secrets whose workflow should be running, and counts those whose workflow is late. */
 export {
   countOverdue as countOverdueSecrets,
   listExpectedWorkflows as listSecretRotations,
