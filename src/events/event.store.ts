@@ -27,8 +27,8 @@ input AS (
     AS event (id, tenant_id, event_id, type, occurred_at, body, joined, only_subscription, except_subscription, test, trace)
 )`;
 
-// OFFSET 0 makes the join one index lookup per event. Without it the planner overestimates the number of events and
-// reads all subscriptions.
+// OFFSET 0 makes the join one index lookup per event. Without it the planner, which does not know the number of
+// events, reads all subscriptions.
 const MATCHED = `
 matched AS (
   SELECT i.id, s.id AS subscription_id, delivery_id_of(i.id, s.id) AS delivery_id

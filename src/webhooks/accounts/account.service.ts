@@ -1,4 +1,4 @@
-// Counts the accounts of deliveries and reports each account that does not add up. It changes no delivery.
+// Counts the accounts of deliveries and reports each account with a difference. It changes no delivery.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../../platform/database/database.ts';
@@ -16,7 +16,7 @@ const PACE = { fast: 200, slow: 1_000, first: 60 * MINUTE, least: MINUTE } as co
 
 type Pulse = { readonly beat: () => void; readonly signal: AbortSignal };
 
-/** @param options.onDifference receives each account that does not add up, each time it is counted */
+/** @param options.onDifference receives each account with a difference, each time it is counted */
 export function createAccountService({
   database,
   store = accountStore,
@@ -53,7 +53,7 @@ export function createAccountService({
     return parts;
   };
 
-  /** Counts and stores the accounts of a day (`2026-11-21`, UTC). @returns the accounts that do not add up */
+  /** Counts and stores the accounts of a day (`2026-11-21`, UTC). @returns the accounts with a difference */
   const countDay = async (day: string, pulse: Pulse): Promise<WrongAccount[]> => {
     const start = performance.now();
     const numbers = await countSpans(day, pulse);

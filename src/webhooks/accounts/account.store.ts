@@ -3,10 +3,10 @@
 import type { Queryable } from '../../platform/database/transaction.ts';
 import type { DeliveryAccount, TenantNumbers, WrongAccount } from './account.ts';
 
-// An event and its deliveries have ids of the same millisecond and are committed together. One snapshot of a span of
-// time therefore adds up, even while other events are accepted. An unfinished delivery counts as waiting when it has a
-// row of the outbox, or a workflow of its generation and a time for its next attempt. Otherwise it is stranded. Events
-// with `deliveries` NULL are counted by their rows in `deliveries`.
+// An event and its deliveries have ids of the same millisecond and are committed together. The numbers of one snapshot
+// are therefore consistent, even while other events are accepted. An unfinished delivery counts as waiting when it has
+// a row of the outbox, or a workflow of its generation and a time for its next attempt. Otherwise it is stranded.
+// Events with `deliveries` NULL are counted by their rows in `deliveries`.
 const COUNT = `
 WITH accepted AS (
   SELECT tenant_id, sum(deliveries) AS n FROM events
@@ -114,7 +114,7 @@ export async function count(
   return (await queryable.query<TenantNumbers>(COUNT, [span.from, span.to])).rows;
 }
 
-/** Stores the accounts of a day. @returns the accounts that do not add up */
+/** Stores the accounts of a day. @returns the accounts with a difference */
 export async function save(
   queryable: Queryable,
   { day, tookMs }: { day: string; tookMs: number },

@@ -91,8 +91,8 @@ const DUE =
 
 const LATE = 'extract(epoch FROM clock_timestamp() - d.next_attempt_at)::float8 * 1000 AS "lateMs"';
 
-// OFFSET 0 makes each join one index lookup per row, in the partition of its id. Without it the planner overestimates
-// the rows and reads whole partitions.
+// OFFSET 0 makes each join one index lookup per row, in the partition of its id. Without it the planner, which
+// does not know the number of rows, reads whole partitions.
 const LOAD = `
 SELECT w.place, d.tenant_id AS "tenantId", d.subscription_id AS "subscriptionId", d.event_type AS "eventType", d.test, d.status,
   d.generation, d.attempt_count AS "attemptCount", ${DUE}, ${LATE}, d.created_at AS "createdAt",

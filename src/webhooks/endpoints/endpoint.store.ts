@@ -33,7 +33,7 @@ export const WAITING = `
      WHERE d.subscription_id = p.subscription_id AND d.status IN ('pending', 'retrying') LIMIT 10000
    ) AS unfinished) AS waiting`;
 
-/** Begins the pacing: one attempt may begin, and each success lets more begin. */
+/** Makes the endpoint paced: one attempt may begin, and each success lets more attempts begin. */
 export const PACED = 'permits = 1, released = 0, permits_at = now()';
 
 export const CHANGED = 'RETURNING p.subscription_id AS "subscriptionId", p.tenant_id AS "tenantId"';

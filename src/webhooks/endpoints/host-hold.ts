@@ -5,9 +5,9 @@ import { mayBePlain, receiverHost } from '../../platform/egress/url-rules.ts';
 export type HoldLength = { readonly until: Date } | { readonly seconds: number } | 'released';
 
 /**
- * Parses a host that an operator types into the form of URLs, in lower case. A name alone means all its ports, a name
- * with a port only that port. A sub-domain is another host. Default ports cannot be named: 443, and 80 of hosts to
- * which HTTP without TLS is allowed.
+ * Parses a host that an operator types. The result has the form of a URL's host, in lower case. A name alone means all
+ * its ports, a name with a port only that port. A sub-domain is another host. Default ports cannot be named: 443, and
+ * 80 of hosts to which HTTP without TLS is allowed.
  * @returns undefined for a text that is no host: a URL, a path, a pattern, credentials
  */
 export function readHost(text: string): string | undefined {

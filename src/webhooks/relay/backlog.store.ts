@@ -5,7 +5,7 @@ import type { Queryable } from '../../platform/database/transaction.ts';
 const MOST_ENDPOINTS = 50_000;
 const MOST_LATE = 100_000;
 
-/** `stopped`: the tenant or the host is held. `recovering`: open and paced. `inactive`: the flag is off. */
+/** `stopped`: its tenant or host is held. `recovering`: open and paced. `inactive`: its subscription is inactive. */
 export const ENDPOINT_STATES = ['open', 'recovering', 'held', 'down', 'stopped', 'inactive'] as const;
 export const OUTBOX_KINDS = ['first', 'wake', 'start', 'command'] as const;
 
