@@ -1,4 +1,4 @@
-// The table of enrollment tokens: only their hashes are stored.
+// The table of enrollment tokens. It stores only their hashes.
 import {
   bytes,
   defineTable,
