@@ -20,7 +20,7 @@ export const AGENT_KEY = defineTable('agent_keys', {
   tenantId: uuid(),
   agentId: uuid(),
   algorithm: text<KeyAlgorithm>(),
-  /** The canonical raw bytes; `fingerprint` is their SHA-256 in lowercase hex. */
+  /** Canonical raw bytes. `fingerprint` is their SHA-256 in lower-case hex. */
   publicKey: bytes(),
   fingerprint: text(),
   /** Further fingerprints by which the key is found. */
@@ -35,7 +35,7 @@ export const AGENT_KEY = defineTable('agent_keys', {
   revokedReason: nullable(text()),
   lastUsedAt: nullable(time()),
   createdAt: given(time()),
-  /** When the key answered its first challenge. */
+  /** When the key was first used in a successful authentication. */
   firstUsedAt: nullable(time()),
 });
 
