@@ -17,7 +17,7 @@ export function wireDelegations(
   return { delegations, routes: createDelegationRoutes({ delegations }) };
 }
 
-/** The expiry of delegations. */
+/** Wires the expiry of delegations. */
 export function wireDelegationExpiry(
   { database }: Platform,
   rooms: Needs<typeof createDelegationExpiryService, 'database'>,
@@ -26,8 +26,8 @@ export function wireDelegationExpiry(
 }
 
 /**
- * The delegations that have a workflow, the late ones among them, and the signals to the workflows of a deleted agent's
- * delegations.
+ * Lists the delegations that should have a workflow, counts the late ones, and enqueues signals to the workflows of a
+ * deleted agent's delegations.
  */
 export {
   countOverdue as countOverdueDelegations,
