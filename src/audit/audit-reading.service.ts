@@ -12,7 +12,6 @@ import { type AuditJwk, toAuditJwk } from './checkpoint-signature.node.ts';
 
 export type SignedCheckpoint = Checkpoint & { readonly signature: Uint8Array };
 
-/** One page of checkpoints, with all public keys that verify checkpoints. */
 export type CheckpointPage = Page<SignedCheckpoint> & { readonly keys: readonly AuditJwk[] };
 
 /** Reading of the audit log. Source: Specification, "audit logs record creation and verification". */
@@ -30,10 +29,7 @@ export function createAuditReadingService({ database }: { database: Queryable })
       return record;
     },
 
-    /**
-     * Returns a page of the tenant's checkpoints, newest first.
-     * @param cursor the page begins before the checkpoint with this number
-     */
+    /** Returns a page of the tenant's checkpoints, newest first. @param cursor only numbers below it */
     listCheckpoints: async (
       { tenant }: Tenanted,
       { limit, cursor: before }: { readonly limit: number; readonly cursor?: number | undefined },

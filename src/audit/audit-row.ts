@@ -1,7 +1,6 @@
 // Encodes a row of the audit log as canonical bytes, which are hashed. Rows that differ in any field have different
 // bytes. The encoding of version 1 stays as it is; a different encoding needs a new version number.
 
-/** The fields in the bytes of version 1, in this order. */
 export const ROW_FIELDS = [
   'id',
   'tenant_id',

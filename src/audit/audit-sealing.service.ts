@@ -28,7 +28,6 @@ export type SealReport = { readonly seals: number; readonly checkpoints: number;
 const SEAL_ROWS = 10_000;
 const PAGE_ROWS = 1_000;
 
-/** The rows of one tenant in the seal that is being made. */
 type Share = {
   readonly tree: ReturnType<typeof createMerkleTree>;
   readonly rowIds: string[];
@@ -60,9 +59,7 @@ export function createAuditSealer({
 }) {
   const signer = createCheckpointSigner({ masterKeys });
 
-  /**
-   * Reads the next rows and groups them by tenant. Memory holds one page of rows, and the ids and hashes of one seal.
-   */
+  /** Groups the next rows by tenant. Memory holds one page of rows, and the ids and hashes of one seal. */
   async function collect(unit: Transaction, after: Position) {
     const shares = new Map<string, Share>();
     let last = after;
@@ -145,7 +142,6 @@ export function createAuditSealer({
     return { ...checkpoint, signature, rowIds, leaves: Buffer.concat(leaves) };
   }
 
-  /** Makes seals until every row is sealed. @returns undefined when another process was sealing */
   async function run(signal?: AbortSignal): Promise<SealReport | undefined> {
     const total = { seals: 0, checkpoints: 0, rows: 0 };
     while (await store.hasUnsealed(database)) {

@@ -24,7 +24,6 @@ import { createTenantVerifier } from './tenant-verifier.ts';
 import type { VerificationStore } from './verification.store.ts';
 import type { Anchor, Finding, VerificationReport } from './verification.ts';
 
-/** Number of seals whose checkpoints one statement reads. */
 const SEALS_AT_ONCE = 200;
 
 /**
@@ -98,9 +97,7 @@ export function createAuditVerificationService({
     },
   };
 
-  /**
-   * Verifies the chain of seals up to the head. @returns the number of seals, and the tenants that lack a checkpoint
-   */
+  /** Verifies the seals up to the head. @returns the number of seals, and the tenants that lack a checkpoint */
   async function verifySeals({
     head,
     keys,
@@ -169,10 +166,7 @@ export function createAuditVerificationService({
 
 export type AuditVerificationService = ReturnType<typeof createAuditVerificationService>;
 
-/**
- * Returns the fault of the head, if it has one. A current master key signs the head, and the head's hash covers all
- * seals.
- */
+/** Returns the fault of the head. A current master key signs the head, and the head's hash covers all seals. */
 function checkHead({ signature, ...head }: StoredHead, signer: CheckpointSigner): string | undefined {
   if (head.n === 0 && signature === null) return undefined;
   if (signature === null) return 'it is not signed';

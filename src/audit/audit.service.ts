@@ -5,10 +5,7 @@ import type { Queryable } from '../platform/database/transaction.ts';
 import * as store from './audit.store.ts';
 import { type AuditContext, type AuditEntry, type AuditRecord, prepareEntry } from './audit.ts';
 
-/**
- * Completes entries with the tenant, client address, request id and principal of the request. Each record gets its id
- * here, so appending the same record again changes nothing.
- */
+/** Completes entries with data of the request. A record gets its id here, so appending it again changes nothing. */
 export const prepareEntries = (context: AuditContext, entries: readonly AuditEntry[]): AuditRecord[] =>
   entries.map((entry) => prepareEntry(context, entry, newId()));
 

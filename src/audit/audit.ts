@@ -5,9 +5,7 @@ import type { ErrorCode } from '../platform/errors/catalogue.ts';
 
 export const ACTOR_KINDS = ['application', 'agent', 'operator', 'service', 'anonymous'] as const;
 
-/**
- * The actor. `application` and `agent` have an id, `operator` used the command line, `anonymous` sent no credential.
- */
+/** `application` and `agent` have an id, `operator` used the command line, `anonymous` sent no credential. */
 export type AuditActor = {
   readonly kind: (typeof ACTOR_KINDS)[number];
   readonly id?: string | undefined;
@@ -29,17 +27,13 @@ export type AuditEntry = {
   readonly data?: Readonly<Record<string, unknown>> | undefined;
 };
 
-/** The part of the request's context that every entry records. */
 export type AuditContext = Pick<RequestContext, 'requestId' | 'address' | 'principal'> & {
   readonly tenant: Pick<Tenant, 'id'>;
   /** The actor of a request without a token. */
   readonly actor?: AuditActor | undefined;
 };
 
-/**
- * An entry as it is stored. The process creates the id before it sends the entry, so a repeated insert stores one row.
- * `data` is JSON text.
- */
+/** A stored entry. The id is created before the insert, so a repeated insert stores one row. `data` is JSON. */
 export type AuditRecord = {
   readonly id: string;
   readonly tenantId: string;
@@ -121,7 +115,6 @@ export function prepareEntry(context: AuditContext, entry: AuditEntry, id: strin
   };
 }
 
-/** Returns the actor: of the entry, else of the context, else the principal, else an anonymous actor. */
 function actorOf(context: AuditContext, entry: AuditEntry): AuditActor {
   const actor = entry.actor ?? context.actor;
   if (actor !== undefined) return actor;

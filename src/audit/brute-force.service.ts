@@ -16,7 +16,6 @@ const WRITE_PAUSE = 1_000;
 
 const MOST_NAMES = 10_000;
 
-/** Describes the failures that began an episode. */
 export type Episode = { readonly failures: number; readonly windowSeconds: number };
 
 /**
@@ -48,10 +47,7 @@ export function createBruteForceService({
       return isNew ? { failures, windowSeconds: WINDOW } : undefined;
     },
 
-    /**
-     * Extends the episode of `name`. Called for failures that a rate limiter refuses and that are not counted. Writes
-     * at most once a second for each name.
-     */
+    /** Extends the episode after a failure that a rate limiter refused; at most one write a second for each name. */
     goesOn: (name: string): Promise<void> => continued.get(name),
   };
 }

@@ -1,10 +1,7 @@
 // SQL of brute force episodes, in the table rate_limits. A crash of the database can lose a row, which loses one event.
 import type { Queryable } from '../platform/database/transaction.ts';
 
-/**
- * `failures`: the number in the current window, including this one. `isNew`: this failure began an episode; among
- * concurrent failures it is true for exactly one.
- */
+/** `failures`: number in the current window. `isNew`: true for exactly the failure that began an episode. */
 export type EpisodeTally = { readonly failures: number; readonly isNew: boolean };
 
 const COUNT = `

@@ -74,9 +74,7 @@ const INSERT_SEAL = `
 INSERT INTO audit_seals (n, previous, count, last_xid, last_id, tenants, numbers, hashes, sealed_at, key_id, signature)
 VALUES ($1, $2, $3, $4, $5, $6::uuid[], $7::bigint[], $8::bytea[], $9, $10, $11)`;
 
-/**
- * Sealing stops when the head is missing, because a new head would hide that seals were deleted together with the head.
- */
+/** The reason not to seal without a head: a new head would hide that seals were deleted together with the old head. */
 export const HEADLESS = 'the head of the audit log is missing: nothing more is sealed';
 const GONE_BACK =
   'transaction ids have gone back behind the sealed audit log (was it restored into another cluster?): nothing more is sealed';
@@ -99,10 +97,7 @@ export async function unsealedSeconds(queryable: Queryable): Promise<number> {
   return (await queryable.query<{ seconds: number }>(UNSEALED_SECONDS)).rows[0]?.seconds ?? 0;
 }
 
-/**
- * Locks sealing for this process until the transaction ends. @returns the database's time, or null when another process
- * seals
- */
+/** Locks sealing until the transaction ends. @returns the database's time, or null when another process seals */
 export async function tryLock(unit: Queryable): Promise<{ now: string } | null> {
   const { rows } = await unit.query<{ locked: boolean; now: string }>(
     `SELECT pg_try_advisory_xact_lock($1) AS locked, ${milliseconds('now()::timestamptz(3)')} AS now`,

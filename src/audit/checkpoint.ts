@@ -8,7 +8,6 @@ export type Checkpoint = {
   readonly tenantId: string;
   /** The tenant's checkpoints are numbered from 1 without gaps. */
   readonly n: number;
-  /** Number of the seal that contains this checkpoint. */
   readonly seal: number;
   /** `count`: rows in this checkpoint. `total`: rows in all checkpoints of the tenant up to this one. */
   readonly count: number;
@@ -40,7 +39,7 @@ export type Seal = {
   }[];
 };
 
-/** Describes the last seal: its number, the hash of its text, and the last position that it covers. */
+/** `n`: number of the last seal. `hash`: hash of its text. `last`: the last position that it covers. */
 export type Head = { readonly n: number; readonly hash: Uint8Array; readonly last: Position };
 
 export type Signature = { readonly keyId: string; readonly bytes: Uint8Array };
@@ -57,9 +56,7 @@ const hex = (bytes: Uint8Array) => Array.from(bytes, (byte) => byte.toString(16)
 const place = ({ xid, id }: Position) => `${xid}/${id}`;
 const lines = (...parts: (string | number)[]) => parts.join('\n');
 
-/**
- * Builds the text that is signed for a tenant. The tenant can verify it alone. It reveals nothing about other tenants.
- */
+/** Builds the text that is signed for a tenant. The text reveals nothing about other tenants. */
 export function checkpointStatement(checkpoint: Checkpoint): string {
   const { tenantId, n, count, total, root, previous, first, last, sealedAt, keyId } = checkpoint;
   return lines(
@@ -100,17 +97,12 @@ export function sealStatement({ n, previous, count, last, sealedAt, keyId, check
   );
 }
 
-/**
- * Builds the text that is signed for the newest seal. Its signature reveals when seals were deleted from the end of the
- * chain.
- */
+/** Builds the text that is signed for the newest seal. Its signature reveals the deletion of the last seals. */
 export function headStatement({ n, hash, last }: Head, keyId: string): string {
   return lines('SERVICE-AUDIT-HEAD-V1', n, hex(hash), place(last), keyId);
 }
 
-/**
- * Compares two positions; negative when `a` is before `b`. All ids have the same length, so they are compared as texts.
- */
+/** Compares two positions; negative when `a` is before `b`. Ids have the same length, so they compare as texts. */
 export function comparePositions(a: Position, b: Position): number {
   const difference = BigInt(a.xid) - BigInt(b.xid);
   if (difference !== 0n) return difference < 0n ? -1 : 1;

@@ -74,7 +74,6 @@ export function createFailureReporter<Failure>({
     /** Waits for the reports that are being written. */
     settled: async (): Promise<void> => void (await Promise.all(underWay)),
 
-    /** Reports all counted failures and starts no further timer. */
     async close(): Promise<void> {
       for (const window of windows.values()) {
         clearTimeout(window.timer);

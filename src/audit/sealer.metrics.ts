@@ -2,10 +2,7 @@
 import type { Registry } from 'prom-client';
 import { createGauges } from '../platform/metrics/gauges.ts';
 
-/**
- * @param options.read returns the age in seconds of the oldest unsealed row, 0 without such a row, undefined when
- * unknown
- */
+/** @param options.read returns the age in seconds of the oldest unsealed row, 0 without one, undefined when unknown */
 export function registerSealerMetrics({
   registry,
   read,

@@ -30,7 +30,6 @@ type ReadCheckpoint = Checkpoint & {
 
 export type TenantSource = {
   readonly tenantId: string;
-  /** All checkpoints up to the head, ordered by number and position. */
   readonly checkpoints: AsyncIterable<ReadCheckpoint>;
   readonly rows: AsyncIterator<AuditRow>;
   /** True when a checkpoint is known to be missing. Rows after the last checkpoint may have belonged to it. */
@@ -59,7 +58,6 @@ export function createTenantVerifier({
   const hashText = (text: string) => digest(encoder.encode(text));
   const hashRow = (row: AuditRow) => hashLeaf(digest, encodeAuditRow(row));
 
-  /** Returns the faults of a checkpoint. */
   function checkCheckpoint(checkpoint: ReadCheckpoint, previous: Checkpoint | undefined): string[] {
     const { sealedHash, signature, keyId } = checkpoint;
     const statement = checkpointStatement(checkpoint);
@@ -100,7 +98,7 @@ export function createTenantVerifier({
   }
 
   return {
-    /** Verifies the rows of the tenant. @returns the counts; the findings are passed to `report` */
+    /** @returns the counts; findings are passed to `report` */
     async verify({ tenantId, checkpoints, rows: source, isIncomplete, anchors }: TenantSource) {
       const rows: Rows = await createLookahead(source);
       const times = createTimeCheck();

@@ -64,7 +64,6 @@ type SealRow = Omit<StoredSeal, 'checkpoints'> & {
 /** Creates the reader for a verification. @param database any pool; each page is one statement */
 export function createVerificationStore({ database }: { database: Queryable }) {
   return {
-    /** Yields a tenant's rows up to a position, in the order of sealing. */
     async *rows(tenantId: string, until: Position): AsyncGenerator<AuditRow> {
       let after = BEGINNING;
       for (;;) {
@@ -89,7 +88,6 @@ export function createVerificationStore({ database }: { database: Queryable }) {
       }
     },
 
-    /** Yields the seals up to the head, the first seal first. */
     async *seals(head: Head): AsyncGenerator<StoredSeal> {
       let after = Number.MIN_SAFE_INTEGER;
       for (;;) {
@@ -101,10 +99,7 @@ export function createVerificationStore({ database }: { database: Queryable }) {
       }
     },
 
-    /**
-     * Lists the checkpoints that seals contain but that are not stored: of one tenant, or of all when `tenantId` is
-     * undefined.
-     */
+    /** Lists checkpoints that seals contain but that are not stored; of all tenants when `tenantId` is undefined. */
     listMissing: async (from: number, to: number, tenantId: string | undefined) =>
       (
         await database.query<{ tenantId: string; n: number; seal: number }>(MISSING, [
@@ -114,7 +109,6 @@ export function createVerificationStore({ database }: { database: Queryable }) {
         ])
       ).rows,
 
-    /** Yields each tenant that has rows or checkpoints. */
     async *tenants(): AsyncGenerator<string> {
       let id: string | null = BEGINNING.id;
       for (;;) {

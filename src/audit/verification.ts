@@ -15,7 +15,6 @@ export type FindingKind =
   | 'head_changed'
   | 'anchor_differs';
 
-/** One difference between the log and its checkpoints or seals. */
 export type Finding = {
   readonly kind: FindingKind;
   readonly tenantId?: string | undefined;
@@ -33,10 +32,7 @@ export type VerificationReport = {
   readonly findings: number;
   /** `rows`: number of rows after the last seal. `oldest`: `occurred_at` of the oldest of these rows. */
   readonly unsealed: { readonly rows: number; readonly oldest: string | null };
-  /**
-   * Number of rows that were sealed long after their `occurred_at`: no process was sealing, or the row was inserted
-   * later.
-   */
+  /** Number of rows that were sealed long after `occurred_at`: nothing was sealing, or the insert was late. */
   readonly sealedLate: number;
 };
 
@@ -46,7 +42,6 @@ export type Anchor = { readonly tenantId: string; readonly n: number; readonly s
 /** Milliseconds: more than any transaction of the service takes, and more than the clocks of one database differ. */
 const LONGEST_TRANSACTION = 120_000;
 
-/** Milliseconds after which a row counts as sealed late. */
 const LATE = 600_000;
 
 /** @returns undefined when the text is not the signed text of a checkpoint */
@@ -106,7 +101,6 @@ export async function createLookahead<Item>(items: AsyncIterator<Item>) {
 
 export const positionOf = ({ xid, id }: AuditRow): Position => ({ xid, id });
 
-/** Returns whether a checkpoint that was stored outside the service equals the stored one. */
 export const isAnchored = (anchor: Anchor, checkpoint: Checkpoint): boolean =>
   anchor.statement === checkpointStatement(checkpoint);
 

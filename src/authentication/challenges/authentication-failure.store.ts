@@ -2,10 +2,7 @@
 // the database can lose a counter, which loses one event.
 import type { Queryable } from '../../platform/database/transaction.ts';
 
-/**
- * `failures`: failures in the current window, including this one. `untold`: failures that no event contains yet, set
- * only for the first failure of a window.
- */
+/** `failures`: number in the current window. `untold`: failures without an event, set for a window's first failure. */
 export type FailureTally = { readonly failures: number; readonly untold: number | null };
 
 // The reference to "before" makes Postgres read and lock the row before it changes the row. A new window needs the old

@@ -34,7 +34,6 @@ export function createExpiryKeeper({
   onFailure: (error: unknown) => void;
 }) {
   const indexing = createIndexing();
-  /** Names of the buckets whose workflow this process knows to have been started. */
   let known: readonly string[] = [];
 
   const start = async ({ name, endsAt }: Bucket, indexed: boolean): Promise<boolean> => {
@@ -85,10 +84,7 @@ export function createExpiryKeeper({
      */
     begin: (bucket: Bucket): Promise<boolean> => indexing.attempt((indexed) => start(bucket, indexed)),
 
-    /**
-     * Starts missing workflows three times in each bucket until it is stopped. `stop` does not wait for calls to
-     * Temporal.
-     */
+    /** Starts missing workflows three times in each bucket. `stop` does not wait for calls to Temporal. */
     start: (): RunningLoop => {
       const usual = bucketLength / 3;
       return createLoop({

@@ -11,10 +11,7 @@ import type { Bucket, OperatorRequest, SettleResult, SweepResult } from './chall
 /** `beat` reports that a sweep is running, `signal` aborts the sweep. */
 export type Pulse = { readonly beat: () => void; readonly signal: AbortSignal };
 
-/**
- * `chunk`: challenges in one transaction. `tenants`: audit entries in one transaction. `budget`: longest sweep in
- * milliseconds.
- */
+/** `chunk`: challenges in a transaction. `tenants`: audit entries in one. `budget`: milliseconds of a sweep. */
 const SETTINGS = { chunk: 5_000, tenants: 5_000, budget: 10_000 } as const;
 
 /** Seconds after which an unmarked challenge is late. The limit is long enough for one missed bucket. */
@@ -38,10 +35,7 @@ export function createExpiryService({
       return store.markNext(unit, chunk);
     });
 
-  /**
-   * Writes the audit entries of the next tenants, all or none.
-   * @returns undefined when this bucket has no further tenants
-   */
+  /** Writes the audit entries of the next tenants, all or none. @returns undefined when the bucket has no more */
   const settleChunk = ({ name, endsAt }: Bucket, asked: OperatorRequest | undefined) =>
     database.transaction({}, async (unit) => {
       await store.lock(unit);
@@ -103,10 +97,7 @@ export function createExpiryService({
     /** Reads the database's clock, which determines the names of buckets. */
     readClock: (): Promise<Date> => store.readClock(database),
 
-    /**
-     * Returns the expiry time of the oldest challenge whose mark is late, or null when no mark is late. One indexed
-     * read.
-     */
+    /** Returns the expiry time of the oldest challenge whose mark is late, or null. One indexed read. */
     findOverdue: (): Promise<Date | null> => store.findOldestUnswept(database, LATE),
   };
 }

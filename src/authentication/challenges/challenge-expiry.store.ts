@@ -56,10 +56,7 @@ export async function lock(unit: Transaction): Promise<void> {
   await unit.query('SELECT FROM challenge_sweep FOR UPDATE');
 }
 
-/**
- * Marks about `limit` overdue challenges after the position of the last call.
- * @returns how many were marked, and whether more are overdue
- */
+/** Marks about `limit` overdue challenges. @returns how many were marked, and whether more are overdue */
 export async function markNext(unit: Queryable, limit: number): Promise<{ expired: number; more: boolean }> {
   const { rows } = await unit.query<Window>(NEXT_WINDOW, [limit]);
   const [window] = rows;
@@ -89,10 +86,7 @@ export async function takeCounts(
   return (await unit.query<ExpiredCount>(TAKE_COUNTS, [endsAt, turn.place, limit])).rows;
 }
 
-/**
- * Returns the expiry time of the oldest challenge that has been overdue for this many seconds and is neither used nor
- * marked, or null.
- */
+/** Returns the expiry time of the oldest unused, unmarked challenge that is this many seconds overdue, or null. */
 export async function findOldestUnswept(queryable: Queryable, seconds: number): Promise<Date | null> {
   const { rows } = await queryable.query<{ expiresAt: Date }>(
     `SELECT expires_at AS "expiresAt" FROM challenges

@@ -1,6 +1,5 @@
 // Divides time into buckets. At the end of each bucket, the bucket's workflow marks overdue challenges.
 
-/** Milliseconds of a bucket: a minute. */
 export const BUCKET_LENGTH = 60_000;
 
 /** Seconds from the expiry of a challenge to its mark. A statement that uses the challenge always ends earlier. */

@@ -38,17 +38,11 @@ export type VerifyInput = {
   /** Base64. */
   readonly signature: string;
   readonly algorithm: string;
-  /**
-   * RFC 7638 thumbprint of the key that signed the request's DPoP proof. The tokens are bound to this key (RFC 9449
-   * §5).
-   */
+  /** RFC 7638 thumbprint of the DPoP proof's key, to which the tokens are bound (RFC 9449 §5). */
   readonly jkt?: string | undefined;
 };
 
-/**
- * The tokens of an authenticated agent. `expiresIn` is in seconds, `scopes` are sorted. `warnings` are headers that
- * warn of a deprecated key.
- */
+/** `expiresIn` is in seconds, `scopes` are sorted. `warnings` are headers that warn of a deprecated key. */
 export type AgentTokens = {
   readonly accessToken: string;
   readonly refreshToken: string;
@@ -57,7 +51,6 @@ export type AgentTokens = {
   readonly warnings: Readonly<Record<string, string>>;
 };
 
-/** A usable challenge, its key and agent, and the audience of the tokens. */
 type Judged = { readonly challenge: Challenge; readonly holder: Holder; readonly audience: string };
 
 /** Source: Specification, "Challenge-response procedure". @param challengeLifetime seconds */
@@ -111,9 +104,7 @@ export function createChallengeService({
     return failures.report(context, { stage: 'verify', holder, refusal });
   }
 
-  /**
-   * Signs the access token and prepares the refresh token. The agent gets both only after the challenge is consumed.
-   */
+  /** The agent gets both tokens only after the challenge is consumed. */
   async function sign(context: RequestContext, { challenge, holder, audience }: Judged, jkt?: string) {
     const { agent, key } = holder;
     const common = { audience, scopes: challenge.scopes, clientId: AGENT_CLIENT_ID, jkt };

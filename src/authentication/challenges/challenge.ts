@@ -28,10 +28,7 @@ export type Challenge = {
   readonly isExpired: boolean;
 };
 
-/**
- * A key and its agent, as stored now. `isUseNoted`: a use within the last minute is stored. `isVerified`: the key is
- * verified.
- */
+/** A key and its agent. `isUseNoted`: a use in the last minute is stored. `isVerified`: the key is verified. */
 export type Holder = {
   readonly key: {
     readonly id: string;

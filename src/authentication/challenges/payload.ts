@@ -1,10 +1,7 @@
 // The text of a challenge, which an agent signs and the service verifies, byte for byte. A different text needs a new
 // version in its first line.
 
-/**
- * `timestamp` and `expiresAt` are whole Unix seconds. The other fields are equal to the members of the challenge
- * response.
- */
+/** `timestamp` and `expiresAt` are whole Unix seconds. The other fields equal those of the challenge response. */
 export type ChallengePayloadFields = {
   readonly nonce: string;
   readonly timestamp: number;

@@ -46,9 +46,7 @@ export function createRedemptionService({
     return batch.map(({ challengeId }) => consumed.has(challengeId));
   }
 
-  /**
-   * The last check handles a commit whose answer was lost: the repeated redemption finds the challenge used by itself.
-   */
+  /** The last check is for a commit whose answer was lost: the redemption has used the challenge itself. */
   const attempt = async (redemption: Redemption): Promise<boolean> =>
     (await together.add(redemption)) ||
     (await alone.add(redemption)) ||

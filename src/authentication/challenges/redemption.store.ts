@@ -21,7 +21,6 @@ export type Redeemed = {
   readonly switched: readonly SwitchedKey[];
 };
 
-/** The columns of the parameters $14 to $27. */
 const AUDIT = `id, tenant_id, action, outcome, reason, actor_kind, actor_id, target_type, target_id, key_id, token_id, data, address,
     request_id`;
 
@@ -188,7 +187,6 @@ function valuesOf(redemptions: readonly Redemption[]): unknown[] {
   ];
 }
 
-/** Lists rows, each with the condition under which the statement writes it. */
 function conditional<Row>(
   redemptions: readonly Redemption[],
   rowsOf: (records: PreparedRecords) => readonly Row[],

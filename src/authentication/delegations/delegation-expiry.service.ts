@@ -59,10 +59,7 @@ export function createDelegationExpiryService({
       return { summary: `${scopes} · until ${until}Z`, agentId: found.agentId };
     },
 
-    /**
-     * Records that a delegation has expired, with an audit entry, if its time has passed.
-     * @returns the state afterwards
-     */
+    /** Records that a delegation has expired, with an audit entry, if it has. @returns the state afterwards */
     expire: async (name: DelegationName): Promise<DelegationStanding> => {
       const tenant = await tenants.byId(name.tenantId);
       if (tenant === undefined) return standingOf(undefined);

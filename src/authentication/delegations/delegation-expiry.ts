@@ -8,7 +8,6 @@ export type DelegationCase = {
   readonly agentId: string;
   readonly scopes: readonly string[];
   readonly expiresAt: Date;
-  /** When the end was recorded. */
   readonly expiredAt: Date | null;
   readonly revokedAt: Date | null;
   readonly now: Date;

@@ -23,7 +23,6 @@ export const DELEGATION = defineTable('delegations', {
   createdAt: given(time()),
   revokedAt: nullable(time()),
   revokedReason: nullable(text()),
-  /** When the end was recorded. */
   expiredAt: nullable(time()),
 });
 

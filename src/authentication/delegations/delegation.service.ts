@@ -45,7 +45,6 @@ export function createDelegationService({
   database: Pick<Database, 'transaction' | 'query'>;
   agents: Pick<AgentService, 'hold'>;
   records: Pick<RecordService, 'write'>;
-  /** Ends tokens. */
   tokens: Pick<RevocationService, 'endPrincipal'>;
   commands: Pick<WorkflowCommandService, 'add'>;
 }) {

@@ -142,10 +142,7 @@ export async function markRevoked(unit: Transaction, id: string, reason: string 
   );
 }
 
-/**
- * Finds the delegation that fits a request best. It stays locked against revocation until the caller's transaction
- * ends. One round trip.
- */
+/** Finds the best delegation for a request and locks it against revocation. One round trip. */
 export async function findForExchange(
   unit: Queryable,
   tenantId: string,

@@ -8,10 +8,7 @@ import type { Subject } from './subject.ts';
 export const DELEGATION_STATUSES = ['active', 'expired', 'revoked'] as const;
 export type DelegationStatus = (typeof DELEGATION_STATUSES)[number];
 
-/**
- * `audience` null means any audience of the agent. `status` is computed when the row is read. Delegations of a deleted
- * agent count as revoked.
- */
+/** `audience` null means any audience of the agent. `status` is computed; a deleted agent's delegations are revoked. */
 export type Delegation = Omit<DelegationRow, 'subjectIssuer' | 'subjectSub' | 'expiredAt'> & {
   readonly subject: Subject;
   readonly status: DelegationStatus;
@@ -37,7 +34,6 @@ export type DelegationRequest = {
   readonly links?: readonly string[] | undefined;
 };
 
-/** The best delegation for a request, with the state of each agent. */
 export type DelegationCandidate = {
   readonly delegation: Pick<Delegation, 'id' | 'scopes' | 'audience' | 'status' | 'expiresAt'>;
   readonly agent: DelegateAgent;

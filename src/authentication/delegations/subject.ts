@@ -10,10 +10,7 @@ export const LONGEST = { sub: 255, issuer: 500 } as const;
 
 const UNSAFE = /[\p{Cc}\p{Cs}]/u;
 
-/**
- * Returns whether a value can be a `sub`: a text that is not empty, not too long, and has no control characters or
- * unpaired surrogates.
- */
+/** Returns whether a value is a text of 1 to 255 characters without control characters and unpaired surrogates. */
 export function isSub(value: unknown): value is string {
   return typeof value === 'string' && value !== '' && value.length <= LONGEST.sub && !UNSAFE.test(value);
 }

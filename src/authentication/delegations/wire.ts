@@ -25,10 +25,7 @@ export function wireDelegationExpiry(
   return createDelegationExpiryService({ ...rooms, database });
 }
 
-/**
- * Lists the delegations that should have a workflow, counts the late ones, and enqueues signals to the workflows of a
- * deleted agent's delegations.
- */
+/** Used for the workflows of delegations: lists them, counts the late ones, signals them. */
 export {
   countOverdue as countOverdueDelegations,
   listExpectedWorkflows as listDelegations,

@@ -14,10 +14,7 @@ const NONCE_LENGTH = 18;
 /** The `info` of the key derivation. Each use of a master key has a different one (RFC 5869 §3.2). */
 const PURPOSE = 'countersign:dpop-nonce:v1';
 
-/**
- * Accepted steps relative to now, tried in this order. The next step is accepted because the process that issued the
- * nonce may have a faster clock.
- */
+/** Accepted steps, in this order. The next step is accepted, because another process may have a faster clock. */
 const GOOD_STEPS = [0, -1, 1];
 
 /**

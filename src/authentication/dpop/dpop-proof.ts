@@ -41,15 +41,11 @@ export type DpopProof = {
   readonly signature: Uint8Array;
 };
 
-/**
- * The request that a proof must match. `accessToken` is the request's token, with the thumbprint of the key it is bound
- * to.
- */
+/** The request that a proof must match. `accessToken.jkt` is the key to which the token is bound. */
 export type ProvenRequest = {
   readonly method: string;
   /** Address of this request, built from the settings and not from the Host header. */
   readonly url: string;
-  /** Milliseconds since 1970. */
   readonly now: number;
   readonly accessToken?: { readonly text: string; readonly jkt: string } | undefined;
 };

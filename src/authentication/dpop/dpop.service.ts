@@ -12,17 +12,12 @@ import type { ProofVerifier } from './dpop-proof.service.ts';
 import { checkProof, expiryOf, onlyProof, parseProof } from './dpop-proof.ts';
 import { invalidProof } from './invalid-proof.ts';
 
-/** Milliseconds between two purges of one process. */
 const PURGE_INTERVAL = 60_000;
 
-/** Greatest number of rows that one statement deletes. */
 const PURGE_BATCH = 1_000;
 
 export type ProofUse = {
-  /**
-   * All `DPoP` headers as they were sent. Node's `headers` joins several headers into one text, which hides their
-   * number.
-   */
+  /** All `DPoP` headers as they were sent, because Node joins them into one text, which hides their number. */
   readonly proofs: readonly string[];
   readonly method: string;
   /** Path of the request below the tenant's address, unchanged, without the query. */
@@ -83,7 +78,6 @@ export function createDpopService({
     );
   }
 
-  /** Deletes expired proofs. @returns the number deleted */
   async function purge(): Promise<number> {
     let purged = 0;
     for (;;) {

@@ -2,20 +2,14 @@
 // accepted.
 import type { Queryable } from '../../platform/database/transaction.ts';
 
-/**
- * A used proof: the thumbprint of its key (32 bytes), the SHA-256 of its `jti`, and the time in Unix seconds after
- * which the row may be deleted.
- */
+/** The key's thumbprint (32 bytes), the SHA-256 of the `jti`, and the end in Unix seconds of the row. */
 export type UsedProof = {
   readonly jkt: Uint8Array;
   readonly jtiHash: Uint8Array;
   readonly expiresAt: number;
 };
 
-/**
- * A row is kept for this time after its expiry, because the clocks of the database and of the process that checks the
- * proof may differ.
- */
+/** A row is kept this long after its expiry, because the clocks of processes and the database differ. */
 const MARGIN = "interval '5 minutes'";
 
 /** Records the use. Of concurrent uses exactly one gets true. @returns false when the proof was used before */

@@ -19,9 +19,7 @@ export const PROOF_ALGORITHMS = ['ES256', 'Ed25519', 'EdDSA', 'PS256'] as const;
 
 export type ProofAlgorithm = (typeof PROOF_ALGORITHMS)[number];
 
-/**
- * `thumbprint`: RFC 7638 with SHA-256, base64url. It is the `jkt` of tokens that are bound to the key (RFC 9449 §6.1).
- */
+/** `thumbprint`: RFC 7638 with SHA-256, base64url; the `jkt` of tokens bound to the key (RFC 9449 §6.1). */
 export type ProofKey = { readonly jwk: CurveJwk | RsaJwk; readonly thumbprint: string };
 
 /** Bits of an RSA modulus. RFC 7518 §3.5 sets the minimum. The maximum limits the cost of a verification. */

@@ -1,9 +1,6 @@
 // Normalises the addresses of requests, so that `htu` can be compared. The caller passes both addresses.
 
-/**
- * The characters of a URI (RFC 3986 §2), with well-formed percent-encodings only. Checked before `URL`, which would
- * repair malformed texts.
- */
+/** The characters of a URI (RFC 3986 §2). Checked before `URL`, because `URL` repairs malformed texts. */
 const URI = /^(?:[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2})+$/;
 
 /** An http or https URI whose authority has no user information (RFC 9110 §4.2.4). */

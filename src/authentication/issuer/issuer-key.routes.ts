@@ -19,10 +19,7 @@ const COMMON = {
 } as const;
 const ROOT = '/api/v1/tenant/issuer-keys';
 
-/**
- * Each route needs the scope `tenant:write`, like the routes of the tenant. @param workflows address of Temporal's web
- * UI
- */
+/** Each route needs the scope `tenant:write`. @param workflows address of Temporal's web UI */
 export function createIssuerKeyRoutes({
   issuerKeys,
   workflows,

@@ -38,7 +38,6 @@ type TenantId = Pick<Tenant, 'id'>;
 /** The context of a change. Its transaction also contains the audit entries and events. */
 type Changing = AuditContext & { readonly tenant: TenantId };
 
-/** The reason for publishing a key. */
 type Cause = 'schedule' | 'rotation' | 'algorithm' | 'revocation';
 
 /** `workflow`: the tenant's own workflow made the request, so it gets no signal. */
@@ -74,7 +73,6 @@ export function createIssuerKeyService({
     return schedule;
   }
 
-  /** Reads the schedule and locks it until the transaction ends. */
   async function lock(unit: Transaction, tenant: TenantId): Promise<Schedule> {
     await store.lock(unit, tenant.id);
     return read(unit, tenant);
@@ -148,10 +146,7 @@ export function createIssuerKeyService({
   }
 
   return {
-    /**
-     * Creates a tenant's first key, which signs immediately. The caller's transaction creates the tenant and starts the
-     * workflow of its keys.
-     */
+    /** Creates a tenant's first key, which signs immediately. The caller starts the workflow of the tenant's keys. */
     createFirstKey: async (
       unit: Transaction,
       context: Changing,
@@ -184,15 +179,10 @@ export function createIssuerKeyService({
       await tell(unit, tenant);
     },
 
-    /**
-     * Reads the tenant's keys in one round trip.
-     * @throws ServiceError `not_found` when the tenant does not exist
-     */
+    /** Reads the tenant's keys in one round trip. @throws ServiceError `not_found` (tenant) */
     read: ({ tenant }: { tenant: TenantId }): Promise<Schedule> => read(database, tenant),
 
-    /**
-     * Returns when the next key begins to sign: the time in its row, or the planned time when no next key is published.
-     */
+    /** Returns when the next key begins to sign: the time in its row, or else the planned time. */
     nextRotation: (schedule: Schedule): Date =>
       schedule.keys.find((key) => key.revokedAt === null && key.activateAt > schedule.now)?.activateAt ??
       planActivation(schedule, lifetime),
@@ -257,9 +247,7 @@ export function createIssuerKeyService({
       await settle(unit, context.tenant);
     },
 
-    /**
-     * Destroys the private halves of keys after another key has begun to sign. The caller passes the locked schedule.
-     */
+    /** Destroys the private halves of keys that no longer sign. The caller passes the locked schedule. */
     retire: async (unit: Transaction, context: Changing, schedule: Schedule): Promise<void> => {
       const retired = keysToRetire(schedule);
       const signing = signingKeyOf(schedule);

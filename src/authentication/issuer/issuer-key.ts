@@ -33,7 +33,6 @@ export function sealingContext(tenantId: string, kid: string): string {
   return `issuer-key:${tenantId}:${kid}`;
 }
 
-/** The column of the sealed private halves. */
 export const SEALED_ISSUER_KEYS: SealedColumn = {
   table: 'issuer_keys',
   column: 'private_sealed',

@@ -27,7 +27,6 @@ export type IssuerName = { readonly tenantId: string };
 export type IssuerStanding = {
   readonly step: ScheduleStep;
   readonly state: ScheduleState | 'gone';
-  /** The key that signs now, and the key that signs next. */
   readonly signing: { readonly kid: string; readonly since: string } | null;
   readonly next: { readonly kid: string; readonly from: string } | null;
   /** Retired keys whose tokens are still valid: their number, and when the last one is removed. */
@@ -84,25 +83,18 @@ export function createIssuerRotationService({
       });
     },
 
-    /**
-     * Rotates the keys for an operator, who requested it through the tenant's workflow.
-     * @throws ServiceError `not_found` when the tenant does not exist
-     */
+    /** Rotates the keys for an operator, through the tenant's workflow. @throws ServiceError `not_found` (tenant) */
     rotateByOperator: async (name: IssuerName, reason: string | undefined): Promise<IssuerStanding> => {
       await issuerKeys.rotate(await contextOf(name), { reason, by: 'workflow' });
       return look(database, name);
     },
 
-    /**
-     * Revokes a key for an operator, who requested it through the tenant's workflow.
-     * @throws ServiceError `not_found` when the tenant or the key does not exist
-     */
+    /** Revokes a key for an operator, through the tenant's workflow. @throws ServiceError `not_found` (tenant, key) */
     revokeByOperator: async (name: IssuerName, kid: string, reason: string): Promise<IssuerStanding> => {
       await issuerKeys.revoke(await contextOf(name), kid, { reason, by: 'workflow' });
       return look(database, name);
     },
 
-    /** Lists the tenants whose keys should have a running workflow: all tenants. */
     listExpectedWorkflows: store.listExpectedWorkflows,
   };
 }

@@ -17,12 +17,9 @@ import { loadSigningKey, type SigningKey, signClaims } from './jws-signing.servi
  */
 const LIST_LIFETIME = 2_000;
 
-/**
- * Milliseconds in which further unknown key ids cause no read, so that tokens with invented key ids cause few queries.
- */
+/** Milliseconds without a second read for unknown key ids, so that invented key ids cause few queries. */
 const UNKNOWN_KEY_PAUSE = 500;
 
-/** Greatest number of cached tenants, and of cached keys. */
 const KEPT = 10_000;
 
 type TenantId = Pick<Tenant, 'id'>;
@@ -64,10 +61,7 @@ export function createIssuerService({
     keep: (keys) => selectSigningKey(keys) !== undefined,
   });
 
-  /**
-   * Returns the tenant's keys. The list is at most 2 s old, and was read after every revocation that the feed has
-   * reported for one of its keys.
-   */
+  /** Returns a list that is at most 2 s old and newer than each revocation of its keys in the feed. */
   async function listKeys(tenant: TenantId): Promise<IssuerKey[]> {
     const keys = await lists.get(tenant.id);
     if (!keys.some(({ id, isRevoked }) => !isRevoked && revocations.hasEnded(id))) return keys;
@@ -101,10 +95,7 @@ export function createIssuerService({
     sign: async (tenant: TenantId, claims: object, options: { typ: string }): Promise<string> =>
       (await prepareSigning(tenant))(claims, options),
 
-    /**
-     * Prepares a signature; the returned function signs. That function needs no connection, so it can be called inside
-     * a transaction. The caller calls it immediately.
-     */
+    /** Prepares a signature. The returned function needs no connection, and the caller calls it immediately. */
     prepareSigning,
 
     /**
@@ -126,10 +117,7 @@ export function createIssuerService({
     /** Drops the cached list of a tenant's keys. Called after the commit of a change. */
     forget: (tenantId: string): void => lists.forget(tenantId),
 
-    /**
-     * Returns the tenant's JWK set: each key that signs, will sign, or has signed a token that may be live. Revoked
-     * keys are left out.
-     */
+    /** Returns the JWK set: each unrevoked key that signs, will sign, or has signed a token that may be live. */
     jwks: async (tenant: TenantId): Promise<{ keys: IssuerJwk[] }> => ({
       keys: (await listKeys(tenant)).flatMap(({ isRevoked, publicJwk }) => (isRevoked ? [] : [publicJwk])),
     }),

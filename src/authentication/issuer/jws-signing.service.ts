@@ -14,10 +14,7 @@ export type SigningKey = JwsKey<SigningAlgorithm> & {
   readonly headers: Map<string, string>;
 };
 
-/**
- * Generates a key pair. @returns the public half, whose `kid` is its RFC 7638 thumbprint, and the private half as PKCS
- * #8 DER
- */
+/** @returns the public half, whose `kid` is its RFC 7638 thumbprint, and the private half as PKCS #8 DER */
 export async function generateIssuerKey(
   algorithm: SigningAlgorithm,
 ): Promise<{ publicJwk: IssuerJwk; pkcs8: Buffer }> {

@@ -2,10 +2,7 @@
 // long before they apply, so that verifiers and other processes read them early enough. The caller passes the time.
 import type { SigningAlgorithm } from '../../platform/context.ts';
 
-/**
- * Seconds for which a new key is published before it signs. It exceeds the 300 s for which JWKS answers may be cached,
- * plus the difference of clocks.
- */
+/** Seconds for which a key is published before it signs: the 300 s of cached JWKS answers and a margin. */
 export const PUBLISHED_AHEAD_SECONDS = 600;
 
 /**
@@ -17,26 +14,17 @@ export const PUBLISHED_AFTER_SECONDS = 87_000;
 /** Seconds after which a retired key's private half is destroyed. By then each process knows that another key signs. */
 const DESTROYED_AFTER_SECONDS = 60;
 
-/**
- * Seconds: a key that will sign within this time counts as signing. A transaction may commit this long after its
- * decision, and a key that has signed must stay published.
- */
+/** Seconds: a key that will sign within this time counts as signing, because its transaction may commit late. */
 const IMMINENT_SECONDS = 60;
 
 /** Longest sleep of the workflow in milliseconds. Then it reads the keys again, in case a signal was lost. */
 const LONGEST_WAIT_MS = 86_400_000;
 
-/**
- * `published`: will sign later. `active`: signs. `retired`: no longer signs, but its tokens are valid. `revoked`: its
- * tokens are refused.
- */
+/** `published`: will sign. `active`: signs. `retired`: its tokens are valid. `revoked`: its tokens are refused. */
 export const ISSUER_KEY_STATES = ['published', 'active', 'retired', 'revoked'] as const;
 export type IssuerKeyState = (typeof ISSUER_KEY_STATES)[number];
 
-/**
- * A key on its tenant's schedule. `retireAt` and `removeAt` are null until a later key is published. `sealed`: its
- * private half is stored.
- */
+/** `retireAt` and `removeAt` are null until a later key is published. `sealed`: its private half is stored. */
 export type ScheduledKey = {
   readonly id: string;
   readonly kid: string;
@@ -61,10 +49,7 @@ export const after = (time: Date, seconds: number): Date => new Date(time.getTim
 const latest = (...times: readonly Date[]): Date =>
   new Date(Math.max(...times.map((time) => time.getTime())));
 
-/**
- * Orders keys by activation, earliest first. Of two keys with the same time, the key with the smaller `kid` comes last.
- * This key signs.
- */
+/** Earliest activation first. Of two keys with the same time, the key with the smaller `kid` is last and signs. */
 const byActivation = (a: ScheduledKey, b: ScheduledKey): number =>
   a.activateAt.getTime() - b.activateAt.getTime() || (a.kid < b.kid ? 1 : -1);
 
@@ -154,10 +139,7 @@ export function planAlgorithm(
 
 export type KeyTimes = Pick<ScheduledKey, 'kid' | 'retireAt' | 'removeAt'>;
 
-/**
- * Computes the times that follow from the activations: each key retires when the next key begins to sign.
- * @returns the times that change
- */
+/** Computes when each key retires: when the next key begins to sign. @returns the times that change */
 export function arrange({ keys, now }: Pick<Schedule, 'keys' | 'now'>): KeyTimes[] {
   const living = livingOf(keys);
   return living.flatMap((key, index) => {

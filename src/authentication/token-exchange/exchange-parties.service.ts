@@ -47,9 +47,7 @@ export function createExchangePartiesService({
     }
   }
 
-  /**
-   * Reads a subject token of this issuer. A delegated token has the same user as its subject, and the earlier actors.
-   */
+  /** A delegated token has the same user as its subject, and the earlier actors. */
   async function readOwnSubject(context: RequestContext, text: string, type: string) {
     const own = await verifyOwn(context, 'subject', text);
     checkOwnSubject(own, type);

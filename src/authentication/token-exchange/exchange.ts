@@ -7,7 +7,6 @@ import { grantScopes, intersectScopes } from '../../platform/scopes.ts';
 import { type Subject, subjectId } from '../delegations/subject.ts';
 import { TOKEN_TYPES } from './exchange-request.ts';
 
-/** The claims that an exchange reads from an actor token. */
 export type ActorClaims = {
   readonly sub: string;
   readonly subject_type: string;
@@ -16,10 +15,7 @@ export type ActorClaims = {
   readonly cnf?: unknown;
 };
 
-/**
- * The scopes that each side allows. `client` is the application that makes the request. An absent list is no limit,
- * because ID tokens have no scopes.
- */
+/** The scopes of each side; `client` makes the request. An absent list is no limit: ID tokens have no scopes. */
 export type ScopeLimits = {
   readonly client: readonly string[];
   readonly subject?: readonly string[] | undefined;

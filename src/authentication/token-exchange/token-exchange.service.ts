@@ -78,9 +78,7 @@ export function createTokenExchangeService({
   accessTokenLifetime: number;
   now?: (() => number) | undefined;
 }) {
-  /**
-   * Computes the claims of the token. Called after the delegation is locked, because the lifetime is counted from now.
-   */
+  /** Called after the delegation is locked, because the lifetime of the token is counted from now. */
   function decide(
     { tenant }: RequestContext,
     { client, request, actor, subject, key }: Asked,
@@ -176,10 +174,7 @@ export function createTokenExchangeService({
     });
   }
 
-  /**
-   * Issues and records the token in one transaction. It also checks that none of the tokens and principals from which
-   * the token is derived has ended.
-   */
+  /** Issues and records the token in one transaction, unless one of its parents has ended. */
   const exchange = (context: RequestContext, asked: Asked, issue: AccessTokenIssuer) =>
     database.transaction({}, async (unit) => {
       const { actor, subject, request } = asked;

@@ -15,17 +15,11 @@ export type DelegationClaims = {
   readonly delegated_subject: { readonly iss: string; readonly sub: string };
   readonly act: Act;
   readonly delegation_id: string;
-  /**
-   * Ids of the other tokens (`jti`), delegations and applications from which the token is derived. The token ends when
-   * one of them ends.
-   */
+  /** Ids of tokens (`jti`), delegations and applications. The token ends when one of them ends. */
   readonly derived_from: readonly string[];
 };
 
-/**
- * The grant of one access token. `sub` is the id of the agent, or of the application when no agent is linked to it. In
- * a delegated token `sub` is the user's UUID.
- */
+/** `sub` is the agent, or the application without a linked agent. In a delegated token it is the user's UUID. */
 export type AccessTokenGrant = {
   readonly sub: string;
   readonly audience: string;
@@ -177,10 +171,7 @@ export function checkAccessToken(
   }
 }
 
-/**
- * Returns the principal of the token. It is an agent when the subject is not the client. In a delegated token it is the
- * agent that acts now.
- */
+/** Returns the agent if the subject is not the client. In a delegated token this is the agent that acts now. */
 export function principalOf(claims: AccessTokenClaims): Principal {
   const { act, delegated_subject: subject } = claims;
   const agentId = act?.sub ?? (claims.sub === claims.client_id ? undefined : claims.sub);

@@ -100,18 +100,14 @@ async function prove(
   }
 }
 
-/**
- * Returns a text for people: the scope or kind of subject that the principal lacks; undefined when it lacks nothing.
- */
+/** Returns the scope or kind of subject that the principal lacks, as a text for people; undefined if none. */
 function findLacking({ scope, subject }: Route, { kind, scopes }: Principal): string | undefined {
   if (scope !== null && !scopes.includes(scope)) return `The token lacks the scope ${scope}.`;
   if (subject !== undefined && kind !== subject) return `The token is not of an ${subject}.`;
   return undefined;
 }
 
-/**
- * Returns whether a service has refused the token for a missing scope. The answer then equals that of a refusal here.
- */
+/** Returns whether a service refused the token for a missing scope. The answer equals that of a refusal here. */
 function isLateRefusal(error: unknown): boolean {
   return error instanceof ServiceError && error.code === 'insufficient_scope';
 }

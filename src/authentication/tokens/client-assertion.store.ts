@@ -2,10 +2,7 @@
 // which use is accepted.
 import type { Queryable } from '../../platform/database/transaction.ts';
 
-/**
- * A row is kept for this time after its expiry, because the clocks of the database and of the process that checks the
- * assertion may differ.
- */
+/** A row is kept this long after its expiry, because the clocks of processes and the database differ. */
 const MARGIN = "interval '5 minutes'";
 
 /** Records the use of an assertion. @param use.expiresAt Unix seconds @returns false when it was used before */

@@ -5,10 +5,7 @@ import { parseCompactJws } from '../../platform/crypto/jws.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { ASSERTION_ALGORITHMS } from './client-method.ts';
 
-/**
- * Seconds. `exp` may be at most `LONGEST_ASSERTION` in the future. `nbf` and `iat` may be in the future by
- * `CLOCK_SKEW`.
- */
+/** Seconds that `exp` may be in the future, and seconds that `nbf` and `iat` may be in the future. */
 const LONGEST_ASSERTION = 300;
 const CLOCK_SKEW = 10;
 

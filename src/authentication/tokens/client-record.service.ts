@@ -15,19 +15,13 @@ import { CLIENT_CREDENTIALS } from './client-credentials.ts';
 import type { CLIENT_METHODS } from './client-method.ts';
 import type { IssuedAccessToken } from './token.service.ts';
 
-/**
- * How a client authenticated or tried to authenticate. `credential` is the id of its secret, or the RFC 7638 thumbprint
- * of its key.
- */
+/** How a client authenticated or tried to. `credential`: its secret's id or its key's RFC 7638 thumbprint. */
 export type ClientProof = {
   readonly method: (typeof CLIENT_METHODS)[number];
   readonly credential?: string | undefined;
 };
 
-/**
- * A failure of an existing client. `isAuthenticated`: its credentials were right, and the request was refused for
- * another reason.
- */
+/** `isAuthenticated`: the credentials were right, and the request was refused for another reason. */
 type Failure = {
   readonly context: RequestContext;
   readonly clientId: string;
@@ -93,10 +87,7 @@ export function createClientRecordService({
   }
 
   return {
-    /**
-     * Records an issued token. The record is committed when the promise resolves. Concurrent requests share one
-     * statement.
-     */
+    /** Records an issued token; the promise resolves after the commit. Concurrent requests share one statement. */
     success: async (
       context: RequestContext,
       { sub, audience, scopes, clientId, agent, jkt }: AccessTokenGrant,

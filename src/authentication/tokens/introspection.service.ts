@@ -19,10 +19,7 @@ import type { RevocationService } from './revocation.service.ts';
 import type { TokenService } from './token.service.ts';
 import { type GrantRequest, type TokenParameters, withTokenHeaders } from './token-answer.ts';
 
-/**
- * Errors of an access token that mean "not active". Any other error, such as an unreachable database, fails the
- * request.
- */
+/** Errors of an access token that mean "not active". Any other error fails the request. */
 const DEAD: readonly string[] = ['invalid_token', 'token_expired', 'token_revoked'];
 
 type Request = Pick<GrantRequest, 'authorization' | 'parameters'>;

@@ -95,10 +95,7 @@ export async function rotate(
   return rowCount === 1;
 }
 
-/**
- * Records the further access token of a successor that is issued again.
- * @returns false when the successor can no longer be issued again
- */
+/** Records the new access token of a successor that is issued again. @returns false when it no longer can be */
 export async function repeat(
   unit: Queryable,
   id: string,

@@ -24,9 +24,7 @@ export function createSuccessorDeriver({
     createHmac('sha256', key).update(`${id}\n${before}`, 'utf8').digest('base64url');
 
   return {
-    /**
-     * Derives the text (256 bits, base64url) of the successor with this id. `before` is the text of the previous token.
-     */
+    /** Derives the successor with this id (256 bits, base64url). `before` is the text of the previous token. */
     make: (before: string, id: string): string => {
       const [key] = keys;
       if (key === undefined) throw new Error('There is no master key to make a refresh token with.');

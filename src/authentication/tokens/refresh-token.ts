@@ -9,9 +9,7 @@ import type { AgentClaim } from './access-token.ts';
 
 export const REFRESH_TOKEN = 'refresh_token';
 
-/**
- * Seconds after the first use in which an identical request gets the same successor, for a client that lost the answer.
- */
+/** Seconds after the first use in which an identical request gets the same successor (the answer was lost). */
 const GRACE = 10;
 
 /** A stored refresh token and all rows that decide its use. `now` is the database's time of the read. */
@@ -66,10 +64,7 @@ export type RefreshVerdict =
   | { readonly verdict: 'repeat'; readonly successor: { readonly id: string; readonly hash: Uint8Array } }
   | { readonly verdict: 'reuse' };
 
-/**
- * Returns a text that is equal for requests with the same scope, resource and key. A repeated request is recognised by
- * it.
- */
+/** Returns a text by which a repeated request is recognised: same scope, resource and key, same text. */
 export function describeRequest({ scope, resource, jkt }: RefreshRequest): string {
   return JSON.stringify([scope ?? null, resource ?? null, jkt ?? null]);
 }
@@ -107,10 +102,7 @@ export function judgeRefresh(
   return isRetry ? { verdict: 'repeat', successor: use.successor } : { verdict: 'reuse' };
 }
 
-/**
- * Returns whether the token can be exchanged now: unused, not revoked, not expired, and its agent and key may
- * authenticate.
- */
+/** Returns whether the token is unused, not revoked, not expired, and its agent and key may authenticate. */
 export function isLive(token: StoredRefreshToken): boolean {
   const { isRevoked, familyExpiresAt, now, use } = token;
   return !isRevoked && use === null && familyExpiresAt > now && isHolderGood(token);

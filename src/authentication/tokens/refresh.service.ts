@@ -76,10 +76,7 @@ export function createRefreshService({
     }
   }
 
-  /**
-   * Signs the access token before the refresh token is spent, so that the agent keeps its refresh token when signing
-   * fails.
-   */
+  /** Signs before the refresh token is spent, so that the agent keeps its refresh token when signing fails. */
   async function prepare(
     context: RequestContext,
     token: StoredRefreshToken,
@@ -127,10 +124,7 @@ export function createRefreshService({
     });
   }
 
-  /**
-   * Spends the token.
-   * @returns the text of its successor; undefined when a concurrent request spent or changed the token
-   */
+  /** Spends the token. @returns the text of its successor; undefined when a concurrent request was first */
   function rotate(
     context: RequestContext,
     token: StoredRefreshToken,

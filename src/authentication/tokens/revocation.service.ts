@@ -102,9 +102,7 @@ export function createRevocationService({
       if (tokenIds.length > 0) announce(unit, await store.insertTokens(unit, tenantId, tokenIds));
     },
 
-    /**
-     * Ends all tokens of an agent, application, delegation or issuer key, including later ones, until `admitPrincipal`.
-     */
+    /** Ends all tokens of an agent, application, delegation or issuer key, also later ones, until `admitPrincipal`. */
     endPrincipal: async (unit: Transaction, tenantId: string, principal: string): Promise<void> =>
       announce(unit, await store.insertPrincipal(unit, tenantId, principal, 'ever')),
 
@@ -116,10 +114,7 @@ export function createRevocationService({
     admitPrincipal: async (unit: Transaction, tenantId: string, principal: string): Promise<void> =>
       announce(unit, await store.insertPrincipal(unit, tenantId, principal, 'now')),
 
-    /**
-     * Returns whether the token was revoked. No round trip while reads succeed.
-     * @throws ServiceError `temporarily_unavailable`
-     */
+    /** Returns whether the token was revoked, usually from memory. @throws ServiceError `temporarily_unavailable` */
     isRevoked,
 
     /**

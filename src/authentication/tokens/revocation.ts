@@ -34,9 +34,7 @@ export function principalsOf(claims: RevocableClaims): string[] {
   return [...own, ...actors, ...idsOf(claims.delegation_id), ...(claims.derived_from ?? [])];
 }
 
-/**
- * Returns the ids of all tokens whose revocation ends the token: its own id, and the tokens from which it is derived.
- */
+/** Returns the ids of the tokens whose revocation ends the token: its own, and those of its parents. */
 export function tokensOf({ jti, derived_from = [] }: RevocableClaims): string[] {
   return [jti, ...derived_from];
 }

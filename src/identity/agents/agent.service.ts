@@ -31,10 +31,7 @@ export type NewAgent = {
 /** Only the given fields are changed. `audience: null` makes the agent use the tenant's audience. */
 export type AgentPatch = Omit<NewAgent, 'name'> & { readonly name?: string | undefined };
 
-/**
- * The audit log shows the values of these fields only. It never shows descriptions or metadata, because they are
- * private to the tenant.
- */
+/** The audit log shows the values of these fields. Descriptions and metadata are private to the tenant. */
 const TOLD = ['name', 'capabilities', 'audience', 'audiences', 'scopes'];
 
 type Verb = 'registered' | 'updated' | 'suspended' | 'reactivated' | 'deleted';
@@ -176,9 +173,7 @@ export function createAgentService({
       return assessOne(context, agent);
     },
 
-    /**
-     * Returns a page of the tenant's agents, newest first. @throws ServiceError `invalid_request` for a foreign cursor
-     */
+    /** Returns a page of agents, newest first. @throws ServiceError `invalid_request` for a foreign cursor */
     list: async (context: RequestContext, request: PageRequest & AgentFilters): Promise<Page<Agent>> => {
       const page = await store.list(context.transaction ?? database, context.tenant.id, request);
       return { data: await assess(context, page.data), nextCursor: page.nextCursor };
@@ -192,10 +187,7 @@ export function createAgentService({
     hold: (transaction: Transaction, context: RequestContext, id: string): Promise<AgentRecord> =>
       lock(transaction, context, id, 'reference'),
 
-    /**
-     * Changes the given fields. When no value differs, nothing is written. Emits `admin.agent.updated`. @throws
-     * ServiceError `not_found`
-     */
+    /** Changes the given fields, if they differ. Emits `admin.agent.updated`. @throws ServiceError `not_found` */
     update: (context: RequestContext, id: string, patch: AgentPatch): Promise<Agent> =>
       database.transaction(context, async (transaction) => {
         const found = await lock(transaction, context, id, 'change');
@@ -214,8 +206,8 @@ export function createAgentService({
     suspend: (context: RequestContext, id: string): Promise<Agent> => setStatus(context, id, 'suspended'),
 
     /**
-     * Reactivates a suspended agent. Its earlier tokens stay ended. Emits `admin.agent.reactivated`. @throws
-     * ServiceError `not_found`
+     * Reactivates an agent. Earlier tokens stay ended. Emits `admin.agent.reactivated`. @throws ServiceError
+     * `not_found`
      */
     reactivate: (context: RequestContext, id: string): Promise<Agent> => setStatus(context, id, 'active'),
 
@@ -239,10 +231,7 @@ export function createAgentService({
 
 export type AgentService = ReturnType<typeof createAgentService>;
 
-/**
- * Answers show the tenant's audience for an agent without one. A client that sends this value back unchanged must not
- * set it as the agent's own audience, so the field is ignored.
- */
+/** Ignores an `audience` that equals the tenant's, because a client may send back the value that an answer showed. */
 function followTenant({ tenant }: RequestContext, found: AgentRecord, patch: AgentPatch): AgentPatch {
   if (found.audience !== null || patch.audience !== tenant.audience) return patch;
   return { ...patch, audience: undefined };

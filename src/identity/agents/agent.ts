@@ -11,10 +11,7 @@ export const AGENT_CLIENT_ID = 'service-agent';
 
 export type AgentRecord = Omit<AgentRow, 'deletedAt'>;
 
-/**
- * Facts from other rooms. `verified`: a key or anchor is verified. `audited`: the audit log contains the agent's
- * creation and that verification.
- */
+/** `verified`: a key or anchor is verified. `audited`: the audit log contains the creation and that verification. */
 export type RegistrationEvidence = { readonly verified: boolean; readonly audited: boolean };
 
 /** Each part of "correctly registered", and whether all parts are true. */

@@ -8,9 +8,7 @@ import { agentSchema } from './agent.schemas.ts';
 import { resolveAudience } from './agent.ts';
 import type { AgentSelf } from './self.service.ts';
 
-/**
- * The schema of management without `metadata`, with the tenant's id, which the agent needs for the proofs of its keys.
- */
+/** Has no `metadata`. Has the tenant's id, which the agent needs for the proofs of its keys. */
 export const selfSchema = agentSchema
   .omit({ metadata: true })
   .extend({

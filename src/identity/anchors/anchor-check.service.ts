@@ -26,10 +26,7 @@ import type { ProofLooker } from './proof.client.ts';
 
 export type { CheckedAnchor } from './anchor-check.store.ts';
 
-/**
- * State of an anchor; `gone` means that its agent is deleted. Times are ISO 8601. `lastOutcome` is `found` or a code
- * such as `http:404`.
- */
+/** `gone`: the agent is deleted. Times are ISO 8601. `lastOutcome` is `found` or a code such as `http:404`. */
 export type AnchorStanding = {
   readonly step: AnchorStep;
   readonly status: AnchorStatus | 'gone';
@@ -176,7 +173,6 @@ export function createAnchorCheckService({
       });
     },
 
-    /** Lists a page of the anchors whose workflow anchorVerification should be running. */
     listExpectedWorkflows: store.listExpectedWorkflows,
   };
 }

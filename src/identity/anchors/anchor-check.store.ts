@@ -10,7 +10,6 @@ import {
 import { ANCHOR, type AnchorRow } from './anchor.model.ts';
 import { FOUND, LEAST_PAUSE_MS, type LookEffect } from './anchor-check.ts';
 
-/** Identifies an anchor for its checks. */
 export type CheckedAnchor = { readonly tenantId: string; readonly id: string };
 
 const JUDGED = [

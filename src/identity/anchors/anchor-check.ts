@@ -53,10 +53,7 @@ export function decideAnchorStep({ now, status, expiresAt, nextCheckAt }: Anchor
     : { kind: 'wait', delayMs: Math.min(LONGEST_WAIT_MS, lifetime, pause) };
 }
 
-/**
- * Facts that decide the effect of a check. They are read at the end of the check; `beganAt` is the time when the check
- * began.
- */
+/** Facts that decide the effect of a check, read at its end. `beganAt` is the time when the check began. */
 export type LookFacts = Omit<AnchorFacts, 'nextCheckAt'> & {
   readonly createdAt: Date;
   readonly beganAt: Date;
@@ -140,9 +137,7 @@ export function isProofFile(bytes: Uint8Array, proof: string): boolean {
   return line.trim() === proof;
 }
 
-/**
- * Returns whether a TXT record is the proof. The strings of a record are joined, and spaces around them are removed.
- */
+/** Returns whether a TXT record is the proof, after its strings are joined and spaces around them removed. */
 export function isProofRecord(records: readonly (readonly string[])[], proof: string): boolean {
   return records.some((strings) => strings.join('').trim() === proof);
 }

@@ -20,12 +20,10 @@ export const ANCHOR = defineTable('anchors', {
   value: text(),
   status: given(text<AnchorStatus>()),
   proof: text(),
-  /** When a pending anchor fails unless its proof has been found. */
   expiresAt: time(),
   verifiedAt: nullable(time()),
   revokedAt: nullable(time()),
   createdAt: given(time()),
-  /** When the proof is checked next. */
   nextCheckAt: time(),
   requestedAt: nullable(time()),
   checks: given(integer()),

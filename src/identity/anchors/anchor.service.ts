@@ -19,7 +19,6 @@ export type { Anchor } from './anchor.ts';
 /** Greatest number of live anchors of an agent, because the service checks each of their domains for years. */
 const MOST_LIVE = 50;
 
-/** Greatest number of live anchors of all agents of a tenant. */
 const MOST_LIVE_OF_TENANT = 1_000;
 
 /** `value` is a domain name that `normalizeDomain` has returned. */
@@ -98,10 +97,7 @@ export function createAnchorService({
     /** @throws ServiceError `not_found` for an anchor of another agent, or an agent of another tenant */
     get: read,
 
-    /**
-     * Returns a page of an agent's anchors, newest first.
-     * @throws ServiceError `not_found`, `invalid_request` for a foreign cursor
-     */
+    /** Returns a page, newest first. @throws ServiceError `not_found`, `invalid_request` for a foreign cursor */
     list: async (
       context: RequestContext,
       agentId: string,

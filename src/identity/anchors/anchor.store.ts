@@ -95,9 +95,7 @@ export async function lockTenant(unit: Transaction, tenantId: string): Promise<v
   await unit.query("SELECT pg_advisory_xact_lock(hashtextextended('anchors of ' || $1, 0))", [tenantId]);
 }
 
-/**
- * Counts the pending and verified anchors of an agent, and of all agents of its tenant. Overdue anchors do not count.
- */
+/** Counts the pending and verified anchors of an agent and of its tenant. Overdue anchors do not count. */
 export async function countLive(
   queryable: Queryable,
   { tenantId, agentId }: Pick<AnchorName, 'tenantId' | 'agentId'>,

@@ -21,18 +21,12 @@ export const PROOF_DAYS = 7;
 /** Prefix of each proof. It names the purpose of the text to a reader of the file or record. */
 export const PROOF_PREFIX = 'countersign-anchor=';
 
-/**
- * Longest domain name in octets: the limit of the DNS (RFC 1035 §2.3.4), less the prefix `_countersign.` of the TXT
- * record.
- */
+/** Longest domain name in octets: the DNS limit (RFC 1035 §2.3.4) less the TXT record's prefix `_countersign.`. */
 const LONGEST_DOMAIN = 253 - '_countersign.'.length;
 
 const LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 
-/**
- * Top-level names that the public DNS does not contain (RFC 6761, RFC 6762, RFC 7686, RFC 9476; ICANN for `internal`),
- * and `arpa` of reverse lookups.
- */
+/** Top-level names that are not public (RFC 6761, 6762, 7686, 9476; ICANN for `internal`), and `arpa`. */
 const NEVER_PUBLIC = new Set(['localhost', 'local', 'internal', 'invalid', 'onion', 'alt', 'arpa']);
 
 /**

@@ -5,7 +5,6 @@ import { jwkThumbprint, parsePublicKey, toJwk } from '../../platform/crypto/publ
 import { PublicKeyError } from '../../platform/crypto/public-key-error.ts';
 import { invalidField } from '../../platform/errors/service-error.ts';
 
-/** Greatest number of keys of one application. */
 export const MOST_KEYS = 10;
 
 /** A public key for client assertions (RFC 7517, RFC 8037). `kid` is stored unchanged. */

@@ -85,10 +85,7 @@ export const createApplicationBody = z
   })
   .meta({ id: 'NewApplication' });
 
-/**
- * Only the given fields are changed. `audience: null` makes the application use the tenant's base URL, `agent_id: null`
- * unlinks its agent.
- */
+/** `audience: null` makes the application use the tenant's base URL, `agent_id: null` unlinks its agent. */
 export const updateApplicationBody = z
   .strictObject({
     name: name.optional(),

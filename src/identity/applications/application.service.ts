@@ -76,10 +76,7 @@ export function createApplicationService({
       audit: [{ action, outcome: 'success', target: { type: 'application', id }, data }],
     });
 
-  /**
-   * Creates a secret. The principal needs all scopes of the application, because with the secret it can act as the
-   * application.
-   */
+  /** The principal needs all scopes of the application, because with the secret it can act as the application. */
   async function makeSecret(
     unit: Transaction,
     { principal }: RequestContext,
@@ -223,10 +220,7 @@ export function createApplicationService({
       return withSecretsOf(context, updated);
     },
 
-    /**
-     * Deletes an application. After the commit its tokens have ended, and it gets no new ones. @throws ServiceError
-     * `not_found`
-     */
+    /** Deletes an application. After the commit its tokens have ended. @throws ServiceError `not_found` */
     remove: (context: RequestContext, id: string): Promise<void> =>
       database.transaction(context, async (transaction) => {
         const removed = await store.update(transaction, context.tenant.id, id, { deletedAt: 'now' });
@@ -252,9 +246,7 @@ export function createApplicationService({
         return created;
       }),
 
-    /**
-     * Ends a secret immediately. @throws ServiceError `not_found` when the application has no live secret with this id
-     */
+    /** Ends a secret immediately. @throws ServiceError `not_found` unless the application has this live secret */
     removeSecret: (context: RequestContext, id: string, secretId: string): Promise<void> =>
       changeSecrets(context, id, async (transaction) => {
         const ended = await secrets.expire(transaction, context.tenant.id, id, [secretId], 0);
@@ -305,10 +297,7 @@ export function createApplicationService({
 
 export type ApplicationService = ReturnType<typeof createApplicationService>;
 
-/**
- * Answers show the tenant's base URL for an application without an audience. A client that sends this value back
- * unchanged must not set it as the application's own audience, so the field is ignored.
- */
+/** Ignores an `audience` that equals the base URL, because a client may send back the value that an answer showed. */
 function followTenant(
   { tenant }: RequestContext,
   before: Application,

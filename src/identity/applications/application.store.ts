@@ -9,7 +9,6 @@ export type ApplicationChange = Partial<
   Pick<Application, 'name' | 'audience' | 'scopes' | 'grantTypes' | 'agentId' | 'jwks'>
 >;
 
-/** Filters of a list, compared exactly. */
 export type ApplicationFilters = {
   readonly name?: string | undefined;
   readonly agentId?: string | undefined;
@@ -126,8 +125,7 @@ export async function findAgentScopes(
 }
 
 /**
- * Reads the data that decide token requests of these clients. One round trip.
- * @returns for each key, in order, the client or undefined
+ * Reads the data that decide token requests. One round trip. @returns for each key, in order, the client or undefined
  */
 export async function findClients(
   queryable: Queryable,

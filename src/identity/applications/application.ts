@@ -14,7 +14,6 @@ export const TOKEN_EXCHANGE_GRANT = 'urn:ietf:params:oauth:grant-type:token-exch
 export const GRANT_TYPES = ['client_credentials', TOKEN_EXCHANGE_GRANT] as const;
 export type GrantType = (typeof GRANT_TYPES)[number];
 
-/** The field that errors about scopes name. */
 const SCOPES = 'body.scopes';
 
 /** Greatest number of live secrets. With two, a client can change to a new secret without an interruption. */
@@ -26,7 +25,6 @@ export type Application = Omit<ApplicationRow, 'deletedAt'>;
 /** A live secret. Only its hash is stored. */
 export type ApplicationSecret = Pick<ApplicationSecretRow, 'id' | 'createdAt' | 'expiresAt'>;
 
-/** The agent that an application is linked to. */
 export type LinkedAgent = {
   readonly id: string;
   readonly name: string;

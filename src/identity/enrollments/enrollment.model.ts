@@ -18,7 +18,6 @@ export const ENROLLMENT_TOKEN = defineTable('enrollment_tokens', {
   createdAt: given(time()),
   expiresAt: time(),
   usedAt: nullable(time()),
-  /** The key that was registered with the token. */
   keyId: nullable(uuid()),
   revokedAt: nullable(time()),
 });

@@ -14,7 +14,6 @@ export const ENROLL_PATH = '/auth/agent/enroll';
 
 const timestamp = z.iso.datetime();
 
-/** The answer contains all data that the agent needs to register its key. */
 export const createdEnrollmentSchema = z
   .object({
     enrollment_token_id: z.uuid(),

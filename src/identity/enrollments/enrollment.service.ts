@@ -19,7 +19,6 @@ import * as store from './enrollment.store.ts';
 import { type EnrollmentToken, judgePresented, statusAt, TOKEN_PREFIX } from './enrollment.ts';
 import type { EnrollmentFailureService } from './enrollment-failure.service.ts';
 
-/** `token` is the text of the new token. */
 export type CreatedEnrollmentToken = { readonly enrollment: StoredEnrollmentToken; readonly token: string };
 
 export type Enrollment = Omit<NewKey, 'proof'> & { readonly token: string; readonly proof: string };
@@ -46,9 +45,7 @@ export function createEnrollmentService({
   records: Pick<RecordService, 'write'>;
   failures: Pick<EnrollmentFailureService, 'report'>;
 }) {
-  /**
-   * Locks the agent against changes until the transaction ends. @throws ServiceError `invalid_grant`, `policy_denied`
-   */
+  /** Locks the agent until the transaction ends. @throws ServiceError `invalid_grant`, `policy_denied` */
   async function admit(transaction: Transaction, context: RequestContext, agentId: string): Promise<void> {
     const agent = await agents.hold(transaction, context, agentId).catch((error: unknown) => {
       if (error instanceof ServiceError && error.code === 'not_found') return null;
@@ -85,10 +82,7 @@ export function createEnrollmentService({
   }
 
   return {
-    /**
-     * Creates a token for an agent. The token cannot be used while the agent is suspended. @throws ServiceError
-     * `not_found` (agent)
-     */
+    /** Creates a token. It cannot be used while the agent is suspended. @throws ServiceError `not_found` (agent) */
     create: (context: RequestContext, agentId: string): Promise<CreatedEnrollmentToken> =>
       database.transaction(context, async (transaction) => {
         const agent = await agents.hold(transaction, context, agentId);
@@ -107,10 +101,7 @@ export function createEnrollmentService({
     /** Returns whether the tenant has this agent, so that tokens can be created for it. */
     hasAgent: (context: RequestContext, agentId: string): Promise<boolean> => agents.exists(context, agentId),
 
-    /**
-     * Returns a page of an agent's tokens, newest first.
-     * @throws ServiceError `not_found`, `invalid_request` for a foreign cursor
-     */
+    /** Returns a page, newest first. @throws ServiceError `not_found`, `invalid_request` for a foreign cursor */
     list: async (
       context: RequestContext,
       agentId: string,

@@ -6,9 +6,7 @@ import type { EnrollmentTokenRow } from './enrollment.model.ts';
 /** Lifetime of an enrollment token in seconds: 1 hour. */
 export const ENROLLMENT_LIFETIME = 3_600;
 
-/**
- * Prefix of each enrollment token, so that a scanner recognises a leaked token. 256 random bits in base64url follow.
- */
+/** Prefix of each token, so that scanners recognise a leaked one. 256 random bits in base64url follow. */
 export const TOKEN_PREFIX = 'enroll_';
 
 export const ENROLLMENT_STATUSES = ['open', 'used', 'revoked', 'expired'] as const;
@@ -38,9 +36,7 @@ export function statusAt(token: EnrollmentToken, now: Date): EnrollmentStatus {
   return token.expiresAt.getTime() <= now.getTime() ? 'expired' : 'open';
 }
 
-/**
- * Checks a presented token: first its status, then its agent. @returns undefined when a key may be registered with it
- */
+/** Checks the token's status, then the agent's. @returns undefined when a key may be registered with the token */
 export function judgePresented({ token, agent, now }: PresentedToken): EnrollmentRefusal | undefined {
   const status = statusAt(token, now);
   if (status !== 'open') return { code: 'invalid_grant', detail: ENDED[status] };

@@ -82,9 +82,7 @@ export const deprecateKeyBody = z
 
 export const revokeKeyBody = z.strictObject({ reason: z.string().min(1).max(500).optional() });
 
-/**
- * Converts a key to its JSON answer. `public_key` is always a JWK, even when the key was registered in another form.
- */
+/** Converts a key to its JSON answer. `public_key` is a JWK, even when the key was registered in another form. */
 export function presentKey(key: AgentKey) {
   return present(keySchema, key, {
     key_id: key.id,

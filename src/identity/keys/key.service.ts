@@ -186,10 +186,7 @@ export function createKeyService({
       return present(key);
     },
 
-    /**
-     * Returns a page of an agent's keys, newest first.
-     * @throws ServiceError `not_found`, `invalid_request` for a foreign cursor
-     */
+    /** Returns a page, newest first. @throws ServiceError `not_found`, `invalid_request` for a foreign cursor */
     list: async (
       context: RequestContext,
       agentId: string,

@@ -27,7 +27,6 @@ const IN_STATE: Readonly<Record<KeyState, Where<typeof AGENT_KEY>>> = {
   },
 };
 
-/** Condition for the keys that may authenticate. */
 const USABLE: Where<typeof AGENT_KEY> = { [Op.or]: [IN_STATE.active, IN_STATE.deprecated] };
 
 /** @throws ServiceError `key_exists` when the tenant already has this key, revoked or not */

@@ -13,7 +13,6 @@ export type KeyLife = { readonly state: KeyState; readonly sunsetAt: Date | null
 /** Default seconds from a deprecation to its sunset: 7 days. */
 const DEFAULT_SUNSET_SECONDS = 604_800;
 
-/** Least number of seconds from a deprecation to its sunset. */
 const MINIMUM_SUNSET_SECONDS = 1;
 
 /** The reason to refuse a sunset. `field` is the wrong member of the request. */

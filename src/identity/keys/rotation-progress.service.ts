@@ -9,7 +9,6 @@ import type { KeyState } from './key.ts';
 import * as store from './rotation.store.ts';
 import { afterKeyChange, type KeyChange, type KeyRotation } from './rotation.ts';
 
-/** Last part of the action of a rotation's audit entry. */
 export type RotationVerb = 'started' | 'switched' | 'stalled' | 'canceled' | 'completed' | 'aborted';
 
 /** Builds the audit entry for a change of a rotation. */

@@ -18,13 +18,9 @@ import * as store from './rotation.store.ts';
 import { decideStep, isOpen, type RotationState, type RotationStep, sunsetAfterSwitch } from './rotation.ts';
 import { describeRotation } from './rotation-progress.service.ts';
 
-/** Identifies the old key. */
 export type DepartingKey = { readonly tenantId: string; readonly keyId: string };
 
-/**
- * State of a key; `gone` means that the key does not exist. `rotation` is the state of its latest rotation. Times are
- * ISO 8601.
- */
+/** `gone`: the key does not exist. `rotation` is the state of its latest rotation. Times are ISO 8601. */
 export type KeyStanding = {
   readonly step: RotationStep;
   readonly key: KeyState | 'gone';
@@ -115,7 +111,6 @@ export function createRotationStepService({
     describe: async (name: DepartingKey): Promise<{ summary: string; agentId: string } | undefined> =>
       store.describeKey(database, name),
 
-    /** Lists the keys whose workflow should be running now, by ascending id. */
     listExpectedWorkflows: store.listExpectedWorkflows,
 
     /**

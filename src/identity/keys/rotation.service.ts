@@ -238,10 +238,7 @@ export function createRotationService({
     exists: (context: RequestContext, agentId: string, id: string): Promise<boolean> =>
       store.exists(context.transaction ?? database, nameOf(context, agentId, id)),
 
-    /**
-     * Returns a page of an agent's rotations, newest first.
-     * @throws ServiceError `not_found`, `invalid_request` for a foreign cursor
-     */
+    /** Returns a page, newest first. @throws ServiceError `not_found`, `invalid_request` for a foreign cursor */
     list: async (
       context: RequestContext,
       agentId: string,

@@ -220,9 +220,7 @@ export async function describeKey(
   return rows[0];
 }
 
-/**
- * Lists the keys whose workflow agentKeyRotation should be running: deprecated keys, and old keys of open rotations.
- */
+/** Lists the keys whose workflow should be running: deprecated keys, and old keys of open rotations. */
 export async function listExpectedWorkflows(
   queryable: Queryable,
   page: ExpectedPage,

@@ -40,10 +40,7 @@ export function isOpen(state: RotationState): boolean {
   return state === 'waiting_for_switch' || state === 'overlapping';
 }
 
-/**
- * Returns the first state of a rotation. With an active old key, the rotation waits for the agent. A deprecated old key
- * already has its sunset.
- */
+/** With an active old key, the rotation waits for the agent. A deprecated old key already has its sunset. */
 export function initialState(oldKey: KeyState): 'waiting_for_switch' | 'overlapping' {
   return oldKey === 'deprecated' ? 'overlapping' : 'waiting_for_switch';
 }
@@ -111,10 +108,7 @@ export function decideStep({ now, key, rotation }: RotationFacts): RotationStep 
   return { kind: 'wait', reason: sunset === null ? 'switch' : 'sunset', delayMs };
 }
 
-/**
- * Computes the old key's sunset after a switch: the overlap after the new key's first use. When the switch is processed
- * late, the sunset is at least one second after `now`.
- */
+/** Returns the end of the overlap after the new key's first use, but at least one second after `now`. */
 export function sunsetAfterSwitch(firstUsedAt: Date, overlapSeconds: number, now: Date): Date {
   return new Date(Math.max(firstUsedAt.getTime() + overlapSeconds * 1000, now.getTime() + 1000));
 }

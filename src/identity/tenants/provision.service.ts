@@ -9,7 +9,6 @@ import { GRANT_TYPES } from '../applications/application.ts';
 import type { NewTenant, TenantService } from './tenant.service.ts';
 import { toTenant } from './tenant.ts';
 
-/** The operator gives these data to the tenant. */
 export type Provisioned = {
   readonly tenant_id: string;
   readonly slug: string;

@@ -28,7 +28,6 @@ export type { AddressMismatch, TenantRecord } from './tenant.ts';
 /** Milliseconds for which a process caches a tenant's row. Every process therefore applies a change within a second. */
 const TENANT_LIFETIME = 1_000;
 
-/** Greatest number of cached tenants, by slug and by id. */
 const KEPT = 20_000;
 
 /** The audit log shows the values of these fields. */
@@ -162,8 +161,7 @@ export function createTenantService({
     get: async ({ tenant }: RequestContext): Promise<TenantRecord> => findExisting(tenant.slug),
 
     /**
-     * Changes the request's tenant. When no value differs, nothing is written. A new signing algorithm is used only
-     * after the new issuer key has been published for ten minutes.
+     * Changes the given fields, if they differ. A new algorithm is used after its key has been public for ten minutes.
      */
     update: (context: RequestContext, patch: TenantPatch): Promise<TenantRecord> =>
       database.transaction(context, async (transaction) => {
@@ -208,8 +206,7 @@ export function createTenantService({
     },
 
     /**
-     * Returns the tenants whose stored address differs from the address in the settings. The service answers no request
-     * for these tenants until they are moved.
+     * Returns the tenants whose stored address is not that of the settings. The service answers no request for them.
      */
     checkTenantAddresses: async (): Promise<AddressMismatch[]> =>
       findMismatches(await store.list(database), addresses),
@@ -236,10 +233,7 @@ export function createTenantService({
 
 export type TenantService = ReturnType<typeof createTenantService>;
 
-/**
- * Answers show the tenant's address for a tenant without an audience. A client that sends this value back unchanged
- * must not set it as the audience, so the field is ignored.
- */
+/** Ignores an `audience` that equals the address, because a client may send back the value that an answer showed. */
 function followAddress(before: TenantRecord, patch: TenantPatch): TenantPatch {
   if (before.audience !== null || patch.audience !== before.baseUrl) return patch;
   return { ...patch, audience: undefined };

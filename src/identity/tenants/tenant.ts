@@ -6,7 +6,6 @@ export type TenantRecord = TenantRow;
 
 /** The settings `PUBLIC_URL`, `DEFAULT_TENANT` and `TENANT_URL`. */
 export type AddressRules = {
-  /** Origin of the default tenant. */
   readonly publicUrl: string;
   readonly defaultTenant?: string | undefined;
   /** Address of all other tenants; `{tenant}` is replaced by the slug. */
@@ -47,10 +46,7 @@ export function findMismatches(
   });
 }
 
-/**
- * Orders moves so that a tenant leaves an address before another tenant gets it. Tenants that swap addresses keep their
- * order.
- */
+/** Orders moves so that a tenant leaves an address before another tenant gets it. Swaps keep their order. */
 export function orderMoves(moves: readonly AddressMismatch[]): AddressMismatch[] {
   const left = [...moves];
   const ordered: AddressMismatch[] = [];
