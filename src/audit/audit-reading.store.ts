@@ -8,10 +8,7 @@ id, occurred_at AS "occurredAt", action, outcome, reason, actor_kind AS "actorKi
 target_type AS "targetType", target_id AS "targetId", key_id AS "keyId", token_id AS "tokenId", address,
 request_id AS "requestId", data`;
 
-/**
- * The time in an id comes from the writer's clock, `occurred_at` from the database's clock. A search by time finds
- * every row as long as the two clocks differ by at most this interval.
- */
+/** Greatest difference between the writer's clock (the id's time) and the database's clock (`occurred_at`). */
 const CLOCK_SKEW = `interval '1 hour'`;
 
 const EQUAL = {

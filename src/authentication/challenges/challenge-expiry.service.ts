@@ -56,10 +56,7 @@ export function createExpiryService({
     });
 
   return {
-    /**
-     * Marks the overdue challenges of this bucket and of missed buckets, in chunks. Each chunk and its count are one
-     * transaction, so a repeated call continues after the last chunk.
-     */
+    /** Marks all overdue challenges in chunks, one transaction each. A repeated call continues after the last chunk. */
     sweep: async ({ beat, signal }: Pulse): Promise<SweepResult> => {
       const began = performance.now();
       for (let expired = 0; ; ) {

@@ -11,10 +11,7 @@ import * as store from './issuer.store.ts';
 import { type IssuerJwk, type IssuerKey, sealingContext, selectSigningKey } from './issuer-key.ts';
 import { loadSigningKey, type SigningKey, signClaims } from './jws-signing.service.ts';
 
-/**
- * Milliseconds for which a process caches a tenant's list of keys. A key may therefore begin or stop signing this much
- * later. That is safe, because both keys are published for much longer.
- */
+/** Milliseconds for which a list of keys is cached. Keys are published for much longer before and after signing. */
 const LIST_LIFETIME = 2_000;
 
 /** Milliseconds without a second read for unknown key ids, so that invented key ids cause few queries. */
@@ -122,10 +119,7 @@ export function createIssuerService({
       keys: (await listKeys(tenant)).flatMap(({ isRevoked, publicJwk }) => (isRevoked ? [] : [publicJwk])),
     }),
 
-    /**
-     * Returns the key with this id, or undefined. It also finds a key that another process has just created, and a
-     * revoked key. A caller that verifies with the key must check the revocations.
-     */
+    /** Returns the key with this id, or undefined. Revoked keys are found too, so the caller must check revocations. */
     verificationKey: async (tenant: TenantId, kid: string): Promise<VerificationKey | undefined> => {
       const find = (keys: readonly IssuerKey[]) => keys.find((key) => key.kid === kid);
       const found = find(await listKeys(tenant)) ?? find(await lists.get(tenant.id, UNKNOWN_KEY_PAUSE));

@@ -14,10 +14,7 @@ import { type ClientAssertion, checkAssertion, parseAssertion, refused } from '.
 const PURGE_INTERVAL = 60_000;
 const PURGE_BATCH = 1_000;
 
-/**
- * Public keys without a private half. For a client without keys, an assertion is verified with these keys, so that the
- * refusal takes as long as for a wrong signature.
- */
+/** For a client without keys, these keys verify the assertion, so that the refusal takes as long as any other. */
 const NOBODYS_KEYS: Readonly<Record<ClientAssertion['algorithm'], ApplicationJwk>> = {
   ES256: makeKey('ES256', generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey),
   EdDSA: makeKey('EdDSA', generateKeyPairSync('ed25519').publicKey),

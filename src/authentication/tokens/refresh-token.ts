@@ -55,10 +55,7 @@ export type RefreshRequest = {
   readonly jkt: string | undefined;
 };
 
-/**
- * Decision on a request. `rotate`: spend the token. `repeat`: issue the successor again. `reuse`: the whole family
- * ends, and the answer is `invalid_grant`.
- */
+/** `rotate`: spend the token. `repeat`: issue the successor again. `reuse`: the whole family ends (`invalid_grant`). */
 export type RefreshVerdict =
   | { readonly verdict: 'rotate' }
   | { readonly verdict: 'repeat'; readonly successor: { readonly id: string; readonly hash: Uint8Array } }

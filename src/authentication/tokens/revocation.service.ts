@@ -117,10 +117,7 @@ export function createRevocationService({
     /** Returns whether the token was revoked, usually from memory. @throws ServiceError `temporarily_unavailable` */
     isRevoked,
 
-    /**
-     * Returns whether the last successful read contained a permanent revocation of the principal. No round trip. The
-     * answer may be outdated, so a caller also needs another check.
-     */
+    /** Returns whether the last read contained a permanent revocation of the principal. It may be outdated. */
     hasEnded: book.hasEnded,
 
     /** Returns whether one of these tokens was revoked in a committed transaction. One round trip. */

@@ -4,10 +4,7 @@ import { validate as isUuid } from 'uuid';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { principalsOf, type RevocableClaims, type Revocation, tokensOf } from './revocation.ts';
 
-/**
- * A revocation is kept longer than any access token can live (a day under any setting). So none is lost when the
- * lifetime is configured shorter and the service restarts.
- */
+/** Longer than any setting lets an access token live (a day), so a change of the setting loses no revocation. */
 const KEPT = "interval '25 hours'";
 
 const COLUMNS = `id::float8 AS id, token_id AS "tokenId", principal, extract(epoch FROM not_before)::float8 * 1000 AS "notBefore",

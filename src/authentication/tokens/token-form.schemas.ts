@@ -5,10 +5,7 @@ import { TOKEN_EXCHANGE_GRANT } from '../../identity/applications/application.ts
 import { ACTOR_TYPES, ISSUED_TOKEN_TYPE, SUBJECT_TYPES } from '../token-exchange/exchange-request.ts';
 import { ASSERTION_TYPE } from './client-method.ts';
 
-/**
- * A parameter with one allowed value. An empty parameter counts as absent (RFC 6749 §3.2), so a schema with only this
- * constant would be too strict.
- */
+/** One allowed value. An empty parameter counts as absent (RFC 6749 §3.2), so the schema is not a constant. */
 const optionalConstant = (value: string) => z.string().optional().describe(`\`${value}\`, or absent`);
 
 const clientAssertion = {

@@ -30,10 +30,7 @@ import { madeAt } from './revocation.ts';
 
 export type { NewRefreshToken as RefreshTokenRecord } from './refresh-token.store.ts';
 
-/**
- * Greatest number of cached texts with a correct signature, by hash. The cache is useful because a client sends its
- * token many times.
- */
+/** Greatest number of cached texts with a correct signature, by hash. A client sends its token many times. */
 const VERIFIED_KEPT = 10_000;
 
 /** Milliseconds: the longest lifetime of an access token under any setting. */
@@ -165,18 +162,14 @@ export function createTokenService({
 
   return {
     /**
-     * Signs an access token with the tenant's current issuer key. No round trip, except one read of the issuer keys
-     * every 2 s.
+     * Signs an access token with the tenant's issuer key. One read of the issuer keys every 2 s, else no round trip.
      */
     issueAccessToken: async (tenant: Tenant, grant: AccessTokenGrant): Promise<IssuedAccessToken> => {
       const { claims: _, ...issued } = (await prepareAccessTokens(tenant))(grant);
       return issued;
     },
 
-    /**
-     * Prepares a signature; the returned function signs. That function needs no connection, so it can be called inside
-     * a transaction.
-     */
+    /** Prepares a signature. The returned function needs no connection, so it can run inside a transaction. */
     prepareAccessTokens,
     prepareRefreshToken,
 
@@ -220,10 +213,7 @@ export function createTokenService({
       return ended.length;
     },
 
-    /**
-     * Finds the id of the key with which the agent authenticated to get this access token; undefined when it used no
-     * key. One round trip.
-     */
+    /** Finds the id of the key with which the agent got this access token; undefined without a key. One round trip. */
     findKeyOfToken: async (
       queryable: Queryable,
       token: { readonly tenantId: string; readonly agentId: string; readonly id: string },

@@ -31,9 +31,8 @@ export function createUserinfoService({
 
   return {
     /**
-     * Describes the subject. Name and capabilities are present when the subject is an agent or an application of the
-     * tenant. In a delegated token the subject is a user. The answer then names only the user's `sub` and issuer, and
-     * the agent is in `act`.
+     * Describes the subject. `name` and `agent` are absent when the subject is not stored. For a delegated token, the
+     * answer contains `delegated_subject` and `act` instead.
      */
     describe: async (context: RequestContext): Promise<Userinfo> => {
       const { principal, tenant } = context;

@@ -40,10 +40,7 @@ const RSA_BITS = { least: 2_048, most: 8_192 } as const;
 
 const LONGEST_MEMBER = 2_048;
 
-/**
- * Decides whether a key can be used. `message` continues a sentence that begins with the key's name, and repeats no
- * value of the key.
- */
+/** Decides whether a key can be used. `message` continues the key's name and repeats no value of the key. */
 export function judgeJwk(value: unknown): JwkVerdict {
   if (!isObject(value)) return refuse('is not a JWK');
   const secret = findPrivateMember(value);

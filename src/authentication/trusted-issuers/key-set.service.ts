@@ -20,10 +20,7 @@ type Entry = {
   underway: Promise<void> | undefined;
 };
 
-/**
- * Source of a set. `id` is the id of the trusted issuer. Each tenant has separate trusted issuers, so one tenant's
- * requests cannot delay another tenant's fetches.
- */
+/** `id` is the trusted issuer's. Each tenant has separate ones, so no tenant delays the fetches of another. */
 export type KeySource = { readonly id: string; readonly uri: string };
 
 /**

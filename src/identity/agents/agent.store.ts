@@ -56,9 +56,8 @@ export async function exists(queryable: Queryable, tenantId: string, id: string)
 }
 
 /**
- * Reads an agent and locks its row until the transaction ends. `change` conflicts with every other lock, also with that
- * of a running authentication. `reference` conflicts with changes only, so several transactions can refer to the agent
- * concurrently.
+ * Reads an agent and locks its row until the transaction ends. `change` excludes every other lock. `reference` excludes
+ * changes only, so several transactions can refer to the agent concurrently.
  */
 export function lock(
   transaction: Transaction,

@@ -275,10 +275,7 @@ export function createApplicationService({
         return created;
       }),
 
-    /**
-     * Reads the client with this id; undefined when the tenant has no such client. One round trip, shared by concurrent
-     * requests. It begins after the call, so the row is current.
-     */
+    /** Reads the client with this id, or undefined. One round trip, which begins after the call and can be shared. */
     findClient: async (tenantId: string, clientId: string): Promise<Client | undefined> =>
       isUuid(clientId) ? clients.add({ tenantId, clientId }) : undefined,
   };

@@ -14,10 +14,7 @@ import type { EnrollmentToken } from './enrollment.ts';
 
 const BRUTE_FORCE_DETECTED = 'security.brute_force.detected';
 
-/**
- * An agent with a valid token and key can get these errors too, so they do not indicate guessing. They are counted
- * separately, so that the limit for guesses does not stop their records.
- */
+/** An agent with a valid token and key can get these errors too, so they are counted separately from guesses. */
 const NOBODYS_GUESS: ReadonlySet<ErrorCode> = new Set(['invalid_grant', 'policy_denied', 'key_exists']);
 
 /** Counts failures under a key. `blocked` is set from the first failure beyond the limit. */

@@ -1,6 +1,5 @@
-// Creates enrollment tokens and registers keys with them. Management receives a token's text once and gives it to the
-// agent, which registers one key. The agent needs no other credential and keeps its private key. Only the hash of a
-// token is stored.
+// Creates enrollment tokens for agents. An agent registers one key with its token, so it needs no other credential and
+// keeps its private key. Only the hash of a token is stored.
 
 import type { AuditEntry } from '../../audit/audit.ts';
 import type { RecordService } from '../../events/record.service.ts';

@@ -21,10 +21,7 @@ export type SunsetProblem = {
   readonly message: string;
 };
 
-/**
- * Returns the key's state at a time. From its sunset on, a deprecated key counts as revoked. Therefore authentication
- * does not depend on the workflow that later writes this state.
- */
+/** Returns the key's state at a time. A deprecated key counts as revoked from its sunset on. */
 export function stateAt(key: KeyLife, now: Date): KeyState {
   const hasEnded =
     key.state === 'deprecated' && key.sunsetAt !== null && key.sunsetAt.getTime() <= now.getTime();

@@ -267,8 +267,7 @@ export function createRotationService({
     },
 
     /**
-     * Sets the sunset of old keys after a switch, in the background. The authentication has already committed the
-     * switch, so the rotation's workflow sets the sunset if this call fails.
+     * Sets the sunset of old keys after a switch, in the background. If this fails, the rotation's workflow sets it.
      */
     noticeSwitches: (switched: readonly SwitchedKey[]): void => {
       const onError = (error: unknown) =>
