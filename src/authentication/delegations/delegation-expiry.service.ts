@@ -47,7 +47,6 @@ export function createDelegationExpiryService({
     standingOf(await store.read(database, name));
 
   return {
-    /** Reads the state of a delegation and its next step in one round trip. Changes nothing. */
     look,
 
     /** Describes a delegation for an operator: its scopes, its end and its agent, but not the user. */

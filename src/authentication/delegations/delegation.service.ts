@@ -150,7 +150,6 @@ export function createDelegationService({
     /** @throws ServiceError `not_found` */
     get: read,
 
-    /** Returns whether the tenant has this delegation. One indexed read. */
     exists: (context: RequestContext, id: string): Promise<boolean> =>
       store.exists(context.transaction ?? database, context.tenant.id, id),
 

@@ -32,9 +32,9 @@ export function isIssuer(text: string): boolean {
 }
 
 /**
- * Computes the UUID of a user in a tenant from these three values, so no row is needed. Each tenant has a different
- * UUID for the same user. The result is a UUIDv8 from SHA-256 (RFC 9562 §5.8, §6.5). It never equals the id of an agent
- * or an application, because those are UUIDv7.
+ * Computes the UUID of a user in a tenant from the tenant's id, `issuer` and `sub`, so no row is needed. Each tenant
+ * has a different UUID for the same user. It is a UUIDv8 from SHA-256 (RFC 9562 §5.8, §6.5), and never equals the id of
+ * an agent or an application, because those are UUIDv7.
  * @param tenantId UUID
  */
 export function subjectId(tenantId: string, { issuer, sub }: Subject): string {

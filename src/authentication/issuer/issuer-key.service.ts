@@ -233,7 +233,6 @@ export function createIssuerKeyService({
         return settle(transaction, context.tenant);
       }),
 
-    /** Returns whether the tenant has this key. One round trip. */
     exists: async ({ tenant }: RequestContext, kid: string): Promise<boolean> =>
       (await read(database, tenant)).keys.some((key) => key.kid === kid),
 

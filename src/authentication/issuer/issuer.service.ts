@@ -11,7 +11,9 @@ import * as store from './issuer.store.ts';
 import { type IssuerJwk, type IssuerKey, sealingContext, selectSigningKey } from './issuer-key.ts';
 import { loadSigningKey, type SigningKey, signClaims } from './jws-signing.service.ts';
 
-/** Milliseconds for which a list of keys is cached. Keys are published for much longer before and after signing. */
+/**
+ * Milliseconds for which a list is cached. It is safe, because a key is public for longer before and after it signs.
+ */
 const LIST_LIFETIME = 2_000;
 
 /** Milliseconds without a second read for unknown key ids, so that invented key ids cause few queries. */

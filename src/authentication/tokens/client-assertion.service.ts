@@ -14,7 +14,7 @@ import { type ClientAssertion, checkAssertion, parseAssertion, refused } from '.
 const PURGE_INTERVAL = 60_000;
 const PURGE_BATCH = 1_000;
 
-/** For a client without keys, these keys verify the assertion, so that the refusal takes as long as any other. */
+/** These keys verify an assertion of a client without keys, so that its refusal takes as long as any refusal. */
 const NOBODYS_KEYS: Readonly<Record<ClientAssertion['algorithm'], ApplicationJwk>> = {
   ES256: makeKey('ES256', generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey),
   EdDSA: makeKey('EdDSA', generateKeyPairSync('ed25519').publicKey),

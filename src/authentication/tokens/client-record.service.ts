@@ -75,7 +75,7 @@ export function createClientRecordService({
     };
   };
 
-  /** Writes the event of one or more failures. Also writes the audit entry of `failure` when it is not written yet. */
+  /** Writes one event for `count` failures. For a first failure it also writes the audit entry. */
   function writeFailure(failure: Failure, count: number, isFirst: boolean): Promise<void> {
     const { context, clientId, reason, method, episode } = failure;
     const number = episode === undefined ? { count } : episodeFacts(episode);

@@ -117,7 +117,7 @@ export function createRevocationService({
     /** Returns whether the token was revoked, usually from memory. @throws ServiceError `temporarily_unavailable` */
     isRevoked,
 
-    /** Returns whether the last read contained a permanent revocation of the principal. It may be outdated. */
+    /** Returns whether all tokens of the principal have ended. May be outdated, so a caller needs a second check. */
     hasEnded: book.hasEnded,
 
     /** Returns whether one of these tokens was revoked in a committed transaction. One round trip. */

@@ -96,7 +96,6 @@ export function createTrustedIssuerService({
     get: async (context: RequestContext, id: string): Promise<TrustedIssuer> =>
       orNotFound(await store.find(context.transaction ?? database, context.tenant.id, id)),
 
-    /** Returns whether the tenant has this trusted issuer. One indexed read. */
     exists: ({ tenant }: RequestContext, id: string): Promise<boolean> =>
       store.exists(database, tenant.id, id),
 

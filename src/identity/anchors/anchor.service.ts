@@ -87,10 +87,8 @@ export function createAnchorService({
         return read({ ...context, transaction }, owner, row.id);
       }),
 
-    /** Returns whether the tenant has this agent, so that anchors can be created for it. */
     hasAgent: (context: RequestContext, agentId: string): Promise<boolean> => agents.exists(context, agentId),
 
-    /** Returns whether the agent has this anchor. One indexed read. */
     exists: (context: RequestContext, agentId: string, id: string): Promise<boolean> =>
       store.exists(context.transaction ?? database, nameOf(context, agentId, id)),
 

@@ -97,7 +97,6 @@ export function createEnrollmentService({
         return { enrollment, token };
       }),
 
-    /** Returns whether the tenant has this agent, so that tokens can be created for it. */
     hasAgent: (context: RequestContext, agentId: string): Promise<boolean> => agents.exists(context, agentId),
 
     /** Returns a page, newest first. @throws ServiceError `not_found`, `invalid_request` for a foreign cursor */

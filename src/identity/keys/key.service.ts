@@ -171,10 +171,8 @@ export function createKeyService({
       return key;
     },
 
-    /** Returns whether the tenant has this agent, so that keys can be registered for it. */
     hasAgent: (context: RequestContext, agentId: string): Promise<boolean> => agents.exists(context, agentId),
 
-    /** Returns whether the agent has this key. One indexed read. */
     exists: (context: RequestContext, agentId: string, id: string): Promise<boolean> =>
       store.exists(context.transaction ?? database, nameOf(context, agentId, id)),
 

@@ -231,10 +231,8 @@ export function createRotationService({
       return read(context, agentId, id);
     },
 
-    /** Returns whether the tenant has this agent, so that its keys can be rotated. */
     hasAgent: (context: RequestContext, agentId: string): Promise<boolean> => agents.exists(context, agentId),
 
-    /** Returns whether the agent has this rotation. One indexed read. */
     exists: (context: RequestContext, agentId: string, id: string): Promise<boolean> =>
       store.exists(context.transaction ?? database, nameOf(context, agentId, id)),
 

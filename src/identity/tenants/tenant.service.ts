@@ -157,7 +157,6 @@ export function createTenantService({
       return record === undefined ? undefined : toTenant(record);
     },
 
-    /** Reads the current row of the request's tenant. */
     get: async ({ tenant }: RequestContext): Promise<TenantRecord> => findExisting(tenant.slug),
 
     /**
