@@ -1,4 +1,4 @@
-// The activities of bulkRecovery: each calls one use case.
+// The activities of bulkRecovery, the workflow of bulk replays. Each calls one use case.
 import type { BulkReplayService } from '../src/webhooks/replays/bulk-replay.service.ts';
 import type { BulkReplayName } from '../src/webhooks/replays/bulk-replay.store.ts';
 import type {
@@ -7,7 +7,6 @@ import type {
 } from '../src/webhooks/replays/bulk-replay-steps.service.ts';
 import { refuseForGood } from './operator-refusal.ts';
 
-/** @returns the activities of bulkRecovery, each safe to repeat */
 export function createBulkRecoveryActivities({
   bulkReplaySteps,
   bulkReplays,
@@ -16,10 +15,9 @@ export function createBulkRecoveryActivities({
   bulkReplays: Pick<BulkReplayService, 'cancelByOperator'>;
 }) {
   return {
-    /** Replays the next deliveries, or names the reason to wait. */
+    /** Replays the next chunk of deliveries, or returns the reason to wait. */
     replayDeliveries: (name: BulkReplayName): Promise<BulkReplayStanding> => bulkReplaySteps.advance(name),
 
-    /** An operator cancels the recovery. A refusal is final: it is not tried again. */
     cancelRecovery: async (name: BulkReplayName, reason: string | null): Promise<void> => {
       await refuseForGood(() => bulkReplays.cancelByOperator(name, reason ?? undefined));
     },

@@ -1,4 +1,4 @@
-// The activities of challengeExpiry: each calls one use case with a heartbeat. A repeated call counts no challenge
+// The activities of challengeExpiry. Each calls one use case with a heartbeat. A repeated call counts no challenge
 // twice.
 import { Context } from '@temporalio/activity';
 import type { ExpiryService, Pulse } from '../src/authentication/challenges/challenge-expiry.service.ts';
@@ -15,10 +15,9 @@ export function createChallengeExpiryActivities({
   challengeExpiry: Pick<ExpiryService, 'sweep' | 'settle'>;
 }) {
   return {
-    /** Marks challenges that are overdue, for some seconds. */
+    /** Marks overdue challenges for some seconds. */
     sweepChallenges: (): Promise<SweepResult> => challengeExpiry.sweep(currentPulse()),
 
-    /** Writes the bucket's audit entries. */
     auditExpiredChallenges: (bucket: Bucket, asked: OperatorRequest | null): Promise<SettleResult> =>
       challengeExpiry.settle(bucket, asked ?? undefined, currentPulse()),
   };

@@ -1,4 +1,4 @@
-// The activities of endpointRecovery: each calls one use case.
+// The activities of endpointRecovery. Each calls one use case.
 import type {
   EndpointName,
   EndpointRecoveryService,
@@ -7,32 +7,29 @@ import type {
 } from '../src/webhooks/endpoints/endpoint-recovery.service.ts';
 import { refuseForGood } from './operator-refusal.ts';
 
-/** @returns the activities of endpointRecovery, each safe to repeat */
 export function createEndpointRecoveryActivities({
   recovery,
 }: {
   recovery: Pick<EndpointRecoveryService, 'read' | 'perform' | 'probe' | 'operate'>;
 }) {
   return {
-    /** Reads how the endpoint stands. */
     readEndpoint: (name: EndpointName): Promise<EndpointStanding> => recovery.read(name),
 
-    /** Allows the probe that was due at this epoch of the endpoint. */
+    /** Lets the probe of this epoch begin. */
     probeEndpoint: (name: EndpointName, epoch: number): Promise<EndpointStanding> =>
       recovery.probe(name, epoch),
 
-    /** The endpoint has failed for long: emits a warning. */
+    /** Emits a warning, because the endpoint has failed for long. */
     warnOfFailingEndpoint: (name: EndpointName): Promise<EndpointStanding> => recovery.perform(name, 'warn'),
 
-    /** The endpoint works again after a warning: emits an event. */
+    /** Emits an event, because the endpoint works again after a warning. */
     announceRecovery: (name: EndpointName): Promise<EndpointStanding> =>
       recovery.perform(name, 'announceRecovery'),
 
-    /** The endpoint has failed for as many days as its subscription allows: deactivates it. */
+    /** Deactivates the subscription, because its endpoint has failed for as many days as it allows. */
     deactivateEndpoint: (name: EndpointName): Promise<EndpointStanding> =>
       recovery.perform(name, 'deactivate'),
 
-    /** An operator acts. A refusal is final: it is not tried again. */
     operateEndpoint: (name: EndpointName, step: OperatorStep): Promise<EndpointStanding> =>
       refuseForGood(() => recovery.operate(name, step)),
   };

@@ -1,4 +1,4 @@
-// The activities of issuerKeyRotation: each calls one use case.
+// The activities of issuerKeyRotation. Each calls one use case.
 import type {
   IssuerName,
   IssuerRotationService,
@@ -6,31 +6,27 @@ import type {
 } from '../src/authentication/issuer/issuer-rotation.service.ts';
 import { refuseForGood } from './operator-refusal.ts';
 
-/** @returns the activities of issuerKeyRotation, each safe to repeat */
 export function createIssuerKeyRotationActivities({
   issuerRotation,
 }: {
   issuerRotation: Pick<IssuerRotationService, 'look' | 'perform' | 'rotateByOperator' | 'revokeByOperator'>;
 }) {
   return {
-    /** Reads how the tenant's issuer keys stand. */
     readIssuerKeys: (name: IssuerName): Promise<IssuerStanding> => issuerRotation.look(name),
 
-    /** No next key is published: publishes one. */
+    /** Publishes a next key, because none is published. */
     publishNextIssuerKey: (name: IssuerName): Promise<IssuerStanding> =>
       issuerRotation.perform(name, 'publish'),
 
-    /** Another key signs: destroys the private half of the one before. */
+    /** Destroys the private half of the former key, because another key signs now. */
     retireIssuerKey: (name: IssuerName): Promise<IssuerStanding> => issuerRotation.perform(name, 'retire'),
 
-    /** All tokens that an old key signed have expired: deletes the key. */
+    /** Deletes an old key, because all tokens that it signed have expired. */
     removeIssuerKey: (name: IssuerName): Promise<IssuerStanding> => issuerRotation.perform(name, 'remove'),
 
-    /** An operator rotates the keys now. A refusal is final: it is not tried again. */
     rotateIssuerKeys: (name: IssuerName, reason: string | null): Promise<IssuerStanding> =>
       refuseForGood(() => issuerRotation.rotateByOperator(name, reason ?? undefined)),
 
-    /** An operator revokes a key. A refusal is final: it is not tried again. */
     revokeIssuerKey: (name: IssuerName, kid: string, reason: string): Promise<IssuerStanding> =>
       refuseForGood(() => issuerRotation.revokeByOperator(name, kid, reason)),
   };

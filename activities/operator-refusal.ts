@@ -1,13 +1,8 @@
-// Turns the refusal of an operator's step into a failure that is not retried. Internal failures are no refusals: their
-// step is retried.
+// Turns the refusal of an operator's step into a failure that Temporal does not retry. Internal failures are retried.
 import { ApplicationFailure } from '@temporalio/activity';
 import { ServiceError } from '../src/platform/errors/service-error.ts';
 
-/**
- * Runs a step that an operator requested by an update.
- * @throws ApplicationFailure for a refusal, with the code of the ServiceError, which is not retried; every other error
- *   unchanged
- */
+/** @throws ApplicationFailure with the code of a ServiceError, which Temporal does not retry; other errors unchanged */
 export async function refuseForGood<Result>(step: () => Promise<Result>): Promise<Result> {
   try {
     return await step();

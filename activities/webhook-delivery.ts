@@ -1,4 +1,4 @@
-// The activities of webhookDelivery: each calls one use case; an attempt has a heartbeat and a signal that stops it.
+// The activities of webhookDelivery. Each calls one use case. An attempt sends heartbeats and can be aborted.
 import { Context } from '@temporalio/activity';
 import type { AttemptService } from '../src/webhooks/deliveries/attempt.service.ts';
 import type {
@@ -15,10 +15,10 @@ import type {
 } from '../src/webhooks/deliveries/delivery.service.ts';
 import { refuseForGood } from './operator-refusal.ts';
 
-/** Milliseconds; the heartbeat time-out is three times as long. */
+/** In milliseconds. The heartbeat time-out is three times as long. */
 const HEARTBEAT = 2_000;
 
-/** @returns the activities of webhookDelivery; a POST is repeated only when a process died during it */
+/** @returns activities of which only a POST can happen twice, and only when its process died during the POST */
 export function createWebhookDeliveryActivities({
   attempts,
   attemptRecords,
@@ -40,11 +40,10 @@ export function createWebhookDeliveryActivities({
       }
     },
 
-    /** Records an attempt that was made while the database did not answer. */
+    /** Records an attempt that was made while the database was unreachable. */
     recordAttempt: (report: AttemptReport): Promise<RecordResult> =>
       attemptRecords.record(report, { workflow: true }),
 
-    /** An operator retries or cancels. A refusal is final, not to be tried again. */
     operateDelivery: (name: OperatedDelivery, step: DeliveryStep, reason: string | null): Promise<void> =>
       refuseForGood(() => deliveries.operate(name, step, reason ?? undefined)),
   };

@@ -1,21 +1,19 @@
-// The activities of webhookSecretRotation: each calls one use case.
+// The activities of webhookSecretRotation. Each calls one use case.
 import type {
   SecretName,
   SecretStanding,
   SigningSecretService,
 } from '../src/webhooks/subscriptions/signing-secret.service.ts';
 
-/** @returns the activities of webhookSecretRotation, each safe to repeat */
 export function createWebhookSecretRotationActivities({
   signingSecrets,
 }: {
   signingSecrets: Pick<SigningSecretService, 'read' | 'finish'>;
 }) {
   return {
-    /** Reads how the secrets of a subscription stand. */
     readSecretRotation: (name: SecretName): Promise<SecretStanding> => signingSecrets.read(name),
 
-    /** The overlap is over: records that the new secret has taken over. */
+    /** Makes the new secret the only one, because the overlap has ended. */
     finishSecretRotation: (name: SecretName): Promise<SecretStanding> => signingSecrets.finish(name),
   };
 }

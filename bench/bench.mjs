@@ -81,7 +81,17 @@ function describe({ floor, service }) {
   ].join('\n');
 }
 
-function describeDeliveries({ published, publishing, received, rate, p50, p99, cpu }) {
+function describeDeliveries({
+  published,
+  publishing,
+  received,
+  rate,
+  p50,
+  p99,
+  cpu,
+  transactions,
+  walBytes,
+}) {
   const all = Object.values(cpu).reduce((sum, part) => sum + part, 0);
   const parts = Object.entries(cpu).map(([part, ms]) => `${part} ${ms.toFixed(2)}`);
   return [
@@ -89,6 +99,7 @@ function describeDeliveries({ published, publishing, received, rate, p50, p99, c
     `${published} published in ${publishing.toFixed(1)} s, ${received} received, ${rate.toFixed(0)}/s`,
     `p50 ${p50.toFixed(1)} p99 ${p99.toFixed(1)} ms from publication to arrival`,
     `CPU ms a delivery: ${all.toFixed(2)} (${parts.join(', ')})`,
+    `Postgres a delivery: ${transactions.toFixed(1)} transactions, ${(walBytes / 1024).toFixed(1)} KB of WAL`,
   ].join('\n');
 }
 

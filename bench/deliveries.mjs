@@ -2,6 +2,7 @@
 
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
 import { openDeliveryStack } from './delivery-stack.mjs';
 import { openConnection } from './http-connection.mjs';
 import { cpuSeconds, cpuSecondsOfTree } from './processes.mjs';
@@ -17,7 +18,8 @@ const now = () => performance.timeOrigin + performance.now();
 
 /**
  * @param options.rate events a second, evenly; 0: as fast as `connections` publishers can
- * @returns published, received, seconds from the first publication to the last arrival, rate, p50 and p99 (ms), CPU ms a delivery by part
+ * @returns published, received, seconds from the first publication to the last arrival, rate, p50 and p99 (ms), CPU ms a delivery by part,
+ *   transactions and bytes of WAL a delivery
  */
 export async function measureDeliveries(options) {
   const stack = await openDeliveryStack(options);
@@ -25,6 +27,7 @@ export async function measureDeliveries(options) {
     await publish(stack, { ...options, rate: options.rate || 200, milliseconds: WARM_UP });
     await drain(stack);
     await take(stack);
+    const writesBefore = await writes(stack);
     const before = usage(stack);
     const begun = now();
     const published = await publish(stack, { ...options, milliseconds: options.seconds * 1_000 });
@@ -32,6 +35,7 @@ export async function measureDeliveries(options) {
     await drain(stack, published);
     const received = await take(stack);
     const after = usage(stack);
+    const writesAfter = await writes(stack);
     const latencies = received.map(({ latency }) => latency).sort((a, b) => a - b);
     const at = (share) => latencies[Math.floor(latencies.length * share)] ?? Number.NaN;
     const seconds = (Math.max(...received.map((one) => one.at)) - begun) / 1_000;
@@ -47,6 +51,8 @@ export async function measureDeliveries(options) {
       p50: at(0.5),
       p99: at(0.99),
       cpu,
+      transactions: (writesAfter.transactions - writesBefore.transactions) / received.length,
+      walBytes: (writesAfter.bytes - writesBefore.bytes) / received.length,
     };
   } finally {
     await stack.close();
@@ -93,6 +99,20 @@ async function drain(stack, expected = Number.POSITIVE_INFINITY) {
     if (count > last) since = now();
     last = count;
   }
+}
+
+/** Transactions and bytes of WAL since the server began, with what the polls of all parts add. */
+async function writes({ databaseUrl }) {
+  const client = new pg.Client({ connectionString: databaseUrl });
+  await client.connect();
+  // A backend reports its transactions when it is idle, once a second at most.
+  await sleep(1_500);
+  const { rows } = await client.query(
+    `SELECT (SELECT sum(xact_commit)::float8 FROM pg_stat_database) AS transactions,
+       pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::float8 AS bytes`,
+  );
+  await client.end();
+  return rows[0];
 }
 
 function usage({ pids, postgres }) {

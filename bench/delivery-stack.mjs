@@ -6,6 +6,7 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import pg from 'pg';
 import { findFreePort } from '../dist/src/app/local/ports.js';
 import { startPostgres } from '../dist/src/app/local/postgres.js';
 import { startTemporal } from '../dist/src/app/local/temporal.js';
@@ -14,6 +15,8 @@ import { call, end, output, ready } from './service.mjs';
 
 const MAIN = fileURLToPath(new URL('../dist/src/main.js', import.meta.url));
 const RECEIVER = fileURLToPath(new URL('./receiver.mjs', import.meta.url));
+/** Days of partitions as an installation has them after a month: a statement that is planned anew opens them all. */
+const DAYS = 30;
 const say = (line) => process.stderr.write(`${line}\n`);
 
 /**
@@ -54,6 +57,7 @@ export async function openDeliveryStack({ mode, workers, endpoints, profile, set
     ...settings,
   };
   await output([MAIN, 'migrate'], environment);
+  await makePartitions(postgres.url);
   const tenant = JSON.parse(await output([MAIN, 'tenant', 'create', 'bench', '--json'], environment));
   const role = (name) => {
     const flags = profile === undefined ? [] : ['--cpu-prof', '--cpu-prof-dir', profile];
@@ -103,4 +107,14 @@ export async function openDeliveryStack({ mode, workers, endpoints, profile, set
       await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+async function makePartitions(connectionString) {
+  const client = new pg.Client({ connectionString });
+  await client.connect();
+  await client.query(
+    `SELECT ensure_day_partition(parent, ((now() AT TIME ZONE 'UTC')::date - day)::date)
+     FROM unnest('{deliveries,attempts,events}'::text[]) AS parent, generate_series(1, ${DAYS}) AS day`,
+  );
+  await client.end();
 }

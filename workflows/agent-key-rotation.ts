@@ -1,4 +1,5 @@
-// agentKeyRotation: a key that is replaced, or deprecated by hand, which is a rotation begun at its second step.
+// agentKeyRotation replaces an agent's key. The deprecation of a key by hand is a rotation that begins at the second
+// step.
 import { defineUpdate, proxyActivities } from '@temporalio/workflow';
 import type { AgentKeyRotationActivities } from '../activities/agent-key-rotation.ts';
 import type { DueStep, KeyStanding } from '../src/identity/keys/rotation-steps.service.ts';
@@ -6,7 +7,7 @@ import type { EntityInput } from '../src/platform/temporal/names.ts';
 import { ENTITY_ACTIVITIES, entityWorkflow } from './entity.ts';
 import { checkReason } from './operator.ts';
 
-/** How the key and its rotation stand. `until`: when the workflow reads them by itself. */
+/** The answer to the query `state`. `until` is when the workflow next reads the key without a signal. */
 export type KeyRotationState = Pick<
   KeyStanding,
   'key' | 'rotation' | 'sunsetAt' | 'deadlineAt' | 'stalled'
@@ -17,12 +18,11 @@ export type KeyRotationState = Pick<
 
 export type KeyRotationResult = Pick<KeyStanding, 'key' | 'rotation'>;
 
-/** An operator cancels the rotation; the reason goes into the audit log. */
+/** An operator's update: cancels the rotation. The audit log keeps the reason. */
 const cancel = defineUpdate<KeyRotationState, [reason?: string]>('cancel');
 
 const activities = proxyActivities<AgentKeyRotationActivities>(ENTITY_ACTIVITIES);
 
-/** For operators, while the workflow waits. */
 const SUMMARIES = {
   switch: 'until the agent uses the new key, or its deadline',
   sunset: "until the old key's sunset",
@@ -43,10 +43,10 @@ const STEPS = {
 } as const;
 
 /**
- * Waits until the agent uses its new key, deprecates the old one with a sunset, and revokes it then. Source:
+ * Waits until the agent uses its new key, deprecates the old key with a sunset, and revokes it at the sunset. Source:
  * Specification, "Key state".
- * @param input.id of the old key
- * @returns how the key and its latest rotation ended
+ * @param input.id id of the old key
+ * @returns the final state of the key and of its latest rotation
  */
 export function agentKeyRotation(input: EntityInput): Promise<KeyRotationResult> {
   const name = { tenantId: input.tenantId, keyId: input.id };

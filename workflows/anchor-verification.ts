@@ -1,4 +1,4 @@
-// anchorVerification: an anchor from its creation to its end.
+// anchorVerification checks an anchor's proof from the anchor's creation to its end.
 import { defineUpdate, proxyActivities } from '@temporalio/workflow';
 import type { AnchorVerificationActivities } from '../activities/anchor-verification.ts';
 import type { AnchorStanding } from '../src/identity/anchors/anchor-check.service.ts';
@@ -6,16 +6,16 @@ import type { EntityInput } from '../src/platform/temporal/names.ts';
 import { ENTITY_ACTIVITIES, entityWorkflow } from './entity.ts';
 import { checkReason } from './operator.ts';
 
-/** How the anchor stands. `until`: when the workflow reads it by itself. */
+/** The answer to the query `state`. `until` is when the workflow next reads the anchor without a signal. */
 export type AnchorVerificationState = Omit<AnchorStanding, 'step'> & {
   readonly doing: 'reading' | 'looking' | 'failing' | 'waiting' | 'ended';
   readonly until: string | null;
 };
 
-/** `gone`: the agent was deleted. */
+/** The final state; `gone` when the agent was deleted. */
 export type AnchorVerificationResult = Pick<AnchorStanding, 'status' | 'lastOutcome'>;
 
-/** An operator has the proof checked now, and reads how the anchor stands then; the reason goes into the audit log. */
+/** An operator's update: checks the proof now and returns the state afterwards. The audit log keeps the reason. */
 const lookNow = defineUpdate<AnchorVerificationState, [reason?: string]>('lookNow');
 
 const activities = proxyActivities<AnchorVerificationActivities>(ENTITY_ACTIVITIES);
@@ -32,14 +32,13 @@ const UNREAD: Omit<AnchorStanding, 'step'> = {
 };
 
 /**
- * Checks for the proof of an anchor until it is there or its time is over, and once a day from then on. Source:
- * Specification, "Anchor and delegation".
- * @param input.id of the anchor
- * @returns how the anchor ended
+ * Checks an anchor's proof until the proof is found or the anchor's time ends. A verified anchor is checked again each
+ * day. Source: Specification, "Anchor and delegation".
+ * @param input.id id of the anchor
  */
 export function anchorVerification(input: EntityInput): Promise<AnchorVerificationResult> {
   const name = { tenantId: input.tenantId, id: input.id };
-  // A check waits for an external server: on this task queue it delays no activity of other workflows.
+  // A check waits for an external server. On the slow task queue it does not delay activities of other workflows.
   const { lookForProof } = proxyActivities<AnchorVerificationActivities>({
     ...ENTITY_ACTIVITIES,
     ...(input.slowQueue === undefined ? {} : { taskQueue: input.slowQueue }),

@@ -1,4 +1,4 @@
-// bulkRecovery: a bulk replay, chunk by chunk and paced. Postgres stores its position.
+// bulkRecovery runs a bulk replay in chunks, with pauses. Its position is stored in Postgres.
 import { defineUpdate, patched, proxyActivities } from '@temporalio/workflow';
 import type { BulkRecoveryActivities } from '../activities/bulk-recovery.ts';
 import type { EntityInput } from '../src/platform/temporal/names.ts';
@@ -6,7 +6,7 @@ import type { BulkReplayStanding } from '../src/webhooks/replays/bulk-replay-ste
 import { ENTITY_ACTIVITIES, entityWorkflow } from './entity.ts';
 import { checkReason } from './operator.ts';
 
-/** How far the recovery is. `until`: when the workflow goes on by itself. */
+/** The answer to the query `state`. `until` is when the workflow continues without a signal. */
 export type BulkRecoveryState = Pick<BulkReplayStanding, 'status' | 'matched' | 'replayed' | 'remaining'> & {
   readonly doing:
     | 'replaying'
@@ -19,10 +19,10 @@ export type BulkRecoveryState = Pick<BulkReplayStanding, 'status' | 'matched' | 
 
 export type BulkRecoveryResult = Pick<BulkReplayStanding, 'status' | 'matched' | 'replayed'>;
 
-/** An operator cancels the recovery; the reason goes into the audit log. */
+/** An operator's update: cancels the bulk replay. The audit log keeps the reason. */
 const cancel = defineUpdate<undefined, [reason?: string]>('cancel');
 
-/** Milliseconds: the wait between two chunks, and the growing wait for the relay or the subscription. */
+/** In milliseconds: the pause between two chunks, and the limits of the growing wait for the relay or subscription. */
 const PAUSE = 200;
 const LEAST_WAIT = 1_000;
 const LONGEST_WAIT = 60_000;
@@ -42,9 +42,9 @@ const WAITS = {
 } as const;
 
 /**
- * Replays the deliveries of a recovery, the oldest first and paced. Source: Specification, "Webhook management".
- * @param input.id of the recovery
- * @returns how it ended, and how many were replayed
+ * Replays deliveries, the oldest first, in paced chunks. Source: Specification, "Webhook management".
+ * @param input.id id of the bulk replay
+ * @returns the final status and the number of replayed deliveries
  */
 export function bulkRecovery(input: EntityInput): Promise<BulkRecoveryResult> {
   const name = { tenantId: input.tenantId, id: input.id };
@@ -88,7 +88,7 @@ export function bulkRecovery(input: EntityInput): Promise<BulkRecoveryResult> {
         refuse: (_, reason?: string) => checkReason(reason),
       }),
     result: ({ status, matched, replayed }) => ({ status, matched, replayed }),
-    // Earlier versions ended without another reading.
+    // The histories of earlier versions have no second reading at the end.
     readsAgainAtEnd: () => patched('bulk-recovery.reads-again-at-end'),
   });
 }

@@ -1,5 +1,5 @@
-// Ignores Temporal's cancellation, which would end a workflow but not the work of its row. A workflow that can cancel
-// its row receives the request (`onCancelRequest`). Adds nothing to a history.
+// Ignores Temporal's cancellation, which would end a workflow but leave its entity unfinished in Postgres. Workflows
+// that can cancel their entity receive the request by `onCancelRequest`. This interceptor adds nothing to a history.
 import {
   CancellationScope,
   type WorkflowInboundCallsInterceptor,
@@ -9,7 +9,7 @@ import {
 import { RETENTION_WORKFLOW, WORKFLOW_TYPES } from '../src/platform/temporal/names.ts';
 import { onCancelRequest, showIgnoredCancellation } from './operator.ts';
 
-/** All types except retention: its next run does the work of a canceled one. */
+/** All types except retention, because the next run of retention does the work of a canceled run. */
 const SHIELDED: readonly string[] = WORKFLOW_TYPES.filter((type) => type !== RETENTION_WORKFLOW);
 
 export const interceptors = (): WorkflowInterceptors =>

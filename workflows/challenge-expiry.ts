@@ -1,5 +1,5 @@
-// challengeExpiry: the end of one bucket of time, when overdue challenges are marked and counted. Without it challenges
-// are still refused on time, and the next bucket marks them.
+// challengeExpiry marks and counts the overdue challenges at the end of one bucket of time. Without this workflow
+// overdue challenges are still refused, and the next bucket's workflow marks them.
 import {
   allHandlersFinished,
   condition,
@@ -20,7 +20,7 @@ import { SEARCH_ATTRIBUTES } from '../src/platform/temporal/names.ts';
 import { ENTITY_ACTIVITIES, isHistoryLong } from './entity.ts';
 import { checkReason, setDetails } from './operator.ts';
 
-/** `expired`: challenges that this sweep has marked so far; `until`: when the sweep begins by itself. */
+/** `expired` is how many challenges the sweep has marked. `until` is when it begins without an operator's update. */
 export type ChallengeExpiryState = {
   readonly bucket: string;
   readonly doing: 'waiting' | 'sweeping' | 'auditing' | 'ended';
@@ -28,14 +28,14 @@ export type ChallengeExpiryState = {
   readonly expired: number;
 };
 
-/** `audited`: challenges in the audit entries, of so many `tenants`. */
+/** `audited` challenges of `tenants` tenants are counted in audit entries. */
 export type ChallengeExpiryResult = {
   readonly expired: number;
   readonly audited: number;
   readonly tenants: number;
 };
 
-/** An operator begins the sweep before the end of the bucket; the reason goes into the audit log. */
+/** An operator's update: begins the sweep before the end of the bucket. The audit log keeps the reason. */
 const sweepNow = defineUpdate<ChallengeExpiryState, [reason?: string]>('sweepNow');
 const state = defineQuery<ChallengeExpiryState>('state');
 
@@ -46,7 +46,7 @@ const activities = proxyActivities<ChallengeExpiryActivities>({
 });
 
 /**
- * Waits until the bucket is over, then marks every overdue challenge, and has them counted in the audit log. Source:
+ * Waits for the end of the bucket, marks all overdue challenges, and writes their number to the audit log. Source:
  * Specification, "Challenge".
  */
 export async function challengeExpiry(input: ExpiryInput): Promise<ChallengeExpiryResult> {

@@ -1,5 +1,5 @@
-// delegationExpiry: a delegation from its creation to its end. Exchanges and tokens check the delegation's time without
-// it.
+// delegationExpiry records when a delegation expires. Token exchanges check the delegation's time without this
+// workflow.
 import { defineUpdate, proxyActivities } from '@temporalio/workflow';
 import type { DelegationExpiryActivities } from '../activities/delegation-expiry.ts';
 import type { DelegationStanding } from '../src/authentication/delegations/delegation-expiry.service.ts';
@@ -7,7 +7,7 @@ import type { EntityInput } from '../src/platform/temporal/names.ts';
 import { ENTITY_ACTIVITIES, entityWorkflow } from './entity.ts';
 import { checkReason } from './operator.ts';
 
-/** How the delegation stands. `until`: when the workflow reads it by itself. */
+/** The answer to the query `state`. `until` is when the workflow next reads the delegation without a signal. */
 export type DelegationExpiryState = Pick<DelegationStanding, 'status' | 'expiresAt'> & {
   readonly doing: 'reading' | 'waiting' | 'expiring' | 'ended';
   readonly until: string | null;
@@ -15,16 +15,15 @@ export type DelegationExpiryState = Pick<DelegationStanding, 'status' | 'expires
 
 export type DelegationExpiryResult = Pick<DelegationStanding, 'status'>;
 
-/** An operator revokes the delegation; the reason is kept with it, and goes into the audit log and the event. */
+/** An operator's update: revokes the delegation. The delegation, the audit log and the event keep the reason. */
 const revoke = defineUpdate<DelegationExpiryState, [reason?: string]>('revoke');
 
 const activities = proxyActivities<DelegationExpiryActivities>(ENTITY_ACTIVITIES);
 
 /**
- * Waits until a delegation expires, and has the expiry recorded; ends when it is revoked, or its agent deleted. Source:
- * Specification, "Anchor and delegation".
- * @param input.id of the delegation
- * @returns how it ended
+ * Waits until a delegation expires, and records the expiry. Ends when the delegation is revoked or its agent is
+ * deleted. Source: Specification, "Anchor and delegation".
+ * @param input.id id of the delegation
  */
 export function delegationExpiry(input: EntityInput): Promise<DelegationExpiryResult> {
   const name = { tenantId: input.tenantId, id: input.id };

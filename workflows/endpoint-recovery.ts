@@ -1,5 +1,5 @@
-// endpointRecovery: a failing endpoint, until it works again. Endpoints also open without this workflow, by their row
-// in Postgres.
+// endpointRecovery watches a failing endpoint until it works again. Endpoints open by their row in Postgres, without
+// this workflow.
 import { defineUpdate, proxyActivities } from '@temporalio/workflow';
 import type { EndpointRecoveryActivities } from '../activities/endpoint-recovery.ts';
 import type { EntityInput } from '../src/platform/temporal/names.ts';
@@ -7,7 +7,7 @@ import type { EndpointStanding, OperatorStep } from '../src/webhooks/endpoints/e
 import type { DueRecoveryStep, RecoveryWait } from '../src/webhooks/endpoints/recovery-step.ts';
 import { ENTITY_ACTIVITIES, entityWorkflow } from './entity.ts';
 
-/** How the endpoint stands. `until`: when the workflow reads it by itself. */
+/** The answer to the query `state`. `until` is when the workflow next reads the endpoint without a signal. */
 export type EndpointRecoveryState = Omit<EndpointStanding, 'step' | 'epoch'> & {
   readonly doing: 'reading' | DueRecoveryStep | 'waiting' | 'ended';
   readonly waitsFor: RecoveryWait | null;
@@ -16,19 +16,17 @@ export type EndpointRecoveryState = Omit<EndpointStanding, 'step' | 'epoch'> & {
 
 export type EndpointRecoveryResult = Pick<EndpointStanding, 'state' | 'waiting'>;
 
-/** An operator lets one attempt pass now, even if the endpoint asked for a pause. */
+/** An operator's update: lets one attempt begin now, even if the endpoint is held by `Retry-After`. */
 const probeNow = defineUpdate<EndpointRecoveryState, []>('probeNow');
-/** An operator opens the endpoint: all waiting deliveries are sent, paced. */
+/** An operator's update: opens the endpoint. All waiting deliveries are sent, paced. */
 const release = defineUpdate<EndpointRecoveryState, []>('release');
-/** An operator holds the endpoint for so many seconds. */
+/** An operator's update: holds the endpoint for `seconds`. */
 const hold = defineUpdate<EndpointRecoveryState, [seconds: number]>('hold');
 
-/** Seconds that an operator may hold an endpoint for: a week. */
 const LONGEST_HOLD = 604_800;
 
 const activities = proxyActivities<EndpointRecoveryActivities>(ENTITY_ACTIVITIES);
 
-/** For operators, while the workflow waits. */
 const SUMMARIES: Readonly<Record<RecoveryWait, string>> = {
   hold: "until the hold's end",
   probe: 'until the next probe',
@@ -56,10 +54,10 @@ const STEPS = {
 } as const;
 
 /**
- * Watches over an endpoint that is held, down or failing until it works again. Source: Specification, "Delivery"
+ * Watches an endpoint that is held, down or failing until it works again. Source: Specification, "Delivery"
  * (Retry-After), "Webhook subscription" (states).
- * @param input.id of the subscription
- * @returns in which state it was left
+ * @param input.id id of the subscription
+ * @returns the endpoint's final state
  */
 export function endpointRecovery(input: EntityInput): Promise<EndpointRecoveryResult> {
   const name = { tenantId: input.tenantId, subscriptionId: input.id };

@@ -1,5 +1,5 @@
-// The loop that all entity workflows share: read the state of the entity, do the due step, wait, read again. It only
-// waits: each activity is one use case that Postgres decides again, so a repeated or late signal does no harm.
+// The loop of all entity workflows: read the entity's state, do the due step, wait, read again. Each activity is one
+// use case, and Postgres decides whether it is due, so a repeated or late signal changes nothing.
 import type { UpdateDefinition } from '@temporalio/common';
 import {
   type ActivityFunctionWithOptions,
@@ -15,20 +15,20 @@ import {
 import { ENTITY_CHANGED, type EntityInput, SEARCH_ATTRIBUTES } from '../src/platform/temporal/names.ts';
 import { showDetails } from './operator.ts';
 
-/** The entity has changed: the workflow reads it again. */
+/** The entity has changed, so the workflow reads it again. */
 const changed = defineSignal(ENTITY_CHANGED);
 const state = defineQuery<unknown>('state');
 
-/** Each activity is one use case in Postgres, which is tried until it succeeds. */
+/** Each activity is one use case in Postgres, and is retried until it succeeds. */
 export const ENTITY_ACTIVITIES = {
   startToCloseTimeout: '20s',
   retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '30s' },
 } as const;
 
-/** Events; a longer history is begun anew, before it has 1,000: activities and updates under way add some still. */
+/** In events. A longer history continues as new. It stays below 1,000, because events under way are still added. */
 const LONGEST_HISTORY = 900;
 
-/** `wait`, `end`, or the kind of a step that is due. A plain word other than `end` is a wait. */
+/** The next step: `end`, a wait (`wait` or another plain word), or the kind of a due step. */
 type Step = string | { readonly kind: string };
 type WaitOf<S> = Extract<S, { readonly kind: 'wait' }> | Exclude<Extract<S, string>, 'end'>;
 type DueOf<S> = S extends { readonly kind: infer Kind extends string }
@@ -36,15 +36,12 @@ type DueOf<S> = S extends { readonly kind: infer Kind extends string }
   : never;
 type DoingOf<State> = NonNullable<State> extends { readonly doing: infer Doing } ? Doing : never;
 
-/** Search attributes; those that are null stay as they are. */
+/** Search attributes. A null leaves the attribute unchanged. */
 type Attributes = { readonly entityState: string } & Readonly<
   Partial<Record<'subscriptionId' | 'endpointHost' | 'lastOutcome', string | null>>
 >;
 
-/**
- * A step that is due. `summary` is for operators; `once`: if it is due again right after itself, the entity is read
- * first.
- */
+/** A due step. `summary` is for operators. `once`: the entity is read again before the same step is repeated. */
 type Work<Name, Standing, Doing> = {
   readonly doing: Doing;
   readonly summary: string;
@@ -52,15 +49,15 @@ type Work<Name, Standing, Doing> = {
   readonly once?: boolean;
 };
 
-/** The loop's part of a state. `until`: when the workflow reads the entity by itself. */
+/** The loop's part of a state. `until` is when the workflow next reads the entity without a signal. */
 type Progress<State> = {
   readonly doing: DoingOf<State> | 'reading' | 'ended';
   readonly until: string | null;
 };
 
 /**
- * Lets operators update the workflow. The answer is the state afterwards, or nothing where `perform` does not say how
- * the entity stands. `refuse` throws an Error, which keeps the update out of the history.
+ * Registers an operator's update. Its answer is the state afterwards; undefined when `perform` returns undefined.
+ * `refuse` may throw an Error, which keeps the update out of the history.
  */
 type OnUpdate<Standing, State> = <Args extends unknown[]>(
   update: UpdateDefinition<State | undefined, Args>,
@@ -71,11 +68,10 @@ type OnUpdate<Standing, State> = <Args extends unknown[]>(
 ) => void;
 
 /**
- * The life of an entity: its activities, and what operators read and do. `standing` is undefined until the first
- * reading has ended.
+ * The parts of an entity workflow: its activities, and the state and updates for operators. `standing` is the last read
+ * state of the entity; undefined until the first reading has ended.
  */
 type EntityLife<Name, Standing extends { readonly step: Step }, State, Result> = {
-  /** The input of `steps`. */
   readonly name: Name;
   readonly read: (standing: Standing | undefined) => Promise<Standing>;
   readonly steps: Readonly<Record<DueOf<Standing['step']>, Work<Name, Standing, DoingOf<State>>>>;
@@ -83,26 +79,24 @@ type EntityLife<Name, Standing extends { readonly step: Step }, State, Result> =
     step: WaitOf<Standing['step']>,
     now: Standing,
   ) => { readonly doing: DoingOf<State>; readonly delayMs: number; readonly summary: string };
-  /** Instead of `read` after a wait. */
+  /** Replaces `read` after a wait. */
   readonly readAfterWait?: (now: Standing, signaled: boolean) => Promise<Standing>;
-  /** The answer to the query `state`. */
   readonly state: (standing: Standing | undefined, progress: Progress<State>) => State;
   readonly details: (now: Standing) => string;
   readonly attributes: (now: Standing) => Attributes;
   readonly updates?: (on: OnUpdate<Standing, State>) => void;
   readonly result: (now: Standing) => Result;
-  /** When a long history is begun anew; never to be changed, as histories hold it. */
+  /** When a long history continues as new. A change would break the replay of running histories. */
   readonly beginsAnew?: 'before waiting' | 'after waiting';
   /** Whether the entity is read again when a signal came during the last reading. */
   readonly readsAgainAtEnd?: () => boolean;
 };
 
-/** The state of one run of the loop. */
 type Run<Standing, State> = { standing: Standing | undefined; signaled: boolean } & {
   -readonly [Member in keyof Progress<State>]: Progress<State>[Member];
 };
 
-/** Runs the workflow of one entity until its end. Tests in test/replay fix the order of its commands. */
+/** Runs the workflow of one entity until its end. Tests in test/replay check the order of its commands. */
 export async function entityWorkflow<Name, Standing extends { readonly step: Step }, State, Result>(
   input: EntityInput,
   life: EntityLife<Name, Standing, State, Result>,
@@ -117,7 +111,7 @@ export async function entityWorkflow<Name, Standing extends { readonly step: Ste
   let read = () => life.read(run.standing);
   for (;;) {
     run.doing = 'reading';
-    // Only a signal that comes from here on counts: the reading sees all changes before.
+    // Signals before this point are dropped, because the reading sees their changes.
     run.signaled = false;
     let now = await read();
     run.standing = now;
@@ -140,7 +134,7 @@ export async function entityWorkflow<Name, Standing extends { readonly step: Ste
       const { doing, delayMs, summary } = life.wait(now.step as WaitOf<Standing['step']>, now);
       run.doing = doing;
       run.until = new Date(Date.now() + delayMs).toISOString();
-      // The SDK takes a timer of length 0 for none, and marks that in the history.
+      // The SDK ignores a timer of length 0 and records that in the history.
       const signaled = await condition(() => run.signaled, Math.max(1, delayMs), { summary });
       run.until = null;
       const { readAfterWait } = life;
@@ -150,7 +144,6 @@ export async function entityWorkflow<Name, Standing extends { readonly step: Ste
   }
 }
 
-/** Answers the signal, the query and the updates of operators. */
 function answerMessages<Name, Standing extends { readonly step: Step }, State, Result>(
   life: EntityLife<Name, Standing, State, Result>,
   run: Run<Standing, State>,
@@ -174,7 +167,7 @@ function answerMessages<Name, Standing extends { readonly step: Step }, State, R
   );
 }
 
-/** @returns a function that sets the search attributes whenever they have changed */
+/** @returns a function that writes the search attributes when they have changed */
 function createIndex({ indexed }: EntityInput): (values: Attributes) => void {
   const { entityState, subscriptionId, endpointHost, lastOutcome } = SEARCH_ATTRIBUTES;
   const keys = { entityState, subscriptionId, endpointHost, lastOutcome };
@@ -195,7 +188,7 @@ function kindOf({ step }: { readonly step: Step }): string {
   return typeof step === 'string' ? step : step.kind;
 }
 
-/** Whether the workflow should be continued as new before it goes on. */
+/** @returns whether the workflow should continue as new now */
 export function isHistoryLong(): boolean {
   const { historyLength, continueAsNewSuggested } = workflowInfo();
   return historyLength >= LONGEST_HISTORY || continueAsNewSuggested;

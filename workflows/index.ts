@@ -1,4 +1,4 @@
-// All workflow types: the name of an export is the name in Temporal, for ever.
+// All workflow types. The name of an export is the type's name in Temporal and cannot change.
 export { agentKeyRotation } from './agent-key-rotation.ts';
 export { anchorVerification } from './anchor-verification.ts';
 export { bulkRecovery } from './bulk-recovery.ts';

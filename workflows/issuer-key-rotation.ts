@@ -1,5 +1,5 @@
-// issuerKeyRotation: a tenant's issuer keys, as long as the tenant exists. The times at which a key begins and ceases
-// to sign stand in Postgres, so no token waits for this workflow.
+// issuerKeyRotation rotates a tenant's issuer keys as long as the tenant exists. Postgres stores the times at which a
+// key begins and ends to sign, so no token waits for this workflow.
 import { defineUpdate, proxyActivities } from '@temporalio/workflow';
 import type { IssuerKeyRotationActivities } from '../activities/issuer-key-rotation.ts';
 import type { IssuerStanding } from '../src/authentication/issuer/issuer-rotation.service.ts';
@@ -8,18 +8,18 @@ import type { EntityInput } from '../src/platform/temporal/names.ts';
 import { ENTITY_ACTIVITIES, entityWorkflow } from './entity.ts';
 import { checkReason } from './operator.ts';
 
-/** How the keys stand. `until`: when the workflow reads them by itself. */
+/** The answer to the query `state`. `until` is when the workflow next reads the keys without a signal. */
 export type IssuerKeysState = Omit<IssuerStanding, 'step'> & {
   readonly doing: 'reading' | DueStep | 'waiting' | 'ended';
   readonly until: string | null;
 };
 
-/** `gone`: the tenant does not exist any more. */
+/** `gone`: the tenant no longer exists. */
 export type IssuerKeysResult = { readonly state: 'gone' };
 
-/** An operator lets the next key sign as soon as verifiers can know it; the reason goes into the audit log. */
+/** An operator's update: the next key signs as soon as verifiers can know it. The audit log keeps the reason. */
 const rotate = defineUpdate<IssuerKeysState, [reason?: string]>('rotate');
-/** An operator revokes a key immediately, with all tokens that it has signed; the reason goes into the audit log. */
+/** An operator's update: revokes a key and all tokens that it has signed. The audit log keeps the reason. */
 const revoke = defineUpdate<IssuerKeysState, [kid: string, reason: string]>('revoke');
 
 const activities = proxyActivities<IssuerKeyRotationActivities>(ENTITY_ACTIVITIES);
@@ -27,7 +27,6 @@ const activities = proxyActivities<IssuerKeyRotationActivities>(ENTITY_ACTIVITIE
 /** RFC 7638 thumbprint, SHA-256 in base64url. */
 const KID = /^[A-Za-z0-9_-]{43}$/;
 
-/** For operators, while the workflow waits. */
 const SUMMARIES = {
   activation: 'until the next key signs',
   retirement: 'until every process signs with the new key',
@@ -61,9 +60,9 @@ const UNREAD: Omit<IssuerStanding, 'step'> = {
 };
 
 /**
- * Keeps a tenant's issuer keys rotating: publishes the next one, retires the one that it takes over from, removes it,
- * for ever. Source: RFC 7517; Specification, "Agent access token claims".
- * @param input.id of the tenant
+ * Publishes the tenant's next issuer key, retires the key that it replaces, and removes the retired key later, without
+ * end. Source: RFC 7517; Specification, "Agent access token claims".
+ * @param input.id id of the tenant
  */
 export function issuerKeyRotation(input: EntityInput): Promise<IssuerKeysResult> {
   const name = { tenantId: input.tenantId };

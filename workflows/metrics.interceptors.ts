@@ -1,5 +1,5 @@
-// Counts the beginnings and ends of workflows, and how late their timers are, in the worker's metrics. Promises pass
-// through unchanged, so no history and no order of commands depends on this file.
+// Counts workflows that begin and end, and measures how late timers fire, in the worker's metrics. Promises pass
+// through unchanged, so this file changes no history and no order of commands.
 import {
   ContinueAsNew,
   isCancellation,
@@ -10,7 +10,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 
-/** The calls that a worker receives. `outcome`: one word of the result; `lagMs`: how late the work of a timer began. */
+/** Calls to the worker. `outcome` is one word of the result. `lagMs` is how late the work after a timer began. */
 export interface WorkflowMetricSinks extends Sinks {
   workflowMetrics: {
     started(): void;
@@ -56,7 +56,7 @@ export const interceptors = (): WorkflowInterceptors => ({
   ],
 });
 
-/** Calls the metrics, but not in a replay: they counted the event when it happened. */
+/** Calls the metrics, except in a replay, because the original run has already counted the event. */
 function count(call: () => void): void {
   if (!workflowInfo().unsafe.isReplaying) call();
 }
@@ -67,7 +67,7 @@ function outcomeOf(result: unknown): string {
   return typeof word === 'string' && WORD.test(word) ? word : 'completed';
 }
 
-/** The word for an error. One that is not Temporal's does not end a workflow: its task is tried again. */
+/** @returns the outcome of an error. An error that is not Temporal's fails the workflow task, which is retried. */
 function failureOf(error: unknown): string {
   if (error instanceof ContinueAsNew) return 'continued_as_new';
   if (isCancellation(error)) return 'canceled';

@@ -1,4 +1,4 @@
-// The texts of a workflow for operators, and the requests of operators: cancellation, and the reason of an update.
+// The texts that a workflow shows to operators, and their requests: cancellations and reasons of updates.
 import { CancellationScope, getCurrentDetails, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
 import type { EntityInput } from '../src/platform/temporal/names.ts';
 
@@ -6,34 +6,27 @@ const IGNORED =
   'Cancellation was requested, and ends nothing: this workflow looks after what is in the database. An operator acts by its updates.';
 const LONGEST_REASON = 500;
 
-/** Shows operators a text, after a cancellation that was ignored. */
+/** Shows a text to operators. A notice of an ignored cancellation stays before it. */
 export function setDetails(text: string): void {
   setCurrentDetails(getCurrentDetails().startsWith(IGNORED) ? `${IGNORED}\n\n${text}` : text);
 }
 
-/**
- * Shows operators how the entity stands. A history that was begun anew has lost its static summary, which then stands
- * before the text.
- */
+/** Shows the entity's state to operators. A workflow that continued as new has lost its summary, so it is added. */
 export function showDetails({ summary }: EntityInput, text: string): void {
   const isFirst = workflowInfo().continuedFromExecutionRunId === undefined;
   setDetails(isFirst || summary === undefined ? text : `${summary}: ${text}`);
 }
 
-/** Shows operators that a cancellation was ignored. */
 export function showIgnoredCancellation(): void {
   setCurrentDetails(`${IGNORED}\n\n${getCurrentDetails()}`);
 }
 
-/**
- * Calls back when Temporal is asked to cancel this workflow, which changes nothing else
- * (`cancellation.interceptors.ts`).
- */
+/** Calls `callback` when Temporal is asked to cancel this workflow. The workflow itself continues. */
 export function onCancelRequest(callback: () => unknown): void {
   CancellationScope.current().cancelRequested.catch(callback);
 }
 
-/** Checks the reason that an operator gives with an update. @throws Error, which refuses the update */
+/** Checks the reason of an operator's update. @throws Error, which refuses the update */
 export function checkReason(reason?: unknown): void {
   if (reason === undefined) return;
   if (typeof reason !== 'string' || reason.length > LONGEST_REASON || /\p{C}/u.test(reason))

@@ -1,5 +1,5 @@
-// retention: one run of its steps, in order. Each step decides by the database's clock which rows are too old, so the
-// next run makes up for one that was missed or ended early.
+// retention runs its steps in order, once. Each step decides by the database's clock which rows are too old, so the
+// next run also does the work of a missed or ended run.
 import {
   ApplicationFailure,
   ContinueAsNew,
@@ -18,34 +18,33 @@ import {
 } from '../src/operations/retention/retention.ts';
 import { isHistoryLong } from './entity.ts';
 
-/** The step under way, and the outcomes so far. */
 export type RetentionState = {
   readonly doing: string;
   readonly report: RetentionReport;
   readonly failed: readonly string[];
 };
 
-/** The progress of a run whose history was begun anew, with the calls of the step that was under way. */
+/** The progress that a continued run takes over. `calls` counts the calls of the step that was under way. */
 type Progress = RetentionState & { readonly calls: number };
 
 const state = defineQuery<RetentionState>('state');
 
-/** Calls of one step in one run: each takes about a minute. The next run goes on. */
+/** The most calls of one step in a run; a call takes about a minute. The next run continues the step. */
 const MOST_CALLS = 30;
 
 const activities = proxyActivities<RetentionActivities>({
   startToCloseTimeout: '30m',
   heartbeatTimeout: '30s',
-  // A step that fails waits for the next run, a quarter of an hour later.
+  // A step that fails is tried again by the next run, a quarter of an hour later.
   retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '30s', maximumAttempts: 5 },
 });
 
 /**
- * Makes the partitions of the next days, ends deliveries that are too old, accounts for each day's, and removes rows
- * past their retention. Source: Specification, "Delivery" and "Retention".
- * @param before only in a history that was begun anew
- * @returns rows or partitions by step
- * @throws when a step failed; the others were done
+ * Creates the partitions of the next days, cancels deliveries that are too old, counts the delivery accounts, and
+ * deletes rows past their retention. Source: Specification, "Delivery" and "Retention".
+ * @param before the progress so far, when the workflow continued as new
+ * @returns the number of rows or partitions of each step
+ * @throws when a step failed; the other steps were done
  */
 export async function retention(before?: Progress): Promise<RetentionReport> {
   const report: Record<string, number> = { ...before?.report };

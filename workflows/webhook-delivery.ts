@@ -1,5 +1,5 @@
-// webhookDelivery: one delivery, from its first attempt to its end. Each send reads in Postgres whether an attempt is
-// due, so a repeated or late signal does no harm.
+// webhookDelivery handles one delivery until its end. Each send reads in Postgres whether an attempt is due, so a
+// repeated or late signal changes nothing.
 import {
   allHandlersFinished,
   condition,
@@ -27,19 +27,19 @@ import type {
 import { isSlow } from '../src/webhooks/endpoints/endpoint-speed.ts';
 import { checkReason, onCancelRequest } from './operator.ts';
 
-/** A person asks for the next attempt now. */
+/** A person has requested the next attempt now. */
 const retryNow = defineSignal(DELIVERY_SIGNALS.retryNow);
-/** The delivery was canceled: its row is already marked. */
+/** The delivery was canceled in its row. */
 const cancel = defineSignal(DELIVERY_SIGNALS.cancel);
-/** The endpoint is open; carries its epoch. */
+/** The endpoint is open. The argument is its epoch. */
 const wake = defineSignal<[number]>(DELIVERY_SIGNALS.wake);
 const state = defineQuery<DeliveryState>('state');
-/** An operator retries now, or cancels; the reason goes into the audit log. The state and the row show the outcome. */
+/** An operator's updates: retry now, or cancel. The audit log keeps the reason. */
 const OPERATOR_STEPS = {
   retry: defineUpdate<void, [reason?: string]>('retry'),
   cancel: defineUpdate<void, [reason?: string]>('cancel'),
 } as const;
-/** The same for a batch, which can only send signals. */
+/** The same steps as signals, because a batch can only send signals. */
 const OPERATOR_SIGNALS = {
   retry: defineSignal<[reason?: string]>('operatorRetry'),
   cancel: defineSignal<[reason?: string]>('operatorCancel'),
@@ -47,15 +47,15 @@ const OPERATOR_SIGNALS = {
 
 type Update = (typeof OPERATOR_STEPS)[DeliveryStep];
 
-/** The reason in the audit log for the button of Temporal's UI, and for `temporal workflow cancel`, which give none. */
+/** The reason in the audit log for a cancellation in Temporal, which gives no reason. */
 const CANCELED_IN_TEMPORAL = 'canceled in Temporal';
 
-/** A history longer than this many events is begun anew. */
+/** In events. A longer history continues as new. */
 const LONGEST_HISTORY = 1_000;
 
 const local = proxyLocalActivities<WebhookDeliveryActivities>({
   startToCloseTimeout: '30s',
-  // One try: an internal failure must not occupy the workflow task. The normal activity is retried without limit.
+  // One try only, so that an internal failure does not occupy the workflow task. The normal activity is retried.
   retry: { maximumAttempts: 1 },
 });
 
@@ -64,7 +64,7 @@ const remote = proxyActivities<WebhookDeliveryActivities>({ startToCloseTimeout:
 
 /**
  * Delivers one event to one subscription. Source: Specification, "Delivery" (at least once, Retry-After, retries).
- * @returns how the delivery ended: a refusal by the receiver is a result, not a failure of the workflow
+ * @returns the final status; a refusal by the receiver is a result, not a failure of the workflow
  */
 export async function webhookDelivery(input: DeliveryInput): Promise<DeliveryResult> {
   const { deliveryId, generation, trace } = input;
@@ -77,7 +77,7 @@ export async function webhookDelivery(input: DeliveryInput): Promise<DeliveryRes
   let canceling = false;
   let doing: DeliveryState['doing'] = 'sending';
   let until: string | null = null;
-  // A delivery that was tried before has its attributes from its start, or from the history before this one.
+  // The search attributes that are already set: by the start, or before the workflow continued as new.
   const shown = {
     status: last === undefined ? '' : 'retrying',
     outcome: last?.outcome ?? '',
@@ -102,7 +102,7 @@ export async function webhookDelivery(input: DeliveryInput): Promise<DeliveryRes
     ]);
     nudge();
   };
-  /** For a batch or a cancellation, whose caller reads no answer: a refusal leaves the delivery as it is. */
+  /** Runs a step of a batch or a cancellation. Their caller reads no answer, so a refusal is only logged. */
   const tryTo = async (step: DeliveryStep, reason?: string): Promise<void> => {
     try {
       checkReason(reason);
@@ -181,7 +181,7 @@ export async function webhookDelivery(input: DeliveryInput): Promise<DeliveryRes
 
   for (;;) {
     if (waiting !== undefined) await wait(waiting);
-    // Only a signal that comes from here on counts: the send reads all changes before.
+    // Signals before this point are dropped, because the send reads their changes.
     nudged = false;
     woken = -1;
     let settled = await send();
@@ -227,7 +227,7 @@ function sendOptions(
   const { first, retry, replay } = ATTEMPT_PRIORITY;
   return {
     taskQueue: slow ? slowQueue : attemptsQueue,
-    // The deadline of the send is 15 s; the database is read before and written after it.
+    // A send takes up to 15 s. Before and after it the database is read and written.
     startToCloseTimeout: '60s',
     heartbeatTimeout: '6s',
     retry: forEver,

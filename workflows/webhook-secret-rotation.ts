@@ -1,4 +1,4 @@
-// webhookSecretRotation: the overlap of two signing secrets. Each attempt reads in Postgres which secrets sign it,
+// webhookSecretRotation ends the overlap of two signing secrets. Each attempt reads in Postgres which secrets sign it,
 // without this workflow.
 import { proxyActivities } from '@temporalio/workflow';
 import type { WebhookSecretRotationActivities } from '../activities/webhook-secret-rotation.ts';
@@ -6,21 +6,20 @@ import type { EntityInput } from '../src/platform/temporal/names.ts';
 import type { SecretStanding } from '../src/webhooks/subscriptions/signing-secret.service.ts';
 import { ENTITY_ACTIVITIES, entityWorkflow } from './entity.ts';
 
-/** How the secrets stand. `until`: when the workflow reads them by itself. */
+/** The answer to the query `state`. `until` is when the workflow next reads the secrets without a signal. */
 export type SecretRotationState = Pick<SecretStanding, 'secrets' | 'overlapEndsAt'> & {
   readonly doing: 'reading' | 'waiting' | 'finishing' | 'ended';
   readonly until: string | null;
 };
 
-/** `one`: the new secret has taken over, or was replaced itself. `gone`: the subscription was deleted. */
+/** `one`: the new secret has taken over, or was replaced. `gone`: the subscription was deleted. */
 export type SecretRotationResult = Pick<SecretStanding, 'secrets'>;
 
 const activities = proxyActivities<WebhookSecretRotationActivities>(ENTITY_ACTIVITIES);
 
 /**
- * Waits until the overlap of a signing secret with the next one ends, and has that recorded. Source: Specification,
- * "Signature".
- * @param input.id of the subscription
+ * Waits until the overlap of two signing secrets ends, and records the end. Source: Specification, "Signature".
+ * @param input.id id of the subscription
  */
 export function webhookSecretRotation(input: EntityInput): Promise<SecretRotationResult> {
   const name = { tenantId: input.tenantId, subscriptionId: input.id };

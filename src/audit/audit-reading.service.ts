@@ -1,4 +1,4 @@
-// Reads a tenant's audit log and its checkpoints for that tenant; writes nothing.
+// Reads the audit log and the checkpoints of one tenant, for that tenant.
 
 import type { RequestContext } from '../platform/context.ts';
 import type { Page, PageRequest } from '../platform/database/page.ts';
@@ -12,13 +12,12 @@ import { type AuditJwk, toAuditJwk } from './checkpoint-signature.node.ts';
 
 export type SignedCheckpoint = Checkpoint & { readonly signature: Uint8Array };
 
-/** A page of checkpoints, and all public keys that verify checkpoints. */
 export type CheckpointPage = Page<SignedCheckpoint> & { readonly keys: readonly AuditJwk[] };
 
 /** Reading of the audit log. Source: Specification, "audit logs record creation and verification". */
 export function createAuditReadingService({ database }: { database: Queryable }) {
   return {
-    /** A page of the tenant's log, the newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+    /** Returns a page of the tenant's log, newest first. @throws ServiceError `invalid_request` for a foreign cursor */
     list: ({ tenant }: Tenanted, request: PageRequest & AuditFilters): Promise<Page<AuditLogRecord>> =>
       store.list(database, tenant.id, request),
 
@@ -30,10 +29,7 @@ export function createAuditReadingService({ database }: { database: Queryable })
       return record;
     },
 
-    /**
-     * A page of the tenant's checkpoints, the newest first.
-     * @param cursor number of the checkpoint before which the page begins
-     */
+    /** Returns a page of the tenant's checkpoints, newest first. @param cursor only numbers below it */
     listCheckpoints: async (
       { tenant }: Tenanted,
       { limit, cursor: before }: { readonly limit: number; readonly cursor?: number | undefined },

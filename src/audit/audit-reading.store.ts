@@ -1,4 +1,4 @@
-// The SQL by which tenants read the audit log. Each statement is bound to one tenant and only reads.
+// SQL with which a tenant reads its audit log. Each statement is bound to one tenant and only reads.
 import { decodeCursor, type Page, type PageRequest, toPage } from '../platform/database/page.ts';
 import type { Queryable } from '../platform/database/transaction.ts';
 import type { AuditFilters, AuditLogRecord } from './audit.ts';
@@ -8,10 +8,9 @@ id, occurred_at AS "occurredAt", action, outcome, reason, actor_kind AS "actorKi
 target_type AS "targetType", target_id AS "targetId", key_id AS "keyId", token_id AS "tokenId", address,
 request_id AS "requestId", data`;
 
-/** Greatest difference of an id's time (the writer's clock) and `occurred_at` (the database's) that hides no row. */
+/** Greatest difference between the writer's clock (the id's time) and the database's clock (`occurred_at`). */
 const CLOCK_SKEW = `interval '1 hour'`;
 
-/** The column that each filter compares. */
 const EQUAL = {
   action: 'action',
   outcome: 'outcome',
@@ -25,7 +24,7 @@ const EQUAL = {
   address: 'address',
 } as const satisfies Partial<Record<keyof AuditFilters, string>>;
 
-/** A page, the newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+/** Returns a page, newest first. @throws ServiceError `invalid_request` for a foreign cursor */
 export async function list(
   queryable: Queryable,
   tenantId: string,
@@ -48,7 +47,7 @@ export async function find(
   return rows[0];
 }
 
-/** The statement of a page. Its text depends only on which filters are given. */
+/** Builds the statement that reads a page. Its text depends only on which filters are given. */
 export function listQuery(
   tenantId: string,
   { limit, cursor, since, until, ...filters }: PageRequest & AuditFilters,
@@ -63,7 +62,7 @@ export function listQuery(
   for (const [filter, column] of Object.entries(EQUAL))
     where((p) => `${column} = ${p}`, filters[filter as keyof typeof EQUAL]);
   where((p) => `id < ${p}`, decodeCursor(cursor));
-  // The ids limit the index range that is read; the exact filter is on `occurred_at`.
+  // The condition on `id` limits the range of the index that Postgres reads. The condition on `occurred_at` is exact.
   where(
     (p) => `occurred_at >= ${p} AND id >= uuid_of_time(greatest(${p}::timestamptz - ${CLOCK_SKEW}, 'epoch'))`,
     since,

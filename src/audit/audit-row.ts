@@ -1,7 +1,6 @@
-// The canonical bytes of a row of the audit log. Pure. Rows that differ in any field have different bytes. The bytes of
-// a sealed row never change: another form needs another version.
+// Encodes a row of the audit log as canonical bytes, which are hashed. Rows that differ in any field have different
+// bytes. The encoding of version 1 stays as it is; a different encoding needs a new version number.
 
-/** Version 1: the fields of a row's bytes, in this order. */
 export const ROW_FIELDS = [
   'id',
   'tenant_id',
@@ -24,8 +23,8 @@ export const ROW_FIELDS = [
 type Field = (typeof ROW_FIELDS)[number];
 
 /**
- * A row as text: ids in lower case with hyphens, `xid` and `occurred_at` (milliseconds since 1970) in decimal, `data`
- * as the database writes that JSON value, which keeps every digit of its numbers.
+ * A row as text. Ids are in lower case with hyphens. `xid` and `occurred_at` (milliseconds since 1970) are decimal.
+ * `data` is the JSON text that Postgres prints, which keeps every digit of the numbers.
  */
 export type AuditRow = Readonly<Record<Exclude<Field, 'id' | 'tenant_id' | 'xid'>, string | null>> &
   Readonly<Record<'id' | 'tenant_id' | 'xid', string>>;
@@ -35,14 +34,14 @@ const ABSENT = 0;
 const PRESENT = 1;
 const HEADER = 5;
 
-/** Most bytes of UTF-8 for one UTF-16 unit. */
+/** Greatest number of UTF-8 bytes for one UTF-16 unit. */
 const MOST_BYTES = 3;
 
 const encoder = new TextEncoder();
 
 /**
- * The canonical bytes: the version (1 byte), then for each field of `ROW_FIELDS` either `00`, when it is null, or `01`,
- * the length of its UTF-8 in bytes (4 bytes, big-endian) and the UTF-8.
+ * Returns the canonical bytes: one byte for the version, then the fields of `ROW_FIELDS`. A null field is the byte
+ * `00`. Any other field is the byte `01`, the length of its UTF-8 (4 bytes, big-endian), and its UTF-8.
  */
 export function encodeAuditRow(row: AuditRow): Uint8Array {
   let most = 1;

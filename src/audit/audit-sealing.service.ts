@@ -1,5 +1,5 @@
-// Seals the audit log: reads the rows whose transactions have all ended, and appends a signed checkpoint to each
-// tenant's chain. Only one process at a time seals; each row is sealed exactly once.
+// Seals the audit log: reads the rows whose transactions have ended, and appends a signed checkpoint to each tenant's
+// chain. Only one process seals at a time. Each row is sealed exactly once.
 import type { MasterKey } from '../platform/crypto/secret-box.node.ts';
 import type { Database } from '../platform/database/database.ts';
 import type { Transaction } from '../platform/database/transaction.ts';
@@ -22,14 +22,12 @@ import {
 import { createCheckpointSigner, hashText, sha256 } from './checkpoint-signature.node.ts';
 import { createMerkleTree, hashLeaf } from './merkle.ts';
 
-/** The result of one run. */
 export type SealReport = { readonly seals: number; readonly checkpoints: number; readonly rows: number };
 
-/** Most rows of one seal, and of one page of reading; between two pages the process can do other work. */
+/** Greatest number of rows in one seal, and in one page. The process can do other work between two pages. */
 const SEAL_ROWS = 10_000;
 const PAGE_ROWS = 1_000;
 
-/** A tenant's rows in the seal that is being made. */
 type Share = {
   readonly tree: ReturnType<typeof createMerkleTree>;
   readonly rowIds: string[];
@@ -39,9 +37,9 @@ type Share = {
 };
 
 /**
- * @param onFailure receives the errors of the database; the sealer goes on
+ * @param onFailure receives each error of the database; the sealer continues after it
  * @param options.interval milliseconds between two runs
- * @param options.sealRows, options.pageRows greatest number of rows of a seal, and of one reading
+ * @param options.sealRows, options.pageRows greatest number of rows in a seal, and in a page
  */
 export function createAuditSealer({
   database,
@@ -61,7 +59,7 @@ export function createAuditSealer({
 }) {
   const signer = createCheckpointSigner({ masterKeys });
 
-  /** Reads the next rows, grouped by tenant. Memory holds one page, and the ids and hashes of one seal. */
+  /** Groups the next rows by tenant. Memory holds one page of rows, and the ids and hashes of one seal. */
   async function collect(unit: Transaction, after: Position) {
     const shares = new Map<string, Share>();
     let last = after;
@@ -75,7 +73,8 @@ export function createAuditSealer({
       count += rows.length;
       if (rows.length < limit) break;
     }
-    // All rows of the last transaction were read, so the seal extends to its end: a row added there later is a fault.
+    // All rows of the last transaction were read. Therefore the seal covers that transaction to its end, and
+    // verification reports any row that is added to it later.
     return { shares, last: count < sealRows ? endOf(last.xid) : last, count };
   }
 
@@ -100,7 +99,7 @@ export function createAuditSealer({
       return { seals: 1, checkpoints: checkpoints.length, rows: count };
     });
 
-  /** Appends a checkpoint to each tenant's chain. @returns the checkpoints as the seal lists them */
+  /** Appends one checkpoint to each tenant's chain. @returns the checkpoints in the form that the seal contains */
   async function writeCheckpoints(
     unit: Transaction,
     shares: ReadonlyMap<string, Share>,
@@ -143,7 +142,6 @@ export function createAuditSealer({
     return { ...checkpoint, signature, rowIds, leaves: Buffer.concat(leaves) };
   }
 
-  /** Seals until no row is left. @returns undefined when another process was sealing and this one did nothing */
   async function run(signal?: AbortSignal): Promise<SealReport | undefined> {
     const total = { seals: 0, checkpoints: 0, rows: 0 };
     while (await store.hasUnsealed(database)) {
@@ -159,7 +157,7 @@ export function createAuditSealer({
     /** Seals all rows that can be sealed now. @returns undefined when another process was sealing */
     runOnce: (): Promise<SealReport | undefined> => run(),
 
-    /** Seals each second until it is stopped; `stop` waits for the seal that is being made. */
+    /** Seals every `interval`. `stop` waits for the seal that is being made. */
     start: (): RunningLoop => createLoop({ run, next: interval, onFailure }).start(),
   };
 }

@@ -1,5 +1,5 @@
-// Recomputes the checkpoints and seals of the audit log, and reports every difference. It only reads, a few pages at a
-// time.
+// Verifies the audit log: recomputes its checkpoints and seals, and reports every difference. It only reads, page by
+// page.
 
 import type { MasterKey } from '../platform/crypto/secret-box.node.ts';
 import type { Queryable } from '../platform/database/transaction.ts';
@@ -24,12 +24,11 @@ import { createTenantVerifier } from './tenant-verifier.ts';
 import type { VerificationStore } from './verification.store.ts';
 import type { Anchor, Finding, VerificationReport } from './verification.ts';
 
-/** Number of seals whose checkpoints one statement reads. */
 const SEALS_AT_ONCE = 200;
 
 /**
- * Verification of the audit log.
- * @param masterKeys the log's head must be signed with a key that is derived from one of them
+ * Creates the verification of the audit log.
+ * @param masterKeys the head of the log must be signed with a key that is derived from one of them
  */
 export function createAuditVerificationService({
   database,
@@ -45,11 +44,12 @@ export function createAuditVerificationService({
 
   return {
     /**
-     * Verifies the log of one tenant, or of all. Rows and seals that are written meanwhile do not disturb it.
+     * Verifies the log of one tenant or of all tenants. Rows and seals that are written during the verification are
+     * ignored.
      * @param options.tenantId the tenant; all tenants when absent
-     * @param options.anchors checkpoints that were kept elsewhere: only they show that the whole log was set back to an
-     *   earlier state
-     * @param options.onFinding receives each finding as it is made
+     * @param options.anchors checkpoints that were stored outside the service. Only they can show that the whole log
+     * was reset to an earlier state.
+     * @param options.onFinding receives each finding immediately
      */
     async verifyAuditLog({
       tenantId,
@@ -97,7 +97,7 @@ export function createAuditVerificationService({
     },
   };
 
-  /** Follows the chain of seals up to the head. @returns their number, and the tenants with a missing checkpoint */
+  /** Verifies the seals up to the head. @returns the number of seals, and the tenants that lack a checkpoint */
   async function verifySeals({
     head,
     keys,
@@ -166,7 +166,7 @@ export function createAuditVerificationService({
 
 export type AuditVerificationService = ReturnType<typeof createAuditVerificationService>;
 
-/** The fault of the head, if any. A present master key signs the head; its hash covers the chain of seals before it. */
+/** Returns the fault of the head. A current master key signs the head, and the head's hash covers all seals. */
 function checkHead({ signature, ...head }: StoredHead, signer: CheckpointSigner): string | undefined {
   if (head.n === 0 && signature === null) return undefined;
   if (signature === null) return 'it is not signed';
@@ -177,7 +177,7 @@ function checkHead({ signature, ...head }: StoredHead, signer: CheckpointSigner)
   return isSigned ? undefined : 'its signature is wrong';
 }
 
-/** The last seal as head, when the head itself is missing. */
+/** Returns the last seal in the form of a head. Used when the row of the head is missing. */
 async function lastSealAsHead(store: VerificationStore): Promise<Head> {
   let last: Head = { n: 0, hash: NOTHING_BEFORE, last: BEGINNING };
   const everything = { ...last, n: Number.MAX_SAFE_INTEGER };
@@ -186,7 +186,7 @@ async function lastSealAsHead(store: VerificationStore): Promise<Head> {
   return last;
 }
 
-/** Every tenant with rows, checkpoints or kept checkpoints. */
+/** Yields every tenant that has rows, stored checkpoints, or checkpoints among `anchors`. */
 async function* tenantsOf(store: VerificationStore, anchors: readonly Anchor[]): AsyncGenerator<string> {
   const wanted = new Set(anchors.map((anchor) => anchor.tenantId));
   for await (const id of store.tenants()) {

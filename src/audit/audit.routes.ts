@@ -20,7 +20,6 @@ const COMMON = {
   scope: 'audit:read',
 } as const;
 
-/** @param auditLogs reads the log of a tenant */
 export function createAuditRoutes({ auditLogs }: { auditLogs: AuditReadingService }): Route[] {
   return defineRoutes(COMMON, [
     {

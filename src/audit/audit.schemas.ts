@@ -1,4 +1,4 @@
-// The shapes of the audit log and its checkpoints in requests and answers.
+// Schemas of the audit log and its checkpoints in requests and answers.
 import { z } from 'zod';
 import { encodeBase64Url } from '../platform/crypto/base64.ts';
 import { pageSchema } from '../platform/http/answers.ts';
@@ -32,7 +32,6 @@ export const auditLogListQuery = z.object({
 
 export const auditLogParams = z.object({ id: z.uuid() });
 
-/** An entry of the audit log as answers show it. */
 export const auditLogSchema = z
   .object({
     id: z.uuid(),
@@ -62,7 +61,7 @@ export const checkpointListQuery = z.object({
     .meta({ description: 'The `next_cursor` of the page before; absent for the first.' }),
 });
 
-/** A signed checkpoint. A copy that is kept elsewhere shows later whether the log was changed. */
+/** A signed checkpoint. A copy that is stored outside the service can prove later that the log was changed. */
 const checkpointSchema = z
   .object({
     number: z.int().min(1).meta({ description: "Number in the tenant's chain, from 1, without gaps." }),
@@ -100,7 +99,7 @@ export const checkpointListSchema = z
   })
   .meta({ id: 'AuditCheckpointList' });
 
-/** A row of the log as its tenant sees it. */
+/** Converts a row of the log to its JSON answer. */
 export function presentAuditLog(record: AuditLogRecord) {
   const { targetType: type, targetId: id } = record;
   return present(auditLogSchema, record, {
@@ -123,7 +122,7 @@ function presentCheckpoint(checkpoint: SignedCheckpoint) {
   });
 }
 
-/** A page of checkpoints with the keys that verify them. */
+/** Converts a page of checkpoints, and the keys that verify them, to the JSON answer. */
 export function presentCheckpoints(found: CheckpointPage) {
   return present(checkpointListSchema, found, { data: found.data.map(presentCheckpoint) });
 }

@@ -5,14 +5,11 @@ import type { Queryable } from '../platform/database/transaction.ts';
 import * as store from './audit.store.ts';
 import { type AuditContext, type AuditEntry, type AuditRecord, prepareEntry } from './audit.ts';
 
-/**
- * Completes entries with the data of the request: tenant, client address, request id and principal. Appending a
- * prepared entry again changes nothing.
- */
+/** Completes entries with data of the request. A record gets its id here, so appending it again changes nothing. */
 export const prepareEntries = (context: AuditContext, entries: readonly AuditEntry[]): AuditRecord[] =>
   entries.map((entry) => prepareEntry(context, entry, newId()));
 
-/** Appends prepared entries of any number of tenants: one round trip, none for an empty list. */
+/** Appends prepared entries of one or more tenants in one round trip. An empty list causes no round trip. */
 export async function appendEntries(unit: Queryable, records: readonly AuditRecord[]): Promise<void> {
   if (records.length > 0) await store.insert(unit, records);
 }

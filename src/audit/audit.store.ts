@@ -1,4 +1,4 @@
-// The SQL that adds to the audit log. The table itself refuses to change or delete a row.
+// SQL that adds rows to the audit log. The table itself rejects changes and deletions.
 import type { Queryable } from '../platform/database/transaction.ts';
 import { type AuditRecord, auditColumns } from './audit.ts';
 
@@ -9,7 +9,7 @@ SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::text[],
   $10::uuid[], $11::text[], $12::jsonb[], $13::text[], $14::text[])
 ON CONFLICT DO NOTHING`;
 
-/** Inserts any number of records in one statement. A record whose id is stored already is left as it is. */
+/** Inserts records in one statement. A record whose id is already stored is skipped. */
 export async function insert(unit: Queryable, records: readonly AuditRecord[]): Promise<void> {
   await unit.query(INSERT, auditColumns(records));
 }

@@ -1,46 +1,39 @@
-// An entry of the audit log. It has no secret, no token and no signature.
+// Types of the audit log, and the functions that complete an entry. Entries contain no secret, token or signature.
 import type { RequestContext, Tenant } from '../platform/context.ts';
 import type { Transaction } from '../platform/database/transaction.ts';
 import type { ErrorCode } from '../platform/errors/catalogue.ts';
 
 export const ACTOR_KINDS = ['application', 'agent', 'operator', 'service', 'anonymous'] as const;
 
-/**
- * The actor. `application` and `agent` have their id, `operator` is the command line, `anonymous` sent no credential.
- */
+/** `application` and `agent` have an id, `operator` used the command line, `anonymous` sent no credential. */
 export type AuditActor = {
   readonly kind: (typeof ACTOR_KINDS)[number];
   readonly id?: string | undefined;
 };
 
 export type AuditEntry = {
-  /** The action, dotted, done or refused: `agent.created`, `auth.verify`. */
+  /** Dotted name of the action, whether it was done or refused: `agent.created`, `auth.verify`. */
   readonly action: string;
   readonly outcome: 'success' | 'failure';
-  /** The entity that the action changed or would have changed: `{ type: 'agent', id: '…' }`. */
+  /** The entity that the action changed, or would have changed: `{ type: 'agent', id: '…' }`. */
   readonly target?: { readonly type: string; readonly id: string } | undefined;
-  /** The actor; the request's principal when absent. */
+  /** When absent, the actor is the principal of the request. */
   readonly actor?: AuditActor | undefined;
-  /** The reason of a failure. */
   readonly reason?: ErrorCode | undefined;
-  /** The key that authenticated, or that the action changed. */
+  /** The key that authenticated, or the key that the action changed. */
   readonly keyId?: string | undefined;
-  /** `jti` of the token that was issued or ended; of the request's token when absent. */
+  /** `jti` of the token that was issued or ended. When absent, it is the `jti` of the request's token. */
   readonly tokenId?: string | undefined;
   readonly data?: Readonly<Record<string, unknown>> | undefined;
 };
 
-/** The part of a request's context that each entry records. */
 export type AuditContext = Pick<RequestContext, 'requestId' | 'address' | 'principal'> & {
   readonly tenant: Pick<Tenant, 'id'>;
-  /** The actor when there is no token. */
+  /** The actor of a request without a token. */
   readonly actor?: AuditActor | undefined;
 };
 
-/**
- * An entry as it is stored. Its id is made before it is sent, so that sending it twice stores it once. `data` is JSON
- * text.
- */
+/** A stored entry. The id is created before the insert, so a repeated insert stores one row. `data` is JSON. */
 export type AuditRecord = {
   readonly id: string;
   readonly tenantId: string;
@@ -58,7 +51,7 @@ export type AuditRecord = {
   readonly requestId: string;
 };
 
-/** The columns of `records` in the order in which every INSERT into audit_log names them: an array for each column. */
+/** Returns one array for each column, in the order in which every INSERT into audit_log lists the columns. */
 export function auditColumns(records: readonly AuditRecord[]): (string | null)[][] {
   return [
     records.map(({ id }) => id),
@@ -78,7 +71,6 @@ export function auditColumns(records: readonly AuditRecord[]): (string | null)[]
   ];
 }
 
-/** A row of the audit log as it is read. */
 export type AuditLogRecord = Omit<AuditRecord, 'tenantId' | 'reason' | 'actorKind' | 'data'> & {
   readonly occurredAt: Date;
   readonly reason: string | null;
@@ -86,7 +78,7 @@ export type AuditLogRecord = Omit<AuditRecord, 'tenantId' | 'reason' | 'actorKin
   readonly data: Readonly<Record<string, unknown>>;
 };
 
-/** Filters for reading the log; each compares exactly. `since` is inclusive, `until` is exclusive. */
+/** Filters for reading the log, all compared exactly. `since` is inclusive, `until` is exclusive. */
 export type AuditFilters = {
   readonly action?: string | undefined;
   readonly outcome?: AuditEntry['outcome'] | undefined;
@@ -102,7 +94,7 @@ export type AuditFilters = {
   readonly until?: Date | undefined;
 };
 
-/** Completes an entry with the data of the request. @param id UUIDv7; it orders the entries of one request */
+/** Completes an entry with the data of the request. @param id UUIDv7, which also orders the entries of one request */
 export function prepareEntry(context: AuditContext, entry: AuditEntry, id: string): AuditRecord {
   const actor = actorOf(context, entry);
   return {
@@ -123,7 +115,6 @@ export function prepareEntry(context: AuditContext, entry: AuditEntry, id: strin
   };
 }
 
-/** The actor of this request: the entry's own actor, else the context's, else the principal, else an anonymous one. */
 function actorOf(context: AuditContext, entry: AuditEntry): AuditActor {
   const actor = entry.actor ?? context.actor;
   if (actor !== undefined) return actor;
@@ -132,7 +123,7 @@ function actorOf(context: AuditContext, entry: AuditEntry): AuditActor {
   return { kind: principal.kind, id: principal.agentId ?? principal.subject };
 }
 
-/** The context of a command that an operator runs on the host itself: no principal, no client address. */
+/** Creates the context for a command that an operator runs on the host. It has no principal and no client address. */
 export function operatorContext(
   tenant: Tenant,
   requestId: string,
@@ -141,7 +132,7 @@ export function operatorContext(
   return { requestId, tenant, address: 'local', transaction, actor: { kind: 'operator' } };
 }
 
-/** The context of work that no request caused: no principal, no client address. */
+/** Creates the context for work that no request caused. It has no principal and no client address. */
 export function serviceContext(tenant: Pick<Tenant, 'id'>, requestId: string): AuditContext {
   return { requestId, tenant, address: 'local', actor: { kind: 'service' } };
 }

@@ -1,28 +1,27 @@
-// Separates guessing from mistakes: many failures in a short time are one episode, also from many addresses and through
-// several processes. It refuses no request; the limiters do that.
+// Detects brute force: many failures in a short time are one episode, even from many addresses and on several
+// processes. This service refuses no request. The rate limiters do that.
 
 import type { Database } from '../platform/database/database.ts';
 import { createShortLivedCache } from '../platform/database/short-lived-cache.ts';
 import * as store from './brute-force.store.ts';
 
-/** Length in seconds of the window in which failures are counted; an episode ends after a window without failures. */
+/** Seconds of the window in which failures are counted. An episode ends after one window without failures. */
 const WINDOW = 60;
 
-/** Failures within a window that begin an episode. */
+/** Number of failures within one window that begins an episode. */
 const MANY = 10;
 
-/** Least milliseconds between two writes of one process for failures that are not counted. */
+/** Milliseconds between two writes of this process for failures that are not counted. */
 const WRITE_PAUSE = 1_000;
 
 const MOST_NAMES = 10_000;
 
-/** The failures that began an episode. */
 export type Episode = { readonly failures: number; readonly windowSeconds: number };
 
 /**
- * Episodes of brute force. Source: Specification, "Event types" (`security.brute_force.detected`).
- * @param limit failures that the limiter of these requests allows in a window; when it is below ten, that many begin an
- *   episode. 0: no limit
+ * Creates the detector of brute force. Source: Specification, "Event types" (`security.brute_force.detected`).
+ * @param limit number of failures that the rate limiter of these requests allows in a window; 0 means no limit. Below
+ * ten, an episode begins at this number, because the limiter refuses further requests.
  */
 export function createBruteForceService({
   database,
@@ -39,19 +38,16 @@ export function createBruteForceService({
   });
   return {
     /**
-     * Counts a failure; one round trip.
+     * Counts a failure in one round trip.
      * @param name the owner of the guessed credential
-     * @returns the episode that this failure began; each episode is returned once
+     * @returns the episode that this failure began. Each episode is returned once.
      */
     failed: async (name: string): Promise<Episode | undefined> => {
       const { failures, isNew } = await store.count(database, name, { window: WINDOW, threshold });
       return isNew ? { failures, windowSeconds: WINDOW } : undefined;
     },
 
-    /**
-     * Records that failures continue which a limiter refuses and which are not counted; at most one write a second for
-     * each name.
-     */
+    /** Extends the episode after a failure that a rate limiter refused; at most one write a second for each name. */
     goesOn: (name: string): Promise<void> => continued.get(name),
   };
 }

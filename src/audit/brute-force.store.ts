@@ -1,10 +1,7 @@
-// SQL of the episodes of brute force, in the table rate_limits. A crash that loses a row of it costs one event.
+// SQL of brute force episodes, in the table rate_limits. A crash of the database can lose a row, which loses one event.
 import type { Queryable } from '../platform/database/transaction.ts';
 
-/**
- * `failures`: number in the current window, this one included. `isNew`: whether this failure began an episode; of
- * concurrent failures exactly one does.
- */
+/** `failures`: number in the current window. `isNew`: true for exactly the failure that began an episode. */
 export type EpisodeTally = { readonly failures: number; readonly isNew: boolean };
 
 const COUNT = `
@@ -34,8 +31,8 @@ FROM (SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS ms) AS cl
 WHERE key = 'episode:' || $1 AND expire > ms`;
 
 /**
- * Counts a failure. It begins an episode when it is the `threshold`-th in a window and no episode is under way;
- * otherwise it extends the episode that is under way.
+ * Counts a failure. The failure number `threshold` within a window begins an episode when none is open. A failure
+ * during an open episode extends it.
  * @param window seconds
  */
 export async function count(
@@ -48,7 +45,7 @@ export async function count(
   return rows[0];
 }
 
-/** Extends an episode that is under way by another window. @param window seconds */
+/** Extends the open episode by another window. @param window seconds */
 export async function prolong(queryable: Queryable, name: string, window: number): Promise<void> {
   await queryable.query(CONTINUE, [name, window]);
 }

@@ -4,7 +4,7 @@ type Values = Readonly<Record<string, unknown>>;
 
 type Changed<Change> = { [Name in keyof Change]?: Exclude<Change[Name], undefined> };
 
-/** The fields of a change that are present and differ from the stored ones. */
+/** Returns the fields of `change` that are present and differ from the stored values. */
 export function findChanges<Change extends object>(before: object, change: Change): Changed<Change> {
   const stored = before as Values;
   return Object.fromEntries(
@@ -13,8 +13,8 @@ export function findChanges<Change extends object>(before: object, change: Chang
 }
 
 /**
- * Describes a change for an audit entry: the names of all its fields, spelled as in the API, and for the fields in
- * `told` both values.
+ * Describes a change for an audit entry: the API names of all changed fields. For the fields in `told` it adds the old
+ * and the new value.
  * @param changes the result of `findChanges`
  */
 export function describeChanges(
@@ -34,7 +34,7 @@ export function describeChanges(
   };
 }
 
-/** Whether two JSON values are equal; the order of members does not count. */
+/** Compares two JSON values. The order of object members is ignored. */
 function isSame(left: unknown, right: unknown): boolean {
   if (typeof left !== 'object' || typeof right !== 'object' || left === null || right === null)
     return left === right;

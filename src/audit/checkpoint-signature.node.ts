@@ -1,23 +1,22 @@
-// Signs checkpoints, seals and heads with Ed25519 keys that are derived from the master keys. Private keys are not
-// stored, and none of these keys is an issuer key.
+// Signs checkpoints, seals and heads with Ed25519 keys that are derived from the master keys. The private keys are
+// never stored. These keys are not issuer keys.
 import { createPrivateKey, createPublicKey, hash, hkdfSync, type KeyObject, sign, verify } from 'node:crypto';
 import { thumbprintOf } from '../platform/crypto/jwk.ts';
 import type { MasterKey } from '../platform/crypto/secret-box.node.ts';
 import type { Digest } from './merkle.ts';
 
-/** The purpose of the derived keys: another purpose gives another key (RFC 5869 §3.2). */
+/** The `info` of the key derivation. Each purpose gives a different key (RFC 5869 §3.2). */
 const PURPOSE = 'countersign audit checkpoint Ed25519 v1';
 
-/** The PKCS #8 and SPKI bytes of an Ed25519 key before its 32 bytes (RFC 8410). */
+/** The bytes that precede the 32 bytes of an Ed25519 key in PKCS #8 and in SPKI (RFC 8410). */
 const PKCS8 = Buffer.from('302e020100300506032b657004220420', 'hex');
 const SPKI = Buffer.from('302a300506032b6570032100', 'hex');
 
 export const sha256: Digest = (bytes) => hash('sha256', bytes, 'buffer');
 
-/** SHA-256 of a text in UTF-8. */
 export const hashText = (text: string): Uint8Array => hash('sha256', text, 'buffer');
 
-/** The public half as a JWK (RFC 8037); `kid` is its RFC 7638 thumbprint. */
+/** A public key as a JWK (RFC 8037); `kid` is its RFC 7638 thumbprint. */
 export type AuditJwk = {
   readonly kty: 'OKP';
   readonly crv: 'Ed25519';
@@ -34,7 +33,7 @@ export function toAuditJwk(publicKey: Uint8Array): AuditJwk {
   return { ...key, kid: thumbprintOf(key), alg: 'EdDSA', use: 'sig' };
 }
 
-/** @param masterKeys the key of the first one signs; signatures of all of them are trusted */
+/** @param masterKeys the key derived from the first one signs; signatures by the keys of all of them are trusted */
 export function createCheckpointSigner({ masterKeys }: { masterKeys: readonly MasterKey[] }) {
   const derived = masterKeys.map(({ key }) => derive(key));
   const [current] = derived;
@@ -48,12 +47,12 @@ export function createCheckpointSigner({ masterKeys }: { masterKeys: readonly Ma
     /** @returns 64 bytes, the signature of the text in UTF-8 */
     sign: (text: string): Uint8Array => sign(null, Buffer.from(text), current.privateKey),
 
-    /** Whether the key belongs to one of the master keys. */
+    /** Returns true when the key is derived from one of the current master keys. */
     isTrusted: (keyId: string): boolean => trusted.has(keyId),
 
     /**
-     * Verifies a signature of a present key, or of an earlier key, whose public half must match its id.
-     * @param known public halves by key id
+     * Verifies a signature by a current key or by an earlier key. The id of an earlier key must match its public key.
+     * @param known public keys of earlier keys, by key id
      */
     verify(
       text: string,

@@ -1,13 +1,13 @@
-// The SQL of sealing and verifying. It never changes the audit log, nor a checkpoint or seal.
+// SQL that seals the audit log and reads seals. No statement changes a row of the log, a checkpoint or a seal.
 import { nestRow } from '../platform/database/nested-row.ts';
 import type { Queryable } from '../platform/database/transaction.ts';
 import { type AuditRow, ROW_FIELDS } from './audit-row.ts';
 import type { Checkpoint, Head, Position, Seal, Signature } from './checkpoint.ts';
 
-/** Key of the advisory lock of the process that seals; the number has no meaning. */
+/** Key of the advisory lock that the sealing process holds. The number is arbitrary. */
 const LOCK = 6_640_093;
 
-/** A checkpoint with its list: the ids of its rows, in order, and their leaf hashes, 32 bytes each. */
+/** A checkpoint with the ids of its rows, in order, and the leaf hashes of the rows, 32 bytes each. */
 export type StoredCheckpoint = Checkpoint & {
   readonly signature: Uint8Array;
   readonly rowIds: readonly string[];
@@ -16,29 +16,28 @@ export type StoredCheckpoint = Checkpoint & {
 
 export type StoredSeal = Seal & { readonly signature: Uint8Array };
 
-/** `signature` is null before the first seal; `lastSeal` is the greatest number of a seal, or 0. */
+/** `signature` is null before the first seal. `lastSeal` is the greatest number of a seal, or 0. */
 export type StoredHead = Head & { readonly signature: Signature | null; readonly lastSeal: number };
 
-/** Condition for rows whose transactions have all ended: no transaction can add a row before them. */
+/** Selects rows whose transactions have all ended, so no transaction can insert a row before them. */
 const HORIZON = 'xid < pg_snapshot_xmin(pg_current_snapshot())';
 
-/** SQL of a time as milliseconds in decimal: exact under all settings of the session; infinity is a text too. */
+/** SQL that prints a time as decimal milliseconds. The text is exact under all session settings, also for infinity. */
 export const milliseconds = (column: string) => `trim_scale(extract(epoch FROM ${column}) * 1000)::text`;
 
-/** The columns of a row in its canonical text form. */
 export const ROW = ROW_FIELDS.map((field) =>
   field === 'occurred_at' ? `${milliseconds(field)} AS occurred_at` : `${field}::text`,
 ).join(', ');
 
-// Without ORDER BY the planner reads the table from its start, to find a row early; when all rows are sealed, it reads
-// the whole table.
+// ORDER BY makes Postgres use the index. Without it, the planner scans the table from its start, and scans all of it
+// when every row is sealed.
 const UNSEALED = `
 SELECT (
   SELECT l.id FROM audit_log l WHERE (l.xid, l.id) > (h.last_xid, h.last_id) AND l.${HORIZON} ORDER BY l.xid, l.id LIMIT 1
 ) IS NOT NULL AS found, h.last_xid >= pg_snapshot_xmax(pg_current_snapshot()) AS ahead
 FROM audit_head h`;
 
-// Subqueries read the head: with a join, Postgres reads the whole index and filters it.
+// Subqueries read the head, because with a join Postgres reads the whole index and filters it.
 const UNSEALED_SECONDS = `
 SELECT extract(epoch FROM now() - l.occurred_at)::float8 AS seconds FROM audit_log l
 WHERE (l.xid, l.id) > ((SELECT last_xid FROM audit_head), (SELECT last_id FROM audit_head)) ORDER BY l.xid, l.id LIMIT 1`;
@@ -48,7 +47,7 @@ SELECT n, hash, last_xid AS "last.xid", last_id AS "last.id", key_id AS "signatu
   (SELECT coalesce(max(n), 0) FROM audit_seals) AS "lastSeal"
 FROM audit_head`;
 
-// ORDER BY names the table: without it, it would sort the selected texts, and '10' sorts before '9'.
+// ORDER BY names the table. Otherwise Postgres would sort by the selected texts, and the text '10' sorts before '9'.
 const FINISHED_ROWS = `
 SELECT ${ROW} FROM audit_log WHERE (xid, id) > ($1::xid8, $2::uuid) AND ${HORIZON} ORDER BY audit_log.xid, audit_log.id LIMIT $3`;
 
@@ -60,7 +59,8 @@ const LAST_CHECKPOINTS = `
 SELECT ${CHECKPOINT_COLUMNS} FROM unnest($1::uuid[]) AS t(tenant_id)
 CROSS JOIN LATERAL (SELECT * FROM audit_checkpoints WHERE tenant_id = t.tenant_id ORDER BY n DESC LIMIT 1) AS c`;
 
-// The rows are passed as JSON: one statement for any number of tenants. Bytes are hexadecimal in it.
+// The rows are sent as JSON, so one statement inserts the checkpoints of all tenants. Bytes are hexadecimal in the
+// JSON.
 const INSERT_CHECKPOINTS = `
 INSERT INTO audit_checkpoints (tenant_id, n, seal, count, total, root, previous, first_xid, first_id, last_xid, last_id,
   sealed_at, key_id, signature, row_ids, leaves)
@@ -74,7 +74,7 @@ const INSERT_SEAL = `
 INSERT INTO audit_seals (n, previous, count, last_xid, last_id, tenants, numbers, hashes, sealed_at, key_id, signature)
 VALUES ($1, $2, $3, $4, $5, $6::uuid[], $7::bigint[], $8::bytea[], $9, $10, $11)`;
 
-/** The reason not to seal: another head would hide that seals were deleted together with the head. */
+/** The reason not to seal without a head: a new head would hide that seals were deleted together with the old head. */
 export const HEADLESS = 'the head of the audit log is missing: nothing more is sealed';
 const GONE_BACK =
   'transaction ids have gone back behind the sealed audit log (was it restored into another cluster?): nothing more is sealed';
@@ -82,8 +82,8 @@ const GONE_BACK =
 type SignedCheckpoint = Checkpoint & { readonly signature: Uint8Array };
 
 /**
- * Whether there are rows to seal. One index probe.
- * @throws when transaction ids are lower than sealed ones (a restored database): the order of rows would be wrong
+ * Returns whether unsealed rows exist. Reads one index entry.
+ * @throws when transaction ids are lower than sealed ones (a restored database), because rows would be in a wrong order
  */
 export async function hasUnsealed(queryable: Queryable): Promise<boolean> {
   const { rows } = await queryable.query<{ found: boolean; ahead: boolean }>(UNSEALED);
@@ -92,15 +92,12 @@ export async function hasUnsealed(queryable: Queryable): Promise<boolean> {
   return rows[0].found;
 }
 
-/** Seconds since the oldest unsealed row was written; 0 when there is none. One index probe. */
+/** Returns the age in seconds of the oldest unsealed row, or 0 when every row is sealed. Reads one index entry. */
 export async function unsealedSeconds(queryable: Queryable): Promise<number> {
   return (await queryable.query<{ seconds: number }>(UNSEALED_SECONDS)).rows[0]?.seconds ?? 0;
 }
 
-/**
- * Locks sealing for this process until the transaction ends. @returns the database's time, or null when another process
- * seals
- */
+/** Locks sealing until the transaction ends. @returns the database's time, or null when another process seals */
 export async function tryLock(unit: Queryable): Promise<{ now: string } | null> {
   const { rows } = await unit.query<{ locked: boolean; now: string }>(
     `SELECT pg_try_advisory_xact_lock($1) AS locked, ${milliseconds('now()::timestamptz(3)')} AS now`,
@@ -109,7 +106,7 @@ export async function tryLock(unit: Queryable): Promise<{ now: string } | null> 
   return rows[0]?.locked ? { now: toTime(rows[0].now) } : null;
 }
 
-/** @returns undefined when the head's row was deleted, which the service itself never does */
+/** @returns undefined when the row of the head was deleted; the service itself never deletes it */
 export async function readHead(queryable: Queryable): Promise<StoredHead | undefined> {
   const { rows } = await queryable.query(HEAD);
   if (rows[0] === undefined) return undefined;
@@ -117,7 +114,7 @@ export async function readHead(queryable: Queryable): Promise<StoredHead | undef
   return { ...head, signature: signature.keyId === null ? null : signature };
 }
 
-/** Rows after a position whose transactions have all ended, in order of sealing. */
+/** Lists the rows after a position whose transactions have all ended, in the order of sealing. */
 export async function listFinishedRows(
   queryable: Queryable,
   after: Position,
@@ -126,7 +123,7 @@ export async function listFinishedRows(
   return (await queryable.query<AuditRow>(FINISHED_ROWS, [after.xid, after.id, limit])).rows;
 }
 
-/** The last checkpoint of each of these tenants that has one. */
+/** Returns the last checkpoint of each of these tenants. Tenants without a checkpoint are left out. */
 export async function listLastCheckpoints(
   queryable: Queryable,
   tenantIds: readonly string[],
@@ -152,7 +149,7 @@ export async function insertSeal(unit: Queryable, seal: StoredSeal): Promise<voi
   ]);
 }
 
-/** Moves the head on. */
+/** Sets the head to the seal that was just made. */
 export async function advanceHead(
   unit: Queryable,
   { n, hash, last }: Head,
@@ -165,7 +162,7 @@ export async function advanceHead(
   if (rowCount !== 1) throw new Error(HEADLESS);
 }
 
-/** Stores a public key, so that its signatures can be verified when its master key is no longer present. */
+/** Stores a public key, so that its signatures can be verified after its master key was removed. */
 export async function keepKey(unit: Queryable, keyId: string, publicKey: Uint8Array): Promise<void> {
   await unit.query('INSERT INTO audit_signing_keys (id, public_key) VALUES ($1, $2) ON CONFLICT DO NOTHING', [
     keyId,
@@ -173,7 +170,7 @@ export async function keepKey(unit: Queryable, keyId: string, publicKey: Uint8Ar
   ]);
 }
 
-/** All public keys by id; one for each master key. */
+/** Returns all public keys by key id; each master key has one. */
 export async function readKeys(queryable: Queryable): Promise<Map<string, Uint8Array>> {
   const { rows } = await queryable.query<{ id: string; publicKey: Buffer }>(
     'SELECT id, public_key AS "publicKey" FROM audit_signing_keys ORDER BY created_at, id',
@@ -181,7 +178,7 @@ export async function readKeys(queryable: Queryable): Promise<Map<string, Uint8A
   return new Map(rows.map(({ id, publicKey }) => [id, new Uint8Array(publicKey)]));
 }
 
-/** A tenant's checkpoints, the newest first. @param before only those with a lower number */
+/** Lists a tenant's checkpoints, newest first. @param before only checkpoints with a lower number */
 export async function listNewestCheckpoints(
   queryable: Queryable,
   tenantId: string,
@@ -195,7 +192,7 @@ export async function listNewestCheckpoints(
   return rows.map((row) => toCheckpoint(row));
 }
 
-/** Bytes as a Buffer: pg would send a plain Uint8Array inside an array as text. */
+/** Converts bytes to a Buffer, because pg sends a plain Uint8Array inside an array as text. */
 const bytes = (value: Uint8Array) => Buffer.from(value.buffer, value.byteOffset, value.byteLength);
 
 const hex = (value: Uint8Array) => `\\x${bytes(value).toString('hex')}`;
@@ -219,13 +216,13 @@ const toInsert = (checkpoint: StoredCheckpoint) => ({
   leaves: hex(checkpoint.leaves),
 });
 
-/** A time in RFC 3339 from milliseconds in decimal; a value outside of the calendar stays as it is. */
+/** Converts decimal milliseconds to RFC 3339. A value outside the calendar is returned unchanged. */
 export function toTime(text: string): string {
   const date = new Date(Number(text));
   return Number.isNaN(date.getTime()) ? text : date.toISOString();
 }
 
-/** A checkpoint from its row, with further columns that were read with it. */
+/** Converts a row to a checkpoint. Further columns of the row are kept. */
 export function toCheckpoint<More extends object>(row: object): SignedCheckpoint & More {
   const nested = nestRow<SignedCheckpoint & More>(row);
   return { ...nested, sealedAt: toTime(nested.sealedAt) };

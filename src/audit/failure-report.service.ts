@@ -1,19 +1,19 @@
-// Reports failed authentications with their number, at most once a minute for each key. So requests without valid
-// credentials do not decide how much is written. Reports are written in the background and delay no answer.
+// Reports failed authentications with their number, at most once a minute for each key. Therefore a client without
+// valid credentials cannot increase the number of writes. Reports are written in the background and delay no answer.
 
-/** Milliseconds between two reports of one key (a text that names a kind of failure). */
+/** Milliseconds between two reports of one key. Here, a key is a text that names a kind of failure. */
 const PAUSE = 60_000;
 
-/** Most keys that are counted at the same time; failures of other keys are dropped while there are so many. */
+/** Greatest number of keys that are counted at the same time. Failures of further keys are ignored. */
 const MOST_KEYS = 100_000;
 
 type Window<Failure> = { untold: number; last: Failure; readonly timer: NodeJS.Timeout };
 
 /**
  * Creates a counter of failures for this process.
- * @param tell writes a report: the last failure of a key, the number of failures since the previous report, and whether
- *   it reports a first failure, for which `report` has returned true
- * @param onError receives the error of `tell`; the number is added to the next report
+ * @param tell writes a report. It receives the last failure of a key, the number of failures since the previous report,
+ * and whether this report is for a first failure (`report` has returned true for it).
+ * @param onError receives the error of `tell`; the failures are counted in the next report
  * @param pause milliseconds between two reports of one key; a minute by default
  */
 export function createFailureReporter<Failure>({
@@ -55,9 +55,9 @@ export function createFailureReporter<Failure>({
 
   return {
     /**
-     * Counts a failure of this key. The first is reported immediately; later ones with their number when a minute has
-     * passed.
-     * @returns whether it is being reported now
+     * Counts a failure of this key. The first failure is reported immediately. Later failures are reported together
+     * with their number after a minute.
+     * @returns true when this failure is reported now
      */
     report(key: string, failure: Failure): boolean {
       const window = windows.get(key);
@@ -71,10 +71,9 @@ export function createFailureReporter<Failure>({
       return false;
     },
 
-    /** Waits for the reports that are under way. */
+    /** Waits for the reports that are being written. */
     settled: async (): Promise<void> => void (await Promise.all(underWay)),
 
-    /** Reports all counted failures, and begins no further window. */
     async close(): Promise<void> {
       for (const window of windows.values()) {
         clearTimeout(window.timer);

@@ -1,10 +1,8 @@
-// A worker's metric of the delay of sealing.
+// Metric of a worker process: how long the oldest row of the audit log has been waiting for its seal.
 import type { Registry } from 'prom-client';
 import { createGauges } from '../platform/metrics/gauges.ts';
 
-/**
- * @param options.read seconds since the oldest unsealed row was written, 0 when there is none, undefined while unknown
- */
+/** @param options.read returns the age in seconds of the oldest unsealed row, 0 without one, undefined when unknown */
 export function registerSealerMetrics({
   registry,
   read,

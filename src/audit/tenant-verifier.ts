@@ -1,4 +1,4 @@
-// Verifies the rows of one tenant against its checkpoints, both in the order of sealing. The caller supplies the data.
+// Compares the rows of one tenant with its checkpoints. The caller supplies both in the order of sealing.
 import { type AuditRow, encodeAuditRow } from './audit-row.ts';
 import {
   type Checkpoint,
@@ -20,7 +20,7 @@ import {
   positionOf,
 } from './verification.ts';
 
-/** A stored checkpoint; `sealedHash` is its hash in its seal. */
+/** A stored checkpoint; `sealedHash` is the hash that its seal contains for it. */
 type ReadCheckpoint = Checkpoint & {
   readonly signature: Uint8Array;
   readonly rowIds: readonly string[];
@@ -30,12 +30,11 @@ type ReadCheckpoint = Checkpoint & {
 
 export type TenantSource = {
   readonly tenantId: string;
-  /** In the order of their numbers and positions, up to the head. */
   readonly checkpoints: AsyncIterable<ReadCheckpoint>;
   readonly rows: AsyncIterator<AuditRow>;
-  /** Whether a checkpoint is known to be missing: rows after the last checkpoint may have been in it. */
+  /** True when a checkpoint is known to be missing. Rows after the last checkpoint may have belonged to it. */
   readonly isIncomplete: boolean;
-  /** Checkpoints that were kept elsewhere, by number. */
+  /** Checkpoints that were stored outside the service, by number. */
   readonly anchors: ReadonlyMap<number, Anchor>;
 };
 
@@ -43,8 +42,8 @@ const HASH_LENGTH = 32;
 
 /**
  * @param digest SHA-256
- * @param verifySignature whether a text was signed by the service
- * @param report receives each finding as it is made
+ * @param verifySignature returns whether the service has signed a text
+ * @param report receives each finding immediately
  */
 export function createTenantVerifier({
   digest,
@@ -59,7 +58,6 @@ export function createTenantVerifier({
   const hashText = (text: string) => digest(encoder.encode(text));
   const hashRow = (row: AuditRow) => hashLeaf(digest, encodeAuditRow(row));
 
-  /** The fault of a checkpoint, if any. */
   function checkCheckpoint(checkpoint: ReadCheckpoint, previous: Checkpoint | undefined): string[] {
     const { sealedHash, signature, keyId } = checkpoint;
     const statement = checkpointStatement(checkpoint);
@@ -74,7 +72,7 @@ export function createTenantVerifier({
     return reasons;
   }
 
-  /** Whether the list of leaves is the sealed one. Only then does it show which row was changed. */
+  /** Returns whether the list of leaves is the sealed one. Only a sealed list shows which row was changed. */
   function isListSealed({ root, count, rowIds, leaves }: ReadCheckpoint): boolean {
     return (
       rowIds.length === count &&
@@ -83,7 +81,7 @@ export function createTenantVerifier({
     );
   }
 
-  /** Reads the rows up to a position. @param inclusive whether a row at the position itself is read */
+  /** Reads the rows up to a position. @param inclusive whether a row at exactly this position is read */
   async function take(
     rows: Rows,
     until: Position,
@@ -100,7 +98,7 @@ export function createTenantVerifier({
   }
 
   return {
-    /** @returns the counts; findings go to `report` */
+    /** @returns the counts; findings are passed to `report` */
     async verify({ tenantId, checkpoints, rows: source, isIncomplete, anchors }: TenantSource) {
       const rows: Rows = await createLookahead(source);
       const times = createTimeCheck();
@@ -149,7 +147,7 @@ export function createTenantVerifier({
           report({ ...finding, kind: 'row_removed', rowId, detail: 'was sealed here, and is gone' });
       }
 
-      /** Reports the missing numbers before a checkpoint, and skips their rows. */
+      /** Reports the missing checkpoint numbers before a checkpoint, and skips the rows of the missing checkpoints. */
       async function passGap(checkpoint: ReadCheckpoint): Promise<void> {
         const passed = await take(rows, checkpoint.first, false, () => undefined);
         counts.rows += passed;
@@ -182,7 +180,7 @@ export function createTenantVerifier({
       for (const n of anchors.keys())
         if (n > reached)
           report({ kind: 'anchor_differs', tenantId, checkpoint: n, detail: 'was kept, and is gone' });
-      // The head is beyond the tenant's last checkpoint: rows between them were inserted after sealing.
+      // The head is after the tenant's last checkpoint, so any row between the two was inserted after sealing.
       const end = previous?.last;
       let behind = 0;
       for (let row = rows.peek(); row !== undefined; row = rows.peek()) {

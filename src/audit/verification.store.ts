@@ -1,4 +1,4 @@
-// SQL that reads the audit log for verification, page by page, so that memory does not grow with the log.
+// SQL that reads the audit log page by page for verification, so that memory use does not grow with the log.
 import { nestRow } from '../platform/database/nested-row.ts';
 import type { Queryable } from '../platform/database/transaction.ts';
 import type { AuditRow } from './audit-row.ts';
@@ -13,13 +13,13 @@ import {
 } from './checkpoint.store.ts';
 import { BEGINNING, type Head, type Position } from './checkpoint.ts';
 
-/** Page sizes: rows, and checkpoints or seals with their lists. */
+/** Page sizes: `rows` for rows, `lists` for checkpoints or seals, because each of them contains a list. */
 const PAGE = { rows: 1_000, lists: 20 } as const;
 
-/** Most unsealed rows that are counted. */
+/** Greatest number of unsealed rows that a statement counts. */
 const MOST_COUNTED = 1_000_000;
 
-/** A checkpoint with its hash in its seal, null when the seal does not have it. */
+/** A checkpoint with the hash that its seal contains for it, or null when the seal does not contain the checkpoint. */
 export type ReadCheckpoint = StoredCheckpoint & { readonly sealedHash: Uint8Array | null };
 
 const ROWS = `
@@ -61,10 +61,9 @@ type SealRow = Omit<StoredSeal, 'checkpoints'> & {
   readonly hashes: readonly Uint8Array[];
 };
 
-/** SQL of verification. @param database any pool; each page is one statement */
+/** Creates the reader for a verification. @param database any pool; each page is one statement */
 export function createVerificationStore({ database }: { database: Queryable }) {
   return {
-    /** A tenant's rows up to a position, in the order of sealing. */
     async *rows(tenantId: string, until: Position): AsyncGenerator<AuditRow> {
       let after = BEGINNING;
       for (;;) {
@@ -77,7 +76,7 @@ export function createVerificationStore({ database }: { database: Queryable }) {
       }
     },
 
-    /** A tenant's checkpoints of seals up to the head, the first one first. */
+    /** Yields a tenant's checkpoints in the seals up to the head, the first checkpoint first. */
     async *checkpoints(tenantId: string, head: Head): AsyncGenerator<ReadCheckpoint> {
       let after = Number.MIN_SAFE_INTEGER;
       for (;;) {
@@ -89,7 +88,6 @@ export function createVerificationStore({ database }: { database: Queryable }) {
       }
     },
 
-    /** The seals up to the head, the first one first. */
     async *seals(head: Head): AsyncGenerator<StoredSeal> {
       let after = Number.MIN_SAFE_INTEGER;
       for (;;) {
@@ -101,7 +99,7 @@ export function createVerificationStore({ database }: { database: Queryable }) {
       }
     },
 
-    /** Checkpoints that seals name and that are missing; of one tenant when it is given. */
+    /** Lists checkpoints that seals contain but that are not stored; of all tenants when `tenantId` is undefined. */
     listMissing: async (from: number, to: number, tenantId: string | undefined) =>
       (
         await database.query<{ tenantId: string; n: number; seal: number }>(MISSING, [
@@ -111,7 +109,6 @@ export function createVerificationStore({ database }: { database: Queryable }) {
         ])
       ).rows,
 
-    /** The tenants with rows or checkpoints. */
     async *tenants(): AsyncGenerator<string> {
       let id: string | null = BEGINNING.id;
       for (;;) {
@@ -125,7 +122,7 @@ export function createVerificationStore({ database }: { database: Queryable }) {
       }
     },
 
-    /** Rows after the last seal. @returns at most a million */
+    /** Counts the rows after the last seal, up to one million. */
     countUnsealed: async (after: Position, tenantId: string | undefined) => {
       const { rows } = await database.query<{ rows: number; oldest: string | null }>(
         unsealed(tenantId === undefined ? '' : ' AND tenant_id = $3'),

@@ -1,4 +1,4 @@
-// The findings of a verification of the audit log, and the checks that need no database. Pure.
+// Findings of a verification of the audit log, and checks that need no database.
 import type { AuditRow } from './audit-row.ts';
 import { type Checkpoint, checkpointStatement, comparePositions, type Position } from './checkpoint.ts';
 
@@ -15,40 +15,36 @@ export type FindingKind =
   | 'head_changed'
   | 'anchor_differs';
 
-/** One difference between the log and its checkpoints or seals. */
 export type Finding = {
   readonly kind: FindingKind;
   readonly tenantId?: string | undefined;
   readonly rowId?: string | undefined;
-  /** Number of the checkpoint in the tenant's chain. */
   readonly checkpoint?: number | undefined;
   readonly seal?: number | undefined;
   readonly detail: string;
 };
 
-/** The result of a verification. `findings` counts them. */
 export type VerificationReport = {
   readonly tenants: number;
   readonly seals: number;
   readonly checkpoints: number;
   readonly rows: number;
   readonly findings: number;
-  /** Rows after the last seal, and `occurred_at` of the oldest. */
+  /** `rows`: number of rows after the last seal. `oldest`: `occurred_at` of the oldest of these rows. */
   readonly unsealed: { readonly rows: number; readonly oldest: string | null };
-  /** Rows that were sealed long after their `occurred_at`: no process was sealing, or they were written later. */
+  /** Number of rows that were sealed long after `occurred_at`: nothing was sealing, or the insert was late. */
   readonly sealedLate: number;
 };
 
-/** A checkpoint that was kept outside of the service. */
+/** A checkpoint that was stored outside the service. */
 export type Anchor = { readonly tenantId: string; readonly n: number; readonly statement: string };
 
-/** Milliseconds. Longer than any transaction of the service, and than any difference of the clocks of one database. */
+/** Milliseconds: more than any transaction of the service takes, and more than the clocks of one database differ. */
 const LONGEST_TRANSACTION = 120_000;
 
-/** Milliseconds after which a row counts as sealed late. */
 const LATE = 600_000;
 
-/** @returns undefined for a text that is not the statement of a checkpoint */
+/** @returns undefined when the text is not the signed text of a checkpoint */
 export function parseAnchor(statement: string): Anchor | undefined {
   const [form, tenantId, number] = statement.split('\n');
   const n = Number(number);
@@ -58,8 +54,8 @@ export function parseAnchor(statement: string): Anchor | undefined {
 }
 
 /**
- * The way in which a checkpoint does not agree with the previous one.
- * @param previous the tenant's previous checkpoint; undefined for the first, or when it is missing
+ * Returns how a checkpoint contradicts the previous checkpoint.
+ * @param previous the tenant's previous checkpoint; undefined for the first one, or when the previous one is missing
  */
 export function checkChain(checkpoint: Checkpoint, previous: Checkpoint | undefined): string[] {
   const { n, count, total, first, last } = checkpoint;
@@ -72,12 +68,12 @@ export function checkChain(checkpoint: Checkpoint, previous: Checkpoint | undefi
   return reasons;
 }
 
-/** Checks the times of a tenant's rows in the order of their transactions. */
+/** Creates a check of the times of a tenant's rows. The rows are passed in the order of their transactions. */
 export function createTimeCheck() {
   let latest = Number.NEGATIVE_INFINITY;
   let late = 0;
   return {
-    /** @returns why the row's `occurred_at` is impossible; undefined when it is possible */
+    /** @returns why the row's `occurred_at` is impossible, or undefined when it is possible */
     check(row: AuditRow, sealedAt: string): string | undefined {
       const at = Number(row.occurred_at);
       const sealed = Date.parse(sealedAt);
@@ -92,7 +88,7 @@ export function createTimeCheck() {
   };
 }
 
-/** An async sequence whose next item can be seen before it is taken. */
+/** Wraps an async iterator so that the next item can be read before it is taken. */
 export async function createLookahead<Item>(items: AsyncIterator<Item>) {
   let next = await items.next();
   return {
@@ -105,7 +101,6 @@ export async function createLookahead<Item>(items: AsyncIterator<Item>) {
 
 export const positionOf = ({ xid, id }: AuditRow): Position => ({ xid, id });
 
-/** Whether a kept checkpoint is equal to the stored one. */
 export const isAnchored = (anchor: Anchor, checkpoint: Checkpoint): boolean =>
   anchor.statement === checkpointStatement(checkpoint);
 

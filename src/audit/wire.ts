@@ -1,4 +1,4 @@
-// Wires the audit log: reading by tenants, sealing by a worker, verification by an operator.
+// Wires the audit log: tenants read it, a worker seals it, an operator verifies it.
 import { reasonOf } from '../platform/logging.ts';
 import type { Readings } from '../platform/metrics/reading.ts';
 import type { Platform } from '../platform/platform.ts';
@@ -10,12 +10,12 @@ import * as checkpointStore from './checkpoint.store.ts';
 import { registerSealerMetrics } from './sealer.metrics.ts';
 import { createVerificationStore } from './verification.store.ts';
 
-/** Wires reading by tenants. */
+/** Wires the reading of the log by tenants. */
 export function wireAudit({ database }: Platform) {
   return { routes: createAuditRoutes({ auditLogs: createAuditReadingService({ database }) }) };
 }
 
-/** The sealer of a worker. */
+/** Wires the sealer, which runs in a worker process. */
 export function wireAuditSealer({ config, database, log }: Platform) {
   return createAuditSealer({
     database,
@@ -29,7 +29,7 @@ export function wireAuditSealer({ config, database, log }: Platform) {
   });
 }
 
-/** Registers the metric of sealing, which is read at each scrape. */
+/** Registers the metric of sealing. Each scrape reads it. */
 export function measureSealer({ database, registry }: Platform, createReading: Readings): void {
   const read = createReading({ unsealed: () => checkpointStore.unsealedSeconds(database) });
   registerSealerMetrics({ registry, read: () => read('unsealed') });
@@ -40,7 +40,7 @@ export function wireAuditVerification({ config, database }: Platform) {
   return createAuditVerificationService({ database, store, masterKeys: config.masterKeys });
 }
 
-/** Limits reports of an error that recurs each second to one a minute. */
+/** Reports an error at most once a minute, because the sealer can repeat the same error every second. */
 function atMostOnceAMinute(report: (error: unknown) => void): (error: unknown) => void {
   let reported = Number.NEGATIVE_INFINITY;
   return (error) => {

@@ -1,16 +1,13 @@
-// Refuses publications of tenants with too many unfinished deliveries. A publication never waits for a count: the
-// latest count decides.
+// Refuses publications of a tenant that has too many unfinished deliveries. A publication never waits for a count,
+// because the latest count decides.
 import { createBoundedCache } from '../platform/bounded-cache.ts';
 import { ServiceError } from '../platform/errors/service-error.ts';
 
 type Reading = {
-  /** Unfinished deliveries at the last count. */
   counted: number;
-  /** Deliveries that this process has accepted since. */
+  /** Deliveries that this process has accepted since the last count. */
   since: number;
-  /** When the deliveries were counted, in milliseconds. */
   at: number;
-  /** How long the count took, in milliseconds. */
   took: number;
   counting: boolean;
 };
@@ -18,15 +15,16 @@ type Reading = {
 const LEAST_AGE_MS = 1_000;
 const GREATEST_AGE_MS = 10_000;
 const MAX_TENANTS = 10_000;
-/** A count is repeated so seldom that counting takes at most a twentieth of one connection's time. */
+/** The wait after a count, as a multiple of its duration, so that counting uses little of a connection's time. */
 const REST = 20;
 
 /**
- * Estimates each tenant's backlog: the unfinished deliveries at the last count, and those that this process has
- * accepted since. The count is repeated after 10 s, or when a tenth of the free room is used, but not within a second.
- * @param count counts a tenant's unfinished deliveries, up to `atMost`
- * @param limit deliveries that a tenant may have unfinished
- * @param clock milliseconds of a clock that never goes back
+ * Estimates each tenant's backlog: the unfinished deliveries at the last count, plus the deliveries that this process
+ * has accepted since. The count is repeated after 10 s, or when a tenth of the free room is used, but not within a
+ * second.
+ * @param options.count counts a tenant's unfinished deliveries, up to `atMost`
+ * @param options.limit the most unfinished deliveries of a tenant
+ * @param options.clock milliseconds of a clock that never goes back
  */
 export function createBacklogGauge({
   count,
@@ -62,7 +60,7 @@ export function createBacklogGauge({
       reading.counted = await count(tenantId, limit + 1);
       reading.since -= before;
     } catch {
-      // The last count stays valid: when the database fails, the publication itself fails.
+      // The last count stays valid. When the database fails, the publication itself fails.
     } finally {
       reading.at = clock();
       reading.took = reading.at - began;
@@ -71,9 +69,7 @@ export function createBacklogGauge({
   };
 
   return {
-    /**
-     * @throws ServiceError `rate_limited` with `Retry-After` when the tenant's backlog is full
-     */
+    /** @throws ServiceError `rate_limited` with `Retry-After` when the tenant's backlog is full */
     check: (tenantId: string): void => {
       const reading = readingOf(tenantId);
       if (!reading.counting && isStale(reading)) void recount(tenantId, reading);
@@ -83,7 +79,6 @@ export function createBacklogGauge({
         retryAfterSeconds: Math.ceil(Math.max(LEAST_AGE_MS, reading.took * REST) / 1_000),
       });
     },
-    /** Adds newly accepted deliveries. */
     add: (tenantId: string, deliveries: number): void => {
       readingOf(tenantId).since += deliveries;
     },

@@ -1,4 +1,4 @@
-// The event types of this deployment, and which of them only the service may emit. A tenant's own types need no entry.
+// The catalogue of event types, and the types that only the service may emit. A tenant's own types need no entry.
 import { z } from 'zod';
 import { ADMINISTRATION } from './catalogue/administration.ts';
 import { CHAIN, VAULT, WALLET } from './catalogue/assets.ts';
@@ -37,25 +37,24 @@ export const CATALOGUE: readonly EventType[] = [
 
 const BY_TYPE: ReadonlyMap<string, EventType> = new Map(CATALOGUE.map((entry) => [entry.type, entry]));
 
-/** Names of the categories. */
 export const CATEGORIES = [...new Set(CATALOGUE.map(({ category }) => category))].sort();
 
-/** All types with these prefixes are reserved for the service, including future names. */
+/** All types with these prefixes are reserved for the service, including future types. */
 const RESERVED_PREFIXES = ['admin.agent.', 'admin.issuer.', 'webhook.'] as const;
 
 const RESERVED_TYPES = CATALOGUE.filter(({ reserved }) => reserved).map(({ type }) => type);
 
-/** The catalogue's entry of a type; undefined for a tenant's own type. */
+/** Finds the catalogue's entry of a type; undefined for a tenant's own type. */
 export function findEventType(type: string): EventType | undefined {
   return BY_TYPE.get(type);
 }
 
-/** Whether only the service itself may emit the type. Source: Specification, "Event types". */
+/** @returns whether only the service may emit the type. Source: Specification, "Event types". */
 export function isReserved(type: string): boolean {
   return BY_TYPE.get(type)?.reserved === true || RESERVED_PREFIXES.some((prefix) => type.startsWith(prefix));
 }
 
-/** JSON Schema (2020-12) of the types that are reserved. */
+/** The JSON Schema (2020-12) that matches reserved types. */
 export const RESERVED_TYPE = {
   anyOf: [
     { enum: RESERVED_TYPES },
@@ -65,7 +64,7 @@ export const RESERVED_TYPE = {
 
 /**
  * Compares an event of the service with the catalogue.
- * @returns the difference; undefined when its data agrees with the catalogue, or its type is not reserved
+ * @returns a description of the difference; undefined without a difference, and for a type that is not reserved
  */
 export function findMismatch(type: string, data: JsonObject): string | undefined {
   if (!isReserved(type)) return undefined;
@@ -75,12 +74,12 @@ export function findMismatch(type: string, data: JsonObject): string | undefined
   return error === undefined ? undefined : `${type} carries other data than the catalogue says: ${error}`;
 }
 
-/** JSON Schema (2020-12) of an event's `data`. */
+/** @returns the JSON Schema (2020-12) of an event's `data` */
 export function dataSchemaOf({ data }: EventType): JsonSchema {
   return { $schema: DIALECT, ...bareSchemaOf(data) };
 }
 
-/** JSON Schema (2020-12) of a delivery's body for one event type. */
+/** @returns the JSON Schema (2020-12) of a delivery's body for one event type */
 export function bodySchemaOf({ type, data }: EventType): JsonSchema {
   return {
     $schema: DIALECT,
@@ -97,7 +96,6 @@ export function bodySchemaOf({ type, data }: EventType): JsonSchema {
   };
 }
 
-/** The body of a delivery of this type, as an example. */
 export function exampleOf({ type, example }: EventType) {
   return {
     event_id: EXAMPLE.eventId,
@@ -111,7 +109,7 @@ export function exampleOf({ type, example }: EventType) {
 function bareSchemaOf(data: z.ZodType): JsonSchema {
   const { $schema: _dialect, ...schema } = z.toJSONSchema(data, {
     io: 'input',
-    // An object without this member is open too; this states it.
+    // States explicitly that further members are allowed.
     override: ({ jsonSchema }) => {
       if (typeof jsonSchema.additionalProperties === 'object') jsonSchema.additionalProperties = true;
     },

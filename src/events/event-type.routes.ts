@@ -1,4 +1,4 @@
-// The catalogue of event types over HTTP. It is the same for every tenant.
+// The routes of the catalogue of event types, which is the same for every tenant.
 import { ServiceError } from '../platform/errors/service-error.ts';
 import { ok } from '../platform/http/answers.ts';
 import { defineRoutes, type Route } from '../platform/http/route.ts';
@@ -13,7 +13,7 @@ import {
 
 /** Source: Specification, "Event types". */
 export function createEventTypeRoutes(): Route[] {
-  // Made once, when first asked for: the schemas are some work, and never change.
+  // Made at the first request, because the schemas are expensive to make and never change.
   let shown: ReturnType<typeof presentEventType>[] | undefined;
   return defineRoutes({ tag: 'Events', scope: 'webhooks:read' }, [
     {

@@ -1,4 +1,4 @@
-// The shapes of the catalogue of event types.
+// The schemas of the catalogue of event types in answers.
 import { z } from 'zod';
 import { present } from '../platform/http/present.ts';
 import { bodySchemaOf, CATEGORIES, dataSchemaOf, type EventType, exampleOf } from './catalogue.ts';
@@ -31,7 +31,6 @@ export const eventTypeSchema = z
 
 export const eventTypeList = z.strictObject({ data: z.array(eventTypeSchema), next_cursor: z.null() });
 
-/** An entry of the catalogue with its schemas and its example. */
 export function presentEventType(entry: EventType) {
   return present(eventTypeSchema, entry, {
     schema: bodySchemaOf(entry),

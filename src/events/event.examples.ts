@@ -1,4 +1,4 @@
-// Examples of publishing, and of the feed, for openapi.json.
+// Examples of publications and of the feed, for openapi.json.
 
 const ORDER = {
   type: 'orders.order.placed',

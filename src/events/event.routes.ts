@@ -1,4 +1,4 @@
-// The routes that publish events, and that read published and emitted events.
+// The routes that publish and read events.
 import { ERRORS } from '../platform/errors/catalogue.ts';
 import { ServiceError } from '../platform/errors/service-error.ts';
 import { ok } from '../platform/http/answers.ts';
@@ -23,7 +23,6 @@ const COMMON = {
   write: 'events:write',
 } as const;
 
-/** Routes of the events room. */
 export function createEventRoutes({
   publishing,
   feed,

@@ -1,4 +1,4 @@
-// The bodies of the event routes. `data` is passed on as it was parsed: a copy would cost more than its check.
+// The schemas of the event routes. Parsed `data` is passed on as it is, because a copy would cost more than its check.
 import { z } from 'zod';
 import { ServiceError } from '../platform/errors/service-error.ts';
 import { invalidFields, toFieldErrors } from '../platform/http/field-errors.ts';
@@ -15,7 +15,6 @@ const eventData = z
   .custom<JsonObject>(isObject, { error: 'must be a JSON object' })
   .meta({ type: 'object', additionalProperties: true });
 
-/** One event as a publisher sends it. */
 const publishedEvent = z.strictObject({
   type: z
     .string()
@@ -43,7 +42,7 @@ const publishedEvent = z.strictObject({
 const single = z.toJSONSchema(publishedEvent, { io: 'input', unrepresentable: 'any' });
 const { $schema: _dialect, ...item } = single;
 
-/** One event, or an array whose members are judged one by one: a wrong one must not refuse its neighbours. */
+/** An event, or an array of events. Each is checked separately, so that a wrong event does not refuse the others. */
 export const publishBody = z
   .custom<unknown>(
     (value) => (Array.isArray(value) ? value.length >= 1 && value.length <= MAX_EVENTS : isObject(value)),
@@ -52,10 +51,9 @@ export const publishBody = z
   .meta({ oneOf: [item, { type: 'array', minItems: 1, maxItems: MAX_EVENTS, items: item }] });
 
 /**
- * Reads one event of a body.
- * @param value a member of the array, or the whole body
- * @param path place in the body: `body`, or `body.3`
- * @returns the event, or `invalid_request` naming each wrong field
+ * Checks one event of a body.
+ * @param path the event's place in the body: `body`, or `body.3`
+ * @returns the event; or `invalid_request`, which names each wrong field
  */
 export function readPublication(value: unknown, path: string): Publication | ServiceError {
   const parsed = publishedEvent.safeParse(value);

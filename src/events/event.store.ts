@@ -1,18 +1,18 @@
-// SQL of events: one statement accepts events and inserts their deliveries and rows of the outbox. The caller notifies
-// the relays after the commit. The statement of a verified challenge has the same fan-out
-// (authentication/challenges/redemption.store.ts); a test compares the two.
+// SQL of events. One statement inserts events with their deliveries and rows of the outbox; the caller notifies the
+// relays after the commit. The statement of a verified challenge inserts events in the same way
+// (authentication/challenges/redemption.store.ts); a test compares the two statements.
 import { type AuditRecord, auditColumns } from '../audit/audit.ts';
 import type { Queryable } from '../platform/database/transaction.ts';
 import { type EventRecord, eventColumns } from './event.ts';
 
-/** The number of deliveries of one accepted event; `deliveryId` only for an event for one subscription. */
+/** The number of deliveries of an accepted event. `deliveryId` is set only for an event to one subscription. */
 export type FanOut = {
   readonly id: string;
   readonly deliveries: number;
   readonly deliveryId: string | null;
 };
 
-/** A published event; `digest` is the SHA-256 of its content in hex. */
+/** A published event. `digest` is the SHA-256 of its content in hex. */
 export type PublishedRow = {
   readonly eventId: string;
   readonly digest: string;
@@ -27,8 +27,8 @@ input AS (
     AS event (id, tenant_id, event_id, type, occurred_at, body, joined, only_subscription, except_subscription, test, trace)
 )`;
 
-// OFFSET 0 makes it one index lookup an event: the planner, which does not know how few events there are, would read
-// all subscriptions.
+// OFFSET 0 makes the join one index lookup per event. Without it the planner, which does not know the number of
+// events, reads all subscriptions.
 const MATCHED = `
 matched AS (
   SELECT i.id, s.id AS subscription_id, delivery_id_of(i.id, s.id) AS delivery_id
@@ -46,8 +46,8 @@ matched AS (
   GROUP BY i.id, i.only_subscription
 )`;
 
-// A repetition with the same ids conflicts with its own event and changes nothing: an event exists with all of its
-// deliveries, or not at all. It keeps their number, which the accounts compare with the rows later.
+// An event is inserted with all of its deliveries, or not at all. A repetition with the same ids conflicts with the
+// first insert and changes nothing. `deliveries` keeps the number, which the accounts later compare with the rows.
 const fanOut = (kept: string) => `
 new_events AS (
   INSERT INTO events (id, tenant_id, event_id, type, occurred_at, body, test, deliveries)
@@ -80,7 +80,7 @@ WITH new_audit_entries AS (
   SELECT id, deliveries, delivery_id FROM counted
 ), ${fanOut('a.deliveries > 0')} ${ANSWER} WHERE deliveries > 0`;
 
-// In the order of the unique key, so that two publishers of the same ids cannot deadlock.
+// Rows are inserted in the order of the unique key, so that two publications with the same ids cannot deadlock.
 const PUBLISH = `
 WITH ${INPUT}, ${MATCHED}, accepted AS (
   INSERT INTO published_events (tenant_id, event_id, id, digest, deliveries)
@@ -102,7 +102,7 @@ DELETE FROM published_events p USING (
   ORDER BY created_at LIMIT $2 FOR UPDATE SKIP LOCKED
 ) AS old WHERE p.tenant_id = old.tenant_id AND p.event_id = old.event_id`;
 
-// Reads no more than the limit allows, so that a full backlog costs what the limit costs.
+// Reads at most `$2` rows, so that a full backlog does not make the count slower.
 const COUNT_UNFINISHED = `
 SELECT count(*)::int AS unfinished FROM (
   SELECT 1 FROM subscriptions s JOIN deliveries d ON d.subscription_id = s.id
@@ -111,9 +111,9 @@ SELECT count(*)::int AS unfinished FROM (
 ) AS counted`;
 
 /**
- * Writes events with their deliveries (also of inactive subscriptions) and outbox rows, and audit entries; an event
- * without a subscription leaves no row. One statement, and safe to repeat with the same ids.
- * @returns one row an event that has deliveries, in no order
+ * Inserts events with their deliveries (inactive subscriptions included), outbox rows and audit entries, in one
+ * statement. An event that matches no subscription is not inserted. A repetition with the same ids changes nothing.
+ * @returns a row for each event with deliveries, in no order
  */
 export async function emit(
   unit: Queryable,
@@ -125,11 +125,11 @@ export async function emit(
 }
 
 /**
- * The same for published events. One whose event id is taken leaves no row; the others leave one for the feed, even
- * without subscribers.
- * @param events what to publish, each event id once
+ * Inserts published events like `emit`. An event whose event id is taken is not inserted. The other events are inserted
+ * even without subscribers, for the feed.
+ * @param events each event id once
  * @param digests SHA-256 of each event's content in hex, in the same order
- * @returns one row an accepted event, in no order
+ * @returns a row for each accepted event, in no order
  */
 export async function publish(
   unit: Queryable,
@@ -140,7 +140,7 @@ export async function publish(
   return rows;
 }
 
-/** The published events of these ids; unknown ids are left out. */
+/** Reads the published events with these ids. Unknown ids are left out. */
 export async function findPublished(
   unit: Queryable,
   tenantId: string,
@@ -150,16 +150,13 @@ export async function findPublished(
   return rows;
 }
 
-/**
- * Forgets event ids of days before the last `days`, as old as the events themselves.
- * @returns how many, at most `limit`
- */
+/** Deletes event ids that are older than `days`, like the events themselves. @returns how many, at most `limit` */
 export async function purgePublished(queryable: Queryable, days: number, limit: number): Promise<number> {
   const { rowCount } = await queryable.query(PURGE_PUBLISHED, [days, limit]);
   return rowCount;
 }
 
-/** How many deliveries of the tenant's subscriptions are not finished, up to `atMost`. */
+/** Counts unfinished deliveries of the tenant's subscriptions, up to `atMost`. */
 export async function countUnfinished(unit: Queryable, tenantId: string, atMost: number): Promise<number> {
   const { rows } = await unit.query<{ unfinished: number }>(COUNT_UNFINISHED, [tenantId, atMost]);
   return rows[0]?.unfinished ?? 0;

@@ -1,31 +1,25 @@
-// An event and the exact body of its deliveries, whose bytes are fixed here once. Pure.
+// An event, and the exact bytes of its deliveries' body. Pure.
 import { ServiceError } from '../platform/errors/service-error.ts';
 import { filterCandidates } from './filter.ts';
 
 export type JsonValue = string | number | boolean | null | JsonValue[] | { [name: string]: JsonValue };
 export type JsonObject = { [name: string]: JsonValue };
 
-/** The largest body of a delivery in bytes. */
 export const MAX_EVENT_BYTES = 256 * 1024;
 
-/** An event that this service emits. Without `eventId` the id of its row is its event id. */
+/** An event that the service emits. Without `eventId` the id of its row is the event id. */
 export type EmittedEvent = {
   readonly type: string;
   readonly data: JsonObject;
   readonly occurredAt?: Date | undefined;
   readonly eventId?: string | undefined;
-  /** The only subscription that gets the event, without regard to its filters. */
+  /** Only this subscription gets the event, even if its filters do not match. */
   readonly onlySubscription?: string | undefined;
-  /** All matching subscriptions except this one get the event. */
   readonly exceptSubscription?: string | undefined;
-  /** The event only tests a receiver; it reports no happening. */
   readonly test?: true | undefined;
 };
 
-/**
- * An event ready for its insert: `id` is the id of its row, `candidates` are the filters that select it, `body` is JSON
- * text.
- */
+/** An event ready for its insert. `id` is its row's id; `candidates` are the filters that match it; `body` is JSON. */
 export type EventRecord = {
   readonly id: string;
   readonly tenantId: string;
@@ -37,16 +31,13 @@ export type EventRecord = {
   readonly onlySubscription: string | null;
   readonly exceptSubscription: string | null;
   readonly test: boolean;
-  /** The `traceparent` of its cause, if that is traced. */
   readonly trace: string | null;
 };
 
 /**
- * Fixes an event: its id, its time and its body `{event_id, type, occurred_at, tenant_id, data}`.
- * @param given.id id of the new row
- * @param given.now the time of an event without `occurredAt`
- * @param given.trace the `traceparent` of its cause
- * @throws ServiceError `payload_too_large` when the body is over 256 KiB
+ * Prepares an event: its id, its time and its body `{event_id, type, occurred_at, tenant_id, data}`.
+ * @param given `id` is the new row's id; `now` is the time without `occurredAt`; `trace` is the cause's `traceparent`
+ * @throws ServiceError `payload_too_large` when the body is larger than 256 KiB
  */
 export function prepareEvent(
   event: EmittedEvent,
@@ -81,10 +72,7 @@ export function prepareEvent(
   };
 }
 
-/**
- * The columns of `records` in the order in which every statement that accepts events names them: an array for each
- * column.
- */
+/** @returns an array for each column of the records, in the order of the statements that insert events */
 export function eventColumns(records: readonly EventRecord[]): (string | boolean | null)[][] {
   return [
     records.map(({ id }) => id),
@@ -101,7 +89,7 @@ export function eventColumns(records: readonly EventRecord[]): (string | boolean
   ];
 }
 
-// A UTF-16 unit is one to three bytes of UTF-8, so most texts need no counting.
+// A UTF-16 unit is one to three bytes of UTF-8, so most texts need not be encoded.
 function isLarger(text: string, bytes: number): boolean {
   if (text.length > bytes) return true;
   return text.length * 3 > bytes && new TextEncoder().encode(text).length > bytes;

@@ -3,34 +3,31 @@ import { MAX, parse, stringify } from 'uuid';
 import { decodeBase64, encodeBase64Url } from '../platform/crypto/base64.ts';
 
 /**
- * After the row `id` that transaction `xid` wrote. `at` in milliseconds: rows that come later in the feed have ids
- * which were made at most `FEED_SLACK_MS` before it.
+ * The place after the row `id` that transaction `xid` wrote. Later rows of the feed have ids that were made after `at`
+ * (milliseconds), or at most `FEED_SLACK_MS` before.
  */
 export type FeedPlace = { readonly xid: bigint; readonly id: string; readonly at: number };
 
-/** Longer than any transaction, and than any difference of clocks. */
+/** Longer than any transaction, and than any difference between two clocks. */
 export const FEED_SLACK_MS = 3_600_000;
 
-/** How long events are kept. */
 export const FEED_KEPT_MS = 30 * 86_400_000;
 
-/** The form of the texts that `encodePlace` makes. */
 export const FEED_CURSOR = /^[A-Za-z0-9_-]{40}$/;
 
-/** Before every row. */
 export const FEED_START: FeedPlace = { xid: 0n, id: '00000000-0000-0000-0000-000000000000', at: 0 };
 
-/** After every row of the transactions below the horizon. */
+/** @returns the place after all rows of transactions below the horizon */
 export function placeBefore(horizon: bigint, at: number): FeedPlace {
   return { xid: horizon - 1n, id: MAX, at };
 }
 
-/** @param id a UUIDv7, whose first 48 bits are its time */
+/** @param row.id a UUIDv7, whose first 48 bits are its time */
 export function placeOf(row: { readonly xid: bigint; readonly id: string }): FeedPlace {
   return { ...row, at: Number.parseInt(row.id.replaceAll('-', '').slice(0, 12), 16) };
 }
 
-/** The transaction (8 bytes), the id (16) and the time (6), in base64url. */
+/** Encodes a place as transaction (8 bytes), id (16) and time (6), in base64url. */
 export function encodePlace({ xid, id, at }: FeedPlace): string {
   const bytes = new Uint8Array(30);
   const view = new DataView(bytes.buffer);

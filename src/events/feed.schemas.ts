@@ -1,4 +1,4 @@
-// The shapes of reading events.
+// The schemas of the routes that read events.
 import { z } from 'zod';
 import { moment, pageParameters } from '../platform/http/field-schemas.ts';
 import { present } from '../platform/http/present.ts';
@@ -23,10 +23,9 @@ export const feedQuery = z.object({
   since: moment.optional().meta({ description: 'Accepted at this time or later.' }),
 });
 
-/** A malformed id is answered like an unknown id. */
+/** A malformed id gets the same answer as an unknown id. */
 export const eventParams = z.object({ event_id: z.string().regex(/^[\x21-\x7e]{1,128}$/) });
 
-/** What a delivery of the event carries, and when the event was accepted. */
 const shownEvent = z.object({
   event_id: z.string(),
   type: z.string(),
@@ -53,12 +52,11 @@ const outcome = z.object({
 
 export const eventDetails = shownEvent.extend(outcome.shape).meta({ id: 'EventDetails' });
 
-/** An event of the feed: the body as receivers get it, and when it was accepted. */
+/** @returns the delivered body with the time of acceptance */
 export function presentEvent({ body, createdAt }: ShownEvent) {
   return { ...body, created_at: createdAt.toISOString() };
 }
 
-/** An event with its deliveries. */
 export function presentDetails(event: Awaited<ReturnType<FeedService['get']>>) {
   return { ...presentEvent(event), ...present(outcome, event) };
 }

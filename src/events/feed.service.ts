@@ -1,4 +1,4 @@
-// Reads events: the feed, in which a poller misses no event, and single events with their deliveries.
+// Reads events: the feed, from which a polling client misses no event, and single events with their deliveries.
 
 import type { RequestContext } from '../platform/context.ts';
 import type { Database } from '../platform/database/database.ts';
@@ -18,10 +18,9 @@ import {
   placeOf,
 } from './feed-cursor.ts';
 
-/** An event as people read it; `body` is parsed from the bytes of its deliveries. */
+/** An event for people. `body` is parsed from the delivered bytes. */
 export type ShownEvent = { readonly body: JsonObject; readonly createdAt: Date; readonly test: boolean };
 
-/** A delivery of an event. */
 export type EventDelivery = { readonly id: string; readonly subscriptionId: string; readonly status: string };
 
 /** `type` is an event type, or a pattern such as `auth.*`. */
@@ -33,9 +32,9 @@ export type FeedQuery = {
 };
 
 /**
- * The event feed. Events are in the order (transaction, id), and appear only after all earlier transactions have ended:
- * an event that commits late appears late, and never before a cursor.
- * @param deliveries gives the deliveries of an event by its row
+ * Makes the event feed. Its order is (transaction, id). An event appears only when all earlier transactions have ended,
+ * so an event that commits late never appears before a cursor that was already returned.
+ * @param options.deliveries reads the deliveries of an event by its row
  */
 export function createFeedService({
   database,
@@ -48,10 +47,7 @@ export function createFeedService({
   };
   now?: (() => number) | undefined;
 }) {
-  /**
-   * @throws ServiceError `cursor_expired` when events after it may be gone, `invalid_request` for a text that is no
-   *   cursor
-   */
+  /** @throws ServiceError `cursor_expired` when later events may be deleted, `invalid_request` for an invalid cursor */
   const placeAfter = (cursor: string | undefined): FeedPlace => {
     if (cursor === undefined) return FEED_START;
     const place = decodePlace(cursor);
@@ -65,8 +61,8 @@ export function createFeedService({
 
   return {
     /**
-     * The events after a cursor, the oldest first.
-     * @returns `nextCursor` is always there; `hasMore` says whether there are more events already
+     * Reads the events after a cursor, the oldest first.
+     * @returns `nextCursor` is set also after the last event; `hasMore` is true when there are more events now
      * @throws ServiceError `cursor_expired`, `invalid_request`
      */
     read: async (
@@ -84,12 +80,12 @@ export function createFeedService({
       if (place.xid >= page.newest)
         throw expired('The cursor is of a database that was replaced: its places mean nothing here.');
       const end = placeBefore(page.horizon, page.readAt.getTime());
-      // The cursor never moves back: a transaction under way at an earlier read may keep the horizon below the cursor.
+      // A transaction of an earlier read may still keep the horizon below the cursor. The cursor must not move back.
       const next = page.hasMore && page.last !== undefined ? placeOf(page.last) : later(place, end);
       return { data: page.events.map(show), nextCursor: encodePlace(next), hasMore: page.hasMore };
     },
 
-    /** One event, tests included, with its deliveries. @throws ServiceError `not_found` */
+    /** Reads one event, a test event too, with its deliveries. @throws ServiceError `not_found` */
     get: async (
       context: RequestContext,
       eventId: string,

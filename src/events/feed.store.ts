@@ -1,8 +1,7 @@
-// SQL that reads events: the feed, and one event.
+// SQL that reads events: the feed, and single events.
 import type { Queryable } from '../platform/database/transaction.ts';
 import type { FeedPlace } from './feed-cursor.ts';
 
-/** An event as it is stored; `body` is what each delivery carries. */
 export type StoredEvent = {
   readonly id: string;
   readonly xid: bigint;
@@ -12,8 +11,8 @@ export type StoredEvent = {
 };
 
 /**
- * A request of the feed. `exact` is an event type, `prefix` a prefix with its last dot; `floor` bounds the ids that are
- * read.
+ * A request of the feed. `exact` is an event type; `prefix` is a prefix with its last dot. Ids below the time `floor`
+ * are not read.
  */
 export type FeedRequest = {
   readonly after: FeedPlace;
@@ -25,7 +24,7 @@ export type FeedRequest = {
 };
 
 /**
- * `horizon`: below it all transactions have ended. `newest`: no transaction has this number yet. `hasMore`: there are
+ * All transactions below `horizon` have ended. No transaction has reached the number `newest` yet. `hasMore`: there are
  * rows after `last`, the last row that was read.
  */
 export type FeedPage = {
@@ -52,10 +51,10 @@ type Row = {
   createdAt: Date;
 };
 
-/** Bodies of a page in bytes, unless the first alone is larger. */
+/** The most bytes of bodies in a page; a page has at least one event. */
 const MAX_PAGE_BYTES = 4 * 1024 * 1024;
 
-/** Rows that a request with a type reads at most: one for a rare type must not read all events. */
+/** The most rows that a request with a type reads, so that a rare type does not cause a read of all events. */
 const MAX_SCANNED = 5_000;
 
 const PAGE = `
@@ -78,11 +77,11 @@ SELECT moment.horizon::text, moment.newest::text, moment.read_at AS "readAt", (S
 FROM moment LEFT JOIN ending ON true LEFT JOIN page ON true LEFT JOIN events e ON e.id = page.id
 ORDER BY page.n`;
 
-// A publisher may choose an event id that the service has used; the newer event is returned.
+// A publisher may choose an event id that the service has used. The newer event is returned.
 const FIND = `
 SELECT id, xid::text, test, body, created_at AS "createdAt" FROM events WHERE tenant_id = $1 AND event_id = $2 ORDER BY id DESC LIMIT 1`;
 
-/** The events after a place, the oldest first; no more than a few MiB of them. */
+/** Reads the events after a place, the oldest first, up to 4 MiB of bodies. */
 export async function read(
   queryable: Queryable,
   tenantId: string,
@@ -117,7 +116,7 @@ export async function read(
   };
 }
 
-/** One event, a test too. */
+/** Reads one event; a test event too. */
 export async function find(
   queryable: Queryable,
   tenantId: string,

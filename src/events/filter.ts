@@ -1,42 +1,40 @@
-// Event type names, and the filters by which subscriptions select them. Pure.
+// Event types, and the filters with which subscriptions select them. Pure.
 
-/** The longest event type in characters. */
 export const MAX_EVENT_TYPE_LENGTH = 128;
 
-/** The filter that selects every event type; `**` is written for it too. */
+/** The filter for all event types. A subscription may also write `**`. */
 const ALL_EVENTS = '*';
 
-/** An event type of any length. */
+/** An event type; the length is not checked. */
 export const EVENT_TYPE = /^[a-z][a-z0-9_]*(?:\.[a-z][a-z0-9_]*){1,4}$/;
 const PREFIX_PATTERN = /^[a-z][a-z0-9_]*(?:\.[a-z][a-z0-9_]*){0,3}\.\*$/;
 
-/** Regular expression of a filter of any length. */
+/** A regular expression of a filter; the length is not checked. */
 export const FILTER_PATTERN = `^\\*{1,2}$|${PREFIX_PATTERN.source}|${EVENT_TYPE.source}`;
 
-/** Whether the text is an event type: 2–5 segments of `[a-z][a-z0-9_]*` joined by dots, at most 128 characters. */
+/** @returns whether it is an event type: 2–5 segments of `[a-z][a-z0-9_]*` joined by dots, at most 128 characters */
 export function isEventType(text: string): boolean {
   return text.length <= MAX_EVENT_TYPE_LENGTH && EVENT_TYPE.test(text);
 }
 
-/** Whether the text is a pattern: `*` or `**` (every type), or a prefix such as `auth.*` (any depth below it). */
+/** @returns whether it is a pattern: `*` or `**` (every type), or a prefix such as `auth.*` (at any depth) */
 export function isPattern(text: string): boolean {
   if (text === ALL_EVENTS || text === '**') return true;
   return text.length <= MAX_EVENT_TYPE_LENGTH && PREFIX_PATTERN.test(text);
 }
 
-/** Whether the text is a filter: an event type or a pattern. */
 export function isFilter(text: string): boolean {
   return isEventType(text) || isPattern(text);
 }
 
-/** The one way in which a filter is stored: `**` becomes `*`; anything else is left as it is. */
+/** Normalises a filter for storage: `**` becomes `*`. */
 export function normalizeFilter(filter: string): string {
   return filter === '**' ? ALL_EVENTS : filter;
 }
 
 /**
- * Every normalised filter that selects an event type, the narrowest first: for `a.b.c` these are `a.b.c`, `a.b.*`,
- * `a.*` and `*`. A subscription matches when its filters hold one of them, so that an index lookup finds all of them.
+ * Lists all normalised filters that match an event type, the narrowest first: for `a.b.c` these are `a.b.c`, `a.b.*`,
+ * `a.*` and `*`. An index lookup of these finds all matching subscriptions.
  */
 export function filterCandidates(type: string): string[] {
   const candidates = [type];
@@ -47,7 +45,6 @@ export function filterCandidates(type: string): string[] {
   return candidates;
 }
 
-/** Whether one of the filters selects the event type. */
 export function matches(filters: readonly string[], type: string): boolean {
   return filters.some((filter) => {
     if (filter === ALL_EVENTS || filter === '**') return true;

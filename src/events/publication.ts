@@ -1,14 +1,12 @@
-// The rules of a publisher's events, and when two publications of one event id are the same. Pure.
+// The checks of published events, and the text that detects repeated publications. Pure.
 import { invalidField, ServiceError } from '../platform/errors/service-error.ts';
 import { parseTimestamp } from '../platform/timestamp.ts';
 import { isReserved } from './catalogue.ts';
 import { type JsonObject, type JsonValue, MAX_EVENT_BYTES } from './event.ts';
 import { isEventType } from './filter.ts';
 
-/** The most events of one request. */
 export const MAX_EVENTS = 500;
 
-/** A publisher's event as it was sent. */
 export type PublishedInput = {
   readonly type: string;
   readonly data: JsonObject;
@@ -16,7 +14,7 @@ export type PublishedInput = {
   readonly event_id?: string | undefined;
 };
 
-/** A publisher's event after its checks. `path` is where it stands in the body: `body`, or `body.3`. */
+/** A published event after its checks. `path` is its place in the body: `body`, or `body.3`. */
 export type Publication = {
   readonly path: string;
   readonly type: string;
@@ -27,9 +25,8 @@ export type Publication = {
 
 /**
  * Makes the checks that a schema cannot express.
- * @param input one event with all fields of the right JSON types
- * @param path place in the body: `body`, or `body.3` in an array
- * @throws ServiceError `invalid_request` naming the field
+ * @param path the event's place in the body: `body`, or `body.3` in an array
+ * @throws ServiceError `invalid_request`, which names the wrong field
  */
 export function checkPublication(input: PublishedInput, path: string): Publication {
   if (!isEventType(input.type)) {
@@ -48,10 +45,7 @@ export function checkPublication(input: PublishedInput, path: string): Publicati
   return { path, type: input.type, data: input.data, occurredAt, eventId: input.event_id };
 }
 
-/**
- * The text by whose digest a repetition is recognised: type, time (null when it was left out) and data with sorted
- * members.
- */
+/** Makes the text whose digest detects a repetition: type, time (null without a time) and data with sorted members. */
 export function contentOf(event: Publication): string {
   return JSON.stringify(
     [event.type, event.occurredAt?.toISOString() ?? null, event.data],
@@ -62,7 +56,7 @@ export function contentOf(event: Publication): string {
   );
 }
 
-/** `event_id_conflict`: the id is taken by an event with other content. @param path of the event */
+/** @returns `event_id_conflict`, because the event id belongs to an event with other content */
 export function eventIdConflict(path: string): ServiceError {
   const message = 'belongs to an event with other content';
   return new ServiceError('event_id_conflict', {
@@ -71,7 +65,7 @@ export function eventIdConflict(path: string): ServiceError {
   });
 }
 
-/** The same error, naming the event whose data is too large. @param path of the event */
+/** Adds the field of the event whose data is too large to an error. @param path the event's place in the body */
 export function dataTooLarge(error: ServiceError, path: string): ServiceError {
   const message = `makes the delivery's body larger than ${MAX_EVENT_BYTES} bytes`;
   return new ServiceError(error.code, { detail: error.detail, errors: [{ path: `${path}.data`, message }] });

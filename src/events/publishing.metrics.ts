@@ -1,9 +1,9 @@
-// Counts published events and the deliveries that they make.
+// Counts published events and the deliveries that they cause.
 import { Counter, type Registry } from 'prom-client';
 import { ServiceError } from '../platform/errors/service-error.ts';
 import type { PublishingService } from './publishing.service.ts';
 
-/** @param publishing its answers are counted */
+/** Wraps a publishing service, so that its answers are counted. */
 export function countPublications(
   publishing: PublishingService,
   { registry }: { registry: Registry },

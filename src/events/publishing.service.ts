@@ -1,4 +1,4 @@
-// Accepts the events of a tenant's other systems: committed before the answer, and once for each event id.
+// Accepts events that a tenant's systems publish. An event is committed before the answer, and once for each event id.
 
 import { createHash } from 'node:crypto';
 import type { RequestContext } from '../platform/context.ts';
@@ -15,12 +15,12 @@ import { type EventRecord, prepareEvent } from './event.ts';
 import { contentOf, dataTooLarge, eventIdConflict, type Publication } from './publication.ts';
 import type { Notifier } from './record.service.ts';
 
-/** The answer for one accepted event; `deliveries` counts the subscriptions that get it. */
+/** The answer for an accepted event. `deliveries` is the number of subscriptions that get it. */
 export type Published = { readonly eventId: string; readonly deliveries: number };
 
 type Candidate = { readonly path: string; readonly record: EventRecord; readonly digest: string };
 
-/** Publishing. Source: Specification, "Events". */
+/** Source: Specification, "Events". */
 export function createPublishingService({
   database,
   notifier,
@@ -32,11 +32,7 @@ export function createPublishingService({
   database: Pick<Database, 'query'>;
   notifier: Notifier;
   backlog: BacklogGauge;
-  /**
-   * Takes one point an event from the tenant's limit.
-   * @returns the headers of the limit
-   * @throws ServiceError `rate_limited`
-   */
+  /** Takes one point for each event from the tenant's limit. @returns the limit's headers @throws `rate_limited` */
   limit?: { take(tenantId: string, cost: number): Readonly<Record<string, string>> } | undefined;
   tracing?: Pick<Tracing, 'current' | 'span'> | undefined;
   now?: (() => Date) | undefined;
@@ -52,8 +48,8 @@ export function createPublishingService({
     }
   };
 
-  // Single events share a statement and its disk flush. Their ids are made before, so a repeated statement conflicts
-  // with its own rows.
+  // Single events of concurrent requests share a statement and its disk flush. Their ids are made before, so a repeated
+  // statement conflicts with its own rows and changes nothing.
   const singles = createCoalescer<Candidate, FanOut | undefined>({
     run: async (batch) => {
       const written = await insert(database, batch);
@@ -75,7 +71,7 @@ export function createPublishingService({
     return row === undefined ? [] : [row];
   };
 
-  /** One statement; a second one only when an event id was known already. Gives digest and count by event id. */
+  /** Inserts events in one statement; reads known event ids in a second. @returns digest and count by event id */
   const write = async (
     context: RequestContext,
     candidates: readonly Candidate[],
@@ -127,7 +123,7 @@ export function createPublishingService({
       if (item instanceof ServiceError) return item;
       const { eventId } = item.record;
       const outcome = written.get(eventId);
-      // The event id was taken at the insert and free at the read: the 30 days of the other event ended in between.
+      // The event id was taken at the insert and free at the read, because the other event was deleted in between.
       if (outcome === undefined) return new ServiceError('temporarily_unavailable', { retryAfterSeconds: 1 });
       if (outcome.digest !== item.digest) return eventIdConflict(item.path);
       return { eventId, deliveries: outcome.deliveries };
@@ -136,8 +132,8 @@ export function createPublishingService({
 
   return {
     /**
-     * Takes the cost of so many events from the tenant's limit; to be called before `publish`.
-     * @returns headers of the answer that show the limit
+     * Takes `count` points from the tenant's limit.
+     * @returns the limit's headers
      * @throws ServiceError `rate_limited`
      */
     admit: ({ tenant }: RequestContext, count: number): Record<string, string> => ({
@@ -145,11 +141,11 @@ export function createPublishingService({
     }),
 
     /**
-     * Publishes events: one statement for all, two when an event id is known already. The same event id with the same
-     * content gets the first answer again, with other content `event_id_conflict`.
-     * @param items checked events, and errors of those that failed their checks, which stay where they are
+     * Publishes events in one statement, or two when an event id is already known. A known event id with the same
+     * content gets the first answer again; with other content it gets `event_id_conflict`.
+     * @param items checked events, and the errors of events that failed their checks
      * @returns an answer or an error for each item, in the order of `items`
-     * @throws ServiceError `rate_limited` when the tenant's backlog is full; nothing was written then
+     * @throws ServiceError `rate_limited` when the tenant's backlog is full; then nothing was written
      */
     publish: (
       context: RequestContext,

@@ -8,38 +8,32 @@ import { findMismatch } from './catalogue.ts';
 import * as store from './event.store.ts';
 import { type EmittedEvent, type EventRecord, prepareEvent } from './event.ts';
 
-/** A happening: its entries for the audit log, and its events for subscribers. */
 export type Happening = {
   readonly audit?: readonly AuditEntry[] | undefined;
   readonly events?: readonly EmittedEvent[] | undefined;
 };
 
-/** The records of a happening, ready to be written. Writing them again changes nothing. */
+/** The records of a happening, ready for their insert. A repeated insert changes nothing. */
 export type PreparedRecords = {
   readonly audit: readonly AuditRecord[];
   readonly events: readonly EventRecord[];
 };
 
-/** Notifies the relays; called after commits only. */
+/** Notifies the relays. It is called only after commits. */
 export type Notifier = { poke(): void };
 
-/**
- * `deliveries` counts the subscriptions that get the event; `deliveryId` is set for an event for one existing
- * subscription.
- */
+/** `deliveries` counts the subscriptions that get the event. `deliveryId` is set for an event to one subscription. */
 export type Emitted = {
   readonly eventId: string;
   readonly deliveries: number;
   readonly deliveryId?: string | undefined;
 };
 
-/** The caller's transaction, or the database for records without one. */
 type Unit = Queryable & Partial<Pick<Transaction, 'afterCommit'>>;
 
 /**
- * The records of all rooms. Source: Specification, "audit logs record creation and verification" and "Events".
- * @param checked whether an event that disagrees with the catalogue is refused; in tests only, because a happening
- *   cannot be refused
+ * Source: Specification, "audit logs record creation and verification" and "Events".
+ * @param options.checked in tests only: throws when an event differs from the catalogue
  */
 export function createRecordService({
   notifier,
@@ -53,9 +47,10 @@ export function createRecordService({
   now?: (() => Date) | undefined;
 }) {
   /**
-   * Fixes the records of a happening (ids, times, bodies) for a statement that writes those of several requests.
-   * @param context the request: tenant, client address, request id and principal go into each audit entry
-   * @throws ServiceError `payload_too_large` when the body of an event is over 256 KiB
+   * Prepares the records of a happening (ids, times, bodies), for a statement that inserts the records of several
+   * requests.
+   * @param context the request, whose tenant, client address, request id and principal are in each audit entry
+   * @throws ServiceError `payload_too_large` when the body of an event is larger than 256 KiB
    */
   const prepare = (context: AuditContext, { audit = [], events = [] }: Happening): PreparedRecords => {
     const moment = now();
@@ -72,12 +67,11 @@ export function createRecordService({
     };
   };
 
-  /** Notifies the relays. @param deliveries the number of committed deliveries */
   const announce = (deliveries: number): void => {
     if (deliveries > 0) notifier.poke();
   };
 
-  /** As `write`, for prepared records of any number of tenants. @returns the events with deliveries, by row id */
+  /** Writes prepared records of any number of tenants. @returns the events with deliveries, by row id */
   const writeBatch = async (
     unit: Unit,
     batch: readonly PreparedRecords[],
@@ -101,11 +95,11 @@ export function createRecordService({
     writeBatch,
 
     /**
-     * Writes audit entries, and events with one delivery a matching subscription, inactive ones included. They exist
-     * when the caller's transaction commits, and only then. One round trip for any number of them, none for nothing.
+     * Writes audit entries and events in the caller's transaction. Each event gets a delivery for each matching
+     * subscription, inactive subscriptions included. One round trip; none for an empty happening.
      * @param context as for `prepare`
-     * @returns one entry an event, in the order of `happening.events`
-     * @throws ServiceError `payload_too_large` when the body of an event is over 256 KiB
+     * @returns a result for each event, in the order of `happening.events`
+     * @throws ServiceError `payload_too_large` when the body of an event is larger than 256 KiB
      */
     write: async (unit: Unit, context: AuditContext, happening: Happening): Promise<Emitted[]> => {
       const prepared = prepare(context, happening);

@@ -1,4 +1,4 @@
-// Wires events: those that the service emits, those that tenants publish, and the routes that read both.
+// Wires events: their emission by the service, their publication by tenants, and the routes that read them.
 import type { Limits } from '../platform/http/wire.ts';
 import type { Needs, Platform } from '../platform/platform.ts';
 import { createBacklogGauge } from './backlog.service.ts';
@@ -10,12 +10,11 @@ import { countPublications } from './publishing.metrics.ts';
 import { createPublishingService } from './publishing.service.ts';
 import { createRecordService } from './record.service.ts';
 
-/** Audit entries and events of the service itself; in tests each event is compared with the catalogue. */
+/** Wires the records of happenings. In tests each event is compared with the catalogue. */
 export function wireRecords({ config, notifier, tracing }: Platform) {
   return createRecordService({ notifier, checked: config.nodeEnv === 'test', tracing });
 }
 
-/** The routes by which tenants publish and read events. */
 export function wirePublishing(
   { config, database, notifier, registry, tracing }: Platform,
   { limits, ...rooms }: Needs<typeof createFeedService, 'database'> & { limits: Pick<Limits, 'limitRate'> },
@@ -42,7 +41,6 @@ export function wirePublishing(
   };
 }
 
-/** The purges of this room, which retention runs. */
 export const purgesOfEvents = ({ keptDays }: { keptDays: number }) => ({
   'published event ids': (queryable: Parameters<typeof eventStore.purgePublished>[0], limit: number) =>
     eventStore.purgePublished(queryable, keptDays, limit),

@@ -1,9 +1,6 @@
-// Recognises and joins the byte arrays in which runtimes hand over request bodies.
+// Recognises and joins byte arrays of request bodies, in any JavaScript runtime.
 
-/**
- * Whether a value is a Uint8Array, Node's Buffer included. `instanceof` would deny the arrays of another realm, such as
- * those that test runners and worker contexts hand over.
- */
+/** @returns whether a value is a Uint8Array. Unlike `instanceof`, it is true for arrays of another realm. */
 export function isBytes(value: unknown): value is Uint8Array {
   return Object.prototype.toString.call(value) === '[object Uint8Array]';
 }

@@ -1,21 +1,19 @@
-// The adapter for Express, which is also one for Node's bare HTTP server.
+// The adapter for Express and for Node's HTTP server.
 
 import { connectionHeaders, fromNodeRequest, type NodeRequest } from './node-request.ts';
 import { checkOptions, type ReceiverOptions, receive } from './receive.ts';
 import { printError } from './receiver-errors.ts';
 
-/** The part of a ServerResponse that is needed. */
 type NodeResponse = {
   writeHead(status: number, headers: Record<string, string>): unknown;
   end(body: string): unknown;
 };
 
 /**
- * Creates a handler of Express (4 and 5), or a listener of Node's HTTP server. Mount it before every body parser: one
- * that has turned the body into an object has lost the bytes that are signed. `express.raw()` keeps them and may come
- * before it.
- * @returns a handler. A mistake in the program (a parsed body, no secret) goes to `next`; without `next` it is answered
- *   with 500 and reported to `onError`
+ * Creates a handler for Express (4 and 5), or a listener for Node's HTTP server. Mount it before every body parser,
+ * because a parsed body has lost the signed bytes. Only `express.raw()` may be mounted before it.
+ * @returns a handler; an error of the program (a parsed body, no secret) is passed to `next`, or without `next`
+ *   answered with 500 and reported to `onError`
  * @throws {TypeError} when there is no secret
  */
 export function createExpressReceiver(

@@ -5,9 +5,7 @@ import { checkOptions, type ReceiverOptions, receive } from './receive.ts';
 import { BodyTooLarge, RawBodyMissing } from './receiver-errors.ts';
 
 /**
- * Creates a handler from `Request` to `Response`.
- *
- * @returns a handler; it rejects with RawBodyMissing when the request's body has been read before
+ * @returns a handler; it rejects with RawBodyMissing when other code has read the request's body
  * @throws {TypeError} when there is no secret
  */
 export function createFetchReceiver(options: ReceiverOptions): (request: Request) => Promise<Response> {
@@ -23,7 +21,7 @@ export function createFetchReceiver(options: ReceiverOptions): (request: Request
 async function readRequest(request: Request, maxBytes: number): Promise<Uint8Array> {
   if (request.bodyUsed) throw new RawBodyMissing();
   if (Number(request.headers.get('content-length')) > maxBytes) throw new BodyTooLarge();
-  // Some browsers have no stream of a request's body; they give all bytes in one piece.
+  // Some browsers have no stream of a request's body, so the whole body is read.
   if (!request.body) return new Uint8Array(await request.arrayBuffer());
   const reader = request.body.getReader();
   const chunks: Uint8Array[] = [];

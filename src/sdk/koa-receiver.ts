@@ -1,9 +1,8 @@
-// The adapter for Koa. It uses only the shape of Koa's objects and does not import Koa.
+// The adapter for Koa. It does not import Koa.
 
 import { connectionHeaders, fromNodeRequest, type NodeRequest } from './node-request.ts';
 import { checkOptions, type ReceiverOptions, receive } from './receive.ts';
 
-/** The part of Koa's context that is needed. */
 type KoaContext = {
   readonly req: NodeRequest;
   status: number;
@@ -12,9 +11,8 @@ type KoaContext = {
 };
 
 /**
- * Creates a middleware of Koa, to be mounted on the receiver's path and before every body parser.
- * @returns a middleware; it throws RawBodyMissing when a body parser has read the request, which Koa answers with 500
- *   and reports
+ * Creates a Koa middleware. Mount it on the receiver's path, before every body parser.
+ * @returns a middleware; it throws RawBodyMissing when a body parser has read the request, and Koa answers with 500
  * @throws {TypeError} when there is no secret
  */
 export function createKoaReceiver(options: ReceiverOptions): (context: KoaContext) => Promise<void> {

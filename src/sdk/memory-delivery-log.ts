@@ -1,21 +1,21 @@
-// A delivery log in memory, for tests and for receivers of one process that may lose it when they end. Its size is
-// limited, and it keeps each delivery as long as that could be replayed.
+// A delivery log in memory, for tests and for receivers of one process that may lose the log when they end. Its size is
+// limited. It keeps each delivery for as long as the delivery can be replayed.
 
 import type { Acceptance, AcceptedDelivery, DeliveryLog, DeliveryRecord } from './delivery-log.ts';
 import { RetryLater } from './receiver-errors.ts';
 
 type Entry = { record: DeliveryRecord; replayableUntil: number };
 
-/** Longer than the service's usual schedule of attempts, which takes about three days. */
+/** Longer than the service's default schedule of about three days. */
 const FOUR_DAYS = 4 * 24 * 60 * 60;
 
 /**
- * Creates a delivery log that is lost when its process ends. When it is full, it removes the oldest record; when even
- * that one could still be replayed, it takes no more, and deliveries are answered with 503 and `Retry-After` for the
- * moment.
- * @param limit the most records
- * @param keepSeconds how long a record is kept at least, unless the log is full
- * @param leaseSeconds how long a handler may take before a further attempt runs it again
+ * Creates a delivery log that is lost when its process ends. A full log removes the oldest record that cannot be
+ * replayed any more. When there is none, it throws RetryLater, so that deliveries are answered with 503 and
+ * `Retry-After`.
+ * @param options.limit the most records
+ * @param options.keepSeconds how long a record is kept at least, unless the log is full
+ * @param options.leaseSeconds how long a handler may take; after that a further attempt calls the handler again
  */
 export function createMemoryDeliveryLog({
   limit = 100_000,
@@ -26,12 +26,12 @@ export function createMemoryDeliveryLog({
   keepSeconds?: number | undefined;
   leaseSeconds?: number | undefined;
 } = {}): DeliveryLog & { records(): DeliveryRecord[] } {
-  // In the order of receipt: a Map iterates in the order of insertion.
+  // In the order of receipt, because a Map iterates in the order of insertion.
   const entries = new Map<string, Entry>();
   const leaseEnd = ({ record }: Entry) => record.received_at.getTime() + leaseSeconds * 1000;
   const keepEnd = ({ record }: Entry) => record.received_at.getTime() + keepSeconds * 1000;
 
-  /** The time until which removing the record could run its handler twice; a failed delivery may run again anyway. */
+  /** The time until which removing the record could cause a second run of its handler; 0 for a failed delivery. */
   function neededUntil(entry: Entry): number {
     if (entry.record.status === 'failed') return 0;
     const isRunning = entry.record.status === 'accepted';
@@ -82,7 +82,7 @@ export function createMemoryDeliveryLog({
       if (entry?.record.received_at.getTime() === record.received_at.getTime()) entry.record = { ...record };
     },
 
-    /** Copies of all records, in the order of receipt. */
+    /** Returns copies of all records, in the order of receipt. */
     records: () => [...entries.values()].map(({ record }) => ({ ...record })),
   };
 }

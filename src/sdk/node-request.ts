@@ -1,11 +1,10 @@
-// Reads the raw body of a request of Node's HTTP server, which Koa and Express pass on. It uses only the shape of
-// Node's types, without an import.
+// Reads the raw body of a request of Node's HTTP server, which Koa and Express pass on. It imports no Node types.
 
 import { isBytes, joinBytes } from './bytes.ts';
 import type { ReceivedRequest } from './receive.ts';
 import { BodyTooLarge, RawBodyMissing } from './receiver-errors.ts';
 
-/** The part of an IncomingMessage that is needed. `body` is where Express's parsers put their result. */
+/** The used part of an IncomingMessage. Express's body parsers store their result in `body`. */
 export type NodeRequest = {
   readonly method?: string | undefined;
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
@@ -19,7 +18,7 @@ export type NodeRequest = {
   off(event: 'data', listener: (chunk: Uint8Array) => void): unknown;
 };
 
-/** The request for the core. A raw body that `express.raw()` has left as bytes is taken as it is. */
+/** Converts a request for `receive`. Bytes from `express.raw()` are used as the raw body. */
 export function fromNodeRequest(request: NodeRequest): ReceivedRequest {
   return {
     method: request.method ?? '',
@@ -28,10 +27,7 @@ export function fromNodeRequest(request: NodeRequest): ReceivedRequest {
   };
 }
 
-/**
- * Headers for an answer that leaves some of the body unread: the connection cannot be used again. HTTP/2 has no such
- * header.
- */
+/** Closes the connection after an answer that leaves some of the body unread. HTTP/2 has no such header. */
 export function connectionHeaders({ httpVersionMajor }: NodeRequest, status: number): Record<string, string> {
   return status === 413 && httpVersionMajor < 2 ? { connection: 'close' } : {};
 }
@@ -41,13 +37,13 @@ async function readBytes(request: NodeRequest, maxBytes: number): Promise<Uint8A
     if (isBytes(request.body)) return request.body;
     throw new RawBodyMissing();
   }
-  // Its events were emitted already, so no further one would come.
+  // The events of a destroyed request were already emitted, so waiting for them would never end.
   if (request.destroyed) throw new Error('the request ended early');
   if (Number(request.headers['content-length']) > maxBytes) throw new BodyTooLarge();
   return collect(request, maxBytes);
 }
 
-/** Reads by events: an iterator that is left early would destroy the socket before the answer is sent. */
+/** Reads by events, because leaving an iterator early would destroy the socket before the answer is sent. */
 function collect(request: NodeRequest, maxBytes: number): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
     const chunks: Uint8Array[] = [];

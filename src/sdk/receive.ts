@@ -1,20 +1,19 @@
-// The core of every receiver: from a request's raw bytes to the answer, around a handler and a delivery log. A handler
-// runs only for verified and recorded deliveries, and 2xx is answered only after durable acceptance.
+// The core of every receiver: verifies a request, records the delivery, calls the handler and makes the answer. A 2xx
+// is answered only after the delivery is durably recorded.
 
 import { isBytes } from './bytes.ts';
 import type { DeliveryLog, DeliveryRecord } from './delivery-log.ts';
 import { BodyTooLarge, printError, RawBodyMissing, RejectDelivery, RetryLater } from './receiver-errors.ts';
 import { checkSecrets, type ReceivedHeaders, readEnvelope, verifyDelivery } from './verify-delivery.ts';
 
-/** The service sends at most 256 KiB. */
 const DEFAULT_MAX_BODY_BYTES = 256 * 1024;
 
-/** The clock continues between the check of a delivery's age and its lookup in the log. */
+/** Added to the replay window, because time passes between the check of a delivery's age and its lookup in the log. */
 const PASSING_SECONDS = 10;
 
 /**
- * A request as it came: the raw bytes of its body, or a function that reads them after the headers have passed their
- * checks. The function throws BodyTooLarge beyond `maxBytes`, and RawBodyMissing when another reader has consumed them.
+ * A received request. `body` is the raw bytes, or a function that reads them after the headers were checked. The
+ * function throws BodyTooLarge beyond `maxBytes`, and RawBodyMissing when other code has read the body.
  */
 export type ReceivedRequest = {
   method: string;
@@ -22,13 +21,9 @@ export type ReceivedRequest = {
   body: Uint8Array | ((maxBytes: number) => Promise<Uint8Array>);
 };
 
-/** The answer; header names are lowercase. */
 export type ReceiverAnswer = { status: number; headers: Record<string, string>; body: string };
 
-/**
- * A verified delivery. `payload` is the parsed body, `body` its raw bytes; `timestamp` is that of this attempt, in Unix
- * seconds.
- */
+/** A verified delivery. `payload` is the parsed body, `body` its bytes; `timestamp` is this attempt's Unix seconds. */
 export type ReceivedDelivery = {
   deliveryId: string;
   eventType: string;
@@ -40,9 +35,9 @@ export type ReceivedDelivery = {
 };
 
 /**
- * Processes a delivery; the answer is 2xx once its promise resolves. It may return `ignored` for a delivery that needs
- * no processing, and throw RetryLater or RejectDelivery; any other error is answered with 500, and the delivery is sent
- * again.
+ * Processes a delivery. The answer is 2xx when its promise resolves. It may return `ignored` for a delivery that needs
+ * no processing, and may throw RetryLater or RejectDelivery. After any other error the answer is 500, and the service
+ * sends the delivery again.
  */
 // biome-ignore lint/suspicious/noConfusingVoidType: a handler that returns nothing is the usual one
 export type DeliveryHandler = (delivery: ReceivedDelivery) => Promise<'ignored' | void> | 'ignored' | void;
@@ -50,21 +45,18 @@ export type DeliveryHandler = (delivery: ReceivedDelivery) => Promise<'ignored' 
 type Secrets = string | readonly string[];
 
 export type ReceiverOptions = {
-  /** The subscription's secret, during a rotation the old and the new one; or a function that reads them. */
+  /** The subscription's secret; during a rotation the old and the new secret; or a function that reads them. */
   secrets: Secrets | (() => Secrets | Promise<Secrets>);
-  /** Where deliveries are recorded before any side effect. */
   log: DeliveryLog;
-  /** Without a handler the log is an inbox: a recorded delivery is answered with 202. */
+  /** Without a handler the log is an inbox, and a recorded delivery is answered with 202. */
   handler?: DeliveryHandler | undefined;
-  /**
-   * The receiver's own limit on a delivery's age, in seconds; 300 when absent. The sender's applies when it is smaller.
-   */
+  /** The receiver's limit of a delivery's age, in seconds; 300 by default. A smaller limit of the sender applies. */
   maxAgeSeconds?: number | undefined;
-  /** The longest body taken, in bytes; 256 KiB when absent. */
+  /** The largest accepted body in bytes; 256 KiB by default. */
   maxBodyBytes?: number | undefined;
-  /** Receives each error that led to a 5xx, and each status that could not be stored; `console.error` when absent. */
+  /** Receives each error that led to a 5xx, and each failure to store a status; `console.error` by default. */
   onError?: ((error: unknown) => void) | undefined;
-  /** The present in Unix milliseconds; `Date.now` when absent. */
+  /** The current time in Unix milliseconds; `Date.now` by default. */
   now?: (() => number) | undefined;
 };
 
@@ -74,16 +66,15 @@ export type ReceiverOptions = {
  *
  * | answer | when |
  * |---|---|
- * | 200 | the handler has finished, or had nothing to do; or the delivery had been accepted before (`ignored`) |
- * | 202 | there is no handler, and the log has it |
- * | 401 | the signature, its suite or the age is wrong: a fault of the set-up, and the delivery is sent again |
- * | 400, 405, 408, 413, 415 | refused, with the reason as `error` in the body |
+ * | 200 | the handler has finished or returned `ignored`; or the delivery was accepted before (`ignored`) |
+ * | 202 | there is no handler, and the log has recorded the delivery |
+ * | 401 | the signature, its suite or the age is wrong; the service sends the delivery again |
+ * | 400, 405, 408, 413, 415 | the request is refused, with the reason as `error` in the body |
  * | 422 | the handler threw RejectDelivery |
  * | 500 | the handler, the log or the function for the secrets threw |
- * | 503 | RetryLater was thrown; or another attempt of the delivery is being handled, which has no `Retry-After` |
- *
+ * | 503 | RetryLater was thrown; or another attempt of the delivery is being handled (without `Retry-After`) |
  * @throws {TypeError} when there is no secret
- * @throws {RawBodyMissing} when the body had been read before
+ * @throws {RawBodyMissing} when other code has read the body
  */
 export async function receive(request: ReceivedRequest, options: ReceiverOptions): Promise<ReceiverAnswer> {
   const { method, headers } = request;
@@ -111,10 +102,7 @@ export async function receive(request: ReceivedRequest, options: ReceiverOptions
   return accept(delivery, new Date((timestamp + replayWindowSeconds + PASSING_SECONDS) * 1000), options);
 }
 
-/**
- * @throws {TypeError} for options that can never work, so that a receiver fails when it is made and not at each
- *   delivery
- */
+/** @throws {TypeError} for options that can never work, so that a receiver fails at its start */
 export function checkOptions({ secrets }: ReceiverOptions): void {
   if (typeof secrets !== 'function') checkSecrets(secrets);
 }
@@ -137,7 +125,7 @@ async function accept(
     try {
       await log.settle({ ...record, status });
     } catch (error) {
-      // The handler's end decides the answer, also when its status could not be stored.
+      // The result of the handler decides the answer, even when its status could not be stored.
       onError(error);
     }
   };

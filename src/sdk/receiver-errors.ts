@@ -1,16 +1,16 @@
-// Errors by which a handler, a delivery log or the reading of a body decides how a delivery is answered.
+// Errors with which a handler, a delivery log or the reading of a body decides the answer to a delivery.
 
 /**
- * Thrown by a handler or a log: not now, try again in `seconds`. The answer is 503 with `Retry-After`, on which the
- * service also holds the subscription's other deliveries until then; with `onlyThisDelivery` it is 500, and the others
- * go on.
+ * Thrown by a handler or a log to postpone the delivery by `seconds`. The answer is 503 with `Retry-After`, and the
+ * service then holds all deliveries of the subscription. With `onlyThisDelivery` the answer is 500, and the other
+ * deliveries continue.
  */
 export class RetryLater extends Error {
   override readonly name = 'RetryLater';
   readonly seconds: number;
   readonly onlyThisDelivery: boolean;
 
-  /** @throws {RangeError} when `seconds` is no whole number from 0 on */
+  /** @throws {RangeError} unless `seconds` is a whole number from 0 */
   constructor(seconds: number, { onlyThisDelivery = false }: { onlyThisDelivery?: boolean } = {}) {
     super(`try again in ${seconds} s`);
     if (!Number.isSafeInteger(seconds) || seconds < 0) throw new RangeError('seconds must be a whole number');
@@ -19,14 +19,12 @@ export class RetryLater extends Error {
   }
 }
 
-/** Thrown by a handler: this delivery can never be processed. The answer is 422, and the service does not try again. */
+/** Thrown by a handler when the delivery can never be processed. The answer is 422, and the service does not retry. */
 export class RejectDelivery extends Error {
   override readonly name = 'RejectDelivery';
 }
 
-/**
- * The raw body is missing: other code read the request before the receiver. A mistake in the program that mounts it.
- */
+/** The raw body is missing, because code that was mounted before the receiver has read the request. */
 export class RawBodyMissing extends Error {
   override readonly name = 'RawBodyMissing';
 
@@ -38,12 +36,10 @@ export class RawBodyMissing extends Error {
   }
 }
 
-/** The body is longer than the receiver accepts. */
 export class BodyTooLarge extends Error {
   override readonly name = 'BodyTooLarge';
 }
 
-/** The default of `onError`: errors are printed. */
 export function printError(error: unknown): void {
   // biome-ignore lint/suspicious/noConsole: the one output that every JavaScript runtime has
   console.error(error);

@@ -1,5 +1,5 @@
-// Verifies deliveries on the receiver's side, in any JavaScript runtime. The signature is checked first, over the raw
-// bytes; the body is not parsed.
+// Verifies deliveries for receivers, in any JavaScript runtime. The signature over the raw bytes is checked before the
+// age, and the body is not parsed.
 
 import { hmac } from '@noble/hashes/hmac.js';
 import { sha256, sha512 } from '@noble/hashes/sha2.js';
@@ -15,8 +15,8 @@ import {
 import { findSuite, parseSignature, type SignatureSuite } from '../webhooks/signing/suites.ts';
 
 /**
- * Why a delivery is refused, in the order of the checks, and the HTTP status to answer with: 401 for what may be a
- * fault of the set-up (a secret, a clock, a version), so that the delivery comes again.
+ * The reasons to refuse a delivery, in the order of the checks, each with the HTTP status of the answer. A reason that
+ * may come from a wrong secret, clock or version has 401, so that the service sends the delivery again.
  */
 export const REFUSALS = {
   method_not_allowed: 405,
@@ -30,12 +30,11 @@ export const REFUSALS = {
 
 export type Refusal = keyof typeof REFUSALS;
 
-/** `deliveryId` is what a receiver records before any side effect; `timestamp` is in Unix seconds. */
+/** A receiver records `deliveryId` before any side effect. `timestamp` is in Unix seconds. */
 export type Verification =
   | { ok: true; deliveryId: string; eventType: string; timestamp: number; replayWindowSeconds: number }
   | Refused;
 
-/** A delivery to be answered with `status`, without any processing. */
 export type Refused = { ok: false; refusal: Refusal; status: number };
 
 /** The headers of a request: the web platform's `Headers`, or Node's object with lowercase names. */
@@ -43,23 +42,23 @@ export type ReceivedHeaders =
   | { get(name: string): string | null }
   | Readonly<Record<string, string | readonly string[] | undefined>>;
 
-/** The receiver's own limit on the age of a delivery, in seconds. */
+/** The default limit of a delivery's age, in seconds. */
 export const DEFAULT_MAX_AGE_SECONDS = 300;
 
-/** How far a timestamp may lie in the future, in seconds: the clocks of two machines differ. */
+/** How far a timestamp may be in the future, in seconds, because two clocks differ. */
 export const FUTURE_TOLERANCE_SECONDS = 60;
 
 const HASHES = { sha256, sha512 } as const;
 
-/** The values of a delivery's headers, not verified yet. */
+/** The values of a delivery's headers before they are verified. */
 type Envelope = {
   suite: SignatureSuite;
   values: { timestamp: string; maxAge: string; deliveryId: string; eventType: string };
 };
 
 /**
- * The checks that need no body, so that a receiver need not read the one of a request that it refuses anyway: method
- * and content type, suite, and the presence of all signed values. None of the values may be trusted yet.
+ * Makes the checks that need no body: method and content type, suite, and the presence of all signed values. A receiver
+ * can therefore refuse a request without reading its body. The returned values are not verified.
  */
 export function readEnvelope({
   method,
@@ -84,16 +83,14 @@ export function readEnvelope({
 
 /**
  * Verifies a delivery in the order of the specification: method and content type, suite, signature over the exact raw
- * body (in constant time), age. It remains for the caller to record `deliveryId` before any side effect and to drop one
- * that it recorded within the last `replayWindowSeconds`. Specification: Events, Receiver rules.
- * @param method the request's method
- * @param headers the request's headers
- * @param body the raw bytes of the body, before any parsing
- * @param secrets the subscription's secret; during a rotation the old one and the new one. Either may have signed, in
- *   the main header or in the one of the next secret
- * @param maxAgeSeconds the receiver's own limit; the sender's applies when it is smaller
- * @param now the present in Unix milliseconds
- * @throws {TypeError} when there is no secret, or an empty one: anybody could sign with it
+ * body (in constant time), age. The caller then records `deliveryId` before any side effect, and drops a delivery that
+ * it recorded within the last `replayWindowSeconds`. Specification: Events, Receiver rules.
+ * @param options.body the raw bytes of the body, before any parsing
+ * @param options.secrets the subscription's secret; during a rotation the old and the new secret; either may have made
+ *   the main signature or the `-Next` signature
+ * @param options.maxAgeSeconds the receiver's limit; the sender's limit applies if it is smaller
+ * @param options.now the current time in Unix milliseconds
+ * @throws {TypeError} when there is no secret, or an empty secret, with which anyone could sign
  */
 export function verifyDelivery({
   method,
@@ -126,11 +123,7 @@ export function verifyDelivery({
   return { ok: true, deliveryId, eventType, timestamp, replayWindowSeconds };
 }
 
-/**
- * The secrets as a list.
- *
- * @throws {TypeError} when there is none, or an empty one: anybody could sign with it
- */
+/** @returns the secrets as a list @throws {TypeError} without a secret, or with an empty one that anyone could know */
 export function checkSecrets(secrets: string | readonly string[]): readonly string[] {
   const keys = typeof secrets === 'string' ? [secrets] : secrets;
   if (keys.length === 0 || !keys.every((key) => typeof key === 'string' && key !== '')) {
@@ -160,14 +153,14 @@ function isSigned(
   return found;
 }
 
-// Both are lowercase hex of the suite's length, so the time does not depend on where they differ.
+// Both texts are lowercase hex of the suite's length, so the time does not depend on the first difference.
 function equalInConstantTime(a: string, b: string): boolean {
   let difference = a.length ^ b.length;
   for (let index = 0; index < b.length; index++) difference |= a.charCodeAt(index) ^ b.charCodeAt(index);
   return difference === 0;
 }
 
-// A repeated header is ambiguous and counts as missing; the web platform joins repeated ones, whose verification then
+// A repeated header is ambiguous and counts as missing. The web platform joins repeated headers, and their verification
 // fails.
 function readHeader(headers: ReceivedHeaders, name: string): string | undefined {
   if (isHeadersObject(headers)) return headers.get(name) ?? undefined;

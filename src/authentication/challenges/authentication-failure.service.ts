@@ -1,5 +1,5 @@
-// Records failed authentications with a known key or with an issued refresh token: one audit entry for each failure,
-// and at most one event a minute. The records are committed although the answer is an error.
+// Records failed authentications with a known key or a stored refresh token: an audit entry for each failure, and at
+// most one event a minute. The records are committed although the answer is an error.
 
 import type { AuditEntry } from '../../audit/audit.ts';
 import type { BruteForceService, Episode } from '../../audit/brute-force.service.ts';
@@ -14,7 +14,7 @@ import type { FailureTally } from './authentication-failure.store.ts';
 import * as store from './authentication-failure.store.ts';
 import type { Refusal } from './challenge.ts';
 
-/** The method of a failed authentication in its records, by route. */
+/** The name of each route's method in audit entries and events. */
 const METHODS = {
   challenge: 'challenge_response',
   verify: 'challenge_response',
@@ -25,28 +25,28 @@ const LOGIN_FAILURE = 'auth.login.failure';
 /** Seconds in which all failures of one key for one reason share one event. */
 const WINDOW = 60;
 
-/** The agent and the key of a failure. */
 type KnownHolder = {
   readonly key: { readonly id: string; readonly fingerprint: string | null };
   readonly agent: { readonly id: string };
 };
 
-/** Counts failures of a key from an address; `blocked` is set beyond the limit. */
+/** Counts failures of a key from an address. `blocked` is set beyond the limit. */
 export type FailureLimiter = {
   failed(key: string): Promise<{ readonly blocked: LimitReached | undefined }>;
 };
 
 /**
- * Codes that a correct signature can get too, after a lost race or with a late answer: they are no guesses. They are
- * always answered with their code and counted apart from guesses; the limit only decides whether a further failure is
+ * A correct signature can get these errors too, after a lost race or with a late answer, so they do not indicate
+ * guessing. They are counted separately. Beyond the limit they are still answered with their code, but no longer
  * recorded.
  */
 const NOBODYS_GUESS: ReadonlySet<ErrorCode> = new Set(['challenge_used', 'challenge_expired']);
 
 /**
- * Records failed authentications. Source: Specification, "Event types" (`auth.login.failure`, `security.*`).
+ * Creates the records of failed authentications. Source: Specification, "Event types" (`auth.login.failure`,
+ * `security.*`).
  * @param limiter counts by key and address, so that failures from one address do not block another address
- * @param bruteForce counts wrong signatures by key: wrong signatures from many addresses are one attack
+ * @param bruteForce counts wrong signatures by key, so that wrong signatures from many addresses are one attack
  */
 export function createAuthenticationFailureService({
   database,
@@ -62,8 +62,8 @@ export function createAuthenticationFailureService({
   return {
     /**
      * Counts and records a failure. Beyond the limit nothing is written.
-     * @param failure.stage the route of the failure @param failure.holder.key.fingerprint null for a key that is gone
-     * @returns the error of the answer: the error of the refusal, or `rate_limited` after too many guesses
+     * @param failure.stage the route of the failure @param failure.holder.key.fingerprint null when the key is deleted
+     * @returns the error for the answer: the given refusal, or `rate_limited` after too many guesses
      */
     report: async (
       context: RequestContext,
@@ -77,7 +77,7 @@ export function createAuthenticationFailureService({
       const { key, agent } = holder;
       const error = new ServiceError(refusal.code, { detail: refusal.detail });
       const method = METHODS[stage];
-      // A refresh token cannot be guessed. The limit only keeps its failures from filling the audit log.
+      // A refresh token cannot be guessed. Its failures are limited only so that they do not fill the audit log.
       const isGuess = stage !== 'refresh' && !NOBODYS_GUESS.has(refusal.code);
       const counter = `${context.tenant.id}:${key.id}:${addressGroup(context.address)}`;
       const { blocked } = await limiter.failed(isGuess ? counter : `${counter}:late`);
@@ -116,7 +116,7 @@ export function createAuthenticationFailureService({
 
 export type AuthenticationFailureService = ReturnType<typeof createAuthenticationFailureService>;
 
-/** The events of one failure: usually none, because of the limit of one a minute. */
+/** Returns the events of one failure: usually none, because only one event is emitted a minute. */
 function describeFailure(
   reason: ErrorCode,
   { untold }: FailureTally,

@@ -1,15 +1,12 @@
-// SQL of the counters of failed authentications. Their table is unlogged: a crash that loses a counter costs one event,
-// and counting costs no disk flush.
+// SQL of the counters of failed authentications. The table is unlogged, so counting causes no disk flush. A crash of
+// the database can lose a counter, which loses one event.
 import type { Queryable } from '../../platform/database/transaction.ts';
 
-/**
- * `failures`: failures in the current window, with this one. `untold`: failures without an event yet, set on the first
- * failure of a window.
- */
+/** `failures`: number in the current window. `untold`: failures without an event, set for a window's first failure. */
 export type FailureTally = { readonly failures: number; readonly untold: number | null };
 
-// The condition on "before" makes Postgres read and lock the row before the change: a new window needs the number of
-// failures that the last window left without an event.
+// The reference to "before" makes Postgres read and lock the row before it changes the row. A new window needs the old
+// value: the number of failures of the last window that no event contains.
 const COUNT = `
 WITH clock AS (
   SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS ms
@@ -28,7 +25,7 @@ SELECT points AS failures, CASE WHEN points = 1 THEN coalesce((SELECT points FRO
 /**
  * Counts one failure.
  * @param name the name under which failures are counted @param window seconds
- * @returns the counts; `untold` contains this failure and those of the last window that have no event
+ * @returns the counts; `untold` includes this failure and the failures of the last window without an event
  */
 export async function count(queryable: Queryable, name: string, window: number): Promise<FailureTally> {
   const { rows } = await queryable.query<FailureTally>(COUNT, [`authentication_failure:${name}`, window]);

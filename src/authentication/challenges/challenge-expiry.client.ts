@@ -1,5 +1,5 @@
-// Starts the workflows of the current and the next bucket in each worker process. No request depends on it. It starts
-// no workflow for a past bucket: the next bucket marks those challenges.
+// Starts the workflows of the current and the next bucket, in each worker process. Requests do not depend on it. Past
+// buckets get no workflow, because the next bucket marks their challenges.
 import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
 import { createLoop, type RunningLoop } from '../../platform/process/loop.ts';
 import { abandonOn } from '../../platform/temporal/abandon.ts';
@@ -13,12 +13,12 @@ import {
 import type { ExpiryService } from './challenge-expiry.service.ts';
 import { BUCKET_LENGTH, type Bucket, bucketsAt, type ExpiryInput } from './challenge-expiry.ts';
 
-/** Milliseconds: the longest call to Temporal, and the wait after a failed check. */
+/** Milliseconds: `call` is the longest call to Temporal, `failed` the wait after a failure. */
 const PATIENCE = { call: 10_000, failed: 5_000 } as const;
 
 /**
- * @param options.bucketLength milliseconds, whole seconds that divide a day
- * @param options.onFailure receives each failure; the call is repeated
+ * @param options.bucketLength milliseconds; whole seconds that divide a day
+ * @param options.onFailure receives each failure, after which the call is repeated
  */
 export function createExpiryKeeper({
   client,
@@ -34,7 +34,6 @@ export function createExpiryKeeper({
   onFailure: (error: unknown) => void;
 }) {
   const indexing = createIndexing();
-  /** Buckets whose workflow was started, as far as this process knows. */
   let known: readonly string[] = [];
 
   const start = async ({ name, endsAt }: Bucket, indexed: boolean): Promise<boolean> => {
@@ -45,7 +44,7 @@ export function createExpiryKeeper({
           workflowId: challengeExpiryWorkflowId(name),
           taskQueue,
           args: [input],
-          // A workflow that has ended, also by an operator, is not started again.
+          // A workflow that has ended is not started again, even if an operator ended it.
           workflowIdReusePolicy: 'REJECT_DUPLICATE',
           staticSummary: `challenges that expired by ${endsAt.slice(11, 19)} UTC`,
           ...(indexed
@@ -61,7 +60,7 @@ export function createExpiryKeeper({
   };
 
   /**
-   * Starts the missing workflows. Several processes may call it concurrently.
+   * Starts the missing workflows. Several processes may do this concurrently.
    * @returns names of the buckets whose workflows this call started
    * @throws when the database or Temporal does not answer
    */
@@ -80,14 +79,12 @@ export function createExpiryKeeper({
     look,
 
     /**
-     * Starts the workflow of one bucket.\n@returns false when it was started before\n@throws when Temporal does not
+     * Starts the workflow of one bucket. @returns false when it was already started @throws when Temporal does not
      * answer
      */
     begin: (bucket: Bucket): Promise<boolean> => indexing.attempt((indexed) => start(bucket, indexed)),
 
-    /**
-     * Starts missing workflows, three times in each bucket, until it is stopped; `stop` waits for no call to Temporal.
-     */
+    /** Starts missing workflows three times in each bucket. `stop` does not wait for calls to Temporal. */
     start: (): RunningLoop => {
       const usual = bucketLength / 3;
       return createLoop({

@@ -1,5 +1,5 @@
-// Marks overdue challenges as expired, and writes their number to the audit log. No request depends on it: a request
-// checks the expiry time of its challenge.
+// Marks overdue challenges as expired and writes their number to the audit log. Requests do not depend on it, because
+// they compare the expiry time of their challenge.
 
 import { type AuditActor, serviceContext } from '../../audit/audit.ts';
 import type { RecordService } from '../../events/record.service.ts';
@@ -8,16 +8,13 @@ import { newId } from '../../platform/database/ids.ts';
 import * as store from './challenge-expiry.store.ts';
 import type { Bucket, OperatorRequest, SettleResult, SweepResult } from './challenge-expiry.ts';
 
-/** The heartbeat of a sweep, and the signal that stops it. */
+/** `beat` reports that a sweep is running, `signal` aborts the sweep. */
 export type Pulse = { readonly beat: () => void; readonly signal: AbortSignal };
 
-/**
- * `chunk`: challenges in one transaction; `tenants`: audit entries in one transaction; `budget`: the longest sweep in
- * milliseconds.
- */
+/** `chunk`: challenges in a transaction. `tenants`: audit entries in one. `budget`: milliseconds of a sweep. */
 const SETTINGS = { chunk: 5_000, tenants: 5_000, budget: 10_000 } as const;
 
-/** Seconds after which a challenge should be marked, even if one bucket was missed. */
+/** Seconds after which an unmarked challenge is late. The limit is long enough for one missed bucket. */
 const LATE = 300;
 
 /** Source: Specification, "Challenge": a challenge that was not answered in time expires. */
@@ -38,10 +35,7 @@ export function createExpiryService({
       return store.markNext(unit, chunk);
     });
 
-  /**
-   * Writes audit entries for the counts of the next tenants, all or none.
-   * @returns undefined when none is left for this bucket
-   */
+  /** Writes the audit entries of the next tenants, all or none. @returns undefined when the bucket has no more */
   const settleChunk = ({ name, endsAt }: Bucket, asked: OperatorRequest | undefined) =>
     database.transaction({}, async (unit) => {
       await store.lock(unit);
@@ -62,10 +56,7 @@ export function createExpiryService({
     });
 
   return {
-    /**
-     * Marks all overdue challenges, of this bucket and of missed buckets, in chunks: each chunk and its count are one
-     * transaction. A repeated call continues after the last chunk.
-     */
+    /** Marks all overdue challenges in chunks, one transaction each. A repeated call continues after the last chunk. */
     sweep: async ({ beat, signal }: Pulse): Promise<SweepResult> => {
       const began = performance.now();
       for (let expired = 0; ; ) {
@@ -78,9 +69,9 @@ export function createExpiryService({
     },
 
     /**
-     * Writes a bucket's audit entries, one for each tenant, with the number of marked challenges that have no earlier
-     * entry. Each transaction takes some tenants; a repeated call continues after the last one. The entries of a bucket
-     * are written once; challenges that are marked later belong to the next bucket.
+     * Writes a bucket's audit entries: for each tenant, the number of marked challenges that no earlier entry counts.
+     * Each transaction writes the entries of some tenants, and a repeated call continues after the last tenant. A
+     * bucket's entries are written once. Challenges that are marked later are counted by the next bucket.
      * @param asked the operator's request for a sweep before the end of the bucket
      * @returns the numbers of this call
      */
@@ -100,13 +91,10 @@ export function createExpiryService({
       }
     },
 
-    /** The database's clock, which determines the names of buckets. */
+    /** Reads the database's clock, which determines the names of buckets. */
     readClock: (): Promise<Date> => store.readClock(database),
 
-    /**
-     * Whether the sweep is late: the expiry time of the oldest challenge that should have been marked minutes ago, null
-     * without one. One indexed read.
-     */
+    /** Returns the expiry time of the oldest challenge whose mark is late, or null. One indexed read. */
     findOverdue: (): Promise<Date | null> => store.findOldestUnswept(database, LATE),
   };
 }

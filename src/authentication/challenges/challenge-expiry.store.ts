@@ -1,16 +1,15 @@
-// SQL that marks overdue challenges as expired and counts them. The statement that marks also writes the position of
-// the sweep, so no challenge is counted twice.
+// SQL that marks overdue challenges as expired and counts them. The statement that marks them also stores the position
+// of the sweep, so no challenge is counted twice.
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { OVERDUE_SECONDS } from './challenge-expiry.ts';
 
-/** The number of marked challenges of a tenant. */
 export type ExpiredCount = { readonly tenantId: string; readonly expired: number };
 
 type Window = { since: string; until: string; more: boolean };
 
-// OFFSET 0 makes Postgres compute the position once, not once for each use.
-// At least a whole second: challenges expire at whole seconds, and many may share one. Times are read as text, because
-// '-infinity' is no date.
+// OFFSET 0 makes Postgres compute the position once instead of at each use. A window is at least a second long, because
+// many challenges may expire at the same whole second. Times are selected as text, because '-infinity' cannot become a
+// Date.
 const NEXT_WINDOW = `
 SELECT since::text, until::text, until < horizon AS more
 FROM (
@@ -22,8 +21,8 @@ FROM (
 ) AS next
 WHERE since < until`;
 
-// In the order of tenants: when a tenant already has its entry of this bucket, its later challenges are in its entry of
-// the next bucket.
+// Tenants are taken in the order of their ids. A tenant that already has its entry of this bucket is not taken again;
+// its later challenges are counted by the entry of the next bucket.
 const TAKE_COUNTS = `
 WITH taken AS (
   DELETE FROM challenge_expiry_counts WHERE tenant_id IN (
@@ -52,15 +51,12 @@ WITH expired AS (
 )
 SELECT count(*)::int AS expired FROM expired`;
 
-/** Locks out other sweeps until the transaction ends. */
+/** Excludes other sweeps until the transaction ends. */
 export async function lock(unit: Transaction): Promise<void> {
   await unit.query('SELECT FROM challenge_sweep FOR UPDATE');
 }
 
-/**
- * Marks the next overdue challenges, about `limit` of them, after the position of the last call.
- * @returns how many were marked, and whether more are overdue
- */
+/** Marks about `limit` overdue challenges. @returns how many were marked, and whether more are overdue */
 export async function markNext(unit: Queryable, limit: number): Promise<{ expired: number; more: boolean }> {
   const { rows } = await unit.query<Window>(NEXT_WINDOW, [limit]);
   const [window] = rows;
@@ -70,10 +66,10 @@ export async function markNext(unit: Queryable, limit: number): Promise<{ expire
 }
 
 /**
- * Takes the counts of the next tenants without an audit entry, at most `limit`, for the bucket with this end. Fewer
- * than `limit` tenants complete the bucket.
- * @returns null when this bucket is complete, or a later bucket has begun its entries: the next bucket takes the
- *   remaining counts
+ * Takes the counts of the next tenants, at most `limit`, for the bucket with this end. The bucket is complete when the
+ * result contains fewer than `limit` tenants.
+ * @returns null when this bucket is complete, or when a later bucket has begun its entries. The next bucket takes the
+ * remaining counts.
  */
 export async function takeCounts(
   unit: Transaction,
@@ -90,10 +86,7 @@ export async function takeCounts(
   return (await unit.query<ExpiredCount>(TAKE_COUNTS, [endsAt, turn.place, limit])).rows;
 }
 
-/**
- * The expiry time of the oldest challenge that is overdue by this many seconds and neither used nor marked; null
- * without one.
- */
+/** Returns the expiry time of the oldest unused, unmarked challenge that is this many seconds overdue, or null. */
 export async function findOldestUnswept(queryable: Queryable, seconds: number): Promise<Date | null> {
   const { rows } = await queryable.query<{ expiresAt: Date }>(
     `SELECT expires_at AS "expiresAt" FROM challenges
@@ -105,7 +98,6 @@ export async function findOldestUnswept(queryable: Queryable, seconds: number): 
   return rows[0]?.expiresAt ?? null;
 }
 
-/** The database's clock. */
 export async function readClock(queryable: Queryable): Promise<Date> {
   const { rows } = await queryable.query<{ now: Date }>('SELECT now()::timestamptz(3) AS now');
   const [row] = rows;

@@ -1,35 +1,33 @@
-// Buckets of time; the workflow of each bucket marks overdue challenges at its end. A request never depends on it.
+// Divides time into buckets. At the end of each bucket, the bucket's workflow marks overdue challenges.
 
-/** Milliseconds of a bucket: a minute. The cost of a bucket does not grow with the number of challenges. */
 export const BUCKET_LENGTH = 60_000;
 
-/** Seconds from the expiry of a challenge to its mark: longer than a statement that uses it may still take. */
+/** Seconds from the expiry of a challenge to its mark. A statement that uses the challenge always ends earlier. */
 export const OVERDUE_SECONDS = 5;
 
-/** A period in UTC: `name` is its beginning, `endsAt` is ISO 8601. */
+/** A period of time. `name` is its beginning in UTC, `endsAt` is ISO 8601. */
 export type Bucket = { readonly name: string; readonly endsAt: string };
 
-/** The result of one call of the sweep. `more`: its time ended before its work. */
+/** Result of one call of the sweep. `more`: overdue challenges are left, because the time budget was used up. */
 export type SweepResult = { readonly expired: number; readonly more: boolean };
 
-/** The audit entries that were written: one for each of this many tenants, with this many challenges in all. */
+/** How many audit entries were written (one for each tenant), and how many challenges they count. */
 export type SettleResult = { readonly tenants: number; readonly challenges: number };
 
-/** The input of a bucket's workflow; `expired` and `asked` are carried over when it continues as new. */
+/** Input of a bucket's workflow. `expired` and `asked` are passed on when the workflow continues as new. */
 export type ExpiryInput = Bucket & {
-  /** Whether the server has the search attributes. */
+  /** Whether Temporal has the service's search attributes. */
   readonly indexed: boolean;
   readonly expired?: number | undefined;
   readonly asked?: OperatorRequest | undefined;
 };
 
-/** An operator's request for an immediate sweep. */
 export type OperatorRequest = { readonly reason: string | null };
 
 /**
- * The bucket of a time, and the next one.
+ * Returns the bucket that contains a time, and the next bucket.
  * @param now milliseconds since 1970
- * @param length milliseconds, whole seconds that divide a day
+ * @param length milliseconds; whole seconds that divide a day
  */
 export function bucketsAt(now: number, length = BUCKET_LENGTH): readonly [current: Bucket, next: Bucket] {
   const start = Math.floor(now / length) * length;
@@ -38,7 +36,7 @@ export function bucketsAt(now: number, length = BUCKET_LENGTH): readonly [curren
 
 function bucketFrom(start: number, length: number): Bucket {
   const text = new Date(start).toISOString();
-  // The name is as precise as the length of the bucket needs: 2026-11-21T18:15Z.
+  // The name contains seconds only when the length needs them: 2026-11-21T18:15Z.
   const name = `${text.slice(0, length % 60_000 === 0 ? 16 : 19)}Z`;
   return { name, endsAt: new Date(start + length).toISOString() };
 }

@@ -1,5 +1,4 @@
-// Examples of the challenge and verify routes for openapi.json: one complete authentication with the key of RFC 8032
-// §7.1, test 1.
+// Examples for openapi.json: one complete authentication with the key of RFC 8032 §7.1, test 1.
 
 const KEY_FINGERPRINT = '21fe31dfa154a261626bf854046fd2271b7bed4b6abe45aa58877ef47f9721b9';
 const CHALLENGE_ID = '0199a1b2-7c3d-7e4f-8a5b-6c7d8e9f0a1b';

@@ -1,4 +1,4 @@
-// The challenge and verify routes. They need no bearer token, and their answers may not be cached.
+// The challenge and verify routes. They need no access token, and their answers must not be cached.
 
 import type { ErrorCode } from '../../platform/errors/catalogue.ts';
 import { ok } from '../../platform/http/answers.ts';

@@ -1,5 +1,5 @@
-// The shapes of challenge and verification. A verification accepts any text as `algorithm`: an unknown algorithm is an
-// invalid grant, not a malformed request.
+// Schemas of challenge and verification. `algorithm` accepts any text, because an unknown algorithm is answered with
+// `invalid_grant` and not as a malformed request.
 import { z } from 'zod';
 import { AGENT_CLIENT_ID } from '../../identity/agents/agent.ts';
 import { KEY_ALGORITHMS } from '../../platform/crypto/algorithm.ts';
@@ -42,8 +42,7 @@ export const challengeSchema = z
   .meta({ id: 'Challenge' });
 
 export const verifyBody = z.strictObject({
-  // Any UUID, also of versions and variants that RFC 9562 does not define: it is an unknown challenge, not a malformed
-  // request.
+  // Accepts UUIDs of any version and variant: an unknown UUID is an unknown challenge, not a malformed request.
   challenge_id: z.guid(),
   signature: z.string().min(1).max(4_096).meta({
     description: 'Base64, standard or URL-safe, padded or not, over the canonical payload of the challenge.',
@@ -62,7 +61,7 @@ export const agentTokenSchema = z
   })
   .meta({ id: 'AgentTokenResponse' });
 
-/** A challenge as its agent receives it. */
+/** Converts a challenge to its JSON answer. */
 export function presentChallenge(challenge: Challenge) {
   return present(challengeSchema, challenge, {
     challenge_id: challenge.id,

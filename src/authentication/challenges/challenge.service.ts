@@ -1,4 +1,5 @@
-// Challenge-response authentication of agents. A challenge is consumed once, also when several processes verify it.
+// Authenticates agents by challenges. A challenge is consumed only once, even when several processes verify it
+// concurrently.
 
 import { randomBytes } from 'node:crypto';
 import { AGENT_CLIENT_ID } from '../../identity/agents/agent.ts';
@@ -37,14 +38,11 @@ export type VerifyInput = {
   /** Base64. */
   readonly signature: string;
   readonly algorithm: string;
-  /** Thumbprint of the key that the DPoP proof of the request has proved; the tokens are bound to it (RFC 9449 §5). */
+  /** RFC 7638 thumbprint of the DPoP proof's key, to which the tokens are bound (RFC 9449 §5). */
   readonly jkt?: string | undefined;
 };
 
-/**
- * The tokens of a verified agent; `expiresIn` in seconds, `scopes` sorted. `warnings` are headers that warn of a
- * deprecated key.
- */
+/** `expiresIn` is in seconds, `scopes` are sorted. `warnings` are headers that warn of a deprecated key. */
 export type AgentTokens = {
   readonly accessToken: string;
   readonly refreshToken: string;
@@ -53,7 +51,6 @@ export type AgentTokens = {
   readonly warnings: Readonly<Record<string, string>>;
 };
 
-/** A usable challenge, with its holder and the audience of the tokens. */
 type Judged = { readonly challenge: Challenge; readonly holder: Holder; readonly audience: string };
 
 /** Source: Specification, "Challenge-response procedure". @param challengeLifetime seconds */
@@ -93,7 +90,7 @@ export function createChallengeService({
     return found;
   }
 
-  /** Loads and judges the challenge: all checks that do not consume it. @throws the recorded refusal */
+  /** Loads the challenge and makes all checks except that of the signature. @throws the recorded refusal */
   async function judge(context: RequestContext, input: VerifyInput): Promise<Judged> {
     const found = await load(context, input.challengeId);
     const judgement = judgeAttempt({ ...found, algorithm: input.algorithm, tenant: context.tenant });
@@ -101,13 +98,13 @@ export function createChallengeService({
     return { challenge: found.challenge, ...judgement };
   }
 
-  /** The error of a failed verification; the failure of a known key is recorded. */
+  /** Returns the error for a failed verification. Records the failure when the key is known. */
   function refuse(context: RequestContext, holder: Holder | null, refusal: Refusal) {
     if (holder === null) return new ServiceError(refusal.code, { detail: refusal.detail });
     return failures.report(context, { stage: 'verify', holder, refusal });
   }
 
-  /** Makes both tokens. The agent gets them only after the challenge is consumed. */
+  /** The agent gets both tokens only after the challenge is consumed. */
   async function sign(context: RequestContext, { challenge, holder, audience }: Judged, jkt?: string) {
     const { agent, key } = holder;
     const common = { audience, scopes: challenge.scopes, clientId: AGENT_CLIENT_ID, jkt };
@@ -128,13 +125,13 @@ export function createChallengeService({
 
   return {
     /**
-     * Issues a challenge. Two round trips, which concurrent requests share; one more when the request names the key by
-     * an alias.
-     * @param input.keyFingerprint 64 hex digits, echoed in the challenge @param input.scope as requested
-     * @param input.resource audience of the requested token; without it the agent's own audience (RFC 8707)
+     * Issues a challenge. Two round trips, shared by concurrent requests. One more when the request contains an alias
+     * of the key.
+     * @param input.keyFingerprint 64 hex digits, returned in the challenge @param input.scope as requested
+     * @param input.resource audience of the requested token (RFC 8707); the agent's default audience when absent
      * @returns the challenge, and headers that warn of a deprecated key
      * @throws ServiceError `key_not_found`, `key_revoked`, `policy_denied`, `invalid_scope`, `invalid_target`,
-     *   `rate_limited`
+     * `rate_limited`
      */
     issue: async (
       context: RequestContext,
@@ -172,11 +169,11 @@ export function createChallengeService({
     },
 
     /**
-     * Verifies the answer to a challenge, consumes the challenge and issues tokens. The access token is signed first:
-     * when signing fails, the agent keeps its challenge. Two round trips, which concurrent requests share: one loads
-     * the challenge, one consumes it and writes the records.
+     * Verifies the signature, consumes the challenge and issues tokens. The access token is signed before the challenge
+     * is consumed, so the challenge stays usable when signing fails. Two round trips, shared by concurrent requests:
+     * the first loads the challenge, the second consumes it and writes the records.
      * @throws ServiceError `invalid_grant`, `challenge_used`, `challenge_expired`, `key_not_found`, `key_revoked`,
-     *   `policy_denied`, `invalid_scope`, `invalid_target`, `invalid_signature`, `rate_limited`
+     * `policy_denied`, `invalid_scope`, `invalid_target`, `invalid_signature`, `rate_limited`
      */
     verify: async (context: RequestContext, input: VerifyInput): Promise<AgentTokens> => {
       const judged = await judge(context, input);
@@ -192,10 +189,10 @@ export function createChallengeService({
       const success = { ...judged, token: access, address: context.address, jkt: input.jkt };
       if (!(await redemptions.redeem(context, success, refresh.record))) {
         await judge(context, input);
-        // The reason for the refusal has ended, for example a suspension.
+        // The second check found no reason to refuse: the reason, for example a suspension, ended before it.
         throw new ServiceError('temporarily_unavailable', { retryAfterSeconds: 1 });
       }
-      // In the background: a lost write only makes `last_used_at` a minute older.
+      // Written in the background. If the write is lost, `last_used_at` is only a minute older.
       if (!holder.key.isUseNoted) keys.recordUse(holder.key.id).catch(() => undefined);
       return {
         accessToken: access.accessToken,

@@ -3,12 +3,12 @@ import { nestRow } from '../../platform/database/nested-row.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import type { Challenge, Holder } from './challenge.ts';
 
-/** `now` is the database's clock. */
+/** `now` is the database's time. */
 export type Found<Row> = Row & { readonly now: Date };
 
 type HolderRow = Found<Holder>;
 
-/** `key.id` is null when the key is gone. */
+/** `key.id` is null when the key is deleted. */
 type LoadedRow = Found<{
   readonly tenantId: string;
   readonly challenge: Challenge;
@@ -16,7 +16,6 @@ type LoadedRow = Found<{
   readonly agent: Holder['agent'];
 }>;
 
-/** The name of a key in a request, and the name of a challenge. */
 export type HolderName = { readonly tenantId: string; readonly fingerprint: string };
 export type ChallengeName = { readonly tenantId: string; readonly id: string };
 
@@ -39,15 +38,16 @@ SELECT ${HOLDER}, k.tenant_id AS "tenantId" FROM unnest($1::uuid[], $2::text[]) 
 JOIN agent_keys k ON k.tenant_id = asked.tenant_id AND k.fingerprint = asked.fingerprint
 JOIN agents a ON a.id = k.agent_id`;
 
-// An es256k key and a bip340 key with one point have the same alias: a usable key is chosen first, then the older one.
+// An es256k key and a bip340 key with the same point have the same alias. A usable key is preferred, then the older
+// key.
 const BY_ALIAS = `
 SELECT ${HOLDER} FROM agent_keys k JOIN agents a ON a.id = k.agent_id
 WHERE k.tenant_id = $1
   AND (k.aliases[1] = $2 OR k.aliases[2] = $2 OR k.aliases[3] = $2 OR k.aliases[4] = $2)
 ORDER BY k.state = 'revoked' OR coalesce(k.sunset_at <= now(), false), k.id LIMIT 1`;
 
-// The commit does not wait for the disk: the agent requests a new challenge when a crash of the database loses one. A
-// repeated statement finds its own row and returns the times of that row.
+// The commit does not wait for the disk, because an agent can request a new challenge when a crash of the database
+// loses one. A repeated statement finds its own row and returns that row's times.
 const INSERT = `
 INSERT INTO challenges
   (id, tenant_id, agent_id, key_id, key_fingerprint, algorithm, nonce, audience, scopes, token_audience, created_at, expires_at)
@@ -71,7 +71,7 @@ JOIN challenges c ON c.tenant_id = asked.tenant_id AND c.id = asked.id
 LEFT JOIN agent_keys k ON k.id = c.key_id AND k.tenant_id = c.tenant_id
 LEFT JOIN agents a ON a.id = k.agent_id`;
 
-/** Finds keys with their agents by fingerprint. @returns a key or null for each fingerprint, in their order */
+/** Finds keys and their agents by fingerprint. @returns for each name, in order, the key or null */
 export async function findHolders(
   queryable: Queryable,
   names: readonly HolderName[],
@@ -89,7 +89,7 @@ export async function findHolders(
   return names.map(({ tenantId, fingerprint }) => found.get(`${tenantId}:${fingerprint}`) ?? null);
 }
 
-/** Finds a key with its agent by one of the key's aliases. */
+/** Finds a key and its agent by one of the key's aliases. */
 export async function findHolderByAlias(
   queryable: Queryable,
   { tenantId, fingerprint }: HolderName,
@@ -101,7 +101,7 @@ export async function findHolderByAlias(
 /**
  * Inserts challenges, all or none.
  * @param lifetime seconds
- * @returns the challenges in their order with their times: whole seconds of the database's clock
+ * @returns the challenges in the same order, with their times: whole seconds of the database's clock
  */
 export async function insert(
   queryable: Queryable,
@@ -130,8 +130,8 @@ export async function insert(
 }
 
 /**
- * Loads challenges with their present keys and agents; `holder` is null when the key is gone.
- * @returns a challenge or null for each name, in their order
+ * Loads challenges with the current rows of their keys and agents. `holder` is null when the key is deleted.
+ * @returns for each name, in order, the challenge or null
  */
 export async function load(
   queryable: Queryable,
@@ -152,8 +152,8 @@ export async function load(
 }
 
 /**
- * Deletes challenges that expired a day ago; until then a late answer gets the right error code. A challenge that is
- * not marked stays, because it is not counted yet. @returns how many, at most `limit`
+ * Deletes challenges that expired a day ago, so that an answer up to a day late gets the right error code. An unmarked
+ * challenge is kept until the sweep has counted it. @returns the number deleted, at most `limit`
  */
 export async function purge(queryable: Queryable, limit: number): Promise<number> {
   const { rowCount } = await queryable.query(

@@ -1,5 +1,5 @@
-// The content of a challenge, and the order of the checks of a request that uses one. Pure: it has no clock and checks
-// no signature.
+// Types of challenges, and the checks of a request that uses one, in their order. The caller passes the time and
+// verifies the signature.
 
 import { AGENT_CLIENT_ID, chooseAudience } from '../../identity/agents/agent.ts';
 import { type KeyState, mayAuthenticate } from '../../identity/keys/key.ts';
@@ -10,9 +10,9 @@ import { isAgentScope, isWithin } from '../../platform/scopes.ts';
 import { buildChallengePayload } from './payload.ts';
 
 /**
- * `nonce` is lowercase hex; `keyFingerprint` is the name of the key in the request, which may be an alias; times are
- * whole seconds. `resource`: the audience in the request, null for the agent's own (RFC 8707). `isExpired`: a sweep has
- * marked it as expired.
+ * `nonce` is lower-case hex. `keyFingerprint` is the fingerprint or alias in the request. Times are whole seconds.
+ * `resource` is the audience in the request; null means the agent's default audience (RFC 8707). `isExpired`: a sweep
+ * has marked it.
  */
 export type Challenge = {
   readonly id: string;
@@ -28,10 +28,7 @@ export type Challenge = {
   readonly isExpired: boolean;
 };
 
-/**
- * A key with its agent, as stored now. `isUseNoted`: a use within the last minute is stored; `isVerified`: the key has
- * been used.
- */
+/** A key and its agent. `isUseNoted`: a use in the last minute is stored. `isVerified`: the key is verified. */
 export type Holder = {
   readonly key: {
     readonly id: string;
@@ -56,17 +53,16 @@ export type Holder = {
   };
 };
 
-/** The reason of a refusal. */
 export type Refusal = { readonly code: ErrorCode; readonly detail: string };
 
 export type Judgement<Granted> = { readonly refusal: Refusal } | Granted;
 
 type Check<Subject> = Refusal & { readonly fails: (subject: Subject) => boolean };
 
-/** The tenant of the request: `audience` is used for an agent without an audience. */
+/** The tenant of the request. An agent without an audience uses the tenant's `audience`. */
 type Asked = { readonly tenant: { readonly audience: string; readonly resumedAt?: Date | undefined } };
 
-/** `now` is the database's clock when the rows were read; `algorithm` is from the request. */
+/** `now` is the database's time of the read. `algorithm` comes from the request. */
 export type Attempt = Asked & {
   readonly now: Date;
   readonly challenge: Challenge;
@@ -79,7 +75,7 @@ const UNKNOWN_KEY: Refusal = {
   detail: 'No key with this fingerprint is registered.',
 };
 
-/** The checks in their order. Source: Specification, "Agent authentication errors". */
+/** Source of the order: Specification, "Agent authentication errors". */
 const CHALLENGE_CHECKS: readonly Check<Attempt>[] = [
   {
     code: 'challenge_used',
@@ -139,9 +135,9 @@ const NO_TARGET: Refusal = {
 };
 
 /**
- * Judges a request for a challenge: key, agent, scope, resource.
- * @param request.scope the `scope` parameter @param request.resource the `resource` parameter
- * @returns the scopes, unique and sorted, with their holder; or the first reason of a refusal
+ * Checks a request for a challenge: key, agent, scope, resource.
+ * @param request.scope the parameter `scope` @param request.resource the parameter `resource`
+ * @returns the scopes (unique, sorted), the key and its agent; or the first refusal
  */
 export function judgeRequest(
   request: Asked & {
@@ -162,9 +158,9 @@ export function judgeRequest(
 }
 
 /**
- * Judges a verification without its signature: used, expired, algorithm, key, agent, scope, resource. Scope and
- * resource are those of the challenge; the agent must still have them.
- * @returns the key's holder and the audience of its token, or the first reason of a refusal
+ * Makes all checks of a verification except that of the signature: used, expired, algorithm, key, agent, scope,
+ * resource. The agent must still have the scope and the resource of the challenge.
+ * @returns the key, its agent and the audience of the token; or the first refusal
  */
 export function judgeAttempt(
   attempt: Attempt,
@@ -180,7 +176,7 @@ export function judgeAttempt(
   return audience === undefined ? { refusal: NO_TARGET } : { holder, audience };
 }
 
-/** The exact bytes that the challenge's key must sign. */
+/** Returns the exact bytes that the key must sign. */
 export function payloadOf(challenge: Challenge): Uint8Array {
   return buildChallengePayload({
     nonce: challenge.nonce,

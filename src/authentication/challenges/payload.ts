@@ -1,7 +1,7 @@
-// The canonical text of a challenge, which an agent signs and the service verifies, byte for byte. Another text needs
-// another version in the first line.
+// The text of a challenge, which an agent signs and the service verifies, byte for byte. A different text needs a new
+// version in its first line.
 
-/** `timestamp` and `expiresAt` in whole Unix seconds; the others have the text of the challenge response. */
+/** `timestamp` and `expiresAt` are whole Unix seconds. The other fields equal those of the challenge response. */
 export type ChallengePayloadFields = {
   readonly nonce: string;
   readonly timestamp: number;
@@ -13,7 +13,7 @@ export type ChallengePayloadFields = {
   readonly algorithm: string;
 };
 
-/** The members of a challenge response from which the payload is built. Source: Specification, "Challenge". */
+/** The members of a challenge response from which the text is built. Source: Specification, "Challenge". */
 export type ChallengeResponse = {
   readonly nonce: string;
   readonly timestamp: string;
@@ -37,9 +37,9 @@ const SHORT_ESCAPES: Readonly<Record<string, string>> = {
 };
 
 /**
- * Builds the nine lines, joined by line feeds with nothing after the last, as UTF-8.
+ * Builds the nine lines in UTF-8, joined by line feeds, with no line feed at the end.
  * Source: Specification, "Challenge-response procedure".
- * @throws RangeError when a time is not a whole number of seconds.
+ * @throws RangeError when a time is not a whole number of seconds
  */
 export function buildChallengePayload(fields: ChallengePayloadFields): Uint8Array {
   const lines = [
@@ -57,9 +57,9 @@ export function buildChallengePayload(fields: ChallengePayloadFields): Uint8Arra
 }
 
 /**
- * Builds the payload from the response of the challenge route, whose times are ISO 8601; a fraction of a second is cut
- * off.
- * @throws RangeError when a time cannot be read.
+ * Builds the text from the response of the challenge route. Its times are ISO 8601, and fractions of a second are
+ * dropped.
+ * @throws RangeError when a time cannot be parsed
  */
 export function buildPayloadOfResponse(response: ChallengeResponse): Uint8Array {
   return buildChallengePayload({
@@ -75,8 +75,8 @@ export function buildPayloadOfResponse(response: ChallengeResponse): Uint8Array 
 }
 
 /**
- * Escapes a string field so that it stays on its line: backslash, line feed, carriage return and tab as `\\`, `\n`,
- * `\r`, `\t`, every other control character as `\u00xx` with lowercase hex digits.
+ * Escapes a field so that it contains no line break. Backslash, line feed, carriage return and tab become `\\`, `\n`,
+ * `\r`, `\t`; other control characters become `\u00xx` with lower-case hex digits.
  */
 export function escapeField(text: string): string {
   return text.replace(

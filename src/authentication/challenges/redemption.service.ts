@@ -1,5 +1,5 @@
-// Consumes challenges after a correct signature. Concurrent verifications share a statement; when another transaction
-// has locked a row, only the verification of that row waits.
+// Consumes challenges after a correct signature. Concurrent verifications share a statement. Only the verification
+// whose row is locked waits for the lock.
 
 import type { PreparedRecords, RecordService } from '../../events/record.service.ts';
 import type { RotationService } from '../../identity/keys/rotation.service.ts';
@@ -11,7 +11,7 @@ import type { Redemption } from './redemption.store.ts';
 import * as store from './redemption.store.ts';
 import { describeFirstUse, describeSuccess, type Success } from './redemption.ts';
 
-/** The most concurrent redemptions that wait for a locked row, each on its own connection. */
+/** Greatest number of redemptions that wait concurrently for a locked row. Each of them uses its own connection. */
 const WAITING = 2;
 
 const NOTHING: PreparedRecords = { audit: [], events: [] };
@@ -46,10 +46,7 @@ export function createRedemptionService({
     return batch.map(({ challengeId }) => consumed.has(challengeId));
   }
 
-  /**
-   * The last check is for a commit whose answer was lost: when the redemption is repeated, it finds its own challenge
-   * used.
-   */
+  /** The last check is for a commit whose answer was lost: the redemption has used the challenge itself. */
   const attempt = async (redemption: Redemption): Promise<boolean> =>
     (await together.add(redemption)) ||
     (await alone.add(redemption)) ||
@@ -57,10 +54,10 @@ export function createRedemptionService({
 
   return {
     /**
-     * Consumes the challenge and writes the refresh token and the records of the success, all or nothing. One round
-     * trip, which concurrent redemptions share.
-     * @returns false when nothing was consumed: the challenge was used (also by a redemption of this process that is
-     *   under way), or its key or agent has changed
+     * Consumes the challenge, and writes the refresh token and the records of the success, all or nothing. One round
+     * trip, shared by concurrent redemptions.
+     * @returns false when nothing was consumed: another redemption has used the challenge or is using it in this
+     * process, or the key or agent has changed
      */
     redeem: async (
       context: RequestContext,

@@ -1,5 +1,4 @@
-// SQL of successful verifications: one statement consumes challenges, and writes all further rows for the consumed
-// ones.
+// SQL of successful verifications. One statement consumes challenges and writes all other rows for the consumed ones.
 import { type AuditRecord, auditColumns } from '../../audit/audit.ts';
 import { type EventRecord, eventColumns } from '../../events/event.ts';
 import type { PreparedRecords } from '../../events/record.service.ts';
@@ -7,7 +6,7 @@ import type { SwitchedKey } from '../../identity/keys/rotation.service.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import type { RefreshTokenRecord } from '../tokens/token.service.ts';
 
-/** The rows of one verification; `firstUse` only when this verification verifies the key. */
+/** The rows of one verification. `firstUse` is present only when this verification is the first use of the key. */
 export type Redemption = PreparedRecords & {
   readonly tenantId: string;
   readonly challengeId: string;
@@ -15,22 +14,22 @@ export type Redemption = PreparedRecords & {
   readonly firstUse: PreparedRecords;
 };
 
-/** The result of a statement: `switched` are keys that their agents have replaced by a new key. */
+/** Result of the statement. `switched` are old keys whose new key was used for the first time. */
 export type Redeemed = {
   readonly consumed: ReadonlySet<string>;
   readonly deliveries: number;
   readonly switched: readonly SwitchedKey[];
 };
 
-/** The parameters $14 to $27. */
 const AUDIT = `id, tenant_id, action, outcome, reason, actor_kind, actor_id, target_type, target_id, key_id, token_id, data, address,
     request_id`;
 
-// `usable`: its locks make a suspension or revocation wait until this statement has ended; the suspension then also
-// ends the refresh token of this statement. After an earlier suspension no row is usable. The agent is locked before
-// the key, in id order. A challenge that the audit log reports as expired stays unused, even when a standby with a slow
-// clock has taken over. `condition` of a row: the id of a challenge that must be consumed, or `first:` and the
-// challenge whose use verified its key. From `input` on, the fan-out is the one of events/event.store.ts.
+// `usable` locks the agent before the key, in the order of ids. A concurrent suspension or revocation therefore waits
+// until this statement has ended, and then also ends the refresh token of this statement. After a committed suspension
+// no row is usable. A challenge that the audit log counts as expired stays unused, even when a standby with a slow
+// clock has become the primary. The `condition` of a row is the id of a challenge that must be consumed, or `first:`
+// and the id of the challenge that verified its key. From `input` on, the statement creates deliveries like
+// events/event.store.ts.
 const redeemStatement = (locking: '' | 'SKIP LOCKED') => `
 WITH asked AS (
   SELECT *
@@ -133,10 +132,11 @@ const SKIPPING = redeemStatement('SKIP LOCKED');
 const WAITING = redeemStatement('');
 
 /**
- * Consumes each challenge that is unused and not expired, whose key and agent may authenticate and whose scopes and
- * resource the agent still has, and writes its rows. The first use of a key also verifies the key and signals the
- * rotation workflow that waits for it.
- * @param options.waits whether to wait for locked rows; otherwise challenges with locked rows stay unchanged
+ * Consumes each challenge that passes all conditions, and writes its rows. The challenge must be unused and not
+ * expired. Its key and agent must be allowed to authenticate, and the agent must still have the scopes and the
+ * resource. The first use of a key also verifies the key and enqueues a signal to a rotation workflow that waits for
+ * it.
+ * @param options.waits whether to wait for locked rows; otherwise challenges with locked rows are skipped
  */
 export async function redeem(
   queryable: Queryable,
@@ -156,7 +156,7 @@ export async function redeem(
   };
 }
 
-/** Whether a redemption was committed: its refresh token is stored. */
+/** Returns whether a redemption was committed: its refresh token is stored. */
 export async function isRedeemed(queryable: Queryable, { refreshToken }: Redemption): Promise<boolean> {
   const { rows } = await queryable.query('SELECT 1 FROM refresh_tokens WHERE id = $1', [refreshToken.id]);
   return rows.length > 0;
@@ -187,7 +187,6 @@ function valuesOf(redemptions: readonly Redemption[]): unknown[] {
   ];
 }
 
-/** Rows, each with the condition under which the statement writes it. */
 function conditional<Row>(
   redemptions: readonly Redemption[],
   rowsOf: (records: PreparedRecords) => readonly Row[],

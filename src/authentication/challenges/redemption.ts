@@ -1,22 +1,22 @@
-// The audit entries and events of a successful verification. They contain no token and no signature.
+// Audit entries and events of a successful verification. They contain no token and no signature.
 import type { Happening } from '../../events/record.service.ts';
 import { AGENT_CLIENT_ID } from '../../identity/agents/agent.ts';
 import type { Challenge, Holder } from './challenge.ts';
 
 const METHOD = 'challenge_response';
 
-/** A verification with a correct signature. `expiresIn` in seconds. */
+/** A verification with a correct signature. `expiresIn` is in seconds. */
 export type Success = {
   readonly challenge: Challenge;
   readonly holder: Holder;
   readonly audience: string;
   readonly address: string;
-  /** Thumbprint of the key that the tokens are bound to. */
+  /** RFC 7638 thumbprint of the key that the tokens are bound to. */
   readonly jkt: string | undefined;
   readonly token: { readonly tokenId: string; readonly expiresIn: number };
 };
 
-/** The records of each success. Source: Specification, "Event types". */
+/** Describes each success. Source: Specification, "Event types". */
 export function describeSuccess({ challenge, holder, audience, address, jkt, token }: Success): Happening {
   const scope = challenge.scopes.join(' ');
   const common = commonEntry(holder, token.tokenId);
@@ -45,7 +45,7 @@ export function describeSuccess({ challenge, holder, audience, address, jkt, tok
   };
 }
 
-/** The further records of the first success of a key, which verifies the key. */
+/** Describes the first success of a key, in addition to `describeSuccess`. It verifies the key. */
 export function describeFirstUse({ holder, token }: Success): Happening {
   const { key, agent } = holder;
   const data = { agent_id: agent.id, key_fingerprint: key.fingerprint, method: METHOD };

@@ -1,4 +1,4 @@
-// Wires challenges: authentication of agents, the records of its failures, and the sweep of overdue challenges.
+// Wires challenges: authentication, the records of failures, and the sweep of overdue challenges.
 import type { Client } from '@temporalio/client';
 import { createBruteForceService } from '../../audit/brute-force.service.ts';
 import type { Limits } from '../../platform/http/wire.ts';
@@ -13,7 +13,7 @@ import { createExpiryKeeper } from './challenge-expiry.client.ts';
 import { createExpiryService } from './challenge-expiry.service.ts';
 import { createRedemptionService } from './redemption.service.ts';
 
-/** Records failures to prove the possession of a key, also where refresh tokens are used. */
+/** Wires the records of failed authentications. The refresh of tokens uses them too. */
 export function wireAuthenticationFailures(
   { config, database }: Platform,
   {
@@ -50,7 +50,7 @@ export function wireChallenges(
   };
 }
 
-/** The sweep of overdue challenges. */
+/** Wires the sweep of overdue challenges. */
 export function wireChallengeExpiry(
   { database }: Platform,
   rooms: Needs<typeof createExpiryService, 'database' | 'settings'>,
@@ -58,7 +58,7 @@ export function wireChallengeExpiry(
   return createExpiryService({ ...rooms, database });
 }
 
-/** Starts the workflow of each sweep. @param rooms.client starts workflows */
+/** Wires the start of each sweep's workflow. @param rooms.client starts workflows */
 export function wireExpiryKeeper(
   { log }: Platform,
   rooms: { client: Client } & Pick<Parameters<typeof createExpiryKeeper>[0], 'expiry'>,
@@ -73,5 +73,5 @@ export function wireExpiryKeeper(
   });
 }
 
-/** The purges of this room, which retention runs. */
+/** Purge of old challenges. Retention runs it. */
 export const purgesOfChallenges = { challenges: challengeStore.purge };

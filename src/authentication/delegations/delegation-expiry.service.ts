@@ -1,5 +1,5 @@
-// Records the expiry of delegations. Each step reads Postgres, so a repeated, late or unneeded step does no harm. No
-// request depends on it: exchanges and delegated tokens check the expiry time of the delegation.
+// Records that delegations have expired. Each step is decided from the row in Postgres, so a repeated, late or needless
+// request does no harm. Tokens do not depend on it, because their checks compare the expiry time.
 
 import { operatorContext, serviceContext } from '../../audit/audit.ts';
 import type { RecordService } from '../../events/record.service.ts';
@@ -21,17 +21,17 @@ import {
 
 export type { DelegationName } from './delegation-expiry.store.ts';
 
-/** The state of a delegation; `gone`: it does not exist. `expiresAt` in ISO 8601. */
+/** State of a delegation; `gone` means that it does not exist. `expiresAt` is ISO 8601. */
 export type DelegationStanding = {
   readonly step: DelegationStep;
   readonly status: DelegationStatus | 'gone';
   readonly expiresAt: string | null;
 };
 
-/** The longest summary in characters: Temporal accepts 400 bytes. */
+/** Longest summary in characters, because Temporal accepts 400 bytes. */
 const LONGEST_SUMMARY = 150;
 
-/** The steps of delegations. Source: Specification, "Anchor and delegation". */
+/** Source: Specification, "Anchor and delegation". */
 export function createDelegationExpiryService({
   database,
   tenants,
@@ -47,10 +47,9 @@ export function createDelegationExpiryService({
     standingOf(await store.read(database, name));
 
   return {
-    /** The state of a delegation, and the step that is due. One round trip; changes nothing. */
     look,
 
-    /** The summary for operators: what the delegation allows, its end and its agent, but not the user. */
+    /** Describes a delegation for an operator: its scopes, its end and its agent, but not the user. */
     describe: async (name: DelegationName): Promise<{ summary: string; agentId: string } | undefined> => {
       const found = await store.read(database, name);
       if (found === undefined) return undefined;
@@ -59,10 +58,7 @@ export function createDelegationExpiryService({
       return { summary: `${scopes} · until ${until}Z`, agentId: found.agentId };
     },
 
-    /**
-     * Records that a delegation has expired, with an audit entry, if its time is over.
-     * @returns the state afterwards
-     */
+    /** Records that a delegation has expired, with an audit entry, if it has. @returns the state afterwards */
     expire: async (name: DelegationName): Promise<DelegationStanding> => {
       const tenant = await tenants.byId(name.tenantId);
       if (tenant === undefined) return standingOf(undefined);
@@ -86,7 +82,7 @@ export function createDelegationExpiryService({
     },
 
     /**
-     * Revokes a delegation in the name of an operator, who has updated its workflow.
+     * Revokes a delegation for an operator, who requested it through the delegation's workflow.
      * @param reason stored with the delegation and in the audit log
      * @throws ServiceError `not_found`, `conflict` for a delegation that is not active
      */

@@ -1,5 +1,5 @@
-// SQL of the ends of delegations. Each function is one round trip on the caller's connection; the database's clock
-// decides about time.
+// SQL of the ends of delegations. Each function is one round trip on the caller's connection. All times come from the
+// database's clock.
 import { NOW } from '../../platform/database/model.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import {
@@ -10,7 +10,6 @@ import {
 import { DELEGATION } from './delegation.model.ts';
 import type { DelegationCase } from './delegation-expiry.ts';
 
-/** Names a delegation. */
 export type DelegationName = { readonly tenantId: string; readonly id: string };
 
 const READ = `
@@ -43,7 +42,7 @@ export async function markExpired(transaction: Transaction, id: string): Promise
   await transaction.model(DELEGATION).update({ id }, { expiredAt: NOW });
 }
 
-/** Enqueues signals to the workflows of an agent's delegations: this transaction deletes the agent. */
+/** Enqueues signals to the workflows of all delegations of an agent that this transaction deletes. */
 export async function tellOfAgent(unit: Transaction, agentId: string): Promise<void> {
   await unit.query(
     `INSERT INTO workflow_commands (tenant_id, workflow, entity_id)
@@ -53,12 +52,12 @@ export async function tellOfAgent(unit: Transaction, agentId: string): Promise<v
   );
 }
 
-/** Delegations that expired more than 5 minutes ago and whose end is not recorded. */
+/** Counts the delegations that expired more than 5 minutes ago and whose end is not recorded. */
 export async function countOverdue(queryable: Queryable): Promise<number> {
   return (await queryable.query<{ count: number }>(OVERDUE)).rows[0]?.count ?? 0;
 }
 
-/** Delegations whose workflow should be running: neither revoked nor recorded as expired. */
+/** Lists the delegations whose workflow should be running: neither revoked nor recorded as expired. */
 export async function listExpectedWorkflows(
   queryable: Queryable,
   page: ExpectedPage,

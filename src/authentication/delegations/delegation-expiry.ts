@@ -1,29 +1,26 @@
-// The step that is due for a delegation. Pure. Whether a delegation may be used is decided where it is used, not here.
+// Decides the next step of a delegation's workflow. Exchanges and tokens do their own checks.
 import type { DelegationStatus } from './delegation.ts';
 
-/** A delegation as it is at `now`, the database's clock; `revokedAt` is set too when its agent was deleted. */
+/** A delegation at `now`, the database's time. `revokedAt` is also set when its agent was deleted. */
 export type DelegationCase = {
   readonly tenantId: string;
   readonly id: string;
   readonly agentId: string;
   readonly scopes: readonly string[];
   readonly expiresAt: Date;
-  /** The time at which its end was recorded. */
   readonly expiredAt: Date | null;
   readonly revokedAt: Date | null;
   readonly now: Date;
 };
 
-/** `expire`: record its end. */
 export type DelegationStep =
   | { readonly kind: 'wait'; readonly delayMs: number }
   | { readonly kind: 'expire' }
   | { readonly kind: 'end' };
 
-/** Milliseconds: the workflow reads its delegation daily, also without a signal. */
+/** Longest sleep of the workflow in milliseconds. Then it reads the delegation again, in case a signal was lost. */
 const LONGEST_WAIT = 86_400_000;
 
-/** The next step of a delegation. */
 export function decideDelegationStep({
   expiresAt,
   expiredAt,

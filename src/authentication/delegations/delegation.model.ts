@@ -1,4 +1,4 @@
-// The table of delegations; the view `delegation_records` computes the status when it is read.
+// The table of delegations. The view `delegation_records` computes the status when it is read.
 import {
   defineTable,
   given,
@@ -23,7 +23,6 @@ export const DELEGATION = defineTable('delegations', {
   createdAt: given(time()),
   revokedAt: nullable(time()),
   revokedReason: nullable(text()),
-  /** The time at which its end was recorded. */
   expiredAt: nullable(time()),
 });
 

@@ -22,7 +22,7 @@ const COMMON = {
 } as const;
 const ROOT = '/api/v1/delegations';
 
-/** Management of the delegations of users to agents. Source: Specification, "Anchor and delegation". */
+/** Management of delegations. Source: Specification, "Anchor and delegation". */
 export function createDelegationRoutes({ delegations }: { delegations: DelegationService }): Route[] {
   return defineRoutes(COMMON, [
     {

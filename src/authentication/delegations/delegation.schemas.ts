@@ -1,4 +1,4 @@
-// The shapes of delegations in requests and answers. The status is computed when the delegation is read.
+// Schemas of delegations in requests and answers.
 import { z } from 'zod';
 import { pageSchema } from '../../platform/http/answers.ts';
 import { audience, pageParameters } from '../../platform/http/field-schemas.ts';
@@ -22,7 +22,7 @@ const sub = z
   .meta({ description: 'The user as that issuer names him.' });
 const timestamp = z.iso.datetime();
 
-/** The delegation as answers show it. Source: Specification, "Anchor and delegation". */
+/** Source: Specification, "Anchor and delegation". */
 export const delegationSchema = z
   .strictObject({
     id: z.uuid(),
@@ -84,7 +84,7 @@ export const revokeDelegationBody = z.strictObject({
     .meta({ description: 'For people.' }),
 });
 
-/** A delegation as answers show it. */
+/** Converts a delegation to its JSON answer. */
 export function presentDelegation(delegation: Delegation) {
   const { subject, tenantId } = delegation;
   return present(delegationSchema, delegation, { subject: { ...subject, id: subjectId(tenantId, subject) } });

@@ -1,5 +1,5 @@
-// Delegations of users to agents. A delegation expires by its time; the later record of its expiry changes nothing for
-// tokens.
+// Manages delegations of users to agents. A delegation expires at its expiry time. The expiry is recorded later, which
+// changes nothing for tokens.
 
 import type { RecordService } from '../../events/record.service.ts';
 import type { AgentService } from '../../identity/agents/agent.service.ts';
@@ -34,7 +34,7 @@ export type NewDelegation = {
 
 type Joined = RequestContext & { readonly transaction: Transaction };
 
-/** Delegations of a tenant. Source: Specification, "Anchor and delegation", "Token exchange"; RFC 8693. */
+/** Manages the delegations of a tenant. Source: Specification, "Anchor and delegation", "Token exchange"; RFC 8693. */
 export function createDelegationService({
   database,
   agents,
@@ -45,7 +45,6 @@ export function createDelegationService({
   database: Pick<Database, 'transaction' | 'query'>;
   agents: Pick<AgentService, 'hold'>;
   records: Pick<RecordService, 'write'>;
-  /** Revokes tokens. */
   tokens: Pick<RevocationService, 'endPrincipal'>;
   commands: Pick<WorkflowCommandService, 'add'>;
 }) {
@@ -118,8 +117,8 @@ export function createDelegationService({
     /**
      * Stores that a user permits an agent to act for the user.
      * @throws ServiceError `invalid_request` naming the field: an issuer that is neither an https URL nor the tenant's
-     *   own, an agent that does not exist, a scope that the agent does not have, an end that is past or more than a
-     *   year away
+     * own, an agent that does not exist, a scope that the agent does not have, an end in the past or more than a year
+     * away
      */
     create: (context: RequestContext, input: NewDelegation): Promise<Delegation> =>
       database.transaction(context, async (transaction) => {
@@ -151,31 +150,32 @@ export function createDelegationService({
     /** @throws ServiceError `not_found` */
     get: read,
 
-    /** Whether this is a delegation of the tenant. One indexed read. */
     exists: (context: RequestContext, id: string): Promise<boolean> =>
       store.exists(context.transaction ?? database, context.tenant.id, id),
 
-    /** A page, the newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+    /** Returns a page, newest first. @throws ServiceError `invalid_request` for a foreign cursor */
     list: (context: RequestContext, request: PageRequest & DelegationFilters): Promise<Page<Delegation>> =>
       store.list(context.transaction ?? database, context.tenant.id, request),
 
     /**
-     * Revokes a delegation, also an expired one. An exchange that begins after the commit is refused, and the tokens
-     * that were issued on the delegation are revoked with all tokens derived from them. A repetition changes nothing.
-     * Emits `admin.delegation.revoked`. @param reason for people @throws ServiceError `not_found`
+     * Revokes an active or expired delegation. An exchange that begins after the commit is refused. All tokens that
+     * were issued on the delegation end, with all tokens derived from them. A repeated call changes nothing. Emits
+     * `admin.delegation.revoked`.
+     * @param reason for people
+     * @throws ServiceError `not_found`
      */
     revoke: (context: RequestContext, id: string, reason?: string | undefined): Promise<Delegation> =>
       withLock(context, id, async (joined, found, { isOpen }) => {
         if (found.status === 'revoked') return found;
         await revoke(joined, found, reason);
-        // When the end is recorded, the workflow has ended.
+        // When the end is already recorded, the workflow has ended and needs no signal.
         if (isOpen) await tellWorkflow(joined.transaction, found.tenantId, id);
         return read(joined, id);
       }),
 
     /**
-     * As `revoke`, but for an active delegation only, by its workflow, which gets no signal.
-     * @throws ServiceError `not_found`, `conflict`
+     * Revokes an active delegation. Called by the delegation's workflow, which therefore gets no signal.
+     * @throws ServiceError `not_found`, `conflict` for a delegation that is not active
      */
     revokeActive: (context: RequestContext, id: string, reason?: string | undefined): Promise<Delegation> =>
       withLock(context, id, async (joined, found) => {
@@ -186,8 +186,9 @@ export function createDelegationService({
       }),
 
     /**
-     * The delegation on which an agent may act for a user now, with the agent. One round trip. It is locked until the
-     * caller's transaction ends: a revocation waits for it, so no token is issued after the commit of the revocation.
+     * Returns the delegation on which an agent may act for a user now, and the agent. One round trip. The delegation is
+     * locked until the caller's transaction ends. A revocation waits for this lock, so no token is issued after a
+     * revocation is committed.
      * @param unit the transaction that records the token
      * @throws ServiceError `invalid_grant`, `delegation_expired`, `policy_denied`, `invalid_scope`, `invalid_target`
      */

@@ -1,4 +1,4 @@
-// All SQL of delegations. Each statement is limited to one tenant; the database's clock decides about time.
+// SQL of delegations. Each statement is bound to one tenant. All times come from the database's clock.
 import { decodeCursor, type Page, type PageRequest, toPage } from '../../platform/database/page.ts';
 import { selectList } from '../../platform/database/table.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
@@ -54,9 +54,9 @@ WHERE tenant_id = $1 AND ($2::uuid IS NULL OR id < $2) AND ($3::uuid IS NULL OR 
   AND ($5::text IS NULL OR subject_issuer = $5) AND ($6::text IS NULL OR subject_sub = $6)
 ORDER BY id DESC LIMIT $7`;
 
-// Order: usable delegations first, then those with all requested scopes and audience, then the newest. The lock makes a
-// revocation and a suspension wait for an exchange under way, and an exchange wait for them: it then reads the changed
-// row.
+// Usable delegations are preferred, then those with all requested scopes and the audience, then the newest. The lock
+// makes a revocation or suspension wait for a running exchange. An exchange also waits for them, and then reads the
+// changed row.
 const FIND_FOR_EXCHANGE = `
 SELECT delegation.id, delegation.scopes, delegation.audience, delegation.expires_at AS "expiresAt",
        CASE WHEN delegation.revoked_at IS NOT NULL THEN 'revoked'
@@ -96,7 +96,7 @@ export async function find(
   return rows[0] === undefined ? undefined : toDelegation(rows[0]);
 }
 
-/** Whether the delegation exists. One indexed read. */
+/** Returns whether the delegation exists. One indexed read. */
 export async function exists(queryable: Queryable, tenantId: string, id: string): Promise<boolean> {
   const { rowCount } = await queryable.query('SELECT 1 FROM delegations WHERE id = $1 AND tenant_id = $2', [
     id,
@@ -105,7 +105,7 @@ export async function exists(queryable: Queryable, tenantId: string, id: string)
   return rowCount > 0;
 }
 
-/** The newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+/** Lists delegations, newest first. @throws ServiceError `invalid_request` for a foreign cursor */
 export async function list(
   queryable: Queryable,
   tenantId: string,
@@ -118,7 +118,7 @@ export async function list(
 }
 
 /**
- * Locks a delegation until the transaction ends; it waits for exchanges under way.
+ * Locks a delegation until the transaction ends. Waits for running exchanges.
  * @returns undefined when it does not exist; `isOpen`: not revoked, and its end is not recorded
  */
 export async function lock(
@@ -142,10 +142,7 @@ export async function markRevoked(unit: Transaction, id: string, reason: string 
   );
 }
 
-/**
- * The delegation that fits a request best, locked against revocation until the caller's transaction ends. One round
- * trip.
- */
+/** Finds the best delegation for a request and locks it against revocation. One round trip. */
 export async function findForExchange(
   unit: Queryable,
   tenantId: string,

@@ -1,4 +1,4 @@
-// Delegations, and the rules by which one covers a request to act for a user. Types and rules only.
+// Types of delegations, and the rules by which a delegation allows an agent to act for a user.
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { isWithin } from '../../platform/scopes.ts';
 import type { DelegationRow } from './delegation.model.ts';
@@ -8,16 +8,13 @@ import type { Subject } from './subject.ts';
 export const DELEGATION_STATUSES = ['active', 'expired', 'revoked'] as const;
 export type DelegationStatus = (typeof DELEGATION_STATUSES)[number];
 
-/**
- * A delegation of a user to an agent. `audience` null: each audience of the agent. `status` is computed at the read;
- * the delegations of a deleted agent count as revoked.
- */
+/** `audience` null means any audience of the agent. `status` is computed; a deleted agent's delegations are revoked. */
 export type Delegation = Omit<DelegationRow, 'subjectIssuer' | 'subjectSub' | 'expiredAt'> & {
   readonly subject: Subject;
   readonly status: DelegationStatus;
 };
 
-/** The agent of a delegation, as it is now; `audience` null is the tenant's. */
+/** The agent of a delegation, as stored now. `audience` null means the tenant's audience. */
 export type DelegateAgent = {
   readonly id: string;
   readonly name: string;
@@ -27,22 +24,21 @@ export type DelegateAgent = {
   readonly audiences: readonly string[];
 };
 
-/** The request of an agent. `scopes` and `audience` are absent where the server decides. */
+/** The request of an agent. Without `scopes` or `audience`, the service chooses them. */
 export type DelegationRequest = {
   readonly subject: Subject;
   readonly agentId: string;
   readonly scopes?: readonly string[] | undefined;
   readonly audience?: string | undefined;
-  /** Agents through which the user's authority reached this agent. */
+  /** Ids of the agents that acted for the user earlier in the chain. */
   readonly links?: readonly string[] | undefined;
 };
 
-/** The best delegation for a request, with the state of each agent in it. */
 export type DelegationCandidate = {
   readonly delegation: Pick<Delegation, 'id' | 'scopes' | 'audience' | 'status' | 'expiresAt'>;
   readonly agent: DelegateAgent;
   readonly agentStatus: 'active' | 'suspended' | 'deleted';
-  /** Whether each agent of `links` exists and is active. */
+  /** Whether each agent in `links` exists and is active. */
   readonly linksActive: boolean;
 };
 
@@ -51,9 +47,9 @@ export type UsableDelegation = Pick<DelegationCandidate, 'delegation' | 'agent'>
 /**
  * Decides whether a delegation allows a request (Specification, "Errors"; RFC 8693 §2.2.2).
  * @param candidate undefined when the user has delegated nothing to the agent
- * @throws ServiceError `invalid_grant` without a delegation or when it was revoked; `delegation_expired`;
- *   `policy_denied` when the agent, or an agent through which the authority came, is suspended or gone; `invalid_scope`
- *   and `invalid_target` for a scope or audience that the delegation does not include
+ * @throws ServiceError `invalid_grant` without a delegation, or for a revoked one; `delegation_expired`;
+ * `policy_denied` when the agent or an agent in `links` is suspended or deleted; `invalid_scope` and `invalid_target`
+ * for a scope or audience that the delegation does not include
  */
 export function judgeDelegation(
   candidate: DelegationCandidate | undefined,

@@ -17,7 +17,7 @@ export function wireDelegations(
   return { delegations, routes: createDelegationRoutes({ delegations }) };
 }
 
-/** The expiry of delegations. */
+/** Wires the expiry of delegations. */
 export function wireDelegationExpiry(
   { database }: Platform,
   rooms: Needs<typeof createDelegationExpiryService, 'database'>,
@@ -25,10 +25,7 @@ export function wireDelegationExpiry(
   return createDelegationExpiryService({ ...rooms, database });
 }
 
-/**
- * The delegations that have a workflow, the late ones among them, and the signals to the workflows of a deleted agent's
- * delegations.
- */
+/** Used for the workflows of delegations: lists them, counts the late ones, signals them. */
 export {
   countOverdue as countOverdueDelegations,
   listExpectedWorkflows as listDelegations,

@@ -1,5 +1,5 @@
-// The claims of a DPoP proof, and the check that it is for this request (RFC 9449 §4.3). Other files verify its
-// signature and its first use.
+// Parses DPoP proofs and checks that a proof belongs to a request (RFC 9449 §4.3). Other files verify its signature and
+// its first use.
 import { sha256 } from '@noble/hashes/sha2.js';
 import { encodeBase64Url } from '../../platform/crypto/base64.ts';
 import { parseCompactJws } from '../../platform/crypto/jws.ts';
@@ -13,16 +13,16 @@ import {
 } from './proof-key.ts';
 import { normalizeTarget } from './proof-target.ts';
 
-/** How far `iat` may lie in the past and in the future, in seconds; both ends belong to the window. */
+/** Seconds by which `iat` may be in the past or in the future, both inclusive. */
 const PROOF_WINDOW = { past: 60, future: 10 } as const;
 
-/** Characters: a proof with a 4,096-bit RSA key and a nonce has about 2,000. */
+/** Greatest length in characters. A proof with a 4,096-bit RSA key and a nonce has about 2,000. */
 const LONGEST_PROOF = 4_096;
 
-/** Characters of a `jti`; 96 random bits have 16 (RFC 9449 §4.2). */
+/** Greatest length of a `jti` in characters. 96 random bits have 16 characters (RFC 9449 §4.2). */
 const LONGEST_JTI = 256;
 
-/** `iat` in Unix seconds. `ath` and `nonce` are present when the client sent them. */
+/** `iat` is in Unix seconds. `ath` and `nonce` are present when the client sent them. */
 export type ProofClaims = {
   readonly jti: string;
   readonly htm: string;
@@ -32,7 +32,7 @@ export type ProofClaims = {
   readonly nonce?: string | undefined;
 };
 
-/** A well-formed proof. `signed` is the signed text. */
+/** A well-formed proof. `signed` is the text that the signature covers. */
 export type DpopProof = {
   readonly algorithm: ProofAlgorithm;
   readonly key: ProofKey;
@@ -41,19 +41,18 @@ export type DpopProof = {
   readonly signature: Uint8Array;
 };
 
-/** The request of a proof. `accessToken`: the token in the request, and the key that the token is bound to. */
+/** The request that a proof must match. `accessToken.jkt` is the key to which the token is bound. */
 export type ProvenRequest = {
   readonly method: string;
-  /** The address of this request by the settings of the service. */
+  /** Address of this request, built from the settings and not from the Host header. */
   readonly url: string;
-  /** Milliseconds since 1970. */
   readonly now: number;
   readonly accessToken?: { readonly text: string; readonly jkt: string } | undefined;
 };
 
 /**
- * The one proof of a request. @param values each `DPoP` header as it was sent
- * @throws ServiceError `invalid_dpop_proof` for none, and for several (RFC 9449 §4.3, check 1)
+ * Returns the only proof of a request. @param values each `DPoP` header as it was sent
+ * @throws ServiceError `invalid_dpop_proof` for no proof and for several (RFC 9449 §4.3, check 1)
  */
 export function onlyProof(values: readonly string[]): string {
   const [proof] = values;
@@ -87,7 +86,7 @@ export function parseProof(text: string): DpopProof {
 }
 
 /**
- * Checks that the proof is for this request, now, and for its access token. Order: `htm`, `htu`, `iat`, `ath`, the
+ * Checks that the proof is for this request, this time and this access token. Order: `htm`, `htu`, `iat`, `ath`, the
  * token's key.
  * @throws ServiceError `invalid_dpop_proof` (RFC 9449 §4.3, checks 8, 9, 11 and 12)
  */
@@ -107,14 +106,14 @@ export function checkProof({ claims, key }: DpopProof, request: ProvenRequest): 
     throw invalidProof('The access token is bound to another key than that of the proof.');
 }
 
-/** `ath`: base64url SHA-256 over the token's text (RFC 9449 §4.2). */
+/** Computes `ath`: the SHA-256 of the token's text in base64url (RFC 9449 §4.2). */
 export function hashAccessToken(text: string): string {
   return encodeBase64Url(sha256(new TextEncoder().encode(text)));
 }
 
-/** The time until which a proof's `jti` must be stored, in Unix seconds: later no process accepts the proof. */
+/** Returns the time in Unix seconds until which a proof's `jti` must be stored. Later no process accepts the proof. */
 export function expiryOf({ iat }: Pick<ProofClaims, 'iat'>): number {
-  // Counted from iat, not from now: a proof with a future iat stays acceptable longer than one made now.
+  // Counted from `iat`, because a proof with a future `iat` is accepted for longer.
   return iat + PROOF_WINDOW.past + PROOF_WINDOW.future;
 }
 

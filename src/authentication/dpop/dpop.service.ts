@@ -1,4 +1,5 @@
-// Proof of possession (RFC 9449). A proof is accepted for one request only, also across processes.
+// Verifies proofs of possession (RFC 9449). A proof is accepted for one request only, even when several processes
+// receive it.
 
 import { createHash } from 'node:crypto';
 import type { RequestContext, Tenant } from '../../platform/context.ts';
@@ -11,33 +12,26 @@ import type { ProofVerifier } from './dpop-proof.service.ts';
 import { checkProof, expiryOf, onlyProof, parseProof } from './dpop-proof.ts';
 import { invalidProof } from './invalid-proof.ts';
 
-/** Milliseconds between two purges of one process. */
 const PURGE_INTERVAL = 60_000;
 
-/** Rows that one statement of a purge deletes. */
 const PURGE_BATCH = 1_000;
 
 export type ProofUse = {
-  /**
-   * All `DPoP` headers of the request, unchanged: Node joins several headers into one text, which hides their number.
-   */
+  /** All `DPoP` headers as they were sent, because Node joins them into one text, which hides their number. */
   readonly proofs: readonly string[];
   readonly method: string;
-  /** The request's path below the tenant's address, unchanged, without the query. */
+  /** Path of the request below the tenant's address, unchanged, without the query. */
   readonly path: string;
-  /** The access token of the request, and the thumbprint in its `cnf.jkt`; absent where tokens are issued. */
+  /** Access token of the request, and the thumbprint in its `cnf.jkt`. Absent at the routes that issue tokens. */
   readonly accessToken?: { readonly text: string; readonly jkt: string } | undefined;
-  /** Whether a proof without a nonce of this service is refused. */
+  /** When true, a proof without a nonce is refused. */
   readonly requireNonce: boolean;
 };
 
-/** `jkt`: RFC 7638 thumbprint of the proof's key. `nonce`: the value of the header `DPoP-Nonce` of the answer. */
+/** `jkt` is the RFC 7638 thumbprint of the proof's key. `nonce` is the value for the answer's `DPoP-Nonce` header. */
 export type VerifiedProof = { readonly jkt: string; readonly nonce: string };
 
-/**
- * Verifies DPoP proofs.
- * @param now milliseconds since 1970
- */
+/** Verifies DPoP proofs. @param now milliseconds since 1970 */
 export function createDpopService({
   database,
   verifier,
@@ -84,7 +78,6 @@ export function createDpopService({
     );
   }
 
-  /** Deletes proofs that cannot be used any more. @returns how many */
   async function purge(): Promise<number> {
     let purged = 0;
     for (;;) {
@@ -97,11 +90,12 @@ export function createDpopService({
   return {
     /**
      * Verifies the proof of a request and records its use. One round trip, after all other checks. Order (RFC 9449
-     * §4.3): one header; length, form, `typ`, `alg`, `crit`, `jwk`, claims; `htm`, `htu`, `iat`; with a token `ath` and
-     * its key; the signature; the nonce; the `jti`. `htu` is compared with the tenant's address and the path, not with
-     * the Host header.
-     * @throws ServiceError `invalid_dpop_proof`, `use_dpop_nonce`, `temporarily_unavailable`; each has the header
-     *   `dpop-nonce`. Their status is 400, as at the token endpoint; a resource answers 401 with a challenge instead.
+     * §4.3): one header; length, form, `typ`, `alg`, `crit`, `jwk`, claims; `htm`, `htu`, `iat`; with a token, `ath`
+     * and its key; the signature; the nonce; the `jti`. `htu` is compared with the tenant's address and the path, not
+     * with the Host header.
+     * @throws ServiceError `invalid_dpop_proof`, `use_dpop_nonce`, `temporarily_unavailable`, each with the header
+     * `dpop-nonce`. The status is 400, as at the token endpoint. Routes that accept access tokens change it to 401 with
+     * a challenge.
      */
     verifyProof: async (context: Pick<RequestContext, 'tenant'>, use: ProofUse): Promise<VerifiedProof> => {
       const nonce = nonces.issue(context.tenant.id, now());
@@ -114,11 +108,11 @@ export function createDpopService({
       }
     },
 
-    /** The value of `DPoP-Nonce` for an answer without a verified proof. */
+    /** Returns the value of `DPoP-Nonce` for an answer without a verified proof. */
     nonce: (tenant: Pick<Tenant, 'id'>): string => nonces.issue(tenant.id, now()),
     purge,
 
-    /** Waits for a purge that is under way. Call it before the database closes. */
+    /** Waits for a running purge. Call it before the database closes. */
     close: (): Promise<void> => purging,
   };
 }

@@ -1,24 +1,18 @@
-// All SQL of DPoP proofs. When several requests use one proof, also in several processes, one INSERT decides which use
-// counts.
+// SQL of DPoP proofs. When several requests use one proof, even in several processes, one INSERT decides which use is
+// accepted.
 import type { Queryable } from '../../platform/database/transaction.ts';
 
-/**
- * A used proof: its key's thumbprint (32 bytes), SHA-256 of its `jti`, and the time in Unix seconds after which it may
- * be deleted.
- */
+/** The key's thumbprint (32 bytes), the SHA-256 of the `jti`, and the end in Unix seconds of the row. */
 export type UsedProof = {
   readonly jkt: Uint8Array;
   readonly jtiHash: Uint8Array;
   readonly expiresAt: number;
 };
 
-/**
- * How long a row is kept after its time: the clock of the process that checks a proof and the clock of the database may
- * differ. An older row refuses only proofs that are refused anyway.
- */
+/** A row is kept this long after its expiry, because the clocks of processes and the database differ. */
 const MARGIN = "interval '5 minutes'";
 
-/** Records the use. @returns false when the proof was used before; of concurrent uses exactly one gets true */
+/** Records the use. Of concurrent uses exactly one gets true. @returns false when the proof was used before */
 export async function insert(queryable: Queryable, proof: UsedProof): Promise<boolean> {
   const { rowCount } = await queryable.query(
     `INSERT INTO dpop_proofs (jkt, jti_hash, expires_at) VALUES ($1, $2, to_timestamp($3::float8))
@@ -28,7 +22,7 @@ export async function insert(queryable: Queryable, proof: UsedProof): Promise<bo
   return rowCount === 1;
 }
 
-/** Deletes proofs that no process accepts any more. @returns how many, at most `limit` */
+/** Deletes proofs that no process accepts any more. @returns the number deleted, at most `limit` */
 export async function purge(queryable: Queryable, limit: number): Promise<number> {
   const { rowCount } = await queryable.query(
     `DELETE FROM dpop_proofs p USING (

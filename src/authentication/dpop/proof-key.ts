@@ -12,20 +12,20 @@ import { invalidProof } from './invalid-proof.ts';
 
 /**
  * Algorithms of proofs, for `dpop_signing_alg_values_supported` (RFC 9449 §5.1): those of the FAPI 2.0 Security
- * Profile, §5.4.1. `EdDSA` is the older name of `Ed25519` (RFC 9864 §2.2) and means that curve only. No ES256K: few
- * JOSE libraries have it; no RS256: PKCS #1 v1.5 signatures are legacy.
+ * Profile, §5.4.1. `EdDSA` is the older name of `Ed25519` (RFC 9864 §2.2) and means only that curve. ES256K is left out
+ * because few JOSE libraries have it, RS256 because PKCS #1 v1.5 signatures are legacy.
  */
 export const PROOF_ALGORITHMS = ['ES256', 'Ed25519', 'EdDSA', 'PS256'] as const;
 
 export type ProofAlgorithm = (typeof PROOF_ALGORITHMS)[number];
 
-/** `thumbprint`: RFC 7638 with SHA-256, base64url; the `jkt` of tokens that are bound to the key (RFC 9449 §6.1). */
+/** `thumbprint`: RFC 7638 with SHA-256, base64url; the `jkt` of tokens bound to the key (RFC 9449 §6.1). */
 export type ProofKey = { readonly jwk: CurveJwk | RsaJwk; readonly thumbprint: string };
 
-/** Bits of an RSA modulus: RFC 7518 §3.5 sets the minimum; the maximum limits the cost of a verification. */
+/** Bits of an RSA modulus. RFC 7518 §3.5 sets the minimum. The maximum limits the cost of a verification. */
 const RSA_BITS = { least: 2_048, most: 4_096 } as const;
 
-/** Bytes of an RSA exponent; a long one makes a verification slow. */
+/** Greatest length of an RSA exponent in bytes, because a long exponent makes a verification slow. */
 const LONGEST_EXPONENT = 4;
 
 const WRONG_KEY: Readonly<Record<ProofAlgorithm, string>> = {
@@ -36,15 +36,14 @@ const WRONG_KEY: Readonly<Record<ProofAlgorithm, string>> = {
     'For PS256 the jwk of the proof must be an RSA key of 2,048 to 4,096 bits with an exponent below 2^32.',
 };
 
-/** Whether the service supports the header's `alg`. */
 export function isProofAlgorithm(alg: unknown): alg is ProofAlgorithm {
   return PROOF_ALGORITHMS.some((known) => known === alg);
 }
 
 /**
- * Reads the `jwk` of a proof's header. It checks the form only: the import of a key refuses a point off its curve.
- * @throws ServiceError `invalid_dpop_proof` for a key with private members, of another kind than `alg` needs, or whose
- *   members are not canonical base64url of the right length
+ * Reads the `jwk` in a proof's header. Checks only the form; the import of the key later refuses a point off its curve.
+ * @throws ServiceError `invalid_dpop_proof` for a key with private members, for a kind of key that `alg` does not use,
+ * and for members that are not canonical base64url of the right length
  */
 export function readProofKey(alg: ProofAlgorithm, jwk: unknown): ProofKey {
   if (typeof jwk !== 'object' || jwk === null || Array.isArray(jwk))

@@ -14,5 +14,5 @@ export function wireDpop({ config, database, log, clock }: Platform) {
   });
 }
 
-/** The purges of this room, which retention runs. */
+/** Purge of used proofs. Retention runs it. */
 export const purgesOfProofs = { 'DPoP proofs': dpopStore.purge };

@@ -19,11 +19,11 @@ export const ISSUER_KEY = defineTable('issuer_keys', {
   tenantId: uuid(),
   algorithm: text<SigningAlgorithm>(),
   publicJwk: json<IssuerJwk>(),
-  /** PKCS #8 DER, sealed with a master key; null after its destruction. */
+  /** PKCS #8 DER, sealed with a master key; null after the private half was destroyed. */
   privateSealed: nullable(bytes()),
   createdAt: given(time()),
   activateAt: time(),
-  /** Null until a later key is published, like `removeAt`. */
+  /** `retireAt` and `removeAt` are null until a later key is published. */
   retireAt: nullable(time()),
   removeAt: nullable(time()),
   id: uuid(),

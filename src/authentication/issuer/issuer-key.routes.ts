@@ -19,7 +19,7 @@ const COMMON = {
 } as const;
 const ROOT = '/api/v1/tenant/issuer-keys';
 
-/** All routes need `tenant:write`, like the routes of the tenant. @param workflows place of the UI that shows them */
+/** Each route needs the scope `tenant:write`. @param workflows address of Temporal's web UI */
 export function createIssuerKeyRoutes({
   issuerKeys,
   workflows,

@@ -1,4 +1,4 @@
-// The shapes of the schedule of issuer keys in requests and answers.
+// Schemas of the schedule of issuer keys in requests and answers.
 import { z } from 'zod';
 import { present } from '../../platform/http/present.ts';
 import { entityWorkflowId, workflowUrl } from '../../platform/temporal/names.ts';
@@ -46,9 +46,9 @@ export const rotateIssuerKeysBody = z
 export const revokeIssuerKeyBody = z.strictObject({ reason }).meta({ id: 'IssuerKeyRevocation' });
 
 /**
- * The schedule as answers show it.
+ * Converts the schedule to its JSON answer.
  * @param tenantId owner of the keys @param nextRotationAt when another key begins to sign
- * @param place of the UI that shows workflows
+ * @param place address of Temporal's web UI
  */
 export function presentSchedule(
   schedule: Schedule,

@@ -1,5 +1,5 @@
-// Makes, rotates and revokes a tenant's issuer keys. Postgres decides each change under the lock of the tenant's row,
-// without a workflow.
+// Creates, rotates and revokes a tenant's issuer keys. Each change is decided in a transaction that locks the tenant's
+// row, and needs no workflow.
 
 import type { AuditContext, AuditEntry } from '../../audit/audit.ts';
 import type { RecordService } from '../../events/record.service.ts';
@@ -35,17 +35,16 @@ export { ISSUER_KEY_STATES, type IssuerKeyState } from './key-schedule.ts';
 
 type TenantId = Pick<Tenant, 'id'>;
 
-/** The caller's transaction; it contains the audit entries and events of the change. */
+/** The context of a change. Its transaction also contains the audit entries and events. */
 type Changing = AuditContext & { readonly tenant: TenantId };
 
-/** The reason for publishing a key. */
 type Cause = 'schedule' | 'rotation' | 'algorithm' | 'revocation';
 
-/** `workflow`: the tenant's own workflow made the request and needs no signal. */
+/** `workflow`: the tenant's own workflow made the request, so it gets no signal. */
 export type AskedBy = 'request' | 'workflow';
 
 /**
- * The keys of tenants. Source: Specification, "Agent access token claims"; RFC 7517.
+ * Manages the issuer keys of tenants. Source: Specification, "Agent access token claims"; RFC 7517.
  * @param lifetime seconds for which a key signs
  */
 export function createIssuerKeyService({
@@ -74,13 +73,12 @@ export function createIssuerKeyService({
     return schedule;
   }
 
-  /** Reads the schedule and locks it until the transaction ends. */
   async function lock(unit: Transaction, tenant: TenantId): Promise<Schedule> {
     await store.lock(unit, tenant.id);
     return read(unit, tenant);
   }
 
-  /** Writes the times that follow from a change, and makes this process read the keys again. */
+  /** Stores the times that follow from a change. After the commit, this process reads the keys again. */
   async function settle(unit: Transaction, tenant: TenantId): Promise<Schedule> {
     const schedule = await read(unit, tenant);
     const times = arrange(schedule);
@@ -109,7 +107,7 @@ export function createIssuerKeyService({
     return kid;
   }
 
-  /** @returns the key that signs next, or now */
+  /** Makes another key sign: a published key or a new one. @returns that key */
   async function succeed(
     unit: Transaction,
     context: Changing,
@@ -148,10 +146,7 @@ export function createIssuerKeyService({
   }
 
   return {
-    /**
-     * Makes a tenant's first key, which signs immediately. The caller's transaction creates the tenant and starts the
-     * workflow of its keys.
-     */
+    /** Creates a tenant's first key, which signs immediately. The caller starts the workflow of the tenant's keys. */
     createFirstKey: async (
       unit: Transaction,
       context: Changing,
@@ -163,8 +158,8 @@ export function createIssuerKeyService({
     },
 
     /**
-     * Changes the tenant's algorithm: publishes a new key, which signs after `PUBLISHED_AHEAD_SECONDS`, so that each
-     * verifier can read a key before the key signs. A request for the present algorithm changes nothing.
+     * Changes the tenant's algorithm by publishing a new key. The new key signs after `PUBLISHED_AHEAD_SECONDS`, so
+     * that each verifier can read it first. A request for the current algorithm changes nothing.
      */
     changeAlgorithm: async (
       unit: Transaction,
@@ -184,20 +179,17 @@ export function createIssuerKeyService({
       await tell(unit, tenant);
     },
 
-    /**
-     * The tenant's keys, by the database's clock. One round trip.
-     * @throws ServiceError `not_found` without the tenant
-     */
+    /** Reads the tenant's keys in one round trip. @throws ServiceError `not_found` (tenant) */
     read: ({ tenant }: { tenant: TenantId }): Promise<Schedule> => read(database, tenant),
 
-    /** When the next key begins to sign: by its row, or by the time that the workflow is about to write. */
+    /** Returns when the next key begins to sign: the time in its row, or else the planned time. */
     nextRotation: (schedule: Schedule): Date =>
       schedule.keys.find((key) => key.revokedAt === null && key.activateAt > schedule.now)?.activateAt ??
       planActivation(schedule, lifetime),
 
     /**
-     * Makes the next key sign as soon as each verifier can have read it: immediately if it was published ten minutes
-     * ago. A second call within ten minutes of a rotation changes nothing.
+     * Makes the next key sign as soon as every verifier can have read it: immediately if it was published at least ten
+     * minutes ago. A second call within ten minutes of a rotation changes nothing.
      * @returns the schedule afterwards
      */
     rotate: (
@@ -220,9 +212,9 @@ export function createIssuerKeyService({
       }),
 
     /**
-     * Revokes a key. From the commit on, this process neither publishes it nor signs with it; the other processes
-     * follow within a second. Tokens that it signed are refused. If it signs now, the next key signs from now on, or a
-     * new one. A repetition changes nothing.
+     * Revokes a key. After the commit, this process no longer publishes it or signs with it; other processes follow
+     * within a second. Tokens that it signed are refused. If it is the signing key, the next key or a new key signs
+     * from then on. A repeated call changes nothing.
      * @returns the schedule afterwards
      * @throws ServiceError `not_found`
      */
@@ -241,11 +233,9 @@ export function createIssuerKeyService({
         return settle(transaction, context.tenant);
       }),
 
-    /** Whether the tenant has this key. One round trip. */
     exists: async ({ tenant }: RequestContext, kid: string): Promise<boolean> =>
       (await read(database, tenant)).keys.some((key) => key.kid === kid),
 
-    /** Reads the schedule and locks it until the caller's transaction ends. */
     lock,
 
     /** Publishes the next key. The caller passes the locked schedule. */
@@ -256,9 +246,7 @@ export function createIssuerKeyService({
       await settle(unit, context.tenant);
     },
 
-    /**
-     * Destroys the private halves of keys after another key has begun to sign. The caller passes the locked schedule.
-     */
+    /** Destroys the private halves of keys that no longer sign. The caller passes the locked schedule. */
     retire: async (unit: Transaction, context: Changing, schedule: Schedule): Promise<void> => {
       const retired = keysToRetire(schedule);
       const signing = signingKeyOf(schedule);
@@ -285,7 +273,7 @@ export function createIssuerKeyService({
       unit.afterCommit(() => issuer.forget(context.tenant.id));
     },
 
-    /** Deletes keys that signed no live token. The caller passes the locked schedule. */
+    /** Deletes the keys whose tokens have all expired. The caller passes the locked schedule. */
     remove: async (unit: Transaction, context: Changing, schedule: Schedule): Promise<void> => {
       const kids = keysToRemove(schedule).map(({ kid }) => kid);
       await store.remove(unit, context.tenant.id, kids);

@@ -1,4 +1,4 @@
-// Issuer keys: their public form, the choice of the key that signs, and the sealing of private halves.
+// Types of issuer keys, the choice of the key that signs, and the sealing of private halves.
 import type { SigningAlgorithm } from '../../platform/context.ts';
 import type { SealedColumn } from '../../platform/database/sealed-column.ts';
 
@@ -14,9 +14,9 @@ export type IssuerJwk = {
 };
 
 /**
- * A key as requests use it. `id`: its id in the revocation feed. `privateSealed`: PKCS #8 DER sealed with a master key,
- * null after its destruction. `canSign`: activated, not revoked, and not destroyed, by the database's clock at the
- * read.
+ * A key as requests use it. `id` is its id in the revocation feed. `privateSealed` is PKCS #8 DER sealed with a master
+ * key, null after the private half was destroyed. `canSign`: activated, not revoked and not destroyed, at the
+ * database's time of the read.
  */
 export type IssuerKey = {
   readonly id: string;
@@ -28,12 +28,11 @@ export type IssuerKey = {
   readonly isRevoked: boolean;
 };
 
-/** The context of a sealed private key: it opens only for this tenant and key. */
+/** Returns the context of a sealed private key. The key can be opened only with the same tenant and key id. */
 export function sealingContext(tenantId: string, kid: string): string {
   return `issuer-key:${tenantId}:${kid}`;
 }
 
-/** The column of the sealed private halves. */
 export const SEALED_ISSUER_KEYS: SealedColumn = {
   table: 'issuer_keys',
   column: 'private_sealed',
@@ -42,8 +41,8 @@ export const SEALED_ISSUER_KEYS: SealedColumn = {
 };
 
 /**
- * The key that signs now: of the keys that can sign, the one with the latest activation. The time at which a key should
- * retire does not count: without a later key it is the only one.
+ * Chooses the key that signs now: of the keys that can sign, the key that was activated last. A key past `retireAt`
+ * still signs when there is no later key.
  * @param keys the latest activation first
  */
 export function selectSigningKey(keys: readonly IssuerKey[]): IssuerKey | undefined {

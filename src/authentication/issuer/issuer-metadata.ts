@@ -1,4 +1,4 @@
-// The issuer's metadata document. It names only features that the service has.
+// The metadata document of an issuer. It lists only features that the service has.
 
 import { TOKEN_EXCHANGE_GRANT } from '../../identity/applications/application.ts';
 import { APPLICATION_SCOPES } from '../../platform/scopes.ts';
@@ -27,24 +27,21 @@ export type IssuerMetadata = {
   dpop_signing_alg_values_supported: string[];
 };
 
-/**
- * The metadata of an issuer.
- * @param issuerUrl the tenant's `{issuer_url}`, without a slash at its end
- */
+/** Builds the metadata of an issuer. @param issuerUrl the tenant's issuer URL, without a slash at the end */
 export function describeIssuer(issuerUrl: string): IssuerMetadata {
   return {
     issuer: issuerUrl,
     token_endpoint: `${issuerUrl}/oauth/token`,
     jwks_uri: `${issuerUrl}/.well-known/jwks.json`,
     scopes_supported: [...APPLICATION_SCOPES],
-    // Required by OpenID Connect Discovery §3. There are no ID tokens; libraries take these for the algorithms of
-    // access tokens.
+    // OpenID Connect Discovery §3 requires these members. The service has no ID tokens, but libraries use these
+    // algorithms for access tokens.
     subject_types_supported: ['public'],
     id_token_signing_alg_values_supported: ['ES256', 'EdDSA'],
-    // Required by RFC 8414 §2; there is no authorization endpoint, so no response type is supported.
+    // RFC 8414 §2 requires this member. It is empty because there is no authorization endpoint.
     response_types_supported: [],
     grant_types_supported: ['client_credentials', 'refresh_token', TOKEN_EXCHANGE_GRANT],
-    // `none`: an agent's refresh token is exchanged without client authentication.
+    // `none`, because an agent uses its refresh token without client authentication.
     token_endpoint_auth_methods_supported: [...CLIENT_METHODS, 'none'],
     token_endpoint_auth_signing_alg_values_supported: [...ASSERTION_ALGORITHMS],
     introspection_endpoint: `${issuerUrl}/oauth/introspect`,

@@ -1,5 +1,5 @@
-// The due steps of a tenant's issuer keys, and the steps of an operator. Each step reads Postgres, so a repeated, late
-// or unneeded step does no harm.
+// Performs the due steps of a tenant's issuer keys, and the requests of operators. Each step is decided from the rows
+// in Postgres, so a repeated, late or needless request does no harm.
 
 import { operatorContext, serviceContext } from '../../audit/audit.ts';
 import type { TenantService } from '../../identity/tenants/tenant.service.ts';
@@ -21,22 +21,19 @@ import {
   stateOf,
 } from './key-schedule.ts';
 
-/** Names the tenant of the keys. */
 export type IssuerName = { readonly tenantId: string };
 
-/** The state of a tenant's keys; `gone` without the tenant. Times in ISO 8601. */
+/** State of a tenant's keys; `gone` means that the tenant does not exist. Times are ISO 8601. */
 export type IssuerStanding = {
   readonly step: ScheduleStep;
   readonly state: ScheduleState | 'gone';
-  /** The key that signs now, and the key that signs next. */
   readonly signing: { readonly kid: string; readonly since: string } | null;
   readonly next: { readonly kid: string; readonly from: string } | null;
-  /** Retired keys whose tokens still verify: their number, and until when. */
+  /** Retired keys whose tokens are still valid: their number, and when the last one is removed. */
   readonly retired: { readonly count: number; readonly until: string } | null;
   readonly revoked: readonly string[];
 };
 
-/** The steps of issuer keys. */
 export function createIssuerRotationService({
   database,
   tenants,
@@ -60,19 +57,19 @@ export function createIssuerRotationService({
   }
 
   return {
-    /** The state of a tenant's keys, and the due step. One round trip; changes nothing. */
+    /** Reads the state of a tenant's keys and the next step in one round trip. Changes nothing. */
     look: (name: IssuerName): Promise<IssuerStanding> => look(database, name),
 
-    /** The summary for operators: the tenant's slug. */
+    /** Describes the keys for an operator by the tenant's slug. */
     describe: async ({ tenantId }: IssuerName): Promise<{ summary: string } | undefined> => {
       const tenant = await tenants.byId(tenantId);
       return tenant && { summary: `issuer keys of ${tenant.slug}` };
     },
 
     /**
-     * Does a step if it is due, in one transaction: `publish` makes the next key; `retire` destroys the private halves
-     * of keys that sign no more, and emits `admin.issuer.key.rotated`; `remove` deletes keys whose tokens have all
-     * expired.
+     * Performs a step if it is due, in one transaction. `publish` creates the next key. `retire` destroys the private
+     * halves of keys that no longer sign, and emits `admin.issuer.key.rotated`. `remove` deletes keys whose tokens have
+     * all expired.
      * @returns the state afterwards
      */
     perform: async (name: IssuerName, due: DueStep): Promise<IssuerStanding> => {
@@ -86,25 +83,18 @@ export function createIssuerRotationService({
       });
     },
 
-    /**
-     * Rotates the keys for an operator, who has updated the tenant's workflow.
-     * @throws ServiceError `not_found` without the tenant
-     */
+    /** Rotates the keys for an operator, through the tenant's workflow. @throws ServiceError `not_found` (tenant) */
     rotateByOperator: async (name: IssuerName, reason: string | undefined): Promise<IssuerStanding> => {
       await issuerKeys.rotate(await contextOf(name), { reason, by: 'workflow' });
       return look(database, name);
     },
 
-    /**
-     * Revokes a key for an operator, who has updated the tenant's workflow.
-     * @throws ServiceError `not_found` without the tenant or the key
-     */
+    /** Revokes a key for an operator, through the tenant's workflow. @throws ServiceError `not_found` (tenant, key) */
     revokeByOperator: async (name: IssuerName, kid: string, reason: string): Promise<IssuerStanding> => {
       await issuerKeys.revoke(await contextOf(name), kid, { reason, by: 'workflow' });
       return look(database, name);
     },
 
-    /** Tenants whose keys should have a running workflow: all tenants. */
     listExpectedWorkflows: store.listExpectedWorkflows,
   };
 }

@@ -8,7 +8,7 @@ import { describeIssuer } from './issuer-metadata.ts';
 
 const JWK_SET = 'application/jwk-set+json';
 
-/** Seconds for which verifiers may cache these documents; a new key is published longer than that before it signs. */
+/** Verifiers may cache these documents for 300 s. A new key is published for longer than that before it signs. */
 const CACHE_CONTROL = 'public, max-age=300';
 
 const HEADERS = ['cache-control', 'etag'] as const;
@@ -20,7 +20,7 @@ const COMMON = {
   scope: null,
 } as const;
 
-/** Routes of the issuer. The HTTP shell also serves the metadata at the path-inserted addresses (RFC 8414 §3.1). */
+/** Routes of the issuer. The HTTP shell also serves the metadata at the addresses of RFC 8414 §3.1. */
 export function createIssuerRoutes({ issuer }: { issuer: IssuerService }): Route[] {
   const metadata = {
     method: 'GET',
@@ -66,7 +66,7 @@ export function createIssuerRoutes({ issuer }: { issuer: IssuerService }): Route
   ]);
 }
 
-/** A cacheable answer; the HTTP shell turns it into 304 for a client that has this version. */
+/** Builds an answer that can be cached. The HTTP shell answers 304 when the client has the same version. */
 function answerDocument(document: object, contentType: string): HandlerResult {
   const digest = createHash('sha256').update(JSON.stringify(document)).digest('base64url');
   return {

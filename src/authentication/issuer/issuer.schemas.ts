@@ -1,7 +1,7 @@
-// The shapes of the issuer's public documents.
+// Schemas of the issuer's public documents.
 import { z } from 'zod';
 
-/** A JWK set of public keys (RFC 7517 §5). Strict, so that a private member causes an error. */
+/** A JWK set of public keys (RFC 7517 §5). The schema is strict, so that a private member causes an error. */
 export const jwkSetSchema = z
   .strictObject({
     keys: z.array(

@@ -1,5 +1,4 @@
-// A tenant's issuer keys for requests: publishing, signing, verifying. Only the signer receives an unsealed private
-// key.
+// Publishes a tenant's issuer keys, and signs and verifies with them. Only the signer receives an unsealed private key.
 import type { KeyObject } from 'node:crypto';
 import { createBoundedCache } from '../../platform/bounded-cache.ts';
 import type { SigningAlgorithm, Tenant } from '../../platform/context.ts';
@@ -13,17 +12,13 @@ import { type IssuerJwk, type IssuerKey, sealingContext, selectSigningKey } from
 import { loadSigningKey, type SigningKey, signClaims } from './jws-signing.service.ts';
 
 /**
- * Milliseconds for which a tenant's list of keys is used before it is read again. A key may begin to sign later by this
- * time, and the key before it may sign longer by this time; both are published for far longer.
+ * Milliseconds for which a list is cached. It is safe, because a key is public for longer before and after it signs.
  */
 const LIST_LIFETIME = 2_000;
 
-/**
- * Milliseconds within which unknown key ids cause no second read: tokens with invented key ids must cost no queries.
- */
+/** Milliseconds without a second read for unknown key ids, so that invented key ids cause few queries. */
 const UNKNOWN_KEY_PAUSE = 500;
 
-/** The most tenants, and the most keys, that a process keeps. */
 const KEPT = 10_000;
 
 type TenantId = Pick<Tenant, 'id'>;
@@ -31,12 +26,12 @@ type TenantId = Pick<Tenant, 'id'>;
 /** Signs claims with the key of one tenant. @returns a compact JWS */
 export type SignClaims = (claims: object, options: { typ: string }) => string;
 
-/** A key that verifies tokens. `id`: its id in the revocation feed. */
+/** A key that verifies tokens. `id` is its id in the revocation feed. */
 export type VerificationKey = JwsKey<SigningAlgorithm> & { readonly id: string };
 
 /**
- * Issuer keys by tenant. Source: RFC 7517, RFC 7638, RFC 9068.
- * @param revocations has the keys that were revoked after a list was read
+ * Gives requests access to the issuer keys of tenants. Source: RFC 7517, RFC 7638, RFC 9068.
+ * @param revocations contains the keys that were revoked after a list was read
  * @param now a monotonic clock in milliseconds, for the age of a list
  */
 export function createIssuerService({
@@ -50,7 +45,7 @@ export function createIssuerService({
   revocations: Pick<RevocationService, 'hasEnded'>;
   now?: (() => number) | undefined;
 }) {
-  // The bytes of a key never change under its kid, which is their hash; the list decides whether the key may be used.
+  // A `kid` is the hash of its key, so a cached key stays correct. The list decides whether the key may be used.
   const privateKeys = createBoundedCache<SigningKey>({ limit: KEPT });
   const publicKeys = createBoundedCache<KeyObject>({ limit: KEPT });
   const lists = createShortLivedCache({
@@ -65,7 +60,7 @@ export function createIssuerService({
     keep: (keys) => selectSigningKey(keys) !== undefined,
   });
 
-  /** The tenant's keys: at most 2 s old, and read after each revocation of one of them that the feed has reported. */
+  /** Returns a list that is at most 2 s old and newer than each revocation of its keys in the feed. */
   async function listKeys(tenant: TenantId): Promise<IssuerKey[]> {
     const keys = await lists.get(tenant.id);
     if (!keys.some(({ id, isRevoked }) => !isRevoked && revocations.hasEnded(id))) return keys;
@@ -92,22 +87,19 @@ export function createIssuerService({
 
   return {
     /**
-     * Signs claims with the tenant's present key; at most one query every 2 s.
+     * Signs claims with the tenant's current key. At most one query every 2 s.
      * @param options.typ media type of the token without `application/`: `at+jwt`
      * @returns a compact JWS
      */
     sign: async (tenant: TenantId, claims: object, options: { typ: string }): Promise<string> =>
       (await prepareSigning(tenant))(claims, options),
 
-    /**
-     * As `sign`, in two steps: the second needs no connection, so it can run inside a transaction. The caller signs
-     * immediately.
-     */
+    /** Prepares a signature. The returned function needs no connection, and the caller calls it immediately. */
     prepareSigning,
 
     /**
-     * Checks that the master keys fit the database: tries to open the issuer key that was sealed last.
-     * @returns the reason when it cannot be opened; undefined when it can, or when there is none yet
+     * Checks that the master keys belong to this database by opening the issuer key that was sealed last.
+     * @returns the reason when it cannot be opened; undefined when it can, or when there is no issuer key
      */
     findSealingFault: async (): Promise<string | undefined> => {
       const newest = await store.findNewest(database);
@@ -121,18 +113,15 @@ export function createIssuerService({
       }
     },
 
-    /** Makes the next use of the tenant's keys read them again. Called after the commit of a change. */
+    /** Drops the cached list of a tenant's keys. Called after the commit of a change. */
     forget: (tenantId: string): void => lists.forget(tenantId),
 
-    /** The tenant's JWK set: each key that signs, will sign, or signed a token that may be live; no revoked key. */
+    /** Returns the JWK set: each unrevoked key that signs, will sign, or has signed a token that may be live. */
     jwks: async (tenant: TenantId): Promise<{ keys: IssuerJwk[] }> => ({
       keys: (await listKeys(tenant)).flatMap(({ isRevoked, publicJwk }) => (isRevoked ? [] : [publicJwk])),
     }),
 
-    /**
-     * The key with this id, or undefined. A key that another process has just made is found too, and so is a revoked
-     * key: a caller that verifies with it must check the revocations.
-     */
+    /** Returns the key with this id, or undefined. Revoked keys are found too, so the caller must check revocations. */
     verificationKey: async (tenant: TenantId, kid: string): Promise<VerificationKey | undefined> => {
       const find = (keys: readonly IssuerKey[]) => keys.find((key) => key.kid === kid);
       const found = find(await listKeys(tenant)) ?? find(await lists.get(tenant.id, UNKNOWN_KEY_PAUSE));

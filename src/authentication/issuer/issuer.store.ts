@@ -1,12 +1,11 @@
-// SQL of the issuer keys that requests read. It uses the database's clock; each statement except the one for operators
-// is limited to one tenant.
+// SQL of the issuer keys that requests read. Each statement except `findNewest` is bound to one tenant. All times come
+// from the database's clock.
 import type { Queryable } from '../../platform/database/transaction.ts';
 import type { IssuerKey } from './issuer-key.ts';
 
-/** The key that was sealed last, of any tenant. */
 type SealedKey = Pick<IssuerKey, 'kid'> & { readonly tenantId: string; readonly privateSealed: Uint8Array };
 
-/** The tenant's keys by which a token may be verified or refused, the latest activation first. One round trip. */
+/** Lists the tenant's keys that may have signed a live token, latest activation first. One round trip. */
 export async function list(queryable: Queryable, tenantId: string): Promise<IssuerKey[]> {
   const { rows } = await queryable.query<IssuerKey>(
     `SELECT id, kid, algorithm, public_jwk AS "publicJwk", private_sealed AS "privateSealed", revoked_at IS NOT NULL AS "isRevoked",
@@ -19,7 +18,7 @@ export async function list(queryable: Queryable, tenantId: string): Promise<Issu
   return rows;
 }
 
-/** Only for the comparison of the master keys with the database. */
+/** Finds the key that was sealed last, of any tenant, to check that the master keys belong to this database. */
 export async function findNewest(queryable: Queryable): Promise<SealedKey | undefined> {
   const { rows } = await queryable.query<SealedKey>(
     `SELECT tenant_id AS "tenantId", kid, private_sealed AS "privateSealed" FROM issuer_keys WHERE private_sealed IS NOT NULL

@@ -1,4 +1,4 @@
-// Makes issuer keys and signs tokens. The algorithm of the key is always the one in the header.
+// Creates issuer keys and signs tokens. The algorithm in a token's header is always the algorithm of its key.
 import { createPrivateKey, generateKeyPair } from 'node:crypto';
 import { promisify } from 'node:util';
 import type { SigningAlgorithm } from '../../platform/context.ts';
@@ -8,13 +8,13 @@ import type { IssuerJwk } from './issuer-key.ts';
 
 const generate = promisify(generateKeyPair);
 
-/** A private key that is ready to sign, with its encoded protected headers by `typ`. */
+/** A private key for signing, with its encoded protected headers by `typ`. */
 export type SigningKey = JwsKey<SigningAlgorithm> & {
   readonly kid: string;
   readonly headers: Map<string, string>;
 };
 
-/** @returns a new key pair: the public half with its RFC 7638 thumbprint as `kid`, the private half as PKCS #8 DER */
+/** @returns the public half, whose `kid` is its RFC 7638 thumbprint, and the private half as PKCS #8 DER */
 export async function generateIssuerKey(
   algorithm: SigningAlgorithm,
 ): Promise<{ publicJwk: IssuerJwk; pkcs8: Buffer }> {
@@ -28,7 +28,7 @@ export async function generateIssuerKey(
   };
 }
 
-/** Loads a private key. @param pkcs8 DER; throws when it is not one of the algorithm's curve */
+/** Loads a private key. @param pkcs8 DER @throws when the key is not on the algorithm's curve */
 export function loadSigningKey(kid: string, algorithm: SigningAlgorithm, pkcs8: Buffer): SigningKey {
   const key = createPrivateKey({ key: pkcs8, format: 'der', type: 'pkcs8' });
   if (key.asymmetricKeyType !== (algorithm === 'ES256' ? 'ec' : 'ed25519')) {
@@ -37,10 +37,7 @@ export function loadSigningKey(kid: string, algorithm: SigningAlgorithm, pkcs8: 
   return { kid, algorithm, key, headers: new Map() };
 }
 
-/**
- * Signs claims as a compact JWS (RFC 7515 §7.1).
- * @param typ the header's `typ`, such as `at+jwt`; `alg` and `kid` are the key's
- */
+/** Signs claims as a compact JWS (RFC 7515 §7.1). @param typ `typ` of the header, such as `at+jwt` */
 export function signClaims(signingKey: SigningKey, claims: object, typ: string): string {
   const text = `${protectedHeader(signingKey, typ)}.${Buffer.from(JSON.stringify(claims)).toString('base64url')}`;
   return `${text}.${signJws(signingKey, text).toString('base64url')}`;

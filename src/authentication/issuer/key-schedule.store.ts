@@ -1,5 +1,5 @@
-// SQL of the schedule of issuer keys. Each change is decided under the lock of the tenant's row, by the database's
-// clock of that read.
+// SQL of the schedule of issuer keys. Each change is decided while the tenant's row is locked, by the database's time
+// of that read.
 import type { SigningAlgorithm } from '../../platform/context.ts';
 import { selectList } from '../../platform/database/table.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
@@ -17,13 +17,14 @@ type Row = Pick<Schedule, 'now'> & { readonly tenantAlgorithm: SigningAlgorithm 
     | { readonly id: null }
   );
 
-/** A new key. `privateSealed`: PKCS #8 DER sealed with a master key. */
+/** `privateSealed` is PKCS #8 DER sealed with a master key. */
 export type NewIssuerKey = Pick<ScheduledKey, 'id' | 'kid' | 'algorithm' | 'publishedAt' | 'activateAt'> & {
   readonly publicJwk: IssuerJwk;
   readonly privateSealed: Uint8Array;
 };
 
-// Rounded down to the millisecond, so that the time `now` counts as reached.
+// Truncated to milliseconds, because times in JavaScript have milliseconds. A time that is stored as `now` then counts
+// as reached.
 const READ = `
 SELECT date_trunc('milliseconds', clock_timestamp()) AS now, t.signing_algorithm AS "tenantAlgorithm", k.created_at AS "publishedAt",
        ${selectList(ISSUER_KEY, ['id', 'kid', 'algorithm', 'activateAt', 'retireAt', 'removeAt', 'revokedAt'], { of: 'k' })},
@@ -31,7 +32,8 @@ SELECT date_trunc('milliseconds', clock_timestamp()) AS now, t.signing_algorithm
 FROM tenants t LEFT JOIN issuer_keys k ON k.tenant_id = t.id
 WHERE t.id = $1 ORDER BY k.activate_at, k.kid DESC`;
 
-// A step is overdue: no key follows the newest one, or a key or its private half still exists after its time.
+// A tenant has an overdue step when no key follows the newest one, or when a key or its private half still exists after
+// its time.
 const OVERDUE = `
 SELECT count(*)::int AS count FROM (
   SELECT tenant_id FROM issuer_keys GROUP BY tenant_id
@@ -45,7 +47,7 @@ export async function lock(unit: Queryable, tenantId: string): Promise<void> {
   await unit.query('SELECT 1 FROM tenants WHERE id = $1 FOR NO KEY UPDATE', [tenantId]);
 }
 
-/** The tenant's keys, also those that are overdue for removal; undefined without the tenant. */
+/** Reads the tenant's keys, including keys that are overdue for removal; undefined when the tenant does not exist. */
 export async function read(queryable: Queryable, tenantId: string): Promise<Schedule | undefined> {
   const { rows } = await queryable.query<Row>(READ, [tenantId]);
   const [first] = rows;
@@ -111,12 +113,12 @@ export async function remove(
   await transaction.model(ISSUER_KEY).remove({ tenantId, kid: [...kids] });
 }
 
-/** Tenants whose keys have had a due step for 5 minutes: publish, destroy or remove. */
+/** Counts the tenants with a step that has been due for 5 minutes: publish, destroy or remove. */
 export async function countOverdue(queryable: Queryable): Promise<number> {
   return (await queryable.query<{ count: number }>(OVERDUE)).rows[0]?.count ?? 0;
 }
 
-/** Tenants by ascending id; their keys always have a workflow. One round trip on an index. */
+/** Lists all tenants by ascending id, because the keys of every tenant have a workflow. One round trip on an index. */
 export async function listExpectedWorkflows(
   queryable: Queryable,
   page: ExpectedPage,

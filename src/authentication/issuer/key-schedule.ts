@@ -1,44 +1,30 @@
-// The life of issuer keys: published, active, retired, removed, or revoked at any time. Each change is stored long
-// before its time, so that verifiers and other processes read it early enough. Pure: the time is a parameter.
+// Rules of the schedule of issuer keys: published, active, retired, removed, or revoked at any time. Changes are stored
+// long before they apply, so that verifiers and other processes read them early enough. The caller passes the time.
 import type { SigningAlgorithm } from '../../platform/context.ts';
 
-/**
- * Seconds for which a new key is published before it signs: longer than the 300 s for which JWKS answers may be cached
- * and the difference of clocks.
- */
+/** Seconds for which a key is published before it signs: the 300 s of cached JWKS answers and a margin. */
 export const PUBLISHED_AHEAD_SECONDS = 600;
 
 /**
- * Seconds for which a key is published after it has stopped signing: a day, the longest life of an access token in any
- * setting, and ten minutes for the difference of clocks and for older lists of keys.
+ * Seconds for which a key is published after it has stopped signing: a day, which is the longest lifetime of an access
+ * token, and ten minutes for the difference of clocks and for cached lists of keys.
  */
 export const PUBLISHED_AFTER_SECONDS = 87_000;
 
-/**
- * Seconds after which a retired key's private half is destroyed: by then each process has read that another key signs.
- */
+/** Seconds after which a retired key's private half is destroyed. By then each process knows that another key signs. */
 const DESTROYED_AFTER_SECONDS = 60;
 
-/**
- * Seconds: a key that will sign within this time counts as signing. A transaction may commit this much later than its
- * decision, and a key that has signed must stay published.
- */
+/** Seconds: a key that will sign within this time counts as signing, because its transaction may commit late. */
 const IMMINENT_SECONDS = 60;
 
-/** The wait without a signal after which the workflow reads the keys again, in case a signal was lost. */
+/** Longest sleep of the workflow in milliseconds. Then it reads the keys again, in case a signal was lost. */
 const LONGEST_WAIT_MS = 86_400_000;
 
-/**
- * `published`: will sign. `active`: signs. `retired`: signs no more, but its tokens verify. `revoked`: its tokens do
- * not verify.
- */
+/** `published`: will sign. `active`: signs. `retired`: its tokens are valid. `revoked`: its tokens are refused. */
 export const ISSUER_KEY_STATES = ['published', 'active', 'retired', 'revoked'] as const;
 export type IssuerKeyState = (typeof ISSUER_KEY_STATES)[number];
 
-/**
- * A key on its tenant's schedule. `retireAt`, `removeAt`: null while no later key is published. `sealed`: its private
- * half is there.
- */
+/** `retireAt` and `removeAt` are null until a later key is published. `sealed`: its private half is stored. */
 export type ScheduledKey = {
   readonly id: string;
   readonly kid: string;
@@ -51,7 +37,7 @@ export type ScheduledKey = {
   readonly sealed: boolean;
 };
 
-/** A tenant's keys at a time of the database's clock; `algorithm` is the tenant's present choice. */
+/** A tenant's keys. `now` is the database's time of the read, `algorithm` the tenant's current choice. */
 export type Schedule = {
   readonly now: Date;
   readonly algorithm: SigningAlgorithm;
@@ -63,22 +49,18 @@ export const after = (time: Date, seconds: number): Date => new Date(time.getTim
 const latest = (...times: readonly Date[]): Date =>
   new Date(Math.max(...times.map((time) => time.getTime())));
 
-/**
- * By activation, the earliest first. Of two keys with the same time the one that signs comes last; it is the one with
- * the lesser kid.
- */
+/** Earliest activation first. Of two keys with the same time, the key with the smaller `kid` is last and signs. */
 const byActivation = (a: ScheduledKey, b: ScheduledKey): number =>
   a.activateAt.getTime() - b.activateAt.getTime() || (a.kid < b.kid ? 1 : -1);
 
 const livingOf = (keys: readonly ScheduledKey[]): ScheduledKey[] =>
   keys.filter(({ revokedAt }) => revokedAt === null).sort(byActivation);
 
-/** The key that signs now; undefined when each key is revoked, destroyed or not yet active. */
+/** Returns the key that signs now; undefined when every key is revoked, destroyed or not yet active. */
 export function signingKeyOf({ keys, now }: Pick<Schedule, 'keys' | 'now'>): ScheduledKey | undefined {
   return livingOf(keys).findLast(({ activateAt, sealed }) => sealed && activateAt <= now);
 }
 
-/** The key that will sign next. */
 export function nextKeyOf({ keys, now }: Pick<Schedule, 'keys' | 'now'>): ScheduledKey | undefined {
   return livingOf(keys).find(({ activateAt }) => activateAt > now);
 }
@@ -90,8 +72,8 @@ export function stateOf(key: ScheduledKey, schedule: Pick<Schedule, 'keys' | 'no
 }
 
 /**
- * When a key that is published now begins to sign: once the present one has signed for its lifetime, and never before
- * verifiers can know it, unless nothing signs at all.
+ * Returns when a key that is published now begins to sign: after the current key has signed for its lifetime, and not
+ * before every verifier can have read the new key. It is now when no key signs.
  * @param lifetime seconds for which a key signs
  */
 export function planActivation({ keys, now }: Pick<Schedule, 'keys' | 'now'>, lifetime: number): Date {
@@ -100,14 +82,14 @@ export function planActivation({ keys, now }: Pick<Schedule, 'keys' | 'now'>, li
   return latest(after(now, PUBLISHED_AHEAD_SECONDS), after(signing.activateAt, lifetime));
 }
 
-/** A change that makes another key sign. `promote` moves the activation of a published key. */
+/** The change that makes another key sign. `promote` makes a published key sign earlier. */
 export type Succession =
   | { readonly kind: 'promote'; readonly kid: string; readonly activateAt: Date }
   | { readonly kind: 'publish'; readonly activateAt: Date };
 
 /**
- * Rotates the keys as soon as verifiers allow it: immediately when the next key has been published for long enough.
- * Several requests within ten minutes are one rotation.
+ * Plans a rotation as soon as every verifier knows the next key: immediately when it has been published for long
+ * enough. Several requests within ten minutes cause one rotation.
  * @returns null when the rotation was already made
  */
 export function planRotation({ keys, now }: Pick<Schedule, 'keys' | 'now'>): Succession | null {
@@ -122,9 +104,8 @@ export function planRotation({ keys, now }: Pick<Schedule, 'keys' | 'now'>): Suc
 }
 
 /**
- * The key that signs from now on when this key is revoked: the next key, even if it was published only recently, else a
- * new one.
- * @returns null when the key does not sign anyway
+ * Plans which key signs after this key is revoked: the next key, even if it was published recently, or else a new key.
+ * @returns null when the key is not the signing key
  */
 export function planRevocation(
   { keys, now }: Pick<Schedule, 'keys' | 'now'>,
@@ -138,8 +119,8 @@ export function planRevocation(
 }
 
 /**
- * The changes for a new algorithm of the tenant: keys of other algorithms that have not signed are deleted, and a new
- * key is published unless the last key that remains has the algorithm.
+ * Plans the change of a tenant's algorithm. Keys of other algorithms that have not signed are deleted. A new key is
+ * published unless the last remaining key has the algorithm.
  */
 export function planAlgorithm(
   { keys, now }: Pick<Schedule, 'keys' | 'now'>,
@@ -158,10 +139,7 @@ export function planAlgorithm(
 
 export type KeyTimes = Pick<ScheduledKey, 'kid' | 'retireAt' | 'removeAt'>;
 
-/**
- * The times that follow from the activations: each key retires when the next one begins to sign.
- * @returns those that change
- */
+/** Computes when each key retires: when the next key begins to sign. @returns the times that change */
 export function arrange({ keys, now }: Pick<Schedule, 'keys' | 'now'>): KeyTimes[] {
   const living = livingOf(keys);
   return living.flatMap((key, index) => {
@@ -173,7 +151,7 @@ export function arrange({ keys, now }: Pick<Schedule, 'keys' | 'now'>): KeyTimes
   });
 }
 
-/** Keys whose private half is due for destruction: retired for a minute, while another key signs. */
+/** Returns the keys whose private half must be destroyed: retired for a minute, while another key signs. */
 export function keysToRetire(schedule: Pick<Schedule, 'keys' | 'now'>): ScheduledKey[] {
   if (signingKeyOf(schedule) === undefined) return [];
   return schedule.keys.filter((key) => {
@@ -183,7 +161,7 @@ export function keysToRetire(schedule: Pick<Schedule, 'keys' | 'now'>): Schedule
   });
 }
 
-/** Keys that signed no live token. */
+/** Returns the keys whose tokens have all expired. */
 export function keysToRemove(schedule: Pick<Schedule, 'keys' | 'now'>): ScheduledKey[] {
   const isOver = ({ removeAt }: ScheduledKey) => removeAt !== null && removeAt <= schedule.now;
   return schedule.keys.filter(
@@ -191,7 +169,7 @@ export function keysToRemove(schedule: Pick<Schedule, 'keys' | 'now'>): Schedule
   );
 }
 
-/** The kinds of due steps. `publish`: there is no next key, or, after an incident, no key that signs. */
+/** `publish` is due when there is no next key, or when no key signs after a revocation. */
 export type DueStep = 'publish' | 'retire' | 'remove';
 
 export type ScheduleStep =
@@ -202,7 +180,7 @@ export type ScheduleStep =
       readonly delayMs: number;
     };
 
-/** The next step of a tenant's keys; there always is one. */
+/** Decides the next step of a tenant's keys. There is always a next step. */
 export function decideStep(schedule: Schedule): ScheduleStep {
   const next = nextKeyOf(schedule);
   if (next === undefined || signingKeyOf(schedule) === undefined) return { kind: 'publish' };
@@ -225,8 +203,8 @@ export function decideStep(schedule: Schedule): ScheduleStep {
 }
 
 /**
- * The state of a tenant's keys for operators. `revoked`: a key was revoked and may have signed tokens that would still
- * be live. `rotating`: the next key signs within ten minutes, or tokens of an old key still verify. `unprepared`: there
+ * State of a tenant's keys for operators. `revoked`: a key was revoked, and tokens that it signed may not have expired
+ * yet. `rotating`: the next key signs within ten minutes, or tokens of an old key are still valid. `unprepared`: there
  * is no next key.
  */
 export type ScheduleState = 'steady' | 'rotating' | 'unprepared' | 'revoked';

@@ -1,4 +1,4 @@
-// Wires the issuer of a tenant: its keys, its public documents, and the rotation of its keys in a worker.
+// Wires issuers: their keys, their public documents, and the rotation of their keys in a worker.
 import type { Needs, Platform } from '../../platform/platform.ts';
 import { createIssuerRoutes } from './issuer.routes.ts';
 import { createIssuerService } from './issuer.service.ts';
@@ -28,7 +28,7 @@ export function wireIssuer(
   };
 }
 
-/** The steps of the workflow issuerKeyRotation. */
+/** Wires the steps of the workflow issuerKeyRotation. */
 export function wireIssuerRotation(
   { database }: Platform,
   rooms: Needs<typeof createIssuerRotationService, 'database'>,
@@ -36,9 +36,8 @@ export function wireIssuerRotation(
   return createIssuerRotationService({ ...rooms, database });
 }
 
-/** The sealed column of this room. */
 export { SEALED_ISSUER_KEYS } from './issuer-key.ts';
-/** The issuer keys that have a workflow, and those whose workflow is late. */
+/** Lists the tenants whose keys should have a workflow, and counts those with an overdue step. */
 export {
   countOverdue as countOverdueIssuerKeys,
   listExpectedWorkflows as listIssuerKeys,

@@ -10,14 +10,14 @@ import type { SubjectTokenService, VerifiedSubject } from '../trusted-issuers/su
 import { checkActor, checkMayAct, checkOwnSubject } from './exchange.ts';
 import type { ExchangeRequest } from './exchange-request.ts';
 
-/** Errors of a token of this issuer that make it unacceptable here; other errors fail the request. */
+/** Errors by which a token of this issuer is refused in an exchange. Any other error fails the request. */
 const FAULTS: Readonly<Record<string, string>> = {
   invalid_token: 'is not valid',
   token_expired: 'has expired',
   token_revoked: 'was revoked',
 };
 
-/** The subject of an exchange. `own` are the claims of a token of this issuer; `act` are the earlier actors. */
+/** The subject of an exchange. `own` contains the claims of a token of this issuer, `act` the earlier actors. */
 export type ExchangedSubject = Pick<VerifiedSubject, 'issuer' | 'sub' | 'scopes' | 'exp'> & {
   readonly act: Act | undefined;
   readonly own?: SignedClaims | undefined;
@@ -47,7 +47,7 @@ export function createExchangePartiesService({
     }
   }
 
-  /** The subject of the token; for a delegated token the same user, with the earlier actors. */
+  /** A delegated token has the same user as its subject, and the earlier actors. */
   async function readOwnSubject(context: RequestContext, text: string, type: string) {
     const own = await verifyOwn(context, 'subject', text);
     checkOwnSubject(own, type);
@@ -63,11 +63,11 @@ export function createExchangePartiesService({
 
   return {
     /**
-     * Reads both tokens of an exchange. The actor token must be an agent's own. The subject token must be of this
-     * issuer or of an issuer that the tenant trusts, and must allow this actor. A token with this issuer's name is
-     * verified as this issuer's, even when the tenant trusts an issuer of that name.
+     * Reads both tokens of an exchange. The actor token must be an agent's own token. The subject token must come from
+     * this issuer or from an issuer that the tenant trusts, and must allow this actor. A token that names this issuer
+     * is verified with this issuer's keys, even when the tenant trusts an issuer of that name.
      * @throws ServiceError `invalid_request` for each fault of a token (RFC 8693 §2.2.2); `temporarily_unavailable`
-     *   when a token cannot be judged, for example without the keys of a trusted issuer
+     * when a token cannot be verified, for example without the keys of a trusted issuer
      */
     read: async (context: RequestContext, request: ExchangeRequest): Promise<ExchangeParties> => {
       const actor = await verifyOwn(context, 'actor', request.actorToken);

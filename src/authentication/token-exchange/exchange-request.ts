@@ -1,4 +1,4 @@
-// The form parameters of a token exchange, and their strict checks. It reads no token.
+// Reads the form parameters of a token exchange. It does not read the tokens.
 import { ServiceError } from '../../platform/errors/service-error.ts';
 
 const TOKEN_TYPE = 'urn:ietf:params:oauth:token-type:';
@@ -10,15 +10,14 @@ export const TOKEN_TYPES = {
   jwt: `${TOKEN_TYPE}jwt`,
 } as const;
 
-/** Types of subject tokens. */
 export const SUBJECT_TYPES: readonly string[] = Object.values(TOKEN_TYPES);
-/** Types of actor tokens: an agent has no ID token. */
+/** Types of actor tokens. ID tokens are left out, because agents have none. */
 export const ACTOR_TYPES: readonly string[] = [TOKEN_TYPES.accessToken, TOKEN_TYPES.jwt];
 
-/** Characters of the longest target, as for a tenant's audience. */
+/** Greatest length of a target in characters, as for a tenant's audience. */
 const LONGEST_TARGET = 500;
 
-/** A well-formed request for an exchange. `scope` and `target` are absent where the server decides. */
+/** A well-formed request. Without `scope` or `target`, the service chooses them. */
 export type ExchangeRequest = {
   readonly subjectToken: string;
   readonly subjectTokenType: string;
@@ -32,12 +31,12 @@ export type ExchangeRequest = {
 export const ISSUED_TOKEN_TYPE = TOKEN_TYPES.accessToken;
 
 /**
- * Reads the parameters of a token exchange (RFC 8693 §2.1). This server delegates and never impersonates, so an actor
- * token is required; it issues access tokens only, for one target.
- * @param parameters by name; no name twice, and an empty parameter counts as absent
- * @throws ServiceError `invalid_request` for a missing parameter, or a type that is unknown or stands without its
- *   token; `invalid_target` for a `resource` that is no absolute URI without fragment (RFC 8707 §2), a malformed
- *   `audience`, or two different targets
+ * Reads the parameters of a token exchange (RFC 8693 §2.1). An actor token is required, because the service supports
+ * delegation and not impersonation. Only access tokens for one target are issued.
+ * @param parameters by name, each at most once; an empty parameter counts as absent
+ * @throws ServiceError `invalid_request` for a missing parameter, an unknown type, or a type without its token;
+ * `invalid_target` for a `resource` that is not an absolute URI without fragment (RFC 8707 §2), a malformed `audience`,
+ * or two different targets
  */
 export function readExchangeRequest(
   parameters: Readonly<Record<string, string | undefined>>,

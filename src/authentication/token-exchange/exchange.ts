@@ -1,5 +1,5 @@
-// The rules of a token exchange: the new token has no right that subject, actor, delegation or agent lacks. Other files
-// make and check signatures.
+// Rules of the token exchange. The new token has no right that the subject, actor, delegation or agent lacks. Other
+// files sign and verify tokens.
 import { validate as isUuid } from 'uuid';
 import { type Act, type Actor, actorsOf, buildAct } from '../../platform/act.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
@@ -7,7 +7,6 @@ import { grantScopes, intersectScopes } from '../../platform/scopes.ts';
 import { type Subject, subjectId } from '../delegations/subject.ts';
 import { TOKEN_TYPES } from './exchange-request.ts';
 
-/** The claims of an agent's own access token that an exchange reads from an actor token. */
 export type ActorClaims = {
   readonly sub: string;
   readonly subject_type: string;
@@ -16,10 +15,7 @@ export type ActorClaims = {
   readonly cnf?: unknown;
 };
 
-/**
- * The limits of each side; `client` is the application that makes the request. An absent list is no limit: an ID token
- * has no scopes.
- */
+/** The scopes of each side; `client` makes the request. An absent list is no limit: ID tokens have no scopes. */
 export type ScopeLimits = {
   readonly client: readonly string[];
   readonly subject?: readonly string[] | undefined;
@@ -28,7 +24,7 @@ export type ScopeLimits = {
   readonly agent: readonly string[];
 };
 
-/** Ends in Unix seconds; `issuedAt` and `lifetime` (seconds) are those of each access token. */
+/** Ends are in Unix seconds. `issuedAt` and `lifetime` (seconds) are those of a usual access token. */
 export type ExpiryLimits = {
   readonly issuedAt: number;
   readonly lifetime: number;
@@ -38,7 +34,7 @@ export type ExpiryLimits = {
 };
 
 /**
- * Checks that an actor token is an agent's own: neither an application's token nor a delegated token.
+ * Checks that an actor token is an agent's own token, not an application's token or a delegated token.
  * @throws ServiceError `invalid_request` (RFC 8693 §2.2.2)
  */
 export function checkActor(claims: ActorClaims): void {
@@ -48,7 +44,7 @@ export function checkActor(claims: ActorClaims): void {
 }
 
 /**
- * Checks that the application may use this actor: an application that is linked to an agent may only use that agent.
+ * Checks that the application may use this actor. An application that is linked to an agent may use only that agent.
  * @throws ServiceError `invalid_request` (RFC 8693 §2.2.2: unacceptable by policy)
  */
 export function checkLinkedAgent(linked: { readonly id: string } | undefined, actor: { sub: string }): void {
@@ -58,7 +54,8 @@ export function checkLinkedAgent(linked: { readonly id: string } | undefined, ac
 
 /**
  * Checks that a token of this issuer may be a subject token.
- * @throws ServiceError `invalid_request` for a token that is bound to a key, or is declared as an ID token
+ * @throws ServiceError `invalid_request` for a token that is bound to a key, or that the request declares as an ID
+ * token
  */
 export function checkOwnSubject({ cnf }: { readonly cnf?: unknown }, type: string): void {
   if (cnf !== undefined)
@@ -67,7 +64,7 @@ export function checkOwnSubject({ cnf }: { readonly cnf?: unknown }, type: strin
 }
 
 /**
- * Checks that the actor's key is proved when the actor token is bound to one (RFC 9449 §6).
+ * Checks that the request has proved the key to which the actor token is bound (RFC 9449 §6).
  * @param key key of the request's proof
  * @throws ServiceError `invalid_dpop_proof`
  */
@@ -82,22 +79,23 @@ export function checkPossession(
 }
 
 /**
- * The ids of the agents of this issuer through which the user's authority came.
- * @throws ServiceError `invalid_request` when a trusted issuer names an id that cannot be an agent
+ * Returns the ids of this issuer's agents that acted for the user earlier.
+ * @throws ServiceError `invalid_request` when a trusted issuer names an id that cannot be an agent's
  */
 export function ownLinks(act: Act | undefined): string[] {
   const ids = actorsOf(act).flatMap(({ iss, sub }) => (iss === undefined ? [sub] : []));
-  // Ids are compared as text; ids of this issuer are in lower case.
+  // Ids are compared as text, and ids of this issuer are in lower case.
   if (!ids.every((id) => isUuid(id) && id === id.toLowerCase()))
     throw invalid('The act claim of the subject token names no agent of this issuer.');
   return ids;
 }
 
 /**
- * Ids of all tokens and principals from which a delegated token is derived: the token ends when one of them ends.
- * @param parents the exchanged tokens of this issuer: the ids of each, and of all that ends it
- * @param known ids that other claims of the new token contain
- * @returns UUIDs, each once
+ * Returns the ids of all tokens and principals from which a delegated token is derived. The token ends when one of them
+ * ends.
+ * @param parents for each exchanged token of this issuer, its id and the ids of everything that ends it
+ * @param known ids that other claims of the new token already contain
+ * @returns UUIDs without duplicates
  */
 export function deriveFrom(parents: readonly (readonly string[])[], known: readonly string[]): string[] {
   const ids = parents.flat().filter((id) => isUuid(id) && !known.includes(id));
@@ -105,7 +103,7 @@ export function deriveFrom(parents: readonly (readonly string[])[], known: reado
 }
 
 /**
- * Checks the `may_act` claim of the subject token (RFC 8693 §4.4): if present, it must name the actor.
+ * Checks the claim `may_act` of the subject token (RFC 8693 §4.4). If present, it must name the actor.
  * @param issuer of the actor token
  * @throws ServiceError `invalid_request` when it is malformed or names another actor
  */
@@ -120,10 +118,10 @@ export function checkMayAct(mayAct: unknown, actor: { readonly sub: string; read
 }
 
 /**
- * The scopes of a delegated token: the requested scopes, or all, as far as each side allows.
- * @param requested the `scope` parameter @returns unique, sorted, never empty
- * @throws ServiceError `invalid_scope` when it is malformed, has a scope that a side does not allow, or no scope
- *   remains
+ * Computes the scopes of a delegated token: the requested scopes, or all scopes that every side allows.
+ * @param requested the parameter `scope` @returns unique, sorted, never empty
+ * @throws ServiceError `invalid_scope` when the parameter is malformed, a side does not allow a requested scope, or no
+ * scope remains
  */
 export function boundScopes(requested: string | undefined, limits: ScopeLimits): string[] {
   const { client, subject, actor, delegation, agent } = limits;
@@ -132,9 +130,9 @@ export function boundScopes(requested: string | undefined, limits: ScopeLimits):
 }
 
 /**
- * The end of a delegated token: the earliest end of all sides. @returns Unix seconds, after `issuedAt`
+ * Computes the end of a delegated token: the earliest end of all sides. @returns Unix seconds, after `issuedAt`
  * @throws ServiceError `delegation_expired` when less than a second of the delegation remains, `invalid_request` when
- *   less than a second of a token remains
+ * less than a second of a token remains
  */
 export function boundExpiry({ issuedAt, lifetime, subject, actor, delegation }: ExpiryLimits): number {
   const tokens = Math.floor(Math.min(subject, actor));
@@ -145,10 +143,10 @@ export function boundExpiry({ issuedAt, lifetime, subject, actor, delegation }: 
 }
 
 /**
- * The audience of a delegated token.
- * @param requested `resource` or `audience` @param delegated the delegation's audience, null for any
- * @param agent the audiences of the agent's tokens: `usual` by default, and `others`
- * @throws ServiceError `invalid_target` when neither the delegation nor the agent has the requested audience
+ * Chooses the audience of a delegated token.
+ * @param requested `resource` or `audience` @param delegated the delegation's audience, null for any audience
+ * @param agent audiences of the agent's tokens: `usual` is the default
+ * @throws ServiceError `invalid_target` when the delegation or the agent does not have the requested audience
  */
 export function chooseAudience(
   requested: string | undefined,
@@ -165,10 +163,10 @@ export function chooseAudience(
 }
 
 /**
- * The subject claims of a delegated token. `subject_type` stays `agent`: a server that ignores `act` must not accept it
- * as a user's session.
- * @param subject the user, as named by the user's issuer @param older the subject token's own `act`
- * @throws ServiceError `invalid_request` for a chain that is too long
+ * Builds the subject claims of a delegated token. `subject_type` stays `agent`, so that a server that ignores `act`
+ * does not accept the token as the user's session.
+ * @param subject the user, as named by the user's issuer @param older claim `act` of the subject token
+ * @throws ServiceError `invalid_request` when the chain of actors is too long
  */
 export function buildDelegatedClaims(
   tenantId: string,

@@ -1,5 +1,5 @@
-// The token exchange grant of the token endpoint: an agent gets a token in which it acts for a user. The token ends
-// with, and allows at most, all from which it is derived.
+// The token exchange grant of the token endpoint: an agent gets a token to act for a user. The new token allows at most
+// the rights of the tokens and the delegation from which it is derived, and ends with any of them.
 
 import type { JsonObject } from '../../events/event.ts';
 import type { RecordService } from '../../events/record.service.ts';
@@ -38,13 +38,13 @@ import {
 import type { ExchangeParties, ExchangePartiesService } from './exchange-parties.service.ts';
 import { type ExchangeRequest, ISSUED_TOKEN_TYPE, readExchangeRequest } from './exchange-request.ts';
 
-/** The name of this grant in records. */
+/** Name of this grant in audit entries and events. */
 const METHOD = 'token_exchange';
 
-/** Errors that are no failures of the client: it should try again. */
+/** Errors that are not recorded as failures, because the client should repeat the request. */
 const UNRECORDED: readonly ErrorCode[] = ['use_dpop_nonce', 'temporarily_unavailable'];
 
-/** An exchange with valid tokens and proof; the database decides the rest. */
+/** An exchange with verified tokens and a verified proof. The database decides the rest. */
 type Asked = ExchangeParties & {
   readonly client: Client;
   readonly request: ExchangeRequest;
@@ -52,7 +52,7 @@ type Asked = ExchangeParties & {
 };
 
 /**
- * Token exchange (RFC 8693), by delegation only. Source: Specification, "Methods": token exchange.
+ * The token exchange grant (RFC 8693), with delegation only. Source: Specification, "Methods": token exchange.
  * @param accessTokenLifetime seconds @param now milliseconds since 1970
  */
 export function createTokenExchangeService({
@@ -78,10 +78,7 @@ export function createTokenExchangeService({
   accessTokenLifetime: number;
   now?: (() => number) | undefined;
 }) {
-  /**
-   * The claims of the token, limited by all from which it is derived. Called after the delegation is locked, because
-   * its time counts from now.
-   */
+  /** Called after the delegation is locked, because the lifetime of the token is counted from now. */
   function decide(
     { tenant }: RequestContext,
     { client, request, actor, subject, key }: Asked,
@@ -177,7 +174,7 @@ export function createTokenExchangeService({
     });
   }
 
-  /** Issues and records the token in one transaction, which reads the end of all from which the token is derived. */
+  /** Issues and records the token in one transaction, unless one of its parents has ended. */
   const exchange = (context: RequestContext, asked: Asked, issue: AccessTokenIssuer) =>
     database.transaction({}, async (unit) => {
       const { actor, subject, request } = asked;
@@ -209,7 +206,7 @@ export function createTokenExchangeService({
     checkLinkedAgent(client.agent, actor);
     const key = await proveKey();
     checkPossession(actor, key);
-    // Prepared before the transaction: inside it, the wait for a second connection could block.
+    // Prepared before the transaction begins, because a transaction that waits for a second connection could block.
     const issue = await tokens.prepareAccessTokens(context.tenant);
     const { grant, issued } = await exchange(context, { client, request, actor, subject, key }, issue);
     return {
@@ -221,7 +218,7 @@ export function createTokenExchangeService({
     };
   }
 
-  /** Runs a step whose failure is the client's; the failure is recorded in the background. */
+  /** Runs a step. When it fails by the client's fault, the failure is recorded in the background. */
   async function recorded<T>(
     context: RequestContext,
     client: AuthenticatedClient,
@@ -241,14 +238,14 @@ export function createTokenExchangeService({
 
   return {
     /**
-     * Exchanges a subject token and an agent's token for a delegated token. Order: client, its right to this grant, the
-     * parameters, actor token, subject token, proof of the actor's key; then in one transaction the delegation, its
-     * limits, and all revocations. Round trips: 1 to read the client, 1 for the issuer of a foreign token, 1 for a
-     * proof, 5 for the transaction.
+     * Exchanges a subject token and an agent's token for a delegated token. Order of the checks: client, its right to
+     * this grant, parameters, actor token, subject token, proof of the actor's key; then in one transaction the
+     * delegation, its limits, and all revocations. Round trips: 1 to read the client, 1 for the issuer of a foreign
+     * token, 1 for a proof, 5 for the transaction.
      * @throws ServiceError `invalid_client`, `unauthorized_client`, `policy_denied` (an agent is suspended),
-     *   `invalid_request` (parameters, and every fault of a token), `invalid_target`, `invalid_scope`, `invalid_grant`
-     *   (no delegation, or it was revoked), `delegation_expired`, `invalid_dpop_proof`, `use_dpop_nonce`,
-     *   `temporarily_unavailable` (the keys of the user's issuer)
+     * `invalid_request` (parameters, and every fault of a token), `invalid_target`, `invalid_scope`, `invalid_grant`
+     * (no delegation, or a revoked one), `delegation_expired`, `invalid_dpop_proof`, `use_dpop_nonce`,
+     * `temporarily_unavailable` (keys of the user's issuer)
      */
     grant: async (context: RequestContext, request: GrantRequest): Promise<TokenAnswer> => {
       const client = await clients.authenticate(context, request);

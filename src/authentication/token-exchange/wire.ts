@@ -4,7 +4,7 @@ import type { Needs, Platform } from '../../platform/platform.ts';
 import { createExchangePartiesService } from './exchange-parties.service.ts';
 import { createTokenExchangeService } from './token-exchange.service.ts';
 
-/** @returns the grant beside its `grant_type` */
+/** @returns the grant with its `grant_type` */
 export function wireTokenExchange(
   { config, database, clock }: Platform,
   rooms: Needs<typeof createTokenExchangeService, 'database' | 'parties' | 'accessTokenLifetime' | 'now'> &

@@ -1,4 +1,4 @@
-// The claims of access tokens, and the checks of verified claims. Other files make and check signatures.
+// The claims of access tokens, and the checks of verified claims. Other files sign and verify tokens.
 import { z } from 'zod';
 import type { Act } from '../../platform/act.ts';
 import type { Principal, Tenant } from '../../platform/context.ts';
@@ -7,34 +7,26 @@ import { ServiceError } from '../../platform/errors/service-error.ts';
 /** `typ` of the header (RFC 9068 §2.1). */
 export const ACCESS_TOKEN_TYPE = 'at+jwt';
 
-/** The agent as its tokens describe it. */
 export type AgentClaim = { readonly name: string; readonly capabilities: readonly string[] };
 
-/** The further claims of a delegated token (RFC 8693 §4.1). */
+/** The additional claims of a delegated token (RFC 8693 §4.1). */
 export type DelegationClaims = {
-  /** The user for whom the agent acts, as the user's own issuer names the user. */
+  /** The user for whom the agent acts, as named by the user's own issuer. */
   readonly delegated_subject: { readonly iss: string; readonly sub: string };
   readonly act: Act;
-  /** The delegation on which the token was issued. */
   readonly delegation_id: string;
-  /**
-   * Ids of all else that the token is derived from: tokens (`jti`), delegations, applications. The token ends when one
-   * of them ends.
-   */
+  /** Ids of tokens (`jti`), delegations and applications. The token ends when one of them ends. */
   readonly derived_from: readonly string[];
 };
 
-/**
- * The grant of one access token. `sub` is the id of the agent, or of the application when no agent is linked to it; in
- * a delegated token `sub` is the UUID of the user.
- */
+/** `sub` is the agent, or the application without a linked agent. In a delegated token it is the user's UUID. */
 export type AccessTokenGrant = {
   readonly sub: string;
   readonly audience: string;
   readonly scopes: readonly string[];
   readonly clientId: string;
   readonly agent?: AgentClaim | undefined;
-  /** RFC 7638 thumbprint of the key that the token is bound to (RFC 9449 §6). */
+  /** RFC 7638 thumbprint of the key to which the token is bound (RFC 9449 §6). */
   readonly jkt?: string | undefined;
   readonly delegation?: DelegationClaims | undefined;
   /** Unix seconds. When absent, the token begins now and has the usual lifetime. */
@@ -43,7 +35,7 @@ export type AccessTokenGrant = {
 
 const agentSchema = z.object({ name: z.string(), capabilities: z.array(z.string()) });
 
-/** The shape of `act` (RFC 8693 §4.1); it may contain an earlier `act`. */
+/** The claim `act` (RFC 8693 §4.1), which may contain an earlier `act`. */
 const actSchema: z.ZodType<Act> = z
   .object({
     sub: z.string(),
@@ -55,7 +47,7 @@ const actSchema: z.ZodType<Act> = z
   })
   .meta({ id: 'Act' });
 
-/** The claims that only delegated tokens have: a token has all of them or none. */
+/** Claims that only delegated tokens have. A token has all of them or none. */
 export const delegationClaims = {
   act: actSchema.optional(),
   delegated_subject: z.object({ iss: z.string(), sub: z.string() }).optional(),
@@ -79,12 +71,10 @@ const claimsSchema = z.object({
   ...delegationClaims,
 });
 
-/**
- * The claims of an access token; `exp` and `iat` are Unix seconds. Source: Specification, "Agent access token claims".
- */
+/** `exp` and `iat` are Unix seconds. Source: Specification, "Agent access token claims". */
 export type AccessTokenClaims = z.output<typeof claimsSchema>;
 
-/** The claims of a token with a good signature, and the id of the issuer key that signed it. */
+/** The claims of a token whose signature was verified, and the id of the issuer key that signed it. */
 export type SignedClaims = AccessTokenClaims & { readonly signedBy: string };
 
 /**
@@ -118,7 +108,7 @@ export function buildAccessTokenClaims(
   };
 }
 
-/** The claims of a verified payload; undefined when it does not have the shape of an access token. */
+/** Parses the claims of a verified payload; undefined when they are not those of an access token. */
 export function readAccessTokenClaims(payload: unknown): AccessTokenClaims | undefined {
   return claimsSchema.safeParse(payload).data;
 }
@@ -138,7 +128,7 @@ export function checkIssued(claims: AccessTokenClaims, tenant: Tenant, now: numb
 }
 
 /**
- * How the token is presented. `dpop`: with a proof of its key. `anyAudience`: the route accepts each audience of this
+ * How a token is presented. `dpop`: with a proof of its key. `anyAudience`: the route accepts every audience of this
  * issuer. `delegated`: the route accepts delegated tokens.
  */
 export type Presentation = {
@@ -148,11 +138,11 @@ export type Presentation = {
 };
 
 /**
- * Checks that the service's own routes accept the verified claims. With the scheme `dpop` the caller must still verify
+ * Checks that the service's own routes accept the verified claims. With the scheme `dpop`, the caller must also verify
  * the proof.
- * @throws ServiceError as `checkIssued`; `invalid_token` for a sender-constrained token as plain bearer, and for
- *   another token with a proof; `insufficient_scope` for another audience than the tenant's base URL or audience, and
- *   for a delegated token
+ * @throws ServiceError as `checkIssued`; `invalid_token` when a token that is bound to a key comes without a proof, or
+ * an unbound token with a proof; `insufficient_scope` for an audience other than the tenant's base URL or audience, and
+ * for a delegated token
  */
 export function checkAccessToken(
   claims: AccessTokenClaims,
@@ -181,10 +171,7 @@ export function checkAccessToken(
   }
 }
 
-/**
- * The principal of the token. When the subject is not the client, the principal is an agent; in a delegated token it is
- * the agent that acts now.
- */
+/** Returns the agent if the subject is not the client. In a delegated token this is the agent that acts now. */
 export function principalOf(claims: AccessTokenClaims): Principal {
   const { act, delegated_subject: subject } = claims;
   const agentId = act?.sub ?? (claims.sub === claims.client_id ? undefined : claims.sub);
@@ -200,7 +187,6 @@ export function principalOf(claims: AccessTokenClaims): Principal {
   };
 }
 
-/** The scopes of a token. */
 export function scopesOf({ scope }: Pick<AccessTokenClaims, 'scope'>): string[] {
   return scope.split(' ').filter((name) => name !== '');
 }

@@ -1,14 +1,13 @@
-// Reads client credentials from HTTP Basic. A malformed header is refused, never repaired, and no part of it is
-// repeated.
+// Parses client credentials of HTTP Basic. A malformed header is refused, and errors repeat no part of it.
 import { decodeBase64 } from '../../platform/crypto/base64.ts';
 
 export type ClientCredentials = { readonly clientId: string; readonly clientSecret: string };
 
 /**
- * Parses an `Authorization` header of the Basic scheme: base64 of `id:secret`, split at the first colon, each part
+ * Parses an `Authorization` header of the Basic scheme: base64 of `id:secret`, split at the first colon. Each part is
  * form-decoded: `+` is a space, `%XX` a byte of UTF-8 (RFC 6749 §2.3.1, RFC 7617 §2).
- * @returns the credentials; `absent` for no header or another scheme; `malformed` for a Basic header that is not
- *   base64, not UTF-8, has no colon, or a `%` that begins no escape
+ * @returns the credentials; `absent` for no header or another scheme; `malformed` for a Basic header that is not base64
+ * or not UTF-8, has no colon, or has a `%` without two hex digits
  */
 export function parseBasicCredentials(
   header: string | undefined,

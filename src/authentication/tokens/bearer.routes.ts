@@ -1,4 +1,4 @@
-// Checks the access token of a route and puts its principal into the context (RFC 6750, RFC 9449 §7).
+// Middleware that checks the access token of a request and stores its principal in the context (RFC 6750, RFC 9449 §7).
 import type { Principal, Tenant } from '../../platform/context.ts';
 import { LONGEST_TOKEN } from '../../platform/crypto/jws.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
@@ -20,7 +20,6 @@ type Authenticate = (
   presentation?: Presentation | undefined,
 ) => Promise<Principal>;
 
-/** Verifies proofs of possession. */
 type Proofs = Pick<DpopService, 'verifyProof'>;
 
 type Scheme = 'bearer' | 'dpop';
@@ -33,10 +32,10 @@ const INVALID = new Set(['invalid_token', 'token_expired', 'token_revoked']);
 const DPOP_CHALLENGE = `DPoP algs="${PROOF_ALGORITHMS.join(' ')}"`;
 
 /**
- * Accepts a request whose token is valid for this tenant, has the scope of the route and has the kind of subject that
- * the route requires. A token that is bound to a key needs a proof by that key for this request.
+ * Accepts a request whose token is valid for this tenant and has the scope and the kind of subject that the route
+ * requires. A token that is bound to a key needs a proof by that key for this request.
  * @param authenticate returns the principal of the token, or throws ServiceError `invalid_token`, `token_expired`,
- *   `token_revoked` or `insufficient_scope` (another audience)
+ * `token_revoked` or `insufficient_scope` (another audience)
  * @param proofs when absent, the only scheme is Bearer
  */
 export function authorize(route: Route, authenticate: Authenticate, proofs?: Proofs | undefined): Middleware {
@@ -76,7 +75,7 @@ export function authorize(route: Route, authenticate: Authenticate, proofs?: Pro
 }
 
 /**
- * Verifies the proof of a request whose token is bound to a key, and sets the nonce for the next one.
+ * Verifies the proof of a request whose token is bound to a key, and sets the header with the next nonce.
  * @throws ServiceError `invalid_dpop_proof`, `use_dpop_nonce` with status 401 and a challenge (RFC 9449 §7.1, §9)
  */
 async function prove(
@@ -101,29 +100,26 @@ async function prove(
   }
 }
 
-/**
- * Text for people: the scope or kind of subject that the principal lacks for the route; undefined when nothing is
- * missing.
- */
+/** Returns the scope or kind of subject that the principal lacks, as a text for people; undefined if none. */
 function findLacking({ scope, subject }: Route, { kind, scopes }: Principal): string | undefined {
   if (scope !== null && !scopes.includes(scope)) return `The token lacks the scope ${scope}.`;
   if (subject !== undefined && kind !== subject) return `The token is not of an ${subject}.`;
   return undefined;
 }
 
-/** Whether a service has refused the token for a missing scope. The answer is then the same as for a refusal here. */
+/** Returns whether a service refused the token for a missing scope. The answer equals that of a refusal here. */
 function isLateRefusal(error: unknown): boolean {
   return error instanceof ServiceError && error.code === 'insufficient_scope';
 }
 
-/** Refuses a repeated `Authorization` header: Node would choose the one that client authentication reads. */
+/** Refuses a repeated `Authorization` header, because Node would silently use only one of the values. */
 const refuseRepeatedHeader: Middleware = (ctx, next) => {
   if (ctx.req.headers.authorization !== undefined && countHeader(ctx, 'authorization') > 1)
     throw new ServiceError('invalid_request', { detail: REPEATED });
   return next();
 };
 
-/** The scheme and the credentials of the header; no credentials for an unknown scheme. */
+/** Splits the header into scheme and token. For an unknown scheme the token is undefined. */
 function readCredentials(
   header: string | undefined,
   hasProofs: boolean,
@@ -142,10 +138,7 @@ function refused(code: 'invalid_request' | 'invalid_token', detail: string, chal
   });
 }
 
-/**
- * Adds the challenge of RFC 6750 §3. The header says `invalid_token` for every bad token; only the body gives the
- * reason.
- */
+/** Adds the challenge of RFC 6750 §3. The header always says `invalid_token`; the body gives the exact reason. */
 function withChallenge(error: unknown, challenge: string, scope: string | null = null): unknown {
   if (!(error instanceof ServiceError)) return error;
   const attributes = INVALID.has(error.code)

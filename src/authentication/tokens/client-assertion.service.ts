@@ -1,4 +1,4 @@
-// Verifies client assertions (RFC 7523). Each assertion authenticates one request only, also across processes.
+// Verifies client assertions (RFC 7523). Each assertion is accepted once, even when several processes receive it.
 import { createHash, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import type { Client } from '../../identity/applications/application.service.ts';
 import type { ApplicationJwk } from '../../identity/applications/application-jwks.ts';
@@ -10,20 +10,17 @@ import type { Log } from '../../platform/logging.ts';
 import * as store from './client-assertion.store.ts';
 import { type ClientAssertion, checkAssertion, parseAssertion, refused } from './client-assertion.ts';
 
-/** Milliseconds between two purges of one process, and the most rows that one statement of a purge deletes. */
+/** Milliseconds between two purges of one process, and the greatest number of rows that one statement deletes. */
 const PURGE_INTERVAL = 60_000;
 const PURGE_BATCH = 1_000;
 
-/**
- * Public keys without a private half. An assertion of a client without keys is verified with them, so that its refusal
- * takes as long as the refusal of a wrong signature.
- */
+/** These keys verify an assertion of a client without keys, so that its refusal takes as long as any refusal. */
 const NOBODYS_KEYS: Readonly<Record<ClientAssertion['algorithm'], ApplicationJwk>> = {
   ES256: makeKey('ES256', generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey),
   EdDSA: makeKey('EdDSA', generateKeyPairSync('ed25519').publicKey),
 };
 
-/** Signed assertions of applications. @param now milliseconds since 1970 */
+/** Verifies signed assertions of applications. @param now milliseconds since 1970 */
 export function createClientAssertionService({
   database,
   log,
@@ -42,13 +39,14 @@ export function createClientAssertionService({
   }
 
   return {
-    /** Parses an assertion. @throws ServiceError `invalid_client` */
     read: (text: string): ClientAssertion => parseAssertion(text),
 
     /**
-     * Verifies an assertion of this client and records its use. Order of the checks: audience and times, signature by
-     * one of the client's keys (by the key of its `kid`, if it has one), `jti`. The check of `jti` is one round trip.
-     * @param client undefined for an unknown client: the answer and the work are the same as for a wrong signature
+     * Verifies an assertion of this client and records its use. Order of the checks: audience and times; signature by
+     * one of the client's keys (by the key with the assertion's `kid`, if it has one); `jti`. The check of `jti` is one
+     * round trip.
+     * @param client undefined for an unknown client, which gets the same answer after the same work as a wrong
+     * signature
      * @returns the thumbprint (RFC 7638) of the key that signed
      * @throws ServiceError `invalid_client`
      */
@@ -85,7 +83,7 @@ export function createClientAssertionService({
       return thumbprintOf(key);
     },
 
-    /** Waits for a purge that is under way. Call it before the database closes. */
+    /** Waits for a running purge. Call it before the database closes. */
     close: (): Promise<void> => purging,
   };
 }

@@ -1,11 +1,8 @@
-// SQL of used client assertions. When several requests use one assertion, also in several processes, one INSERT decides
-// which use counts.
+// SQL of used client assertions. When several requests use one assertion, even in several processes, one INSERT decides
+// which use is accepted.
 import type { Queryable } from '../../platform/database/transaction.ts';
 
-/**
- * How long a row is kept after the assertion has expired: the clock of the process that checks and the clock of the
- * database that deletes may differ.
- */
+/** A row is kept this long after its expiry, because the clocks of processes and the database differ. */
 const MARGIN = "interval '5 minutes'";
 
 /** Records the use of an assertion. @param use.expiresAt Unix seconds @returns false when it was used before */
@@ -21,7 +18,7 @@ export async function insert(
   return rowCount === 1;
 }
 
-/** Deletes expired assertions. @returns how many, at most `limit` */
+/** Deletes expired assertions. @returns the number deleted, at most `limit` */
 export async function purge(queryable: Queryable, limit: number): Promise<number> {
   const { rowCount } = await queryable.query(
     `DELETE FROM client_assertions c USING (

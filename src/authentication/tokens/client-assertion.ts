@@ -1,20 +1,20 @@
-// The claims of a client assertion, and the check that it is for this issuer and valid now (RFC 7523 §3).
-// client-assertion.service.ts checks its signature.
+// Parses client assertions, and checks that an assertion is for this issuer and valid now (RFC 7523 §3).
+// client-assertion.service.ts verifies its signature.
 import type { Tenant } from '../../platform/context.ts';
 import { parseCompactJws } from '../../platform/crypto/jws.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { ASSERTION_ALGORITHMS } from './client-method.ts';
 
-/** Seconds: how far `exp` may be in the future, and how far the client's clock may be ahead of ours (`nbf`, `iat`). */
+/** Seconds that `exp` may be in the future, and seconds that `nbf` and `iat` may be in the future. */
 const LONGEST_ASSERTION = 300;
 const CLOCK_SKEW = 10;
 
-/** The longest `jti` in characters. */
+/** Greatest length of a `jti` in characters. */
 const LONGEST_JTI = 256;
 
 export type AssertionAlgorithm = 'ES256' | 'EdDSA';
 
-/** A well-formed client assertion; times are Unix seconds. */
+/** A well-formed client assertion. Times are Unix seconds. */
 export type ClientAssertion = {
   readonly algorithm: AssertionAlgorithm;
   readonly kid: string | undefined;
@@ -23,7 +23,7 @@ export type ClientAssertion = {
   readonly audience: unknown;
   readonly jti: string;
   readonly expiresAt: number;
-  /** Without `iat`, the earliest time at which the assertion can have been made. */
+  /** `iat`. When it is absent, the earliest time at which the client can have made the assertion. */
   readonly issuedAt: number;
   readonly notBefore: number;
   readonly signed: string;
@@ -61,7 +61,7 @@ export function parseAssertion(text: string): ClientAssertion {
 /**
  * Checks that the assertion is for this issuer and valid now.
  * @param tenant.issuerUrl the only audience @param now milliseconds since 1970
- * @param tenant.resumedAt end of the latest suspension of the tenant: older assertions are refused
+ * @param tenant.resumedAt end of the tenant's latest suspension; older assertions are refused
  * @throws ServiceError `invalid_client`
  */
 export function checkAssertion(
@@ -80,7 +80,7 @@ export function checkAssertion(
     throw refused('is from before the tenant was suspended, or does not say otherwise by its iat');
 }
 
-/** `invalid_client`. @param fault follows "The client assertion"; it repeats no part of the request */
+/** Creates `invalid_client`. @param fault continues "The client assertion" and repeats no part of the request */
 export function refused(fault: string): ServiceError {
   return new ServiceError('invalid_client', { detail: `The client assertion ${fault}.` });
 }

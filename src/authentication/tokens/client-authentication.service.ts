@@ -1,5 +1,4 @@
-// Authenticates applications at each route that they call as clients. An unknown client and a wrong secret get the same
-// answer after the same work.
+// Authenticates applications as clients. An unknown client and a wrong secret get the same answer after the same work.
 
 import type { BruteForceService } from '../../audit/brute-force.service.ts';
 import type { ApplicationService, Client } from '../../identity/applications/application.service.ts';
@@ -14,10 +13,9 @@ import { chooseMethod } from './client-method.ts';
 import type { ClientProof, ClientRecordService } from './client-record.service.ts';
 import type { GrantRequest } from './token-answer.ts';
 
-/** An authenticated client, and the proof with which it authenticated. */
 export type AuthenticatedClient = Client & { readonly proof: ClientProof };
 
-/** Counts failures of a key; `blocked` is set from the first failure beyond the limit. */
+/** Counts failures under a key. `blocked` is set from the first failure beyond the limit. */
 export type FailureCounter = {
   failed(key: string): Promise<{ readonly blocked: LimitReached | undefined }>;
 };
@@ -27,9 +25,9 @@ const NO_SECRET = { id: '', hash: Buffer.alloc(32) };
 const CLIENT_ID = /^[0-9a-f-]{36}$/i;
 
 /**
- * Client authentication by HTTP Basic (RFC 6749 §2.3.1) or a signed assertion (RFC 7523); a request uses one of them.
+ * Authenticates clients by HTTP Basic (RFC 6749 §2.3.1) or a signed assertion (RFC 7523). A request uses one of them.
  * @param failures counts wrong credentials by client and address
- * @param bruteForce counts them by client: wrong credentials from many addresses are one attack
+ * @param bruteForce counts wrong credentials by client, so that those from many addresses are one attack
  */
 export function createClientAuthenticationService({
   applications,
@@ -44,7 +42,7 @@ export function createClientAuthenticationService({
   failures: FailureCounter;
   bruteForce: Pick<BruteForceService, 'failed' | 'goesOn'>;
 }) {
-  /** Compares the secret with each live secret of the client. For an unknown client the work is the same. */
+  /** Compares the secret with each live secret of the client. For an unknown client it does the same work. */
   async function authenticateBySecret(
     context: RequestContext,
     { clientId, clientSecret }: ClientCredentials,
@@ -77,7 +75,7 @@ export function createClientAuthenticationService({
     }
   }
 
-  /** Counts a failure. @returns the error for it; `rate_limited` beyond the limit */
+  /** Counts a failure. @returns the error for the answer; `rate_limited` beyond the limit */
   async function refuse(
     context: RequestContext,
     {
@@ -88,8 +86,8 @@ export function createClientAuthenticationService({
     error = clientRefused(),
   ): Promise<ServiceError> {
     const { blocked } = await failures.failed(failureKey(context, clientId));
-    // Failures of unknown clients are counted too, so that their answer takes as long. The name contains the tenant: a
-    // client id that is unknown to another tenant cannot hide an episode of this tenant.
+    // Failures of unknown clients are counted too, so that their answer takes as long. The name contains the tenant, so
+    // that failures at another tenant with the same client id are counted separately.
     const name = `${context.tenant.id}:${nameOf(clientId)}`;
     const episode = blocked === undefined ? await bruteForce.failed(name) : undefined;
     if (blocked !== undefined) await bruteForce.goesOn(name);
@@ -107,11 +105,10 @@ export function createClientAuthenticationService({
 
   return {
     /**
-     * Authenticates the client of a request. One round trip reads the client; concurrent requests share it. An
-     * assertion needs one more, which records its use.
+     * Authenticates the client of a request. One round trip reads the client and is shared by concurrent requests. An
+     * assertion needs a second round trip, which records its use.
      * @throws ServiceError `invalid_request` (malformed header, two methods, another `client_id`), `invalid_client`, or
-     *   `rate_limited` in its place after too many failures; earlier failures never cause a refusal of right
-     *   credentials
+     * `rate_limited` instead of it after too many failures. Right credentials are accepted even after many failures.
      */
     authenticate: async (
       context: RequestContext,
@@ -142,7 +139,7 @@ function checkClientId<T extends { readonly clientId: string }>(sent: string | u
   return credentials;
 }
 
-/** The name under which failures are counted: a client id at an address. All malformed client ids count as one. */
+/** Returns the key under which failures are counted: client id and address. All malformed client ids share one key. */
 function failureKey({ tenant, address }: RequestContext, clientId: string): string {
   return `${tenant.id}:${nameOf(clientId)}:${addressGroup(address)}`;
 }

@@ -1,4 +1,4 @@
-// The client credentials grant of the token endpoint. The client is authenticated first, so this file reads no secret.
+// The client credentials grant of the token endpoint. client-authentication.service.ts authenticates the client.
 import type { RequestContext } from '../../platform/context.ts';
 import type { ErrorCode } from '../../platform/errors/catalogue.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
@@ -47,11 +47,11 @@ export function createClientCredentialsService({
 
   return {
     /**
-     * Answers a token request. Round trips: 1 reads the client, 1 writes audit entries and events; concurrent requests
-     * share both. A failure costs the read and the counter; its record is written in the background.
+     * Answers a token request. Round trips, both shared by concurrent requests: 1 reads the client, 1 writes audit
+     * entries and events. A failure costs the read and the counter; its record is written in the background.
      * @throws ServiceError `invalid_request`, `invalid_client`, `unauthorized_client`, `policy_denied`,
-     *   `invalid_scope`, `invalid_target`, `rate_limited` instead of `invalid_client` after too many failures,
-     *   `invalid_dpop_proof`, `use_dpop_nonce`
+     * `invalid_scope`, `invalid_target`, `rate_limited` instead of `invalid_client` after too many failures,
+     * `invalid_dpop_proof`, `use_dpop_nonce`
      */
     grant: async (context: RequestContext, request: GrantRequest): Promise<TokenAnswer> => {
       checkTokenRequest(request.parameters);

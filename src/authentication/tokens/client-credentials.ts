@@ -1,4 +1,4 @@
-// The rules of the client credentials grant. No secret is read here.
+// Rules of the client credentials grant.
 import type { Client } from '../../identity/applications/application.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
 import { grantScopes, intersectScopes } from '../../platform/scopes.ts';
@@ -55,7 +55,7 @@ export function checkGrantAllowed({ agent, grantTypes }: Client, grantType: stri
     throw refuse('policy_denied', 'The agent of this application is suspended.');
 }
 
-/** The same error for an unknown client, a client of another tenant and a wrong secret. */
+/** Creates the error that an unknown client, a client of another tenant and a wrong secret all get. */
 export function clientRefused(): ServiceError {
   return refuse('invalid_client', 'Client authentication failed.');
 }

@@ -6,17 +6,16 @@ import type { TokenParameters } from './token-answer.ts';
 /** The only type of client assertion (RFC 7523 §2.2). */
 export const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
 
-/** Methods of client authentication, for the issuer's metadata. */
+/** Methods of client authentication, as listed in the issuer's metadata. */
 export const CLIENT_METHODS = ['client_secret_basic', 'private_key_jwt'] as const;
 
-/** Signature algorithms of client assertions. */
 export const ASSERTION_ALGORITHMS = ['ES256', 'EdDSA', 'Ed25519'] as const;
 
 /**
  * Chooses the method of client authentication.
  * @param credentials credentials of the `Authorization` header
- * @throws ServiceError `invalid_request` for more than one method (RFC 6749 §2.3); `invalid_client` for none, for a
- *   secret in the body, or for an assertion that is incomplete or of another type
+ * @throws ServiceError `invalid_request` for more than one method (RFC 6749 §2.3); `invalid_client` for no method, for
+ * a secret in the body, and for an assertion that is incomplete or of another type
  */
 export function chooseMethod(
   parameters: TokenParameters,

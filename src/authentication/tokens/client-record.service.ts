@@ -1,4 +1,4 @@
-// Writes the audit entries and events of token requests of clients. They contain no token and no secret.
+// Writes the audit entries and events of clients' token requests. They contain no token and no secret.
 
 import type { AuditEntry } from '../../audit/audit.ts';
 import type { Episode } from '../../audit/brute-force.service.ts';
@@ -15,19 +15,13 @@ import { CLIENT_CREDENTIALS } from './client-credentials.ts';
 import type { CLIENT_METHODS } from './client-method.ts';
 import type { IssuedAccessToken } from './token.service.ts';
 
-/**
- * How a client authenticated or tried to authenticate. `credential`: the id of its secret, or the thumbprint of its key
- * (RFC 7638).
- */
+/** How a client authenticated or tried to. `credential`: its secret's id or its key's RFC 7638 thumbprint. */
 export type ClientProof = {
   readonly method: (typeof CLIENT_METHODS)[number];
   readonly credential?: string | undefined;
 };
 
-/**
- * A failure of a client that exists. `isAuthenticated`: its credentials were right, and the request was refused for
- * another reason.
- */
+/** `isAuthenticated`: the credentials were right, and the request was refused for another reason. */
 type Failure = {
   readonly context: RequestContext;
   readonly clientId: string;
@@ -35,11 +29,11 @@ type Failure = {
   readonly method: string;
   readonly proof?: ClientProof | undefined;
   readonly isAuthenticated?: boolean | undefined;
-  /** The brute-force episode that began with this failure. */
+  /** The brute force episode that this failure began. */
   readonly episode?: Episode;
 };
 
-/** Records of client credentials requests. Source: Specification, "Event types". */
+/** Creates the records of client credentials requests. Source: Specification, "Event types". */
 export function createClientRecordService({
   database,
   records,
@@ -81,7 +75,7 @@ export function createClientRecordService({
     };
   };
 
-  /** An event; with the audit entry of the failure when the log does not have it yet. */
+  /** Writes one event for `count` failures. For a first failure it also writes the audit entry. */
   function writeFailure(failure: Failure, count: number, isFirst: boolean): Promise<void> {
     const { context, clientId, reason, method, episode } = failure;
     const number = episode === undefined ? { count } : episodeFacts(episode);
@@ -93,7 +87,7 @@ export function createClientRecordService({
   }
 
   return {
-    /** Records an issued token; it is committed when this resolves. Concurrent requests share one statement. */
+    /** Records an issued token; the promise resolves after the commit. Concurrent requests share one statement. */
     success: async (
       context: RequestContext,
       { sub, audience, scopes, clientId, agent, jkt }: AccessTokenGrant,
@@ -135,11 +129,12 @@ export function createClientRecordService({
     },
 
     /**
-     * Records a failure of an existing client in the background: an audit entry for each failure; an event immediately,
-     * then one event a minute with a count.
-     * @param method the requested operation, such as a grant @param more.proof how the client authenticated or tried to
+     * Records a failure of an existing client in the background. Each failure gets an audit entry. The first failure
+     * gets an event immediately, later failures share one event a minute with their number.
+     * @param method the requested operation, such as a grant
+     * @param more.proof how the client authenticated or tried to
      * @param more.isAuthenticated whether its credentials were right
-     * @param more.isOnlyCounted beyond the limit of failures nothing is written
+     * @param more.isOnlyCounted true beyond the limit of failures; then nothing is written
      */
     failure: (
       context: RequestContext,
@@ -154,7 +149,7 @@ export function createClientRecordService({
       if (!isTold && !isOnlyCounted) write(context, { audit: [describeFailure(failure)] }).catch(onError);
     },
 
-    /** Records an attack that guesses secrets of a client; written in the background. */
+    /** Records in the background that a client's secrets are being guessed. */
     bruteForce: (context: RequestContext, clientId: string, episode: Episode): void =>
       void reporter.report(`${clientId}:episode`, {
         context,
@@ -164,13 +159,13 @@ export function createClientRecordService({
         episode,
       }),
 
-    /** Waits for writes that are under way. */
+    /** Waits for the writes that are in progress. */
     settled: async (): Promise<void> => {
       await reporter.settled();
       await batches.drain();
     },
 
-    /** Writes the records that are queued or counted. Called once, when the process stops. */
+    /** Writes all queued and counted records. Called once, when the process stops. */
     close: async (): Promise<void> => {
       await reporter.close();
       await batches.drain();

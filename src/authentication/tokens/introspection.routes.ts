@@ -1,4 +1,4 @@
-// Routes of introspection and revocation. The service reads the credentials from the unchanged header.
+// Routes of introspection and revocation.
 import type { ErrorCode } from '../../platform/errors/catalogue.ts';
 import { ok } from '../../platform/http/answers.ts';
 import { defineRoutes, type Route } from '../../platform/http/route.ts';
@@ -15,7 +15,7 @@ const REQUEST = {
 } as const;
 const ERRORS: readonly ErrorCode[] = ['invalid_client', 'rate_limited'];
 
-/** Routes by which the tenant's applications introspect tokens (RFC 7662) and revoke them (RFC 7009). */
+/** Routes with which a tenant's applications introspect tokens (RFC 7662) and revoke them (RFC 7009). */
 export function createIntrospectionRoutes({
   introspection,
 }: {

@@ -1,4 +1,4 @@
-// The shapes of introspection and revocation. Unknown parameters are ignored (RFC 6749 §3.2).
+// Schemas of introspection and revocation. Unknown parameters are ignored (RFC 6749 §3.2).
 import { z } from 'zod';
 import { delegationClaims } from './access-token.ts';
 import { clientAssertion } from './token.schemas.ts';
@@ -12,7 +12,7 @@ export const tokenParametersSchema = z.object({
   ...clientAssertion,
 });
 
-/** RFC 7662 §2.2. Members other than `active` are present only when it is true. */
+/** RFC 7662 §2.2. The other members are present only when `active` is true. */
 export const introspectionSchema = z
   .object({
     active: z.boolean(),

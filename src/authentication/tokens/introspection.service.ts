@@ -1,5 +1,5 @@
-// Introspection (RFC 7662) and revocation (RFC 7009) for the applications of a tenant. For a token of another tenant
-// the answer is the same as for an unknown token.
+// Introspection (RFC 7662) and revocation (RFC 7009) for a tenant's applications. A token of another tenant gets the
+// same answer as an unknown token.
 
 import type { AuditEntry } from '../../audit/audit.ts';
 import type { JsonObject } from '../../events/event.ts';
@@ -19,14 +19,11 @@ import type { RevocationService } from './revocation.service.ts';
 import type { TokenService } from './token.service.ts';
 import { type GrantRequest, type TokenParameters, withTokenHeaders } from './token-answer.ts';
 
-/**
- * Errors of an access token that mean "not active". Other errors, such as an unreachable database, fail the request.
- */
+/** Errors of an access token that mean "not active". Any other error fails the request. */
 const DEAD: readonly string[] = ['invalid_token', 'token_expired', 'token_revoked'];
 
 type Request = Pick<GrantRequest, 'authorization' | 'parameters'>;
 
-/** Introspects and revokes tokens for the tenant's applications. */
 export function createIntrospectionService({
   database,
   clients,
@@ -41,7 +38,7 @@ export function createIntrospectionService({
   revocations: Pick<RevocationService, 'endTokens'>;
   records: Pick<RecordService, 'write'>;
 }) {
-  /** An active access token of the tenant; undefined for any other text. */
+  /** Returns the claims of an active access token of the tenant; undefined for any other text. */
   async function findAccessToken(
     { tenant }: RequestContext,
     text: string,
@@ -94,10 +91,10 @@ export function createIntrospectionService({
 
   return {
     /**
-     * Returns whether a token is active, with its claims. The hint is not needed: the form of the text distinguishes
-     * access and refresh tokens.
-     * @returns `{active: false}` and nothing else for a token that is unknown, expired, spent or revoked, or belongs to
-     *   another tenant
+     * Returns whether a token is active, and its claims. The token type hint is ignored, because access and refresh
+     * tokens have different forms.
+     * @returns only `{active: false}` for a token that is unknown, expired, spent or revoked, or belongs to another
+     * tenant
      * @throws ServiceError `invalid_request` without a token; the errors of client authentication
      */
     introspect: (context: RequestContext, request: Request) =>
@@ -113,8 +110,8 @@ export function createIntrospectionService({
       }),
 
     /**
-     * Revokes a token: an access token alone, a refresh token with its family and their access tokens. Emits
-     * `auth.token.revoked`. For a token that is not active nothing changes, and the answer is the same.
+     * Revokes an access token, or a refresh token with its family and the family's access tokens. Emits
+     * `auth.token.revoked`. For an inactive token nothing changes, and the answer is the same.
      * @throws ServiceError `invalid_request` without a token; the errors of client authentication
      */
     revoke: (context: RequestContext, request: Request): Promise<void> =>
@@ -139,7 +136,7 @@ function readToken({ token }: TokenParameters): string {
   return token;
 }
 
-/** Whether the text has the form of an access token (a JWS); a refresh token is base64url without a dot. */
+/** Returns whether the text has the form of an access token (a JWS). A refresh token is base64url without a dot. */
 function isJws(text: string): boolean {
   return text.includes('.');
 }

@@ -1,16 +1,16 @@
-// The introspection answers for active tokens (RFC 7662 §2.2).
+// Builds the introspection answers for active tokens (RFC 7662 §2.2).
 import type { Tenant } from '../../platform/context.ts';
 import type { SignedClaims } from './access-token.ts';
 import type { StoredRefreshToken } from './refresh-token.ts';
 
 export const INACTIVE = { active: false } as const;
 
-/** The introspection answer for an access token: its claims, and its token type. */
+/** Builds the answer for an access token: its claims and its token type. */
 export function describeAccessToken({ signedBy: _, ...claims }: SignedClaims) {
   return { active: true, token_type: claims.cnf === undefined ? 'Bearer' : 'DPoP', ...claims } as const;
 }
 
-/** The introspection answer for a refresh token; `exp` is the end of its family. */
+/** Builds the answer for a refresh token. `exp` is the end of its family. */
 export function describeRefreshToken(token: StoredRefreshToken, { issuerUrl }: Pick<Tenant, 'issuerUrl'>) {
   const { agent, jkt } = token;
   return {

@@ -1,4 +1,4 @@
-// SQL of the use of refresh tokens. When several requests use one token, also in several processes, one conditional
+// SQL of the use of refresh tokens. When several requests use one token, even in several processes, one conditional
 // UPDATE decides which use rotates it.
 
 import { nestRow } from '../../platform/database/nested-row.ts';
@@ -29,9 +29,9 @@ FROM refresh_tokens t
   LEFT JOIN refresh_tokens s ON s.id = t.successor_id
 WHERE t.hash = $1 AND t.tenant_id = $2`;
 
-// While a refresh token is used, its agent, its key and the family's first token are locked. A transaction that ends
-// one of them waits for the use, and then also ends the tokens of this use; when that transaction came first, the use
-// waits and sees its result. The end of a family locks its first token FOR UPDATE.
+// The use of a refresh token locks its agent, its key and the first token of its family. A later transaction that ends
+// one of them waits for the use, and then also ends the tokens of this use. When the other transaction is first, the
+// use waits and reads its result. The end of a family locks the first token FOR UPDATE.
 const HOLDER = `
 holder AS MATERIALIZED (
   SELECT t.id FROM refresh_tokens t
@@ -58,7 +58,7 @@ UPDATE refresh_tokens s SET access_token_ids = s.access_token_ids || $3::uuid
 FROM holder
 WHERE s.id = $2 AND s.used_at IS NULL AND s.revoked_at IS NULL AND s.family_expires_at > now()`;
 
-/** Reads the token with this hash, with all rows that its use depends on. One round trip. */
+/** Reads the token with this hash, and all rows that decide its use. One round trip. */
 export async function find(
   queryable: Queryable,
   tenantId: string,
@@ -95,10 +95,7 @@ export async function rotate(
   return rowCount === 1;
 }
 
-/**
- * Records a further access token on a successor that is issued again.
- * @returns false when the successor cannot be issued again any more
- */
+/** Records the new access token of a successor that is issued again. @returns false when it no longer can be */
 export async function repeat(
   unit: Queryable,
   id: string,
@@ -110,8 +107,8 @@ export async function repeat(
 }
 
 /**
- * Ends a family. Two statements: the first waits for uses under way, the second also ends the tokens of those uses.
- * @returns the tokens that were not revoked yet
+ * Ends a family in two statements. The first waits for running uses, the second also ends the tokens of those uses.
+ * @returns the tokens that were not revoked before
  */
 export async function endFamily(
   unit: Queryable,

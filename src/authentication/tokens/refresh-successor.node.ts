@@ -1,16 +1,16 @@
-// Derives the text of a refresh token's successor. No text of a token is stored, so a retry derives the same text
-// again.
+// Derives the text of a refresh token's successor. Texts are not stored, so the text is derived again for a repeated
+// request.
 import { createHmac, hkdfSync } from 'node:crypto';
 import { hashesEqual, hashSecret } from '../../platform/crypto/opaque-secret.node.ts';
 
-/** Separates this use of a master key from all other uses (RFC 5869 §3.2). */
+/** The `info` of the key derivation. Each use of a master key has a different one (RFC 5869 §3.2). */
 const PURPOSE = 'countersign:refresh-successor:v1';
 
 /**
- * A successor is HMAC-SHA256 over its own id and the text of the token before it. The id makes each successor
- * different. Only the client has that text, so the tables and the master key together are not enough to compute a live
- * token.
- * @param masterKeys the first key derives new successors; all keys are tried to derive an earlier one again
+ * A successor is the HMAC-SHA256 of its own id and the text of the previous token. The id makes each successor
+ * different. Only the client has the previous text, so the database and the master key together are not enough to
+ * compute a live token.
+ * @param masterKeys the first key derives new successors; all keys are tried to derive an earlier successor again
  */
 export function createSuccessorDeriver({
   masterKeys,
@@ -24,7 +24,7 @@ export function createSuccessorDeriver({
     createHmac('sha256', key).update(`${id}\n${before}`, 'utf8').digest('base64url');
 
   return {
-    /** The text (256 bits, base64url) of the successor with this id; `before` is the text of the token before it. */
+    /** Derives the successor with this id (256 bits, base64url). `before` is the text of the previous token. */
     make: (before: string, id: string): string => {
       const [key] = keys;
       if (key === undefined) throw new Error('There is no master key to make a refresh token with.');
@@ -32,7 +32,7 @@ export function createSuccessorDeriver({
     },
 
     /**
-     * Derives the same text again; undefined when the master key that derived it is gone.
+     * Derives an existing successor's text again; undefined when the master key that derived it was removed.
      * @param hash of the successor, as it is stored
      */
     remake: (before: string, { id, hash }: { id: string; hash: Uint8Array }): string | undefined =>

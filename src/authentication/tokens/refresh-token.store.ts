@@ -1,4 +1,4 @@
-// SQL of refresh tokens. It receives the hash of a token, never its text.
+// SQL of refresh tokens. Statements receive a token's hash, never its text.
 import type { Queryable } from '../../platform/database/transaction.ts';
 
 export type NewRefreshToken = {
@@ -65,8 +65,8 @@ export async function insert(unit: Queryable, token: NewRefreshToken): Promise<v
 }
 
 /**
- * Reads the key with which the agent authenticated to get an access token. The refresh token was made within seconds of
- * the access token, and both ids contain their time: only the agent's rows of that time are read.
+ * Finds the key with which the agent authenticated to get an access token. The refresh token was created within seconds
+ * of the access token, and both ids contain their times. Therefore only the agent's rows of that time are read.
  */
 export async function findKeyOf(
   queryable: Queryable,
@@ -87,12 +87,12 @@ export async function findKeyOf(
   return rows[0]?.keyId;
 }
 
-/** @returns the tokens that were live */
+/** Revokes the refresh tokens of an agent. @returns the tokens that were live */
 export function revokeOfAgent(unit: Queryable, agent: { tenantId: string; id: string }, reason: string) {
   return revoke(unit, { tenantId: agent.tenantId, agentId: agent.id, keyId: null }, reason);
 }
 
-/** @returns the tokens that were live */
+/** Revokes the refresh tokens that one key of an agent got. @returns the tokens that were live */
 export function revokeOfKey(
   unit: Queryable,
   key: { tenantId: string; agentId: string; id: string },
@@ -102,9 +102,9 @@ export function revokeOfKey(
 }
 
 /**
- * Deletes families that expired 30 days ago. A revoked family is kept as long, so that a second use of its tokens can
- * be recorded; the use of an unknown token is not recorded.
- * @returns how many tokens, at most `limit`
+ * Deletes families that expired 30 days ago. Revoked families are kept as long, because a second use of a token can be
+ * recorded only while the token is stored.
+ * @returns the number of tokens deleted, at most `limit`
  */
 export async function purge(queryable: Queryable, limit: number): Promise<number> {
   const { rowCount } = await queryable.query(

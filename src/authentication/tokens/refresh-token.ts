@@ -1,5 +1,5 @@
-// The rules by which a refresh token is exchanged, and by which its second use counts as theft. Pure: the time is a
-// parameter.
+// Rules of refresh tokens: when a token is exchanged, and when its second use counts as theft. The caller passes the
+// time.
 
 import { type KeyState, mayAuthenticate } from '../../identity/keys/key.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
@@ -9,12 +9,10 @@ import type { AgentClaim } from './access-token.ts';
 
 export const REFRESH_TOKEN = 'refresh_token';
 
-/**
- * Seconds after the first use in which an identical retry gets the same successor, for a client that lost the answer.
- */
+/** Seconds after the first use in which an identical request gets the same successor (the answer was lost). */
 const GRACE = 10;
 
-/** A stored refresh token with all rows that its use depends on. `now`: the database's clock when they were read. */
+/** A stored refresh token and all rows that decide its use. `now` is the database's time of the read. */
 export type StoredRefreshToken = {
   readonly id: string;
   readonly tenantId: string;
@@ -28,7 +26,7 @@ export type StoredRefreshToken = {
   readonly familyExpiresAt: Date;
   readonly isRevoked: boolean;
   readonly now: Date;
-  /** The first use: its time, its request (SHA-256), and the successor. */
+  /** The first use: its time, the SHA-256 of its request, and the successor. */
   readonly use: {
     readonly at: Date;
     readonly request: Uint8Array;
@@ -42,7 +40,7 @@ export type StoredRefreshToken = {
     /** The default audience of the agent's tokens first, then further audiences. */
     readonly audiences: readonly string[];
   };
-  /** `fingerprint`: null when the key is gone. */
+  /** `fingerprint` is null when the key is deleted. */
   readonly key: {
     readonly fingerprint: string | null;
     readonly state: KeyState;
@@ -50,33 +48,34 @@ export type StoredRefreshToken = {
   };
 };
 
-/** The parameters of a refresh. `jkt`: the key of its DPoP proof. */
+/** The parameters of a refresh. `jkt` is the thumbprint of the key of its DPoP proof. */
 export type RefreshRequest = {
   readonly scope: string | undefined;
   readonly resource: string | undefined;
   readonly jkt: string | undefined;
 };
 
-/** The decision on a request. `reuse`: the whole family ends, and the answer is `invalid_grant`. */
+/** `rotate`: spend the token. `repeat`: issue the successor again. `reuse`: the whole family ends (`invalid_grant`). */
 export type RefreshVerdict =
   | { readonly verdict: 'rotate' }
   | { readonly verdict: 'repeat'; readonly successor: { readonly id: string; readonly hash: Uint8Array } }
   | { readonly verdict: 'reuse' };
 
-/** The text by which a retry is recognised: requests for the same scope, resource and key have the same text. */
+/** Returns a text by which a repeated request is recognised: same scope, resource and key, same text. */
 export function describeRequest({ scope, resource, jkt }: RefreshRequest): string {
   return JSON.stringify([scope ?? null, resource ?? null, jkt ?? null]);
 }
 
-/** @throws ServiceError `invalid_client` when the client id is not the token's (RFC 6749 §6); it may be absent */
+/** @throws ServiceError `invalid_client` when a client id is given that is not the token's (RFC 6749 §6) */
 export function checkRefreshClient(clientId: string | undefined, expected: string): void {
   if (clientId !== undefined && clientId !== expected)
     throw new ServiceError('invalid_client', { detail: 'The client_id is not the one that got this token.' });
 }
 
 /**
- * Judges the use of a token. Order: first the client and the key of the proof, because a request without them must not
- * end the family; then the end of the family, which is no reuse; then the agent and its key; then reuse.
+ * Decides on the use of a token. First it checks the client and the key of the proof, because a request without them
+ * must not end the family. Then it checks whether the family has ended, which is not a reuse; then the agent and its
+ * key; then whether the token was used before.
  * @param request.digest SHA-256 of `describeRequest`
  * @throws ServiceError `invalid_client`, `invalid_dpop_proof`, `invalid_grant`
  */
@@ -100,21 +99,18 @@ export function judgeRefresh(
   return isRetry ? { verdict: 'repeat', successor: use.successor } : { verdict: 'reuse' };
 }
 
-/**
- * Whether the token could be exchanged now: unused, not revoked, not expired, and its agent and key may authenticate.
- */
+/** Returns whether the token is unused, not revoked, not expired, and its agent and key may authenticate. */
 export function isLive(token: StoredRefreshToken): boolean {
   const { isRevoked, familyExpiresAt, now, use } = token;
   return !isRevoked && use === null && familyExpiresAt > now && isHolderGood(token);
 }
 
 /**
- * Decides scopes and audience of the new access token. The new refresh token keeps its scopes (RFC 6749 §6).
+ * Decides the scopes and the audience of the new access token. The new refresh token keeps its scopes (RFC 6749 §6).
  * @returns scopes: the requested ones, or all of the token's scopes that the agent still has; audience: the requested
- *   resource (RFC 8707 §2.2), or the family's
+ * resource (RFC 8707 §2.2), or the family's audience
  * @throws ServiceError `invalid_scope` for a scope that the token or the agent does not have; `invalid_target` for an
- *   audience that the agent does not have, or has no more: a token for another audience than the client expects would
- *   only fail later
+ * audience that the agent does not have or no longer has
  */
 export function decideRefresh(
   token: StoredRefreshToken,
@@ -132,7 +128,7 @@ export function decideRefresh(
   return { scopes, audience };
 }
 
-/** The same error for a token that is unknown, spent, revoked or expired. */
+/** Creates the error that an unknown, spent, revoked and expired token all get. */
 export function refreshRefused(): ServiceError {
   return new ServiceError('invalid_grant', {
     detail: 'The refresh token is unknown, was used or revoked, or has expired.',

@@ -1,4 +1,4 @@
-// The refresh grant of the token endpoint. A refresh token is used once; a second use ends its family, and this end is
+// The refresh grant of the token endpoint. A refresh token is used once. A second use ends its family, and this end is
 // committed although the answer is an error.
 
 import { createHash } from 'node:crypto';
@@ -27,15 +27,15 @@ import {
 import type { IssuedAccessToken, TokenService } from './token.service.ts';
 import { type GrantRequest, type TokenAnswer, tokenTypeOf } from './token-answer.ts';
 
-/** How many times a use is judged again after a concurrent request has used the token. */
+/** Greatest number of decisions on one request. A decision is repeated when a concurrent request has used the token. */
 const TRIES = 3;
 
-/** The tokens of one use; they are valid only after the commit. */
+/** The tokens of one use. They are valid only after the commit. */
 type Prepared = {
   readonly scopes: readonly string[];
   readonly audience: string;
   readonly issued: IssuedAccessToken;
-  /** The thumbprint of the key that the access token is bound to. */
+  /** Thumbprint of the key to which the access token is bound. */
   readonly jkt: string | undefined;
 };
 
@@ -59,7 +59,7 @@ export function createRefreshService({
     return token;
   }
 
-  /** Records a refusal to the holder of a known token. The record is committed although the answer is an error. */
+  /** Runs `decide` and records a refusal. The record is committed although the answer is an error. */
   async function recorded<T>(
     context: RequestContext,
     token: StoredRefreshToken,
@@ -76,7 +76,7 @@ export function createRefreshService({
     }
   }
 
-  /** Signs before the refresh token is spent: when signing fails, the agent keeps its token. */
+  /** Signs before the refresh token is spent, so that the agent keeps its refresh token when signing fails. */
   async function prepare(
     context: RequestContext,
     token: StoredRefreshToken,
@@ -124,10 +124,7 @@ export function createRefreshService({
     });
   }
 
-  /**
-   * Spends the token.
-   * @returns the text of its successor; undefined when a concurrent request spent or changed the token
-   */
+  /** Spends the token. @returns the text of its successor; undefined when a concurrent request was first */
   function rotate(
     context: RequestContext,
     token: StoredRefreshToken,
@@ -150,7 +147,7 @@ export function createRefreshService({
     });
   }
 
-  /** Issues the successor again. @returns its text; undefined when it has been used or has ended */
+  /** Issues the successor again. @returns its text; undefined when the successor was used or has ended */
   async function repeat(
     context: RequestContext,
     token: StoredRefreshToken,
@@ -167,7 +164,7 @@ export function createRefreshService({
     });
   }
 
-  /** Ends the family of a token that was used a second time. Of several concurrent second uses one is recorded. */
+  /** Ends the family of a token that was used a second time. Only one of several concurrent second uses is recorded. */
   async function endFamily(context: RequestContext, token: StoredRefreshToken): Promise<void> {
     await database.transaction({}, async (unit) => {
       const ended = await store.endFamily(unit, token.familyId, 'reuse');
@@ -185,8 +182,8 @@ export function createRefreshService({
   }
 
   /**
-   * Judges the token as it is stored now and performs the decision. @returns undefined when the token changed in
-   * between
+   * Decides on the stored token and does what was decided. @returns undefined when a concurrent request changed the
+   * token
    * @throws ServiceError `invalid_grant` after a reuse; the end of the family is committed
    */
   async function use(
@@ -219,11 +216,11 @@ export function createRefreshService({
 
   return {
     /**
-     * Exchanges a refresh token for its successor and an access token. The client is the agent's fixed client without
-     * credentials: the token is the credential. An identical retry within 10 s gets the same successor if that is
-     * unused.
+     * Exchanges a refresh token for its successor and an access token. The client has no credentials, because the
+     * refresh token is the credential; its `client_id` is the same for all agents. An identical request within 10 s
+     * gets the same successor if that successor is unused.
      * @throws ServiceError `invalid_request` without a token, `invalid_client` for another `client_id`,
-     *   `invalid_grant`, `invalid_scope`, `invalid_target`, `invalid_dpop_proof`, `use_dpop_nonce`
+     * `invalid_grant`, `invalid_scope`, `invalid_target`, `invalid_dpop_proof`, `use_dpop_nonce`
      */
     grant: async (
       context: RequestContext,

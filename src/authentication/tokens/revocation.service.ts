@@ -1,5 +1,5 @@
-// The revocation feed: each process that accepts tokens learns of a revocation within a second. While its reads of the
-// feed fail, each check asks the database; when the database fails too, no token is accepted.
+// The revocation feed: each process that accepts tokens reads new revocations within a second. While its reads fail,
+// each check queries the database. When that query fails too, no token is accepted.
 
 import type { Database } from '../../platform/database/database.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
@@ -8,26 +8,26 @@ import { createLoop, type RunningLoop } from '../../platform/process/loop.ts';
 import * as revocationStore from './revocation.store.ts';
 import { createRevocationBook, type RevocableClaims, type Revocation } from './revocation.ts';
 
-/** The channel of the notifications that the feed has new rows. */
+/** Postgres channel that notifies processes of new revocations. */
 export const REVOCATION_CHANNEL = 'countersign_revocations';
 
 /** Milliseconds between two reads. */
 const POLL_INTERVAL = 250;
 
-/** Milliseconds after which the last successful read is too old for a decision. */
+/** A check uses the memory only when the last successful read is at most this many milliseconds old. */
 const STALE_AFTER = 700;
 
-/** Milliseconds between two purges of one process, and the most rows that one statement of a purge deletes. */
+/** Milliseconds between two purges of one process, and the greatest number of rows that one statement deletes. */
 const PURGE_INTERVAL = 60_000;
 const PURGE_BATCH = 1_000;
 
 /**
- * Remembers revocations. A process that accepts tokens calls `start`. Before the first read, and while reads fail, each
- * check asks the database.
- * @param listen opens a listener for notifications, which only saves time: without it, or when its connection is lost,
- *   the next poll finds the rows
+ * Creates the memory of revocations. A process that accepts tokens calls `start`. Before the first read, and while
+ * reads fail, each check queries the database.
+ * @param listen opens a listener for notifications. It only saves time, because the next poll finds the rows too.
  * @param notifier notifies the other processes after a commit
- * @param onError receives the error of the first of several failed reads @param now a monotonic clock in milliseconds
+ * @param onError receives the error of the first of several failed reads
+ * @param now a monotonic clock in milliseconds
  */
 export function createRevocationService({
   store = revocationStore,
@@ -54,12 +54,12 @@ export function createRevocationService({
   let running: RunningLoop | undefined;
   let listener: { close(): Promise<void> } | undefined;
 
-  /** Reads the new revocations. The age of a read counts from its request, not from its answer. */
+  /** Reads the new revocations. The age of a read is counted from its request. */
   async function poll(): Promise<void> {
     askedAt = now();
     const { horizon, revocations } = await store.readSince(database, since);
     book.add(revocations);
-    // A replaced database may count its transactions from a lower number: then all revocations are read again.
+    // After the database was replaced, its transaction ids may be lower. Then all revocations are read again.
     since = BigInt(horizon) < BigInt(since) ? '0' : horizon;
     readAt = askedAt;
     isFailing = false;
@@ -78,7 +78,7 @@ export function createRevocationService({
     },
   });
 
-  /** Adds the revocations of this process to its memory after the commit, and notifies the other processes. */
+  /** After the commit, adds the revocations to this process's memory and notifies the other processes. */
   function announce(unit: Transaction, revocations: readonly Revocation[]): void {
     unit.afterCommit(() => {
       book.add(revocations);
@@ -110,25 +110,17 @@ export function createRevocationService({
     endTenant: async (unit: Transaction, tenantId: string): Promise<void> =>
       announce(unit, await store.insertPrincipal(unit, tenantId, tenantId, 'now')),
 
-    /** Accepts tokens that are issued from now on; earlier tokens stay revoked. */
+    /** Accepts tokens of a principal that are issued from now on. Earlier tokens stay revoked. */
     admitPrincipal: async (unit: Transaction, tenantId: string, principal: string): Promise<void> =>
       announce(unit, await store.insertPrincipal(unit, tenantId, principal, 'now')),
 
-    /**
-     * Whether the token was revoked. No round trip while reads succeed.
-     * @throws ServiceError `temporarily_unavailable`
-     */
+    /** Returns whether the token was revoked, usually from memory. @throws ServiceError `temporarily_unavailable` */
     isRevoked,
 
-    /**
-     * Whether the last successful read had a permanent revocation of the principal. No round trip; a caller must not
-     * decide by it alone.
-     */
+    /** Returns whether all tokens of the principal have ended. May be outdated, so a caller needs a second check. */
     hasEnded: book.hasEnded,
 
-    /**
-     * Whether any of these tokens was revoked, by the rows that are committed when the statement runs. One round trip.
-     */
+    /** Returns whether one of these tokens was revoked in a committed transaction. One round trip. */
     anyRevoked,
 
     /** @throws ServiceError `token_revoked`; `temporarily_unavailable` when the database does not answer */

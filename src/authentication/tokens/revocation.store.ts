@@ -1,19 +1,15 @@
-// SQL of revocations. A revocation is written in the transaction of its cause; each process that accepts tokens reads
+// SQL of revocations. A revocation is inserted in the transaction of its cause. Each process that accepts tokens reads
 // it.
 import { validate as isUuid } from 'uuid';
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { principalsOf, type RevocableClaims, type Revocation, tokensOf } from './revocation.ts';
 
-/**
- * How long a revocation is kept: longer than any setting lets an access token live (a day), so a shorter setting after
- * a restart loses none.
- */
+/** Longer than any setting lets an access token live (a day), so a change of the setting loses no revocation. */
 const KEPT = "interval '25 hours'";
 
 const COLUMNS = `id::float8 AS id, token_id AS "tokenId", principal, extract(epoch FROM not_before)::float8 * 1000 AS "notBefore",
   extract(epoch FROM expires_at)::float8 * 1000 AS "expiresAt"`;
 
-/** Ends single tokens. */
 export async function insertTokens(
   unit: Queryable,
   tenantId: string,
@@ -29,7 +25,7 @@ export async function insertTokens(
   return rows;
 }
 
-/** Ends all tokens of a principal. @param until `now`: those issued until now; `ever`: later ones too */
+/** Ends all tokens of a principal. @param until `now`: tokens issued until now; `ever`: later tokens too */
 export async function insertPrincipal(
   unit: Queryable,
   tenantId: string,
@@ -47,8 +43,7 @@ export async function insertPrincipal(
 }
 
 /**
- * Reads the revocations that an earlier read could not see, because their transactions were under way then or began
- * later.
+ * Reads the revocations that an earlier read could not see, because their transactions were running or began later.
  * @param since the `horizon` that the earlier read returned; `'0'` for all
  */
 export async function readSince(
@@ -67,7 +62,7 @@ export async function readSince(
   return { horizon: rows[0]?.horizon ?? since, revocations };
 }
 
-/** The revocations that concern any of these tokens. */
+/** Reads the revocations that end any of these tokens. */
 export async function readOf(
   queryable: Queryable,
   claims: readonly RevocableClaims[],
@@ -81,7 +76,7 @@ export async function readOf(
   return rows;
 }
 
-/** Deletes revocations that no live token needs. @returns how many, at most `limit` */
+/** Deletes revocations whose tokens have all expired. @returns the number deleted, at most `limit` */
 export async function purge(queryable: Queryable, limit: number): Promise<number> {
   const { rowCount } = await queryable.query(
     `DELETE FROM revocations r USING (

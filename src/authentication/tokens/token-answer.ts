@@ -1,16 +1,15 @@
-// The answers of the token endpoint, and the headers of its errors.
+// Requests and answers of the token endpoint, and the headers of its errors.
 import type { RequestContext } from '../../platform/context.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 
-/** Parameters of a form request by name; a parameter without a value is absent. */
+/** Parameters of a form request by name. A parameter without a value is absent. */
 export type TokenParameters = Readonly<Record<string, string | undefined>>;
 
-/** The key that a DPoP proof has proved: its RFC 7638 thumbprint (RFC 9449 §5). */
+/** The RFC 7638 thumbprint of a key that a DPoP proof has proved (RFC 9449 §5). */
 export type ProvenKey = { readonly jkt: string };
 
 /** A token request as a grant receives it. */
 export type GrantRequest = {
-  /** The `Authorization` header. */
   readonly authorization: string | undefined;
   readonly parameters: TokenParameters;
   /**
@@ -28,20 +27,19 @@ export type TokenAnswer = {
   readonly expires_in: number;
   readonly scope: string;
   readonly refresh_token?: string | undefined;
-  /** RFC 8693 §2.2.1; token exchange only. */
+  /** RFC 8693 §2.2.1. Present only after a token exchange. */
   readonly issued_token_type?: string | undefined;
 };
 
-/** One grant of the token endpoint. */
 export type Grant = (context: RequestContext, request: GrantRequest) => Promise<TokenAnswer>;
 
-/** `DPoP` for a token that is bound to a key (RFC 9449 §5). */
+/** Returns `DPoP` for a token that is bound to a key (RFC 9449 §5), else `Bearer`. */
 export function tokenTypeOf(key: ProvenKey | undefined): TokenAnswer['token_type'] {
   return key === undefined ? 'Bearer' : 'DPoP';
 }
 
 /**
- * Adds the headers of token answers to each error of a route that authenticates clients, and the challenge to
+ * Adds the headers of token answers to each error of a route that authenticates clients. Adds the challenge to
  * `invalid_client` (RFC 6749 §5.1, §5.2; RFC 7617).
  */
 export async function withTokenHeaders<T>(

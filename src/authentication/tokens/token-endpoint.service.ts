@@ -1,4 +1,4 @@
-// The token endpoint: selects the grant of a request by its `grant_type`.
+// The token endpoint: chooses the grant of a request by its `grant_type`.
 import type { RequestContext } from '../../platform/context.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import type { DpopService } from '../dpop/dpop.service.ts';
@@ -8,14 +8,13 @@ import { type Grant, type TokenAnswer, type TokenParameters, withTokenHeaders } 
 export const TOKEN_PATH = '/oauth/token';
 
 export type TokenRequest = {
-  /** The `Authorization` header. */
   readonly authorization: string | undefined;
   readonly parameters: TokenParameters;
-  /** All `DPoP` headers, unchanged. */
+  /** All `DPoP` headers as they were sent. */
   readonly proofs?: readonly string[] | undefined;
 };
 
-/** `nonce`: the value of the `DPoP-Nonce` header, when the request had a proof (RFC 9449 §8.2). */
+/** `nonce` is the value of the header `DPoP-Nonce`, when the request had a proof (RFC 9449 §8.2). */
 export type TokenResponse = { readonly answer: TokenAnswer; readonly nonce: string | undefined };
 
 /**
@@ -54,7 +53,7 @@ export function createTokenEndpointService({
           const answer = await grant(context, { authorization, parameters, proveKey });
           return { answer, nonce };
         } catch (error) {
-          // A client that uses proofs, or must use them, gets the nonce for its next proof (RFC 9449 §8.2).
+          // A client that uses proofs, or has to use them, gets the nonce for its next proof (RFC 9449 §8.2).
           const isWanted =
             proofs.length > 0 || (error instanceof ServiceError && error.code === 'invalid_dpop_proof');
           if (!isWanted || !(error instanceof ServiceError)) throw error;

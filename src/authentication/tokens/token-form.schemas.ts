@@ -1,11 +1,11 @@
-// The forms of the token routes as openapi.json describes them. The routes accept more; the service refuses the rest
-// with OAuth errors.
+// The forms of the token routes for openapi.json. The routes themselves accept any form, so that the service can answer
+// a wrong form with an OAuth error.
 import { z } from 'zod';
 import { TOKEN_EXCHANGE_GRANT } from '../../identity/applications/application.ts';
 import { ACTOR_TYPES, ISSUED_TOKEN_TYPE, SUBJECT_TYPES } from '../token-exchange/exchange-request.ts';
 import { ASSERTION_TYPE } from './client-method.ts';
 
-/** A parameter with one value. An empty one counts as absent (RFC 6749 §3.2), which a constant would forbid. */
+/** One allowed value. An empty parameter counts as absent (RFC 6749 §3.2), so the schema is not a constant. */
 const optionalConstant = (value: string) => z.string().optional().describe(`\`${value}\`, or absent`);
 
 const clientAssertion = {
@@ -78,7 +78,7 @@ export const tokenRequestForm = z.discriminatedUnion('grant_type', [
   tokenExchange,
 ]);
 
-/** Introspection and revocation (RFC 7662 §2.1, RFC 7009 §2.1). */
+/** The form of introspection and revocation (RFC 7662 §2.1, RFC 7009 §2.1). */
 export const tokenParametersForm = z
   .object({
     token: token.describe('An access or refresh token'),

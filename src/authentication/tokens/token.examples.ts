@@ -1,4 +1,4 @@
-// Examples of the token routes for openapi.json. Tokens are cut short: these are shapes, not credentials.
+// Examples of the token routes for openapi.json. The tokens are shortened and not valid.
 
 import { TOKEN_EXCHANGE_GRANT } from '../../identity/applications/application.ts';
 import { ISSUED_TOKEN_TYPE, TOKEN_TYPES } from '../token-exchange/exchange-request.ts';
@@ -39,7 +39,6 @@ export const TOKEN_REQUESTS = {
   },
 } as const;
 
-/** Answers of `POST /oauth/token`. */
 export const TOKEN_ANSWERS = {
   client_credentials: {
     summary: 'For an application',
@@ -67,7 +66,6 @@ export const TOKEN_ANSWERS = {
   },
 } as const;
 
-/** Requests of introspection and revocation. */
 export const TOKEN_PARAMETERS = {
   access_token: { summary: 'An access token', value: { token: ACCESS_TOKEN } },
   refresh_token: {
@@ -76,7 +74,6 @@ export const TOKEN_PARAMETERS = {
   },
 } as const;
 
-/** Answers of introspection. */
 export const INTROSPECTIONS = {
   active: {
     summary: "An agent's access token",

@@ -3,12 +3,12 @@ import { Counter, type Registry } from 'prom-client';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import type { TokenEndpointService } from './token-endpoint.service.ts';
 
-/** The last part of a grant's name: `token-exchange` of its URN (RFC 8693 §2.1). */
+/** Returns the last part of a grant's name, such as `token-exchange` of its URN (RFC 8693 §2.1). */
 const shorten = (grant: string): string => grant.slice(grant.lastIndexOf(':') + 1);
 
 /**
  * @param endpoint the token endpoint whose answers are counted
- * @param options.grants the known `grant_type`s; all others are counted together
+ * @param options.grants the known values of `grant_type`; all other values are counted together
  */
 export function countTokens(
   endpoint: TokenEndpointService,

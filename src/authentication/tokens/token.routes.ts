@@ -1,4 +1,4 @@
-// The route of the token endpoint. The service reads the credentials from the unchanged header.
+// The route of the token endpoint.
 import { ok } from '../../platform/http/answers.ts';
 import { defineRoute, type Route } from '../../platform/http/route.ts';
 import { TOKEN_ANSWERS, TOKEN_REQUESTS } from './token.examples.ts';
@@ -6,7 +6,7 @@ import { tokenAnswerSchema, tokenRequestSchema } from './token.schemas.ts';
 import { TOKEN_PATH, type TokenEndpointService } from './token-endpoint.service.ts';
 import { tokenRequestForm } from './token-form.schemas.ts';
 
-/** Routes that issue tokens. Source: Specification, "Agent authentication routes". */
+/** Source: Specification, "Agent authentication routes". */
 export function createTokenRoutes({ tokenEndpoint }: { tokenEndpoint: TokenEndpointService }): Route[] {
   return [
     defineRoute({

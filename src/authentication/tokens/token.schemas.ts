@@ -1,16 +1,15 @@
-// The shapes of the token endpoint. Unknown parameters are ignored (RFC 6749 §3.2).
+// Schemas of the token endpoint. Unknown parameters are ignored (RFC 6749 §3.2).
 import { z } from 'zod';
 import { TOKEN_EXCHANGE_GRANT } from '../../identity/applications/application.ts';
 import { ACTOR_TYPES, ISSUED_TOKEN_TYPE, SUBJECT_TYPES } from '../token-exchange/exchange-request.ts';
 import { ASSERTION_TYPE } from './client-method.ts';
 
-/** Form parameters of a signed client assertion, at every route that takes one. */
+/** Form parameters of a signed client assertion. */
 export const clientAssertion = {
   client_assertion: z.string().optional().describe('private_key_jwt (RFC 7523), instead of HTTP Basic'),
   client_assertion_type: z.string().optional().describe(ASSERTION_TYPE),
 };
 
-/** Form parameters of `POST /oauth/token`. */
 export const tokenRequestSchema = z
   .object({
     grant_type: z
@@ -53,7 +52,7 @@ export const tokenRequestSchema = z
   })
   .meta({ id: 'TokenRequest' });
 
-/** Source: Specification, "Token response"; client credentials have no refresh token. */
+/** Source: Specification, "Token response". The client credentials grant returns no refresh token. */
 export const tokenAnswerSchema = z
   .strictObject({
     access_token: z.string(),

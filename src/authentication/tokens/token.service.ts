@@ -1,4 +1,4 @@
-// Issues access and refresh tokens, revokes them, and authenticates bearer tokens. The text of a refresh token is never
+// Issues access and refresh tokens, revokes them, and authenticates access tokens. The text of a refresh token is never
 // stored.
 
 import { createHash } from 'node:crypto';
@@ -30,15 +30,14 @@ import { madeAt } from './revocation.ts';
 
 export type { NewRefreshToken as RefreshTokenRecord } from './refresh-token.store.ts';
 
-/** The most texts that are remembered as correctly signed, by hash: a client sends its token many times. */
+/** Greatest number of cached texts with a correct signature, by hash. A client sends its token many times. */
 const VERIFIED_KEPT = 10_000;
 
-/** Milliseconds: no setting lets an access token live longer than a day. */
+/** Milliseconds: the longest lifetime of an access token under any setting. */
 const LONGEST_LIFE = 86_400_000;
 
 export type IssuedAccessToken = {
   readonly accessToken: string;
-  /** The token's `jti`. */
   readonly tokenId: string;
   /** Seconds. */
   readonly expiresIn: number;
@@ -49,7 +48,7 @@ export type AccessTokenIssuer = (
   grant: AccessTokenGrant,
 ) => IssuedAccessToken & { readonly claims: AccessTokenClaims };
 
-/** The grant of a new refresh token. Its family has its own end, which rotation does not change. */
+/** The grant of a new refresh token. The end of its family stays the same after each rotation. */
 export type RefreshGrant = {
   readonly tenantId: string;
   readonly agentId: string;
@@ -58,12 +57,12 @@ export type RefreshGrant = {
   readonly audience: string;
   readonly clientId: string;
   readonly jkt?: string | undefined;
-  /** `jti` of the access token that is issued with it, and ends with it. */
+  /** `jti` of the access token that is issued with it and ends with it. */
   readonly accessTokenId?: string | undefined;
 };
 
 /**
- * Tokens of a tenant. Source: Specification, "Agent access token claims"; RFC 9068.
+ * Issues and verifies the tokens of a tenant. Source: Specification, "Agent access token claims"; RFC 9068.
  * @param accessTokenLifetime seconds @param refreshTokenLifetime seconds, of a whole family
  * @param now milliseconds since 1970
  */
@@ -81,13 +80,13 @@ export function createTokenService({
   refreshTokenLifetime: number;
   now?: (() => number) | undefined;
 }) {
-  // The cache keeps only the fact that a text has a good signature, which cannot change. All other checks are made each
-  // time.
+  // The cache stores only that a text has a correct signature, which cannot change. All other checks are made for each
+  // request.
   const verified = createBoundedCache<SignedClaims>({ limit: VERIFIED_KEPT });
 
   /**
-   * Makes the first refresh token of a new family.\n@returns its text (256 bits, base64url), for the client only, and
-   * its row
+   * Creates the first refresh token of a new family. @returns its text (256 bits, base64url), which only the client may
+   * get, and its row
    */
   function prepareRefreshToken(grant: RefreshGrant): { text: string; record: NewRefreshToken } {
     const text = newSecret();
@@ -119,7 +118,7 @@ export function createTokenService({
     };
   }
 
-  /** The claims of an access token that the tenant's issuer has signed. */
+  /** Reads the claims of an access token after verifying its signature by the tenant's issuer. */
   async function readSigned(tenant: Tenant, token: string): Promise<SignedClaims> {
     const jws = parseCompactJws(token);
     if (jws === null) throw invalidToken();
@@ -135,14 +134,14 @@ export function createTokenService({
   }
 
   /**
-   * Reads a valid access token of this tenant, for any audience and bound to any key. A suspended tenant has no valid
-   * tokens.
+   * Reads a valid access token of this tenant, for any audience and bound to any key. While a tenant is suspended, none
+   * of its tokens is valid.
    * @throws ServiceError `invalid_token`, `token_expired`, `token_revoked`
    */
   async function verifyAccessToken(tenant: Tenant, token: string): Promise<SignedClaims> {
     const claims = await readSigned(tenant, token);
     checkIssued(claims, tenant, now());
-    // The feed keeps a revocation for a day, and a suspension may last longer.
+    // Checked here, because the feed keeps a revocation for about a day and a suspension may last longer.
     if (tenant.suspended) throw new ServiceError('token_revoked', { detail: 'The tenant is suspended.' });
     await revocations.check(claims);
     return claims;
@@ -163,26 +162,28 @@ export function createTokenService({
 
   return {
     /**
-     * Signs an access token with the tenant's current issuer key. No round trip, except the read of the issuer keys
-     * every 2 s.
+     * Signs an access token with the tenant's issuer key. One read of the issuer keys every 2 s, else no round trip.
      */
     issueAccessToken: async (tenant: Tenant, grant: AccessTokenGrant): Promise<IssuedAccessToken> => {
       const { claims: _, ...issued } = (await prepareAccessTokens(tenant))(grant);
       return issued;
     },
 
-    /** As `issueAccessToken`, in two steps: the second needs no connection, so it can run inside a transaction. */
+    /** Prepares a signature. The returned function needs no connection, so it can run inside a transaction. */
     prepareAccessTokens,
     prepareRefreshToken,
 
-    /** Stores the first refresh token of a new family; one round trip. @returns its text, for the client only */
+    /**
+     * Stores the first refresh token of a new family in one round trip. @returns its text, which only the client may
+     * get
+     */
     createRefreshToken: async (unit: Queryable, grant: RefreshGrant): Promise<string> => {
       const { text, record } = prepareRefreshToken(grant);
       await refreshTokens.insert(unit, record);
       return text;
     },
 
-    /** Ends each token of an agent in the caller's transaction. @returns how many refresh tokens were live */
+    /** Ends all tokens of an agent in the caller's transaction. @returns how many refresh tokens were live */
     revokeTokensOfAgent: async (
       unit: Transaction,
       agent: { readonly tenantId: string; readonly id: string },
@@ -199,8 +200,8 @@ export function createTokenService({
     ): Promise<void> => revocations.admitPrincipal(unit, agent.tenantId, agent.id),
 
     /**
-     * Ends each token of an agent that one key authenticated, in the caller's transaction.\n@returns how many refresh
-     * tokens were live
+     * Ends all tokens that one key of an agent got, in the caller's transaction. @returns how many refresh tokens were
+     * live
      */
     revokeTokensOfKey: async (
       unit: Transaction,
@@ -212,10 +213,7 @@ export function createTokenService({
       return ended.length;
     },
 
-    /**
-     * Id of the key with which the agent authenticated to get this access token; undefined when it used no key. One
-     * round trip.
-     */
+    /** Finds the id of the key with which the agent got this access token; undefined without a key. One round trip. */
     findKeyOfToken: async (
       queryable: Queryable,
       token: { readonly tenantId: string; readonly agentId: string; readonly id: string },
@@ -228,11 +226,11 @@ export function createTokenService({
     endAccessTokensOf,
 
     /**
-     * Authenticates a bearer token for the service's own routes. No round trip, except the read of the issuer keys
+     * Authenticates an access token for the service's own routes. No round trip, except one read of the issuer keys
      * every 2 s.
      * @throws ServiceError `invalid_token` (malformed, longer than 8 KiB, another `typ`, a `crit`, an unknown key, a
-     *   bad signature, another issuer or tenant, bound to a key), `token_expired`, `token_revoked`,
-     *   `insufficient_scope` (another audience)
+     * bad signature, another issuer or tenant, bound to a key), `token_expired`, `token_revoked`, `insufficient_scope`
+     * (another audience)
      */
     authenticate: async (
       tenant: Tenant,

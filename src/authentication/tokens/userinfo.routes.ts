@@ -1,4 +1,4 @@
-// The route that describes the subject of a token to its bearer (OpenID Connect Core §5.3).
+// The route that describes the subject of a token (OpenID Connect Core §5.3).
 import { z } from 'zod';
 import { ok } from '../../platform/http/answers.ts';
 import { defineRoute, type Route } from '../../platform/http/route.ts';

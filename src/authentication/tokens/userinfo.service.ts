@@ -16,7 +16,6 @@ export type Userinfo = {
   readonly act?: DelegationClaims['act'];
 };
 
-/** Describes principals. */
 export function createUserinfoService({
   agents,
   applications,
@@ -32,8 +31,8 @@ export function createUserinfoService({
 
   return {
     /**
-     * Name and capabilities are present when the subject is an agent or an application of the tenant. Of the user of a
-     * delegated token only the name is known that the user's issuer gives; the agent is in `act`.
+     * Describes the subject. `name` and `agent` are absent when the subject is not stored. For a delegated token, the
+     * answer contains `delegated_subject` and `act` instead.
      */
     describe: async (context: RequestContext): Promise<Userinfo> => {
       const { principal, tenant } = context;

@@ -1,4 +1,4 @@
-// Wires tokens: issuing and revocation, client authentication, and the token endpoint with its grants.
+// Wires tokens: issuing, revocation, client authentication, and the token endpoint with its grants.
 import { createBruteForceService } from '../../audit/brute-force.service.ts';
 import type { Limits } from '../../platform/http/wire.ts';
 import { reasonOf } from '../../platform/logging.ts';
@@ -25,7 +25,7 @@ import { createTokenEndpointService } from './token-endpoint.service.ts';
 import { createUserinfoRoutes } from './userinfo.routes.ts';
 import { createUserinfoService } from './userinfo.service.ts';
 
-/** Revocations. A process that accepts tokens calls `start`. */
+/** Wires the revocation feed. A process that accepts tokens calls `start`. */
 export function wireRevocations({ database, log, openChannel }: Platform) {
   const channel = openChannel(REVOCATION_CHANNEL);
   return createRevocationService({
@@ -40,7 +40,6 @@ export function wireRevocations({ database, log, openChannel }: Platform) {
   });
 }
 
-/** Issues and verifies tokens. */
 export function wireTokens(
   { config, clock }: Platform,
   rooms: Needs<typeof createTokenService, 'accessTokenLifetime' | 'refreshTokenLifetime' | 'now'>,
@@ -49,7 +48,7 @@ export function wireTokens(
   return createTokenService({ ...rooms, accessTokenLifetime, refreshTokenLifetime, now: clock.now });
 }
 
-/** Client authentication. */
+/** Wires the authentication of clients. */
 export function wireClients(
   { config, database, log, clock }: Platform,
   {
@@ -80,7 +79,7 @@ export function wireClients(
   };
 }
 
-/** The token endpoint. @param rooms.grants grants of other rooms, by their `grant_type` */
+/** Wires the token endpoint. @param rooms.grants grants of other rooms, by their `grant_type` */
 export function wireTokenEndpoint(
   { config, database, registry }: Platform,
   {
@@ -114,12 +113,11 @@ export function wireTokenEndpoint(
   };
 }
 
-/** The description of a token's subject. */
 export function wireUserinfo(rooms: Needs<typeof createUserinfoService, never>) {
   return { routes: createUserinfoRoutes({ userinfo: createUserinfoService(rooms) }) };
 }
 
-/** The purges of this room, which retention runs. */
+/** Purges of old tokens. Retention runs them. */
 export const purgesOfTokens = {
   'refresh tokens': refreshTokenStore.purge,
   'client assertions': clientAssertionStore.purge,

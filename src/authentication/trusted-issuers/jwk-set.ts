@@ -1,4 +1,5 @@
-// JWK sets of other issuers (RFC 7517): the keys that may verify a token. A key with private members is refused.
+// Reads JWK sets of other issuers (RFC 7517): the keys that may verify their tokens. A key with private members is
+// refused.
 import {
   decodeMember,
   findPrivateMember,
@@ -9,7 +10,7 @@ import {
 } from '../../platform/crypto/jwk.ts';
 import { JWS_ALGORITHMS, type JwsAlgorithm } from '../../platform/crypto/jws.ts';
 
-/** A public key for signatures, with its known members only. */
+/** A public key for signatures. Unknown members are dropped. */
 export type TrustedJwk = {
   readonly kty: 'EC' | 'OKP' | 'RSA';
   readonly crv?: string;
@@ -26,20 +27,20 @@ export type JwkVerdict =
   | { readonly ok: true; readonly key: TrustedJwk }
   | { readonly ok: false; readonly message: string };
 
-/** The most keys in a fetched set, and in a set that a tenant gives inline. */
+/** Greatest number of keys in a fetched set, and in a set that a tenant stores inline. */
 export const MOST_KEYS = { fetched: 100, inline: 20 } as const;
 
-/** The supported signature algorithms of foreign tokens. */
+/** Signature algorithms of tokens from other issuers. */
 export const SUBJECT_TOKEN_ALGORITHMS: readonly JwsAlgorithm[] = Object.keys(
   JWS_ALGORITHMS,
 ) as JwsAlgorithm[];
 
-/** Bits of an RSA modulus: RFC 7518 §3.3 sets the minimum; the maximum limits the cost. */
+/** Bits of an RSA modulus. RFC 7518 §3.3 sets the minimum. The maximum limits the cost of a verification. */
 const RSA_BITS = { least: 2_048, most: 8_192 } as const;
 
 const LONGEST_MEMBER = 2_048;
 
-/** Judges one key. `message` completes a sentence that begins with the key's name, and contains no value of the key. */
+/** Decides whether a key can be used. `message` continues the key's name and repeats no value of the key. */
 export function judgeJwk(value: unknown): JwkVerdict {
   if (!isObject(value)) return refuse('is not a JWK');
   const secret = findPrivateMember(value);
@@ -71,18 +72,18 @@ export function judgeJwk(value: unknown): JwkVerdict {
     : refuse('has an alg that does not fit its kind, or that is not accepted');
 }
 
-/** The algorithms that a key verifies: those of its kind, or the one in the key. */
+/** Returns the algorithms that a key can verify: the key's `alg` if present, otherwise all algorithms of its kind. */
 export function algorithmsOf(key: TrustedJwk): readonly string[] {
   const kind = kindOf(key);
   const all = SUBJECT_TOKEN_ALGORITHMS.filter((name) => JWS_ALGORITHMS[name] === kind);
-  // EdDSA is the older name of what RFC 9864 calls Ed25519.
+  // `EdDSA` is the older name of `Ed25519` (RFC 9864).
   const named = all.filter((name) => name === key.alg);
   return key.alg === undefined || (kind === 'Ed25519' && named.length > 0) ? all : named;
 }
 
 /**
- * The usable keys of a fetched set; keys of other kinds are ignored (RFC 7517 §5).
- * @returns undefined for a value that is no JWK set, or has more than `MOST_KEYS.fetched` keys
+ * Returns the usable keys of a fetched set. Keys of other kinds are ignored (RFC 7517 §5).
+ * @returns undefined when the value is not a JWK set, or has more than `MOST_KEYS.fetched` keys
  */
 export function readJwkSet(value: unknown): TrustedJwk[] | undefined {
   if (!isObject(value) || !Array.isArray(value.keys) || value.keys.length > MOST_KEYS.fetched)
@@ -94,8 +95,8 @@ export function readJwkSet(value: unknown): TrustedJwk[] | undefined {
 }
 
 /**
- * The key for a token's header. Without a `kid` exactly one key must fit.
- * @returns `unknown` when none fits, `ambiguous` when several do
+ * Selects the key for a token's header. Without a `kid` exactly one key must match.
+ * @returns `unknown` when no key matches, `ambiguous` when several match
  */
 export function selectKey(
   keys: readonly TrustedJwk[],
@@ -113,7 +114,7 @@ function faultOfCurve(key: Readonly<Record<string, unknown>>): string | undefine
   if (kind === undefined || kind === 'RSA' || kind === 'secp256k1')
     return 'is of no kind that is accepted: RSA, EC on P-256, P-384 or P-521, Ed25519';
   const { coordinates } = JWK_CURVES[kind];
-  // Some issuers omit the leading zeros of a coordinate, so OpenSSL checks the length.
+  // The length is not checked here, because some issuers omit the leading zeros of a coordinate. OpenSSL checks it.
   return coordinates.every((name) => decodeMember(key[name]) !== null)
     ? undefined
     : `lacks a good ${coordinates.join(' and ')}`;

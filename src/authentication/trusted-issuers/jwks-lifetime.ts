@@ -1,19 +1,16 @@
-// Decides from the headers of a fetched JWK set how long the set is used, within bounds. Pure.
+// Computes from the headers of a fetched JWK set how long the set may be used.
 
-/** Milliseconds: the bounds of a set's freshness, and the value for an answer without one. */
+/** Milliseconds for which a fetched set is fresh: the limits, and the default when the answer does not say it. */
 export const FRESHNESS = { least: 60_000, most: 3_600_000, usual: 600_000 } as const;
 
-/**
- * Milliseconds for which a set is used beyond its freshness while its address does not answer. After that no key of it
- * is used.
- */
+/** Milliseconds for which a set is still used after its freshness while its address does not answer. */
 export const STALE = 900_000;
 
 type Header = string | readonly string[] | undefined;
 
 /**
- * The freshness of an answer in milliseconds (RFC 9111 §4.2): `max-age` less `Age`, within the bounds; the minimum for
- * `no-store` and `no-cache`. An unreadable value counts as absent.
+ * Computes the freshness of an answer in milliseconds (RFC 9111 §4.2): `max-age` less `Age`, within the limits. For
+ * `no-store` and `no-cache` it is the minimum. A malformed value counts as absent.
  */
 export function freshnessOf(headers: { readonly [name: string]: Header }): number {
   const control = textOf(headers['cache-control']).toLowerCase();
@@ -25,9 +22,7 @@ export function freshnessOf(headers: { readonly [name: string]: Header }): numbe
   return Math.min(FRESHNESS.most, Math.max(FRESHNESS.least, (maxAge - age) * 1_000));
 }
 
-/**
- * Whether an answer is JSON by its `content-type`: `application/json`, `application/jwk-set+json` or another `+json`.
- */
+/** Returns whether `content-type` is JSON: `application/json`, `application/jwk-set+json` or another `+json` type. */
 export function isJson(contentType: Header): boolean {
   const [type = ''] = textOf(contentType).toLowerCase().split(';');
   return /^application\/([a-z0-9.!#$&^_-]+\+)?json$/.test(type.trim());

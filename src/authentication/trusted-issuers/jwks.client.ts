@@ -5,10 +5,10 @@ import { checkReceiverUrl } from '../../platform/egress/url-rules.ts';
 import { readJwkSet, type TrustedJwk } from './jwk-set.ts';
 import { freshnessOf, isJson } from './jwks-lifetime.ts';
 
-/** The longest fetch in milliseconds, from DNS to the last byte. */
+/** Longest fetch in milliseconds, from the DNS query to the last byte. */
 const DEADLINE = 5_000;
 
-/** Bytes of the largest set. */
+/** Greatest size of a set in bytes. */
 const LARGEST = 64 * 1024;
 
 const FAULTS: Readonly<Record<FetchFault['kind'], string>> = {
@@ -24,17 +24,17 @@ export type FetchedKeys = { readonly keys: readonly TrustedJwk[]; readonly fresh
 
 export type JwksFetcher = (uri: string) => Promise<FetchedKeys>;
 
-/** A failed fetch. The message is for the log: it may contain addresses. */
+/** A failed fetch. The message is only for the log, because it may contain addresses. */
 export class JwksError extends Error {
   override readonly name = 'JwksError';
 }
 
 /**
- * Makes the fetcher (RFC 7517 §5 for the format).
+ * Creates the function that fetches a set (format: RFC 7517 §5).
  * @param agent the guarded dispatcher, which checks the address of the connection
- * @param deadline milliseconds, for one fetch
- * @returns a function that rejects with {@link JwksError} for anything but 200, a JSON content type, and a JWK set of
- *   at most 64 KiB
+ * @param deadline milliseconds for one fetch
+ * @returns a function that rejects with {@link JwksError} unless the answer has status 200, a JSON content type and a
+ * JWK set of at most 64 KiB
  */
 export function createJwksFetcher({
   agent,

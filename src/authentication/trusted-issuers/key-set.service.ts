@@ -1,4 +1,4 @@
-// Caches fetched key sets, and decides when to fetch again. An outdated key is not returned.
+// Caches fetched key sets and decides when to fetch them again. Keys of an outdated set are not used.
 import { createBoundedCache } from '../../platform/bounded-cache.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { type Log, reasonOf } from '../../platform/logging.ts';
@@ -6,10 +6,10 @@ import { selectKey, type TrustedJwk } from './jwk-set.ts';
 import type { JwksFetcher } from './jwks.client.ts';
 import { STALE } from './jwks-lifetime.ts';
 
-/** Milliseconds from the end of a fetch to the next one after an unknown key or a failure. */
+/** Milliseconds from the end of a fetch to the next fetch after an unknown key, and after a failure. */
 const PAUSE = { unknownKey: 30_000, failure: 10_000 } as const;
 
-/** The most sets in the cache of a process. */
+/** Greatest number of cached sets. */
 const KEPT = 2_000;
 
 type Entry = {
@@ -20,14 +20,14 @@ type Entry = {
   underway: Promise<void> | undefined;
 };
 
-/** The source of a set; `id` is the trusted issuer's, so that the traffic of one tenant cannot delay another tenant. */
+/** `id` is the trusted issuer's. Each tenant has separate ones, so no tenant delays the fetches of another. */
 export type KeySource = { readonly id: string; readonly uri: string };
 
 /**
- * Creates the cache. A set is fetched for the first use of one of its keys, and again when it is no longer fresh. Each
- * source has one fetch under way at a time, and all callers wait for it. An unknown key causes at most one fetch in 30
- * s, so that tokens with invented key ids cost the issuer nothing.
- * @param log gets a line for each failed fetch
+ * Creates the cache. A set is fetched when one of its keys is used for the first time, and again when it is no longer
+ * fresh. Each source has at most one running fetch, for which all callers wait. Unknown keys cause at most one fetch in
+ * 30 s, so that tokens with invented key ids cause few requests to the issuer.
+ * @param log receives a line for each failed fetch
  * @param now a monotonic clock in milliseconds
  */
 export function createKeySetCache({
@@ -83,9 +83,9 @@ export function createKeySetCache({
 
   return {
     /**
-     * Finds the key for a token with this header. No fetch while the set is fresh and has the key.
-     * @returns `unknown` when the issuer has no such key, `ambiguous` when a token without `kid` fits several
-     * @throws ServiceError `temporarily_unavailable` when the fetch fails, and the last set is too old or lacks the key
+     * Finds the key for a token's header. Nothing is fetched while the set is fresh and contains the key.
+     * @returns `unknown` when the issuer has no such key, `ambiguous` when several keys match a token without `kid`
+     * @throws ServiceError `temporarily_unavailable` when the fetch fails and the last set is too old or lacks the key
      */
     find: async (
       source: KeySource,

@@ -1,4 +1,4 @@
-// Verifies users' tokens of the issuers that a tenant trusts. In case of doubt a token is refused.
+// Verifies users' tokens from the issuers that a tenant trusts.
 import type { KeyObject } from 'node:crypto';
 import { decodeJwt, errors, type JWTPayload, jwtVerify } from 'jose';
 import { createBoundedCache } from '../../platform/bounded-cache.ts';
@@ -19,7 +19,7 @@ import type { TrustedIssuer } from './trusted-issuer.ts';
 
 export type { VerifiedSubject } from './subject-token.ts';
 
-/** Characters of the longest accepted token; tokens of other issuers may be longer than ours. */
+/** Greatest length of a token in characters. Tokens of other issuers may be longer than tokens of this service. */
 const LONGEST_TOKEN = 16_384;
 
 const KEYS_KEPT = 2_000;
@@ -28,8 +28,8 @@ const KEYS_KEPT = 2_000;
 export type KeyWanted = { readonly kid?: string | undefined; readonly alg: string };
 
 /**
- * Users' tokens from trusted issuers (RFC 8693 §2.1, RFC 8725).
- * @param keySets of the issuers whose keys are fetched
+ * Verifies users' tokens from trusted issuers (RFC 8693 §2.1, RFC 8725).
+ * @param keySets caches the keys of issuers that publish them at an address
  * @param now milliseconds since 1970
  */
 export function createSubjectTokenService({
@@ -41,7 +41,7 @@ export function createSubjectTokenService({
   keySets: KeySetCache;
   now?: (() => number) | undefined;
 }) {
-  // The cache key is the text of the key's members, so a cached key cannot be outdated.
+  // The cache key contains all members of the JWK, so a changed JWK is imported again.
   const imported = createBoundedCache<KeyObject>({ limit: KEYS_KEPT });
 
   async function findKey({ id, jwksUri, jwks }: TrustedIssuer, wanted: KeyWanted): Promise<KeyObject> {
@@ -73,18 +73,18 @@ export function createSubjectTokenService({
 
   return {
     /**
-     * The key that verifies a token of a trusted issuer.
+     * Returns the key that verifies a token of a trusted issuer.
      * @throws ServiceError `invalid_request` when the issuer is not trusted or has no such key;
-     *   `temporarily_unavailable` when its keys cannot be fetched
+     * `temporarily_unavailable` when its keys cannot be fetched
      */
     keyFor: async (tenant: Pick<Tenant, 'id'>, issuer: string, wanted: KeyWanted): Promise<KeyObject> =>
       findKey(await findIssuer(tenant, issuer), wanted),
 
     /**
-     * Verifies a user's token: it has an asymmetric signature by a key of a trusted issuer and an audience that is
-     * agreed with that issuer, has not expired, and is bound to no key.
+     * Verifies a user's token. It must have an asymmetric signature by a key of a trusted issuer and an audience that
+     * the tenant configured for that issuer. It must not be expired or bound to a key.
      * @throws ServiceError `invalid_request` for each fault of the token (RFC 8693 §2.2.2); `temporarily_unavailable`
-     *   when the issuer's keys cannot be fetched, so that the token cannot be judged
+     * when the issuer's keys cannot be fetched
      */
     verifySubjectToken: async (tenant: Pick<Tenant, 'id'>, token: string): Promise<VerifiedSubject> => {
       const trusted = await findIssuer(tenant, peekIssuer(token));

@@ -1,4 +1,4 @@
-// The claims of a foreign issuer's token about its user. subject-token.service.ts checks the signature.
+// Reads the claims of a user's token from another issuer. subject-token.service.ts checks the signature.
 
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import { parseScope } from '../../platform/scope-hash.ts';
@@ -8,33 +8,33 @@ import { isSub } from '../delegations/subject.ts';
 export type VerifiedSubject = {
   readonly issuer: string;
   readonly sub: string;
-  /** The scopes of the user's token; absent when it has none, like an ID token. */
+  /** Scopes of the token. Absent when the token has none, like an ID token. */
   readonly scopes?: readonly string[] | undefined;
   /** Unix seconds. */
   readonly exp: number;
-  /** The unchanged `act` and `may_act` claims (RFC 8693 §4.1, §4.4). */
+  /** The claims `act` and `may_act`, unchanged (RFC 8693 §4.1, §4.4). */
   readonly act?: unknown;
   readonly mayAct?: unknown;
 };
 
-/** Seconds by which another issuer's clock may be ahead, for `nbf` and `iat`. */
+/** Seconds by which `nbf` and `iat` may be in the future, because the other issuer's clock may be ahead. */
 export const CLOCK_AHEAD = 30;
 
-/** Media types of ordinary access and ID tokens; tokens of other purposes are refused (RFC 8725 §3.11). */
+/** `typ` of usual access and ID tokens. Tokens for other purposes are refused (RFC 8725 §3.11). */
 const TYPES: readonly unknown[] = [undefined, 'jwt', 'at+jwt'];
 
 /**
  * Reads the claims of a verified token.
  * @param now milliseconds since 1970; `exp` has no leeway
  * @throws ServiceError `invalid_request` for another `typ`, a missing or malformed `sub`, `exp` or scope, an expired
- *   token, a token from the future, or a token that is bound to a key
+ * token, a token from the future, or a token that is bound to a key
  */
 export function readSubjectClaims(
   { typ }: { readonly typ?: unknown },
   claims: Readonly<Record<string, unknown>>,
   now: number,
 ): VerifiedSubject {
-  // The type of jose is text, but the header may hold any JSON.
+  // jose declares `typ` as text, but the header may contain any JSON value.
   const type = typeof typ === 'string' ? typ.toLowerCase().replace(/^application\//, '') : typ;
   if (!TYPES.includes(type)) throw invalidSubjectToken('is of another type');
   const { iss, sub, exp, iat, act, may_act: mayAct } = claims;
@@ -58,8 +58,8 @@ export function readSubjectClaims(
 }
 
 /**
- * `invalid_request`, the error of RFC 8693 §2.2.2 for a refused subject token.
- * @param fault follows "The subject token"
+ * Creates `invalid_request`, the error of RFC 8693 §2.2.2 for a refused subject token.
+ * @param fault continues a sentence that begins with "The subject token"
  */
 export function invalidSubjectToken(fault: string, cause?: unknown): ServiceError {
   return new ServiceError('invalid_request', {
@@ -68,7 +68,7 @@ export function invalidSubjectToken(fault: string, cause?: unknown): ServiceErro
   });
 }
 
-/** `scope` (RFC 8693 §4.2), else `scp`, which some issuers write instead, as text or as a list. */
+/** Reads `scope` (RFC 8693 §4.2), or `scp`, which some issuers use instead, as text or as a list. */
 function readScopes({ scope, scp }: Readonly<Record<string, unknown>>): readonly string[] | undefined {
   const claim = scope ?? scp;
   if (claim === undefined || claim === null) return undefined;

@@ -22,7 +22,7 @@ const COMMON = {
 } as const;
 const ROOT = '/api/v1/trusted-issuers';
 
-/** Management of the issuers whose users' tokens may be exchanged (RFC 8693). */
+/** Management of trusted issuers, whose users' tokens may be exchanged (RFC 8693). */
 export function createTrustedIssuerRoutes({
   trustedIssuers,
 }: {

@@ -1,4 +1,4 @@
-// The shapes of trusted issuers in requests and answers. Only the public members of a key are stored.
+// Schemas of trusted issuers in requests and answers. Only the public members of a key are stored.
 import { z } from 'zod';
 import { describeJwk } from '../../platform/crypto/jwk-schema.ts';
 import { MAX_URL_LENGTH } from '../../platform/egress/url-rules.ts';
@@ -90,10 +90,10 @@ export const createTrustedIssuerBody = z
   })
   .meta({ id: 'NewTrustedIssuer' });
 
-/** Changes the fields that are present; a new source of keys replaces the other one. */
+/** Only the given fields are changed. A new source of keys replaces the other source. */
 export const updateTrustedIssuerBody = createTrustedIssuerBody.partial().meta({ id: 'TrustedIssuerPatch' });
 
-/** A trusted issuer as answers show it. */
+/** Converts a trusted issuer to its JSON answer. */
 export function presentTrustedIssuer(trusted: TrustedIssuer) {
   return present(trustedIssuerSchema, trusted);
 }

@@ -1,5 +1,5 @@
-// The issuers whose users' tokens a tenant accepts. A key set has public keys only, and its address must be allowed for
-// requests.
+// Manages the issuers whose users' tokens a tenant accepts. It accepts only public keys, and only addresses to which
+// the service may send requests.
 import type { RecordService } from '../../events/record.service.ts';
 import type { RequestContext } from '../../platform/context.ts';
 import { importJwk } from '../../platform/crypto/jws.node.ts';
@@ -26,15 +26,15 @@ export type NewTrustedIssuer = KeySourceInput & {
   readonly audiences: readonly string[];
 };
 
-/** The fields that are present are changed; an `issuer` must equal the stored one. */
+/** Only the given fields are changed. `issuer` must equal the stored issuer. */
 export type TrustedIssuerPatch = KeySourceInput & {
   readonly issuer?: string | undefined;
   readonly audiences?: readonly string[] | undefined;
 };
 
 /**
- * Trusted issuers of a tenant. Source: RFC 8693, RFC 7517, RFC 8414 §2.
- * @param admittedNetworks networks, beside public addresses, in which the address of a key set may be
+ * Manages the trusted issuers of a tenant. Source: RFC 8693, RFC 7517, RFC 8414 §2.
+ * @param admittedNetworks networks with private addresses in which a key set's address may be
  */
 export function createTrustedIssuerService({
   database,
@@ -73,8 +73,9 @@ export function createTrustedIssuerService({
   return {
     /**
      * Adds a trusted issuer.
-     * @throws ServiceError `invalid_request` naming the field: an issuer that is no https URL or the tenant's own, no
-     *   source of keys or two, an address that is not allowed, an invalid key; `conflict` when it is already trusted
+     * @throws ServiceError `invalid_request` naming the field: an issuer that is not an https URL or is the tenant
+     * itself, no source of keys or two sources, an address that is not allowed, an invalid key; `conflict` when the
+     * issuer is already trusted
      */
     create: (context: RequestContext, input: NewTrustedIssuer): Promise<TrustedIssuer> =>
       database.transaction(context, async (transaction) => {
@@ -95,11 +96,10 @@ export function createTrustedIssuerService({
     get: async (context: RequestContext, id: string): Promise<TrustedIssuer> =>
       orNotFound(await store.find(context.transaction ?? database, context.tenant.id, id)),
 
-    /** Whether this is a trusted issuer of the tenant. One indexed read. */
     exists: ({ tenant }: RequestContext, id: string): Promise<boolean> =>
       store.exists(database, tenant.id, id),
 
-    /** A page, the newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+    /** Returns a page, newest first. @throws ServiceError `invalid_request` for a foreign cursor */
     list: (
       context: RequestContext,
       request: PageRequest & { readonly issuer?: string | undefined },
@@ -107,8 +107,8 @@ export function createTrustedIssuerService({
       store.list(context.transaction ?? database, context.tenant.id, request),
 
     /**
-     * Changes the source of keys, where a new source replaces the other one, or the audiences. The change applies from
-     * the next token on.
+     * Changes the audiences or the source of keys. A new source replaces the other source. The change applies to every
+     * token that is verified after the commit.
      * @throws ServiceError `not_found`, `invalid_request` (also for another `issuer`)
      */
     update: (context: RequestContext, id: string, patch: TrustedIssuerPatch): Promise<TrustedIssuer> =>
@@ -126,7 +126,7 @@ export function createTrustedIssuerService({
         return updated;
       }),
 
-    /** Removes a trusted issuer; its tokens are refused from the commit on. @throws ServiceError `not_found` */
+    /** Removes a trusted issuer. After the commit its tokens are refused. @throws ServiceError `not_found` */
     remove: (context: RequestContext, id: string): Promise<void> =>
       database.transaction(context, async (transaction) => {
         const found = orNotFound(await store.lock(transaction, context.tenant.id, id));
@@ -138,7 +138,7 @@ export function createTrustedIssuerService({
 
 export type TrustedIssuerService = ReturnType<typeof createTrustedIssuerService>;
 
-/** Checks with OpenSSL that the numbers are a key whose point is on the curve. */
+/** Checks with OpenSSL that the point of each key is on its curve. */
 function checkPoints({ keys }: InlineJwks): void {
   for (const [index, key] of keys.entries()) {
     try {

@@ -1,4 +1,4 @@
-// All SQL of trusted issuers. Each statement is limited to one tenant.
+// SQL of trusted issuers. Each statement is bound to one tenant.
 import { violatedUnique } from '../../platform/database/errors.ts';
 import { asked, type Models, NOW } from '../../platform/database/model.ts';
 import type { Page, PageRequest } from '../../platform/database/page.ts';
@@ -9,7 +9,7 @@ import type { TrustedIssuer } from './trusted-issuer.ts';
 
 export type TrustedIssuerChange = Pick<TrustedIssuer, 'jwksUri' | 'jwks' | 'audiences'>;
 
-/** @throws ServiceError `conflict` when the tenant trusts the issuer already */
+/** @throws ServiceError `conflict` when the tenant already trusts the issuer */
 export function insert(transaction: Transaction, row: NewTrustedIssuerRow): Promise<TrustedIssuer> {
   return transaction.model(TRUSTED_ISSUER).insert(row).catch(refuse);
 }
@@ -18,7 +18,7 @@ export function find(models: Models, tenantId: string, id: string): Promise<Trus
   return models.model(TRUSTED_ISSUER).find({ id, tenantId });
 }
 
-/** Whether the trusted issuer exists. One indexed read. */
+/** Returns whether the trusted issuer exists. One indexed read. */
 export async function exists(queryable: Queryable, tenantId: string, id: string): Promise<boolean> {
   const { rowCount } = await queryable.query(
     'SELECT 1 FROM trusted_issuers WHERE id = $1 AND tenant_id = $2',
@@ -27,7 +27,7 @@ export async function exists(queryable: Queryable, tenantId: string, id: string)
   return rowCount > 0;
 }
 
-/** Reads one and locks it until the transaction ends. */
+/** Reads a trusted issuer and locks it until the transaction ends. */
 export function lock(
   transaction: Transaction,
   tenantId: string,
@@ -36,7 +36,7 @@ export function lock(
   return transaction.model(TRUSTED_ISSUER).lock({ id, tenantId }, 'UPDATE');
 }
 
-/** The trusted issuer of tokens with this `iss`. */
+/** Finds the trusted issuer of tokens with this `iss`. */
 export function findByIssuer(
   models: Models,
   tenantId: string,
@@ -45,7 +45,7 @@ export function findByIssuer(
   return models.model(TRUSTED_ISSUER).find({ tenantId, issuer });
 }
 
-/** The newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+/** Lists trusted issuers, newest first. @throws ServiceError `invalid_request` for a foreign cursor */
 export function list(
   models: Models,
   tenantId: string,

@@ -1,4 +1,4 @@
-// Trusted issuers, and the change of their source of keys. Types and rules only.
+// Types of trusted issuers, and the rule for changes of their source of keys.
 import { invalidField } from '../../platform/errors/service-error.ts';
 import type { TrustedJwk } from './jwk-set.ts';
 import type { TrustedIssuerRow } from './trusted-issuer.model.ts';
@@ -8,16 +8,16 @@ export type InlineJwks = { readonly keys: readonly TrustedJwk[] };
 /** An issuer whose users' tokens a tenant accepts. Exactly one of `jwksUri` and `jwks` is not null. */
 export type TrustedIssuer = TrustedIssuerRow;
 
-/** The source of the keys; null and absent differ only in a change. */
+/** Source of the keys. In a change, null removes a source and an absent field keeps it. */
 export type KeySourceInput = {
   readonly jwksUri?: string | null | undefined;
   readonly jwks?: InlineJwks | null | undefined;
 };
 
 /**
- * The source of keys after a change: a new source replaces the other one.
- * @param present the source so far, none for a new issuer
- * @throws ServiceError `invalid_request` when both are named, or none is left
+ * Returns the source of keys after a change. A new source replaces the other source.
+ * @param present the current source; none for a new issuer
+ * @throws ServiceError `invalid_request` when both sources are given, or none remains
  */
 export function chooseKeySource(
   change: KeySourceInput,

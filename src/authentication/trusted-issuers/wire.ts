@@ -1,4 +1,4 @@
-// Wires the issuers that tenants trust, and the verification of their tokens.
+// Wires trusted issuers and the verification of their tokens.
 import { createGuardedAgent } from '../../platform/egress/guarded-agent.client.ts';
 import type { Needs, Platform } from '../../platform/platform.ts';
 import { createJwksFetcher } from './jwks.client.ts';
@@ -7,13 +7,13 @@ import { createSubjectTokenService } from './subject-token.service.ts';
 import { createTrustedIssuerRoutes } from './trusted-issuer.routes.ts';
 import { createTrustedIssuerService } from './trusted-issuer.service.ts';
 
-/** @param fetchDeadline milliseconds, fewer in tests */
+/** @param fetchDeadline milliseconds; shorter in tests */
 export function wireTrustedIssuers(
   { config, database, log, clock }: Platform,
   rooms: Needs<typeof createTrustedIssuerService, 'database' | 'admittedNetworks'>,
   fetchDeadline?: number,
 ) {
-  // Other issuers are on the internet: internal networks are admitted for development only.
+  // Other issuers are on the internet. Addresses of internal networks are allowed in development only.
   const production = config.nodeEnv === 'production';
   const agent = createGuardedAgent({
     allowedNetworks: production ? [] : config.webhookAllowedNetworks,
@@ -28,7 +28,7 @@ export function wireTrustedIssuers(
   const trustedIssuers = createTrustedIssuerService({ ...rooms, database, admittedNetworks });
   return {
     trustedIssuers,
-    /** Verifies the tokens of such issuers. */
+    /** Verifies users' tokens of trusted issuers. */
     subjects: createSubjectTokenService({ database, keySets, now: clock.now }),
     routes: createTrustedIssuerRoutes({ trustedIssuers }),
     close: () => agent.close(),

@@ -1,4 +1,4 @@
-// Event types of vaults, wallets and chains: published by the tenant's other systems.
+// Event types of vaults, wallets and chains, which the tenant's systems publish.
 import { z } from 'zod';
 import { inCategory, published } from './event-type.ts';
 import { EXAMPLE, text } from './fields.ts';

@@ -1,4 +1,4 @@
-// Event types of authentication. Events of the same type differ by `method`, or `token_type`.
+// Event types of authentication. Events of one type differ by `method` or `token_type`.
 import { z } from 'zod';
 import { emitted, inCategory, published } from './event-type.ts';
 import {

@@ -1,4 +1,4 @@
-// Event types of commerce: published by the tenant's other systems. Source: Specification, "Event types" (commerce
+// Event types of commerce, which the tenant's systems publish. Source: Specification, "Event types" (commerce
 // lifecycle).
 import { inCategory, published } from './event-type.ts';
 import { EXAMPLE, moment, text } from './fields.ts';

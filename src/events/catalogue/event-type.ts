@@ -1,16 +1,12 @@
-// An entry of the catalogue, and the functions by which entries are written. Pure.
+// An entry of the catalogue, and the functions that make entries. Pure.
 import { z } from 'zod';
 import type { JsonObject } from '../event.ts';
 
-/**
- * `data` describes what an event carries; `example` is one. Of a reserved type the schema is exact, of another one a
- * suggestion.
- */
+/** `data` is the schema of the event's data: exact for a reserved type, otherwise a suggestion. */
 export type EventType = {
   readonly type: string;
   readonly category: string;
   readonly description: string;
-  /** Only the service itself emits it. */
   readonly reserved: boolean;
   readonly data: z.ZodType;
   readonly example: JsonObject;
@@ -19,9 +15,9 @@ export type EventType = {
 type Definition = Omit<EventType, 'category'>;
 
 /**
- * A type that the service emits.
- * @param data exactly what it carries
- * @param example carries every field that there can be
+ * Defines a type that the service emits.
+ * @param data the exact schema of the data
+ * @param example data with all possible fields
  */
 export function emitted<Data extends z.ZodType>(
   type: string,
@@ -32,10 +28,7 @@ export function emitted<Data extends z.ZodType>(
   return { type, description, reserved: true, data, example };
 }
 
-/**
- * A type for a tenant's other systems to publish. Its fields are not checked: all may be missing, others may be there.
- * @param fields the usual data of such an event
- */
+/** Defines a type that a tenant's systems publish. Its `fields` are a suggestion and are not checked. */
 export function published<Fields extends z.ZodRawShape>(
   type: string,
   description: string,
@@ -45,7 +38,7 @@ export function published<Fields extends z.ZodRawShape>(
   return { type, description, reserved: false, data: z.looseObject(fields).partial(), example };
 }
 
-/** The entries of one category. Source: Specification, "Event types". */
+/** Adds the category to its entries. Source: Specification, "Event types". */
 export function inCategory(category: string, definitions: readonly Definition[]): EventType[] {
   return definitions.map((definition) => ({ category, ...definition }));
 }

@@ -1,16 +1,15 @@
-// Fields that the data of several event types share, and the values that they have in examples.
+// Fields that several event types share, and their values in examples.
 import { z } from 'zod';
 
-/** A UUID. @param description what it names */
+/** @param description the entity that the UUID names */
 export const id = (description: string) => z.uuid().describe(description);
 
-/** A text. @param description what it says */
 export const text = (description: string) => z.string().describe(description);
 
-/** A whole number from 0. @param description what it counts, with its unit */
+/** A whole number from 0. @param description the counted things, with the unit */
 export const count = (description: string) => z.int().min(0).describe(description);
 
-/** A moment, RFC 3339 in UTC. @param description what happened then */
+/** A time, RFC 3339 in UTC. @param description the happening at this time */
 export const moment = (description: string) => z.iso.datetime().describe(description);
 
 export const address = text('IP address from which it was asked.');
@@ -32,7 +31,7 @@ export const expiresIn = count('Seconds until the token expires.');
 export const failures = count('Failures in the window.');
 export const windowSeconds = count('Length of the window in seconds.');
 
-/** Where an agent's authentication failed: of the three, a refresh token may outlive the key that it came of. */
+/** A failed authentication of an agent. A refresh token can outlive its key, so the key may be gone. */
 export const failedUse = {
   method: z.enum(['challenge_response', 'refresh_token']),
   stage: z.enum(['challenge', 'verify', 'refresh']).describe('Where it failed.'),
@@ -44,7 +43,6 @@ export const failedUse = {
 
 export const reason = text('An error code.');
 
-/** Values of examples. */
 export const EXAMPLE = {
   agentId: '0199a1b2-7c3d-7e4f-8a5b-6c7d8e9f0a1b',
   keyId: '0199a1b2-8d4e-7f50-9b6c-7d8e9f0a1b2c',

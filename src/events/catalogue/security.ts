@@ -1,4 +1,4 @@
-// Event types of security: actions that a correct client does not do.
+// Event types of security: actions that a correct client does not perform.
 import { z } from 'zod';
 import { emitted, inCategory } from './event-type.ts';
 import {

@@ -1,4 +1,4 @@
-// Event types of a tenant's users, single sign-on and organizations: published by the tenant's other systems.
+// Event types of a tenant's users, single sign-on and organizations, which the tenant's systems publish.
 import { z } from 'zod';
 import { inCategory, published } from './event-type.ts';
 import { EXAMPLE, moment, text } from './fields.ts';

@@ -1,4 +1,4 @@
-// Event types about webhooks. Except tests, no event is delivered to the subscription that it describes.
+// Event types of webhooks. Except for tests, the subscription that an event describes does not receive the event.
 import { z } from 'zod';
 import { emitted, inCategory } from './event-type.ts';
 import { count, EXAMPLE, id, moment, text } from './fields.ts';

@@ -21,7 +21,6 @@ export const AGENT = defineTable('agents', {
   description: nullable(text()),
   capabilities: given(texts()),
   status: given(text<AgentStatus>()),
-  /** Null when the tenant's audience is used. */
   audience: nullable(text()),
   /** Further audiences that a token request may name. */
   audiences: given(texts()),

@@ -1,5 +1,5 @@
-// The shapes of agents in requests and answers. Limits keep an access token, which has name and capabilities, below 8
-// KiB.
+// Schemas of agents in requests and answers. Limits keep an access token below 8 KiB, because it contains the agent's
+// name and capabilities.
 import { z } from 'zod';
 import type { Tenant } from '../../platform/context.ts';
 import { pageSchema } from '../../platform/http/answers.ts';
@@ -12,7 +12,7 @@ import { present } from '../../platform/http/present.ts';
 import { AGENT_SCOPES } from '../../platform/scopes.ts';
 import { AGENT_STATUSES, type Agent, resolveAudience } from './agent.ts';
 
-/** Bytes of UTF-8 JSON. */
+/** Greatest size of each field as JSON, in bytes of UTF-8. */
 const LARGEST = { capabilities: 3_072, metadata: 16_384 } as const;
 
 const isSmall = (value: unknown, most: number) =>
@@ -55,7 +55,7 @@ const metadata = z
 
 const timestamp = z.iso.datetime();
 
-/** The agent as answers show it. Source: Specification, "Agent". */
+/** Source: Specification, "Agent". */
 export const agentSchema = z
   .object({
     id: z.uuid(),
@@ -114,10 +114,9 @@ export const createAgentBody = z.strictObject({
 
 export const updateAgentBody = createAgentBody.partial();
 
-/** Suspension and reactivation take no field. */
 export const agentStatusBody = z.strictObject({});
 
-/** An agent as answers show it; without its own audience it has that of the tenant. */
+/** Converts an agent to its JSON answer. An agent without an audience has the tenant's audience. */
 export function presentAgent(agent: Agent, tenant: Tenant) {
   return present(agentSchema, agent, { audience: resolveAudience(agent, tenant) });
 }

@@ -1,4 +1,5 @@
-// The life of agents. A change that ends an agent's access also ends its tokens, in the same transaction.
+// Creates, changes, suspends and deletes agents. A change that ends an agent's access also ends its tokens, in the same
+// transaction.
 
 import { describeChanges, findChanges } from '../../audit/changes.ts';
 import type { TokenService } from '../../authentication/tokens/token.service.ts';
@@ -22,20 +23,20 @@ export type NewAgent = {
   readonly capabilities?: readonly string[] | undefined;
   readonly audience?: string | null | undefined;
   readonly audiences?: readonly string[] | undefined;
-  /** Default: all scopes that agents may have. */
+  /** When absent, the agent gets every scope that agents may have. */
   readonly scopes?: readonly string[] | undefined;
   readonly metadata?: Readonly<Record<string, unknown>> | undefined;
 };
 
-/** Only the given fields are changed; `audience: null` makes the agent use the tenant's audience. */
+/** Only the given fields are changed. `audience: null` makes the agent use the tenant's audience. */
 export type AgentPatch = Omit<NewAgent, 'name'> & { readonly name?: string | undefined };
 
-/** Fields whose values the audit log shows; descriptions and metadata are the tenant's own. */
+/** The audit log shows the values of these fields. Descriptions and metadata are private to the tenant. */
 const TOLD = ['name', 'capabilities', 'audience', 'audiences', 'scopes'];
 
 type Verb = 'registered' | 'updated' | 'suspended' | 'reactivated' | 'deleted';
 
-/** Names of the changes in the audit log; the event is `admin.agent.<verb>`. */
+/** Action of each change in the audit log. The event's type is `admin.agent.<verb>`. */
 const AUDITED: Readonly<Record<Verb, string>> = {
   registered: 'agent.created',
   updated: 'agent.updated',
@@ -45,11 +46,11 @@ const AUDITED: Readonly<Record<Verb, string>> = {
 };
 
 /**
- * Agents of a tenant. Source: Specification, "Agent management", "Agent status".
- * @param tokens ends tokens, and allows new ones again
- * @param releaseKeys deletes the unrevoked keys of a deleted agent, so that their owner may register them again
+ * Manages the agents of a tenant. Source: Specification, "Agent management", "Agent status".
+ * @param tokens ends an agent's tokens, and allows new ones again
+ * @param releaseKeys deletes the unrevoked keys of a deleted agent, so that their owner can register them again
  * @param revokeAnchors revokes the pending and verified anchors of a deleted agent
- * @param tellDelegations enqueues signals to the workflows of a deleted agent's delegations, which end with it
+ * @param tellDelegations enqueues signals to the workflows of a deleted agent's delegations, so that they end
  */
 export function createAgentService({
   database,
@@ -102,7 +103,8 @@ export function createAgentService({
     change?: ReturnType<typeof describeChanges>,
   ): Promise<void> {
     const { id, name } = agent;
-    // A receiver that stores the latest status of each agent would otherwise store a deleted agent as active.
+    // A receiver of events may store the latest status of each agent. It would otherwise store a deleted agent as
+    // active.
     const status = verb === 'deleted' ? 'deleted' : agent.status;
     await records.write(transaction, context, {
       audit: [
@@ -160,34 +162,32 @@ export function createAgentService({
         return assessOne({ ...context, transaction }, agent);
       }),
 
-    /** Whether this is an agent of the tenant and not deleted. One indexed read. */
+    /** Returns whether the tenant has this agent and the agent is not deleted. One indexed read. */
     exists: (context: RequestContext, id: string): Promise<boolean> =>
       store.exists(context.transaction ?? database, context.tenant.id, id),
 
-    /** @throws ServiceError `not_found` for an agent of another tenant, and for an unknown or deleted one */
+    /** @throws ServiceError `not_found` for an unknown or deleted agent, and for an agent of another tenant */
     get: async (context: RequestContext, id: string): Promise<Agent> => {
       const agent = await store.find(context.transaction ?? database, context.tenant.id, id);
       if (agent === undefined) throw unknownAgent();
       return assessOne(context, agent);
     },
 
-    /** A page of the tenant's agents, the newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+    /** Returns a page of agents, newest first. @throws ServiceError `invalid_request` for a foreign cursor */
     list: async (context: RequestContext, request: PageRequest & AgentFilters): Promise<Page<Agent>> => {
       const page = await store.list(context.transaction ?? database, context.tenant.id, request);
       return { data: await assess(context, page.data), nextCursor: page.nextCursor };
     },
 
     /**
-     * Locks an agent against changes until the transaction ends, for another room whose new row refers to it.
+     * Locks an agent against changes until the transaction ends. Other rooms call it before they insert a row that
+     * refers to the agent.
      * @throws ServiceError `not_found`
      */
     hold: (transaction: Transaction, context: RequestContext, id: string): Promise<AgentRecord> =>
       lock(transaction, context, id, 'reference'),
 
-    /**
-     * Changes the given fields; without a difference it does nothing. Emits `admin.agent.updated`. @throws ServiceError
-     * `not_found`
-     */
+    /** Changes the given fields, if they differ. Emits `admin.agent.updated`. @throws ServiceError `not_found` */
     update: (context: RequestContext, id: string, patch: AgentPatch): Promise<Agent> =>
       database.transaction(context, async (transaction) => {
         const found = await lock(transaction, context, id, 'change');
@@ -199,21 +199,21 @@ export function createAgentService({
       }),
 
     /**
-     * Suspends an agent: it cannot authenticate, and its tokens end. A suspended agent stays as it is. Emits
-     * `admin.agent.suspended`.
+     * Suspends an agent: it cannot authenticate, and its tokens end. Nothing changes when it is already suspended.
+     * Emits `admin.agent.suspended`.
      * @throws ServiceError `not_found`
      */
     suspend: (context: RequestContext, id: string): Promise<Agent> => setStatus(context, id, 'suspended'),
 
     /**
-     * Reactivates a suspended agent; its tokens stay ended. Emits `admin.agent.reactivated`. @throws ServiceError
+     * Reactivates an agent. Earlier tokens stay ended. Emits `admin.agent.reactivated`. @throws ServiceError
      * `not_found`
      */
     reactivate: (context: RequestContext, id: string): Promise<Agent> => setStatus(context, id, 'active'),
 
     /**
-     * Deletes an agent: its tokens end, its unrevoked keys can be registered again, its anchors are revoked, its audit
-     * entries stay. Emits `admin.agent.deleted`.
+     * Deletes an agent. Its tokens end, its anchors are revoked, and its unrevoked keys can be registered again. Its
+     * audit entries stay. Emits `admin.agent.deleted`.
      * @throws ServiceError `not_found`
      */
     remove: (context: RequestContext, id: string): Promise<void> =>
@@ -231,7 +231,7 @@ export function createAgentService({
 
 export type AgentService = ReturnType<typeof createAgentService>;
 
-/** A client that sends an agent back as it was read does not turn the tenant's audience into one of the agent. */
+/** Ignores an `audience` that equals the tenant's, because a client may send back the value that an answer showed. */
 function followTenant({ tenant }: RequestContext, found: AgentRecord, patch: AgentPatch): AgentPatch {
   if (found.audience !== null || patch.audience !== tenant.audience) return patch;
   return { ...patch, audience: undefined };

@@ -1,4 +1,4 @@
-// SQL of agents. Each statement is bound to one tenant; deleted agents are not found.
+// SQL of agents. Each statement is bound to one tenant and finds no deleted agents.
 import { col, Op, where } from 'sequelize';
 import { asked, type Changes, type Models, NOW } from '../../platform/database/model.ts';
 import type { Page, PageRequest } from '../../platform/database/page.ts';
@@ -14,8 +14,8 @@ export type AgentFilters = {
 };
 export type AgentChanges = Partial<Omit<NewAgentRow, 'id' | 'tenantId'>>;
 
-// The audit entry of the creation was written with the agent, so only ids of that time are searched: the cost does not
-// grow with the log.
+// The audit entry of an agent's creation is about as old as the agent. Postgres therefore searches only the ids of that
+// time, and the cost does not grow with the log.
 const EVIDENCE = `
 SELECT a.id, coalesce(proof.verified, false) AS verified, coalesce(proof.audited, false) AND EXISTS (
   SELECT 1 FROM audit_log
@@ -46,7 +46,7 @@ export function find(models: Models, tenantId: string, id: string): Promise<Agen
   return models.model(AGENT).find({ id, tenantId, deletedAt: null });
 }
 
-/** Whether the agent exists. One indexed read. */
+/** Returns whether the agent exists. One indexed read. */
 export async function exists(queryable: Queryable, tenantId: string, id: string): Promise<boolean> {
   const { rowCount } = await queryable.query(
     'SELECT 1 FROM agents WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL',
@@ -56,8 +56,8 @@ export async function exists(queryable: Queryable, tenantId: string, id: string)
 }
 
 /**
- * Reads an agent and locks it until the transaction ends. `change` excludes all others, authentications under way
- * included; `reference` prevents changes only, so that other rows may refer to the agent meanwhile.
+ * Reads an agent and locks its row until the transaction ends. `change` excludes every other lock. `reference` excludes
+ * changes only, so several transactions can refer to the agent concurrently.
  */
 export function lock(
   transaction: Transaction,
@@ -69,7 +69,7 @@ export function lock(
   return transaction.model(AGENT).lock({ id, tenantId, deletedAt: null }, level);
 }
 
-/** The newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+/** Lists agents, newest first. @throws ServiceError `invalid_request` for a foreign cursor */
 export function list(
   models: Models,
   tenantId: string,
@@ -80,7 +80,7 @@ export function list(
   return models.model(AGENT).page(conditions, request);
 }
 
-/** Condition that an array column contains this text; none for undefined. */
+/** Builds the condition that an array column contains this text. For undefined there is no condition. */
 function holding(column: string, value: string | undefined) {
   return value === undefined ? [] : [where(col(column), Op.contains, [value])];
 }
@@ -90,7 +90,7 @@ export function update(transaction: Transaction, id: string, changes: AgentChang
   return change(transaction, id, changes);
 }
 
-/** Marks an agent that the transaction has locked as deleted; no statement finds it afterwards. */
+/** Marks an agent as deleted, so that no statement finds it any more. The transaction has locked the agent. */
 export function markDeleted(transaction: Transaction, id: string): Promise<AgentRecord> {
   return change(transaction, id, { deletedAt: NOW });
 }
@@ -99,7 +99,7 @@ function change(transaction: Transaction, id: string, changes: Changes<typeof AG
   return transaction.model(AGENT).change(id, { ...changes, updatedAt: NOW });
 }
 
-/** What keys, anchors and the audit log prove about each agent, by its id. One statement. */
+/** Reads, for each agent id, the facts from which its registration is assessed. One statement. */
 export async function readEvidence(
   queryable: Queryable,
   tenantId: string,

@@ -1,4 +1,4 @@
-// What an agent is, and when it is correctly registered. Types and rules only.
+// Types of agents, and the rules for registration and audience.
 import { AGENT_SCOPES, isWithin } from '../../platform/scopes.ts';
 import type { AgentRow } from './agent.model.ts';
 
@@ -6,33 +6,27 @@ import type { AgentRow } from './agent.model.ts';
 export const AGENT_STATUSES = ['active', 'suspended'] as const;
 export type AgentStatus = (typeof AGENT_STATUSES)[number];
 
-/** `client_id` of every challenge and of the tokens that are issued for it. Source: Specification, "Challenge". */
+/** `client_id` of every challenge, and of the tokens that are issued for it. Source: Specification, "Challenge". */
 export const AGENT_CLIENT_ID = 'service-agent';
 
-/** An agent as it is stored. */
 export type AgentRecord = Omit<AgentRow, 'deletedAt'>;
 
-/**
- * Facts about an agent from other rooms: whether a key or anchor is verified, and whether the audit log has its
- * creation and that verification.
- */
+/** `verified`: a key or anchor is verified. `audited`: the audit log contains the creation and that verification. */
 export type RegistrationEvidence = { readonly verified: boolean; readonly audited: boolean };
 
-/** The parts of "correctly registered", and whether all of them are true. */
+/** Each part of "correctly registered", and whether all parts are true. */
 export type Registration = RegistrationEvidence & {
   readonly complete: boolean;
   readonly active: boolean;
   readonly scoped: boolean;
 };
 
-/** An agent, with whether it is correctly registered. */
 export type Agent = AgentRecord & { readonly registration: Registration };
 
 /**
- * Whether the agent is correctly registered: its status is active, at least one anchor or key is verified, its scopes
- * are limited to its job, and the audit log records creation and verification. An agent that has all scopes is not
- * limited, so `scoped` is true only for a selection of them. Source: Specification, "Definition of a correctly
- * registered agent".
+ * Assesses whether the agent is correctly registered: it is active, at least one anchor or key is verified, its scopes
+ * are limited to its job, and the audit log contains creation and verification. `scoped` is false for an agent that has
+ * all scopes. Source: Specification, "Definition of a correctly registered agent".
  */
 export function assessRegistration(
   agent: Pick<AgentRecord, 'status' | 'scopes'>,
@@ -44,7 +38,7 @@ export function assessRegistration(
   return { complete: active && verified && scoped && audited, active, verified, scoped, audited };
 }
 
-/** The audience of the agent's tokens: its own, else the tenant's. */
+/** Returns the audience of the agent's tokens: the agent's, or the tenant's when the agent has none. */
 export function resolveAudience(
   agent: Pick<AgentRecord, 'audience'>,
   tenant: { readonly audience: string },
@@ -53,9 +47,9 @@ export function resolveAudience(
 }
 
 /**
- * The audience of a token that is requested with `resource` (RFC 8707): one of the agent's audiences, compared exactly;
- * without `resource` the first.
- * @returns undefined for a resource that is not one of them
+ * Chooses the audience of a token by the parameter `resource` (RFC 8707). The resource must equal one of the agent's
+ * audiences. Without `resource` the first audience is used.
+ * @returns undefined when the resource is not one of the agent's audiences
  */
 export function chooseAudience(
   agent: Pick<AgentRecord, 'audience' | 'audiences'>,

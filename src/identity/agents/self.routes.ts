@@ -1,10 +1,10 @@
-// An agent reads its own record.
+// The route with which an agent reads its own record.
 import { ok } from '../../platform/http/answers.ts';
 import { defineRoute, type Route } from '../../platform/http/route.ts';
 import { presentSelf, selfSchema } from './self.schemas.ts';
 import type { SelfService } from './self.service.ts';
 
-/** `GET /auth/agent/self`, for a token of an agent, with any scopes and any audience. */
+/** `GET /auth/agent/self`. It accepts an agent's token with any scopes and any audience. */
 export function createSelfRoutes({ self }: { self: SelfService }): Route[] {
   return [
     defineRoute({

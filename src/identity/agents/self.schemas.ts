@@ -1,4 +1,4 @@
-// The shape of an agent as it reads itself.
+// Schema of an agent in the answer to the agent itself.
 import { z } from 'zod';
 import type { Tenant } from '../../platform/context.ts';
 import { PAGE_LIMIT } from '../../platform/database/page.ts';
@@ -8,9 +8,7 @@ import { agentSchema } from './agent.schemas.ts';
 import { resolveAudience } from './agent.ts';
 import type { AgentSelf } from './self.service.ts';
 
-/**
- * An agent as management reads it, without `metadata`, and with its tenant's id, which the proofs of its keys contain.
- */
+/** Has no `metadata`. Has the tenant's id, which the agent needs for the proofs of its keys. */
 export const selfSchema = agentSchema
   .omit({ metadata: true })
   .extend({
@@ -24,7 +22,7 @@ export const selfSchema = agentSchema
   })
   .meta({ id: 'AgentSelf' });
 
-/** An agent as it reads itself: its record without the metadata of the tenant, and its keys. */
+/** Converts an agent and its keys to the JSON answer. The tenant's metadata are left out. */
 export function presentSelf(self: AgentSelf, tenant: Tenant) {
   return present(selfSchema, self.agent, {
     audience: resolveAudience(self.agent, tenant),

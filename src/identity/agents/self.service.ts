@@ -1,4 +1,4 @@
-// The data that an agent may read about itself. Only the agent of the presented token is read.
+// Reads the agent that the presented token belongs to.
 
 import type { TokenService } from '../../authentication/tokens/token.service.ts';
 import type { RequestContext } from '../../platform/context.ts';
@@ -7,7 +7,7 @@ import { ServiceError } from '../../platform/errors/service-error.ts';
 import type { AgentKey, KeyService } from '../keys/key.service.ts';
 import type { Agent, AgentService } from './agent.service.ts';
 
-/** `authenticatedKeyId`: the key for which the presented token was issued; null for a token without a key. */
+/** `authenticatedKeyId`: the key for which the presented token was issued, or null when the token has no key. */
 export type AgentSelf = {
   readonly agent: Agent;
   readonly keys: readonly AgentKey[];
@@ -27,8 +27,8 @@ export function createSelfService({
 }) {
   return {
     /**
-     * The agent of the request's token, with the keys that may authenticate.
-     * @throws ServiceError `insufficient_scope` for a token whose subject is no agent of the tenant
+     * Returns the agent of the request's token, with its keys that may authenticate.
+     * @throws ServiceError `insufficient_scope` when the token's subject is not an agent of the tenant
      */
     describe: async ({ tenant, principal, ...request }: RequestContext): Promise<AgentSelf> => {
       const agentId = principal?.agentId;

@@ -1,4 +1,4 @@
-// Wires agents and their reading of themselves. A deletion also ends the agent's keys and anchors.
+// Wires agents. The deletion of an agent also ends its keys and anchors.
 import type { Needs, Platform } from '../../platform/platform.ts';
 import { revokeAnchorsOfAgent } from '../anchors/wire.ts';
 import { releaseKeysOfAgent } from '../keys/wire.ts';
@@ -20,7 +20,6 @@ export function wireAgents(
   return { agents, routes: createAgentRoutes({ agents }) };
 }
 
-/** Wires the reading of an agent by itself. */
 export function wireSelf({ database }: Platform, rooms: Needs<typeof createSelfService, 'database'>) {
   return { routes: createSelfRoutes({ self: createSelfService({ ...rooms, database }) }) };
 }

@@ -1,5 +1,5 @@
-// Checks the proofs of anchors and records the outcome. Postgres decides each step anew, so a repeated, late or
-// needless request does no harm. No transaction is open while a proof is checked.
+// Checks the proofs of anchors and records the outcomes. Each step is decided from the row in Postgres, so a repeated,
+// late or needless request does no harm. No transaction is open during a check.
 
 import { type AuditContext, operatorContext, serviceContext } from '../../audit/audit.ts';
 import type { Database } from '../../platform/database/database.ts';
@@ -26,10 +26,7 @@ import type { ProofLooker } from './proof.client.ts';
 
 export type { CheckedAnchor } from './anchor-check.store.ts';
 
-/**
- * State of an anchor; `gone`: its agent is deleted. Times in ISO 8601; `lastOutcome`: `found`, or a code such as
- * `http:404`.
- */
+/** `gone`: the agent is deleted. Times are ISO 8601. `lastOutcome` is `found` or a code such as `http:404`. */
 export type AnchorStanding = {
   readonly step: AnchorStep;
   readonly status: AnchorStatus | 'gone';
@@ -43,9 +40,9 @@ export type AnchorStanding = {
 type Context = AuditContext & { readonly transaction: Transaction };
 
 /**
- * The steps of anchors.
+ * Creates the steps of anchors.
  * @param looker checks whether a proof is published
- * @param random from 0 to 1, for the jitter between checks
+ * @param random returns 0 to 1, for the jitter between checks
  */
 export function createAnchorCheckService({
   database,
@@ -65,7 +62,7 @@ export function createAnchorCheckService({
   const look = async (name: CheckedAnchor): Promise<AnchorStanding> =>
     standingOf(await store.read(database, name));
 
-  /** Locks the anchor and runs `work` on its current row; does not run it when the anchor's agent is deleted. */
+  /** Locks the anchor and calls `work` with its current row. Does not call it when the anchor's agent is deleted. */
   async function change(
     name: CheckedAnchor,
     work: (context: Context, found: AnchorCase) => Promise<void>,
@@ -111,10 +108,10 @@ export function createAnchorCheckService({
   }
 
   return {
-    /** State of an anchor and its next step. One round trip; changes nothing. */
+    /** Reads the state of an anchor and its next step in one round trip. Changes nothing. */
     look,
 
-    /** Describes an anchor to an operator: its domain, type and agent. */
+    /** Describes an anchor for an operator: its domain, type and agent. */
     describe: async (
       name: CheckedAnchor,
     ): Promise<{ summary: string; agentId: string; host: string } | undefined> => {
@@ -125,10 +122,10 @@ export function createAnchorCheckService({
     },
 
     /**
-     * Checks the proof if that is due, and records the outcome. The check is put off, and nothing is recorded, while an
-     * operator holds the host, while the tenant is suspended, and within five seconds of another check of the same
-     * domain for this tenant. Of concurrent checks, the first to finish counts. Emits `admin.agent.anchor.verified`,
-     * `missing` or `revoked`.
+     * Checks the proof if the check is due, and records the outcome. The check is postponed without a record in three
+     * cases: an operator holds the host; the tenant is suspended; the tenant's last check of the same domain was less
+     * than five seconds ago. Of concurrent checks, the first to finish is recorded. Emits
+     * `admin.agent.anchor.verified`, `missing` or `revoked`.
      * @returns the state of the anchor afterwards
      */
     check: async (name: CheckedAnchor): Promise<AnchorStanding> => {
@@ -153,9 +150,9 @@ export function createAnchorCheckService({
       }),
 
     /**
-     * Makes a check due now, at the request of an operator, and writes an audit entry.
+     * Makes a check due now because an operator requested it, and writes an audit entry.
      * @param reason for the audit log
-     * @throws ServiceError `not_found`, `conflict` when the anchor has ended
+     * @throws ServiceError `not_found`; `conflict` when the anchor has ended
      */
     requestByOperator: async (name: CheckedAnchor, reason?: string | undefined): Promise<void> => {
       const tenant = await tenants.byId(name.tenantId);
@@ -176,7 +173,6 @@ export function createAnchorCheckService({
       });
     },
 
-    /** A page of the anchors whose workflow anchorVerification should be running. */
     listExpectedWorkflows: store.listExpectedWorkflows,
   };
 }

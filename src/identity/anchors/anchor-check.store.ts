@@ -1,5 +1,5 @@
-// SQL for the checks of anchors' proofs. Each statement on one anchor is bound to its tenant; all times are the
-// database's.
+// SQL for the checks of anchors' proofs. Each statement on one anchor is bound to its tenant. All times come from the
+// database's clock.
 import { selectList } from '../../platform/database/table.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import {
@@ -10,7 +10,6 @@ import {
 import { ANCHOR, type AnchorRow } from './anchor.model.ts';
 import { FOUND, LEAST_PAUSE_MS, type LookEffect } from './anchor-check.ts';
 
-/** Identifies an anchor for the service and the workflow that check it. */
 export type CheckedAnchor = { readonly tenantId: string; readonly id: string };
 
 const JUDGED = [
@@ -33,10 +32,10 @@ const JUDGED = [
   'missingSince',
 ] as const;
 
-/** An anchor with all columns that decide its next step; `checks` counts the recorded checks. */
+/** An anchor with the columns that decide its next step. `checks` counts the recorded checks. */
 export type AnchorCase = Pick<AnchorRow, (typeof JUDGED)[number]> & { readonly now: Date };
 
-/** Reads the stored status: an overdue anchor is still `pending` here. An anchor of a deleted agent is not returned. */
+/** Reads the stored status, so an overdue anchor is still `pending` here. Anchors of deleted agents are left out. */
 const READ = `
 SELECT now()::timestamptz(3) AS now, ${selectList(ANCHOR, JUDGED, { of: 'anchor' })}
 FROM anchors anchor JOIN agents agent ON agent.id = anchor.agent_id
@@ -50,7 +49,7 @@ UPDATE anchors SET checks = checks + 1, last_checked_at = now(), last_outcome = 
   revoked_at = CASE WHEN $3 = 'revoked' THEN now() END
 WHERE id = $1`;
 
-/** A request can move the next check forward, never back. */
+/** A request makes the next check earlier, never later. */
 const REQUEST = `
 UPDATE anchors SET requested_at = now(), next_check_at = least(next_check_at, greatest(now(),
   coalesce(last_checked_at + $4::float8 * interval '1 millisecond', now())))
@@ -67,7 +66,7 @@ SELECT count(*)::int AS count FROM anchors anchor JOIN agents agent ON agent.id 
 WHERE anchor.status IN ('pending', 'verified') AND agent.deleted_at IS NULL
   AND least(anchor.next_check_at, CASE anchor.status WHEN 'pending' THEN anchor.expires_at END) < now() - interval '5 minutes'`;
 
-/** @returns undefined for an unknown anchor, and for one whose agent is deleted */
+/** @returns undefined for an unknown anchor, and for an anchor whose agent is deleted */
 export async function read(
   queryable: Queryable,
   { tenantId, id }: CheckedAnchor,
@@ -81,7 +80,7 @@ export async function lock(unit: Transaction, { tenantId, id }: CheckedAnchor): 
   await unit.query('SELECT id FROM anchors WHERE id = $1 AND tenant_id = $2 FOR UPDATE', [id, tenantId]);
 }
 
-/** Records a check and its effect on an anchor that the transaction has locked. */
+/** Records a check and its effect. The transaction has locked the anchor. */
 export async function record(
   unit: Transaction,
   id: string,
@@ -92,14 +91,14 @@ export async function record(
   await unit.query(RECORD, [id, outcome, status, misses, missingSince, delayMs]);
 }
 
-/** Marks a pending anchor as failed; the transaction has locked it. */
+/** Marks a pending anchor as failed. The transaction has locked the anchor. */
 export async function fail(unit: Transaction, id: string): Promise<void> {
   await unit.query(`UPDATE anchors SET status = 'failed' WHERE id = $1 AND status = 'pending'`, [id]);
 }
 
 /**
- * Moves the next check forward: to `LEAST_PAUSE_MS` after the latest one, or to now.
- * @param options.agentId changes only an anchor of this agent
+ * Makes the next check earlier: `LEAST_PAUSE_MS` after the latest check, or now.
+ * @param options.agentId changes the anchor only if it belongs to this agent
  * @param options.atOnce ignores the pause after the latest check
  * @returns false when the anchor is unknown or has ended
  */
@@ -113,12 +112,12 @@ export async function request(
   return rowCount > 0;
 }
 
-/** Counts the anchors whose check or end was due more than 5 minutes ago. */
+/** Counts the anchors whose check or end has been due for more than 5 minutes. */
 export async function countOverdue(queryable: Queryable): Promise<number> {
   return (await queryable.query<{ count: number }>(OVERDUE)).rows[0]?.count ?? 0;
 }
 
-/** The anchors whose workflow anchorVerification should be running: pending and verified ones. */
+/** Lists the anchors whose workflow anchorVerification should be running: pending and verified ones. */
 export async function listExpectedWorkflows(
   queryable: Queryable,
   page: ExpectedPage,

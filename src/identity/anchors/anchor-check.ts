@@ -1,27 +1,27 @@
-// Decides when an anchor's proof is checked and what an outcome means for the anchor. Pure: the caller passes the time.
+// Decides when an anchor's proof is checked, and what each outcome changes. The caller passes the time.
 import type { AnchorStatus } from './anchor.ts';
 
-/** The outcome of a check that found the proof; every other outcome is an error code. */
+/** The outcome of a check that found the proof. Every other outcome is an error code. */
 export const FOUND = 'found';
 
 const SECOND = 1_000;
 const HOUR = 3_600 * SECOND;
 const DAY = 24 * HOUR;
 
-/** Least milliseconds between two checks: between the first ones, and before one that is requested. */
+/** Least milliseconds between two checks of an anchor. New anchors and requested checks use this pause. */
 export const LEAST_PAUSE_MS = 5 * SECOND;
 
-/** Milliseconds before the end of a pending anchor at which its proof is checked a last time. */
+/** Milliseconds before the end of a pending anchor at which its proof is checked for the last time. */
 const LAST_LOOK_MS = 60 * SECOND;
 
-/** A verified anchor is revoked when its proof has been missing for so many milliseconds, and in so many checks. */
+/** A verified anchor is revoked when its proof has been missing for this many milliseconds and in this many checks. */
 const GONE_AFTER_MS = 3 * DAY;
 const LEAST_MISSES = 3;
 
-/** Longest wait of the workflow in milliseconds; then it reads the anchor again, in case a signal was lost. */
+/** Longest sleep of the workflow in milliseconds. Then it reads the anchor again, in case a signal was lost. */
 const LONGEST_WAIT_MS = DAY;
 
-/** The facts that decide the next step. `now` is the database's time. */
+/** Facts that decide the next step. `now` is the database's time. */
 export type AnchorFacts = {
   readonly now: Date;
   readonly status: AnchorStatus;
@@ -30,14 +30,14 @@ export type AnchorFacts = {
 };
 
 /**
- * The next step of an anchor. `look`: check its proof. `fail`: its time has passed without a proof. `wait`: nothing is
- * due for `delayMs`, unless the anchor changes. `end`: the anchor has ended.
+ * Next step of an anchor. `look`: check its proof. `fail`: its time has passed without a proof. `wait`: sleep for
+ * `delayMs`, or until the anchor changes. `end`: the anchor has ended.
  */
 export type AnchorStep =
   | { readonly kind: 'look' | 'fail' | 'end' }
   | { readonly kind: 'wait'; readonly delayMs: number };
 
-/** Whether the proof of the anchor is still checked. */
+/** Returns whether the anchor's proof is still checked. */
 export function isLive({ status }: { readonly status: AnchorStatus }): boolean {
   return status === 'pending' || status === 'verified';
 }
@@ -53,9 +53,7 @@ export function decideAnchorStep({ now, status, expiresAt, nextCheckAt }: Anchor
     : { kind: 'wait', delayMs: Math.min(LONGEST_WAIT_MS, lifetime, pause) };
 }
 
-/**
- * The facts that decide the effect of a check: the anchor at the end of the check, and `beganAt`, when the check began.
- */
+/** Facts that decide the effect of a check, read at its end. `beganAt` is the time when the check began. */
 export type LookFacts = Omit<AnchorFacts, 'nextCheckAt'> & {
   readonly createdAt: Date;
   readonly beganAt: Date;
@@ -65,8 +63,8 @@ export type LookFacts = Omit<AnchorFacts, 'nextCheckAt'> & {
 };
 
 /**
- * The effect of a check on an anchor. `delayMs`: until the next check. `change`: the change to record; `missing` once
- * each time that the proof of a verified anchor was missing in several checks in a row.
+ * Effect of a check on an anchor. `delayMs`: milliseconds until the next check. `change`: the change to record.
+ * `missing` is recorded once each time the proof of a verified anchor is missing in several checks in a row.
  */
 export type LookEffect = {
   readonly status: 'pending' | 'verified' | 'revoked';
@@ -77,10 +75,10 @@ export type LookEffect = {
 };
 
 /**
- * Decides the effect of a finished check. A check that fails for any reason counts as a missing proof: a verified
- * anchor is revoked after three days and at least three checks in a row without its proof.
+ * Decides the effect of a finished check. Every failed check counts as a missing proof. A verified anchor is revoked
+ * after three days and at least three checks in a row without its proof.
  * @param random from 0 to 1, for the jitter
- * @returns null when the anchor has ended meanwhile
+ * @returns null when the anchor ended during the check
  */
 export function judgeLook(facts: LookFacts, found: boolean, random: number): LookEffect | null {
   const { now, status, expiresAt } = facts;
@@ -91,12 +89,12 @@ export function judgeLook(facts: LookFacts, found: boolean, random: number): Loo
     return { status: 'verified', misses: 0, missingSince: null, delayMs: DAY * (1 - 0.1 * random), change };
   }
   const effect = status === 'pending' ? judgePending(facts, random) : judgeMiss(facts, random);
-  // Another check was requested during this one, perhaps because the proof has been published meanwhile.
+  // Another check was requested during this check. The proof may have been published after this check read the domain.
   const asked = facts.requestedAt !== null && facts.requestedAt >= facts.beganAt;
   return asked ? { ...effect, delayMs: Math.min(effect.delayMs, LEAST_PAUSE_MS) } : effect;
 }
 
-/** The pause is a quarter of the anchor's age: seconds at first, then minutes, at most an hour. */
+/** The pause is a quarter of the anchor's age: first seconds, later minutes, at most an hour. */
 function judgePending({ now, createdAt, expiresAt }: LookFacts, random: number): LookEffect {
   const age = now.getTime() - createdAt.getTime();
   const pause = Math.min(HOUR, Math.max(LEAST_PAUSE_MS, age / 4)) * (1 + 0.2 * random);
@@ -105,7 +103,7 @@ function judgePending({ now, createdAt, expiresAt }: LookFacts, random: number):
   return { status: 'pending', misses: 0, missingSince: null, delayMs, change: null };
 }
 
-/** A missing proof is checked each hour, so that one bad day of its server does not end the anchor. */
+/** A missing proof is checked again each hour, so that an outage of the server for one day does not end the anchor. */
 function judgeMiss(facts: LookFacts, random: number): LookEffect {
   const missingSince = facts.missingSince ?? facts.now;
   const misses = facts.misses + 1;
@@ -123,23 +121,23 @@ function judgeMiss(facts: LookFacts, random: number): LookEffect {
   };
 }
 
-/** The error code of the latest check; null when it found the proof, or when there was no check yet. */
+/** Returns the error code of the latest check. Null when that check found the proof, or when there was no check. */
 export function errorOf({ lastOutcome }: { readonly lastOutcome: string | null }): string | null {
   return lastOutcome === FOUND ? null : lastOutcome;
 }
 
-/** When a verified anchor is revoked if its proof stays missing. */
+/** Returns when a verified anchor is revoked if its proof stays missing. */
 export function revocationTime(missingSince: Date): Date {
   return new Date(missingSince.getTime() + GONE_AFTER_MS);
 }
 
-/** Whether a file is the proof: its first line, without a byte order mark and spaces around it. */
+/** Returns whether the first line of a file is the proof, without a byte order mark and without spaces around it. */
 export function isProofFile(bytes: Uint8Array, proof: string): boolean {
   const [line = ''] = new TextDecoder().decode(bytes).split(/\r\n|\n|\r/, 1);
   return line.trim() === proof;
 }
 
-/** Whether one of the TXT records is the proof: its strings joined, without spaces around them. */
+/** Returns whether a TXT record is the proof, after its strings are joined and spaces around them removed. */
 export function isProofRecord(records: readonly (readonly string[])[], proof: string): boolean {
   return records.some((strings) => strings.join('').trim() === proof);
 }

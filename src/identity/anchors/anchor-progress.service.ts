@@ -1,5 +1,5 @@
-// Records changes of anchors as audit entries and events, and signals their workflows, in the transaction of the
-// change.
+// Writes the audit entries and events of changed anchors, and enqueues signals to their workflows, in the transaction
+// of the change.
 
 import type { AuditContext } from '../../audit/audit.ts';
 import type { RecordService } from '../../events/record.service.ts';
@@ -10,7 +10,7 @@ import type { Anchor } from './anchor.ts';
 type Told = Pick<Anchor, 'id' | 'agentId' | 'type' | 'value'>;
 type Facts = Readonly<Record<string, string | number | null>>;
 
-/** The changes that are events too; the others are audit entries only. */
+/** Changes that are also emitted as events. All changes are audit entries. */
 const EMITTED: ReadonlySet<string> = new Set(['verified', 'failed', 'revoked', 'missing']);
 
 export type AnchorChange = 'created' | 'check_requested' | 'verified' | 'failed' | 'revoked' | 'missing';
@@ -24,8 +24,8 @@ export function createAnchorProgressService({
 }) {
   return {
     /**
-     * Records a change: `agent.anchor.<change>` in the audit log, and the event `admin.agent.anchor.<change>` for the
-     * changes that are events.
+     * Writes the audit entry `agent.anchor.<change>`. For the changes in `EMITTED` it also emits the event
+     * `admin.agent.anchor.<change>`.
      * @param facts further fields of the record
      */
     tell: async (
@@ -45,7 +45,7 @@ export function createAnchorProgressService({
       });
     },
 
-    /** Enqueues a signal to the anchor's workflow, which is started if none runs. */
+    /** Enqueues a signal to the anchor's workflow. The workflow is started if it is not running. */
     wake: (unit: Transaction, { tenantId, id }: { tenantId: string; id: string }): Promise<void> =>
       commands.add(unit, [{ tenantId, workflow: 'anchorVerification', entityId: id }]),
   };

@@ -1,18 +1,18 @@
-// SQL that decides whether an anchor's proof may be checked now: not while its host is held or its tenant suspended,
-// and at a limited pace for each domain.
+// SQL that decides whether an anchor's proof may be checked now. It postpones the check while the host is held or the
+// tenant suspended, and limits the rate of checks for each domain.
 import type { Transaction } from '../../platform/database/transaction.ts';
 import type { CheckedAnchor } from './anchor-check.store.ts';
 import { LEAST_PAUSE_MS } from './anchor-check.ts';
 
-/** Longest time in milliseconds until the end of a hold is noticed. */
+/** Milliseconds: a postponed check is due again after at most this time, so the end of a hold is noticed by then. */
 const HELD_MS = 3_600_000;
 
-/** A lock for each tenant and domain. */
+/** Takes an advisory lock for the tenant and the domain. */
 const LOCK = `
 SELECT pg_advisory_xact_lock(hashtextextended('anchor look ' || tenant_id || ' ' || value, 0)) FROM anchors
 WHERE id = $1 AND tenant_id = $2`;
 
-// Anchors that are due at the same time are put off by random times, so that they do not collide again.
+// Checks that are due at the same time are postponed by random times, so that they are not due at the same time again.
 const READ = `
 SELECT CASE WHEN held_until IS NOT NULL THEN extract(epoch FROM
     least(held_until + random() * interval '1 minute', now() + $3::float8 * interval '1 millisecond') - now())::float8 * 1000
@@ -36,7 +36,7 @@ CROSS JOIN LATERAL (
 ) AS holds
 WHERE anchor.id = $1 AND anchor.tenant_id = $2`;
 
-// The time since the check was put off does not count as missing, and extends a pending anchor.
+// While a check is postponed, the proof does not count as missing. A pending anchor ends later by the same time.
 const GO_ON = `missing_since = missing_since + coalesce(now() - put_off_at, interval '0')`;
 const LEFT = `expires_at + coalesce(now() - put_off_at, interval '0')`;
 
@@ -55,10 +55,10 @@ WHERE id = $1`;
 const GIVE_WAY = `UPDATE anchors SET next_check_at = now() + $2::float8 * interval '1 millisecond' WHERE id = $1`;
 
 /**
- * Begins the check of an anchor's proof, or puts it off: by at most an hour while its host is held or its tenant
- * suspended, and that time does not count for the anchor; by five seconds or more when another anchor of the tenant for
- * the same domain was checked within five seconds.
- * @returns whether the check may begin; true for an unknown anchor too
+ * Begins the check of an anchor's proof, or postpones it. The delay is at most an hour while the host is held or the
+ * tenant suspended, and this time does not count for the anchor. The delay is at least five seconds when the tenant's
+ * last check of the same domain was less than five seconds ago.
+ * @returns whether the check may begin; true also for an unknown anchor
  */
 export async function take(unit: Transaction, { tenantId, id }: CheckedAnchor): Promise<boolean> {
   await unit.query(LOCK, [id, tenantId]);

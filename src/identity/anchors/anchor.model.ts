@@ -1,4 +1,4 @@
-// The table of anchors; the view `anchor_records` shows the status at the time of the read.
+// The table of anchors. The view `anchor_records` computes the status when it is read.
 import {
   defineTable,
   given,
@@ -20,21 +20,19 @@ export const ANCHOR = defineTable('anchors', {
   value: text(),
   status: given(text<AnchorStatus>()),
   proof: text(),
-  /** End of the time in which the proof of a pending anchor must be found. */
   expiresAt: time(),
   verifiedAt: nullable(time()),
   revokedAt: nullable(time()),
   createdAt: given(time()),
-  /** When the proof of a pending or verified anchor is checked next. */
   nextCheckAt: time(),
   requestedAt: nullable(time()),
   checks: given(integer()),
   lastCheckedAt: nullable(time()),
-  /** Outcome of the latest check: `found`, or an error code. */
+  /** Outcome of the latest check: `found` or an error code. */
   lastOutcome: nullable(text()),
   lastFoundAt: nullable(time()),
   misses: given(integer()),
-  /** When a check first missed the proof of a verified anchor, if no later check has found it. */
+  /** Time of the first check that missed the proof of a verified anchor, since a check last found it. */
   missingSince: nullable(time()),
   lookedAt: nullable(time()),
   putOffAt: nullable(time()),

@@ -1,4 +1,4 @@
-// The shapes of anchors in requests and answers. Domain names are normalized here.
+// Schemas of anchors in requests and answers. They normalize domain names.
 import { z } from 'zod';
 import { pageSchema } from '../../platform/http/answers.ts';
 import { pageParameters } from '../../platform/http/field-schemas.ts';
@@ -12,7 +12,7 @@ const type = z.enum(ANCHOR_TYPES).meta({
 });
 const timestamp = z.iso.datetime();
 
-/** An anchor as answers show it. Source: Specification, "Anchor", "Anchor and delegation". */
+/** Source: Specification, "Anchor", "Anchor and delegation". */
 export const anchorSchema = z
   .strictObject({
     anchor_id: z.uuid(),
@@ -82,14 +82,13 @@ const value = z
 
 export const createAnchorBody = z.strictObject({ type, value }).meta({ id: 'NewAnchor' });
 
-/** A check takes no field. */
 export const checkAnchorBody = z.strictObject({});
 
 export const revokeAnchorBody = z.strictObject({
   reason: z.string().min(1).max(500).optional().meta({ description: 'For the audit log.' }),
 });
 
-/** An anchor as answers show it. */
+/** Converts an anchor to its JSON answer. */
 export function presentAnchor(anchor: Anchor) {
   return present(anchorSchema, anchor, {
     anchor_id: anchor.id,

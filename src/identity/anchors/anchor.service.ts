@@ -1,4 +1,4 @@
-// Anchors as a tenant manages them: created, listed, revoked. Proofs are checked in anchor-check.service.ts only.
+// Creates, lists and revokes anchors for a tenant. anchor-check.service.ts checks the proofs.
 
 import type { RequestContext } from '../../platform/context.ts';
 import { newSecret } from '../../platform/crypto/opaque-secret.node.ts';
@@ -16,16 +16,15 @@ import type { AnchorProgressService } from './anchor-progress.service.ts';
 
 export type { Anchor } from './anchor.ts';
 
-/** Most live anchors of an agent: the service checks the domain of each for years. */
+/** Greatest number of live anchors of an agent, because the service checks each of their domains for years. */
 const MOST_LIVE = 50;
 
-/** Most live anchors of all agents of a tenant. */
 const MOST_LIVE_OF_TENANT = 1_000;
 
-/** `value` is a domain name as `normalizeDomain` gives it. */
+/** `value` is a domain name that `normalizeDomain` has returned. */
 export type NewAnchor = { readonly type: AnchorType; readonly value: string };
 
-/** Anchors of a tenant's agents. Source: Specification, "Anchor", "Anchor and delegation". */
+/** Source: Specification, "Anchor", "Anchor and delegation". */
 export function createAnchorService({
   database,
   agents,
@@ -51,9 +50,9 @@ export function createAnchorService({
 
   return {
     /**
-     * Creates a pending anchor with a new proof, which must be published within seven days.
-     * @throws ServiceError `not_found` (agent), `conflict` while an anchor of the same type and value is pending or
-     *   verified, or when the agent has 50 live anchors, or its tenant 1,000
+     * Creates a pending anchor with a new proof, which its owner must publish within seven days.
+     * @throws ServiceError `not_found` (agent); `conflict` while an anchor of the same type and value is pending or
+     * verified, or when the agent has 50 live anchors, or its tenant 1,000
      */
     create: (context: RequestContext, agentId: string, { type, value }: NewAnchor): Promise<Anchor> =>
       database.transaction(context, async (transaction) => {
@@ -88,20 +87,15 @@ export function createAnchorService({
         return read({ ...context, transaction }, owner, row.id);
       }),
 
-    /** Whether anchors can be created for this agent: it is an agent of the tenant. */
     hasAgent: (context: RequestContext, agentId: string): Promise<boolean> => agents.exists(context, agentId),
 
-    /** Whether this is an anchor of an agent of the tenant. One indexed read. */
     exists: (context: RequestContext, agentId: string, id: string): Promise<boolean> =>
       store.exists(context.transaction ?? database, nameOf(context, agentId, id)),
 
     /** @throws ServiceError `not_found` for an anchor of another agent, or an agent of another tenant */
     get: read,
 
-    /**
-     * A page of an agent's anchors, the newest first.
-     * @throws ServiceError `not_found`, `invalid_request` for a foreign cursor
-     */
+    /** Returns a page, newest first. @throws ServiceError `not_found`, `invalid_request` for a foreign cursor */
     list: async (
       context: RequestContext,
       agentId: string,
@@ -113,8 +107,8 @@ export function createAnchorService({
     },
 
     /**
-     * Requests a check of the proof of a pending or verified anchor: now, or a few seconds after the latest check.
-     * @throws ServiceError `not_found`, `conflict` when the anchor has failed or is revoked
+     * Requests a check of a pending or verified anchor: now, or a few seconds after the latest check.
+     * @throws ServiceError `not_found`; `conflict` when the anchor has failed or is revoked
      */
     requestCheck: (context: RequestContext, agentId: string, id: string): Promise<Anchor> =>
       database.transaction(context, async (transaction) => {
@@ -132,7 +126,8 @@ export function createAnchorService({
       }),
 
     /**
-     * Revokes a pending or verified anchor; a failed or revoked one stays as it is. Emits `admin.agent.anchor.revoked`.
+     * Revokes a pending or verified anchor. A failed or revoked anchor is not changed. Emits
+     * `admin.agent.anchor.revoked`.
      * @param reason for the audit log and the event
      * @throws ServiceError `not_found`
      */

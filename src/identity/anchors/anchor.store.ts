@@ -1,5 +1,5 @@
-// SQL of anchors. Each statement is bound to one tenant, or to an agent that the transaction has locked; all times are
-// the database's.
+// SQL of anchors. Each statement is bound to one tenant, or to an agent that the transaction has locked. All times come
+// from the database's clock.
 
 import { NOW } from '../../platform/database/model.ts';
 import { decodeCursor, type Page, type PageRequest, toPage } from '../../platform/database/page.ts';
@@ -15,7 +15,7 @@ export type AnchorFilters = {
 
 export type NewAnchorRow = Pick<Anchor, 'id' | 'tenantId' | 'agentId' | 'type' | 'value' | 'proof'>;
 
-/** Identifies one anchor: an id of another agent or tenant finds nothing. */
+/** Identifies one anchor. A statement finds nothing when the tenant or the agent is not the anchor's. */
 export type AnchorName = { readonly tenantId: string; readonly agentId: string; readonly id: string };
 
 const COLUMNS = selectList(ANCHOR, [
@@ -47,7 +47,7 @@ SELECT (count(*) FILTER (WHERE agent_id = $2))::int AS "ofAgent",
   (count(*) FILTER (WHERE status = 'verified' OR expires_at > now()))::int AS "ofTenant"
 FROM anchors WHERE tenant_id = $1 AND status IN ('pending', 'verified')`;
 
-/** Enqueues a signal to the workflow of each anchor that ends. */
+/** Also enqueues a signal to the workflow of each revoked anchor. */
 const REVOKE_ALL = `
 WITH ended AS (
   UPDATE anchors SET status = 'revoked', revoked_at = now()
@@ -62,7 +62,7 @@ WHERE tenant_id = $1 AND agent_id = $2 AND ($3::uuid IS NULL OR id < $3) AND ($4
   AND ($5::text IS NULL OR status = $5)
 ORDER BY id DESC LIMIT $6`;
 
-/** @returns false when the agent has a pending or verified anchor of this type and value */
+/** @returns false when the agent already has a pending or verified anchor of this type and value */
 export async function insert(unit: Transaction, row: NewAnchorRow): Promise<boolean> {
   const { id, tenantId, agentId, type, value, proof } = row;
   const values = [id, tenantId, agentId, type, value, proof, PROOF_DAYS];
@@ -88,14 +88,14 @@ export async function failOverdue(
 }
 
 /**
- * Lets only one transaction at a time create anchors for a tenant's agents. It is called before an agent's row is
- * locked: the deletion of an agent waits for every transaction that holds that row.
+ * Serializes the creation of anchors for a tenant's agents. Call it before an agent's row is locked. Otherwise
+ * transactions that wait for this lock would delay the deletion of that agent.
  */
 export async function lockTenant(unit: Transaction, tenantId: string): Promise<void> {
   await unit.query("SELECT pg_advisory_xact_lock(hashtextextended('anchors of ' || $1, 0))", [tenantId]);
 }
 
-/** Counts the pending and verified anchors of an agent, and of all agents of its tenant; overdue ones do not count. */
+/** Counts the pending and verified anchors of an agent and of its tenant. Overdue anchors do not count. */
 export async function countLive(
   queryable: Queryable,
   { tenantId, agentId }: Pick<AnchorName, 'tenantId' | 'agentId'>,
@@ -118,7 +118,7 @@ export async function find(
   return rows[0];
 }
 
-/** Whether the anchor and its agent exist. One indexed read. */
+/** Returns whether the anchor and its agent exist. One indexed read. */
 export async function exists(queryable: Queryable, { tenantId, agentId, id }: AnchorName): Promise<boolean> {
   const { rowCount } = await queryable.query(
     `SELECT 1 FROM anchors anchor JOIN agents agent ON agent.id = anchor.agent_id
@@ -128,7 +128,7 @@ export async function exists(queryable: Queryable, { tenantId, agentId, id }: An
   return rowCount > 0;
 }
 
-/** The newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+/** Lists anchors, newest first. @throws ServiceError `invalid_request` for a foreign cursor */
 export async function list(
   queryable: Queryable,
   { tenantId, agentId }: Omit<AnchorName, 'id'>,
@@ -139,7 +139,7 @@ export async function list(
   return toPage(rows, limit);
 }
 
-/** Locks an anchor until the transaction ends; nothing happens for an unknown one. */
+/** Locks an anchor until the transaction ends. An unknown anchor is ignored. */
 export async function lock(transaction: Transaction, { tenantId, agentId, id }: AnchorName): Promise<void> {
   await transaction.model(ANCHOR).lock({ id, agentId, tenantId }, 'UPDATE');
 }

@@ -1,7 +1,7 @@
-// What an anchor is: a domain name that an agent's owner controls, and the rules for such names. Types and rules only.
+// Types of anchors, and the rules for domain names.
 import type { AnchorRow } from './anchor.model.ts';
 
-/** Where the proof is published: in a file of the domain's web server, or in a TXT record below the domain. */
+/** `domain_https`: a file of the domain's web server contains the proof. `domain_dns`: a TXT record contains it. */
 export const ANCHOR_TYPES = ['domain_https', 'domain_dns'] as const;
 export type AnchorType = (typeof ANCHOR_TYPES)[number];
 
@@ -9,41 +9,36 @@ export type AnchorType = (typeof ANCHOR_TYPES)[number];
 export const ANCHOR_STATUSES = ['pending', 'verified', 'failed', 'revoked'] as const;
 export type AnchorStatus = (typeof ANCHOR_STATUSES)[number];
 
-/** `value` is a domain name as `normalizeDomain` returns it. `status` is that of the time of the read. */
+/** `value` is a domain name that `normalizeDomain` has returned. `status` is computed when the row is read. */
 export type Anchor = Omit<
   AnchorRow,
   'requestedAt' | 'checks' | 'lastFoundAt' | 'misses' | 'lookedAt' | 'putOffAt'
 >;
 
-/** Days after its creation until a pending anchor without a found proof fails. */
+/** Days after its creation until a pending anchor fails if its proof was not found. */
 export const PROOF_DAYS = 7;
 
-/** Prefix of each proof; it shows a reader of the file or record what the text is for. */
+/** Prefix of each proof. It names the purpose of the text to a reader of the file or record. */
 export const PROOF_PREFIX = 'countersign-anchor=';
 
-/**
- * Longest domain name in octets: that of the DNS (RFC 1035 §2.3.4), less `_countersign.`, the prefix of the TXT record.
- */
+/** Longest domain name in octets: the DNS limit (RFC 1035 §2.3.4) less the TXT record's prefix `_countersign.`. */
 const LONGEST_DOMAIN = 253 - '_countersign.'.length;
 
 const LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 
-/**
- * Names that the public DNS does not have (RFC 6761, RFC 6762, RFC 7686, RFC 9476; `internal` by ICANN), and the one of
- * reverse lookups.
- */
+/** Top-level names that are not public (RFC 6761, 6762, 7686, 9476; ICANN for `internal`), and `arpa`. */
 const NEVER_PUBLIC = new Set(['localhost', 'local', 'internal', 'invalid', 'onion', 'alt', 'arpa']);
 
 /**
  * Normalizes a domain name: lower case, A-labels (UTS #46, as in URLs), no dot at the end.
  * @param text a domain name as it was entered
- * @returns the name, or the error: a scheme, port or path; an IP address in any notation; a single label; a name that
- *   the public DNS cannot have
+ * @returns the name, or a problem: a scheme, port or path; an IP address in any notation; a single label; a name that
+ * the public DNS cannot contain
  */
 export function normalizeDomain(text: string): { readonly domain: string } | { readonly problem: string } {
   if (/[:/\\?#@]/.test(text))
     return { problem: 'must be a domain name alone, without scheme, port and path' };
-  // ASCII characters that no domain name has; the URL parser would decode or drop some of them.
+  // Other ASCII characters are refused first, because the URL parser decodes or drops some of them.
   if (!/^[a-z0-9.\-\u0080-\uffff]+$/i.test(text)) return { problem: 'is not a domain name' };
   const domain = hostOf(text)?.replace(/\.$/, '');
   if (domain === undefined) return { problem: 'is not a domain name' };

@@ -1,5 +1,5 @@
-// Checks whether a proof is published: in a file of the domain's web server, or in the DNS. A check ends at its
-// deadline, throws no error that a domain caused, and returns no text that a domain chose.
+// Checks whether a proof is published in a file of the domain's web server or in the DNS. A check ends at its deadline.
+// Errors that a domain causes are returned as codes; text from a domain is never returned.
 import { promises as dns } from 'node:dns';
 import type { GuardedAgent } from '../../platform/egress/guarded-agent.client.ts';
 import { errorCode } from '../../platform/egress/guarded-connection.client.ts';
@@ -8,16 +8,16 @@ import { classifyFailure, classifyTimeout } from '../../platform/egress/outcome.
 import type { Anchor } from './anchor.ts';
 import { FOUND, isProofFile, isProofRecord } from './anchor-check.ts';
 
-/** Milliseconds that one check may take, from DNS to the last byte. */
+/** Milliseconds that one check may take, from the DNS query to the last byte. */
 const DEADLINE = 10_000;
 
-/** Bytes of the largest file. */
+/** Greatest size of the file in bytes. */
 const LARGEST = 4_096;
 
 const FILE = '/.well-known/countersign-anchor.txt';
 const RECORD = '_countersign';
 
-/** Another text is published in the place of the proof. */
+/** Outcome when the file or the records contain another text. */
 const MISMATCH = 'mismatch';
 
 export type ProofLooker = ReturnType<typeof createProofLooker>;
@@ -25,7 +25,7 @@ export type ProofLooker = ReturnType<typeof createProofLooker>;
 /**
  * @param agent the guarded dispatcher, which checks the address of each connection
  * @param dnsServers servers for TXT queries, `address` or `address:port`; the system's servers when empty
- * @param httpsPort port of the web servers; other than 443 for development only
+ * @param httpsPort port of the web servers; another port than 443 is for development only
  * @param deadline milliseconds for one check
  */
 export function createProofLooker({
@@ -50,7 +50,7 @@ export function createProofLooker({
         largest: LARGEST,
         refuse: ({ 'content-encoding': encoding = 'identity' }) =>
           encoding === 'identity' ? undefined : 'encoded',
-        // A connection is not reused: the name may have another address at the next check.
+        // Each check opens a new connection, because the name may have another address since the last check.
         isFresh: true,
       },
     );
@@ -59,7 +59,7 @@ export function createProofLooker({
   }
 
   async function readRecords({ value, proof }: Pick<Anchor, 'value' | 'proof'>): Promise<string> {
-    // A resolver for each check: canceling its queries cancels no queries of other checks.
+    // Each check has its own resolver, because `cancel` ends all queries of a resolver.
     const resolver = new dns.Resolver({ timeout: Math.ceil(deadline / 4), tries: 2 });
     if (dnsServers.length > 0) resolver.setServers(dnsServers);
     let late = false;
@@ -69,7 +69,7 @@ export function createProofLooker({
     }, deadline);
     try {
       const records = await resolver.resolveTxt(`${RECORD}.${value}`);
-      // A CNAME may refer to a name without TXT records.
+      // The answer is empty when a CNAME refers to a name without TXT records.
       if (records.length === 0) return classifyFailure('dns', 'ENODATA').error;
       return isProofRecord(records, proof) ? FOUND : MISMATCH;
     } catch (error) {
@@ -83,7 +83,7 @@ export function createProofLooker({
     /**
      * Checks once whether the proof is published.
      * @returns `found`; `mismatch` when another text is published; or a short error code such as `http:404`,
-     *   `dns:ENOTFOUND`, `tls:CERT_HAS_EXPIRED`, `timeout:connect`, `blocked_address:private`, `too_large`, `encoded`
+     * `dns:ENOTFOUND`, `tls:CERT_HAS_EXPIRED`, `timeout:connect`, `blocked_address:private`, `too_large`, `encoded`
      * @throws errors of undici that this service caused
      */
     look: (anchor: Pick<Anchor, 'type' | 'value' | 'proof'>): Promise<string> =>

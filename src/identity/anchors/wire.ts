@@ -1,4 +1,4 @@
-// Wires anchors: as tenants manage them, and, in a worker, the checks of their proofs.
+// Wires anchors: their management by tenants and, in a worker, the checks of their proofs.
 import { promises as dns } from 'node:dns';
 import { createAddressLookup } from '../../platform/egress/address.client.ts';
 import { createGuardedAgent } from '../../platform/egress/guarded-agent.client.ts';
@@ -19,7 +19,7 @@ export function wireAnchors(
   return { anchors, routes: createAnchorRoutes({ anchors }) };
 }
 
-/** The checks of a worker. @param looker a replacement for tests */
+/** Wires the checks of a worker. @param looker a replacement for tests */
 export function wireAnchorChecks(
   { config, database }: Platform,
   rooms: Progress & Needs<typeof createAnchorCheckService, 'database' | 'progress' | 'looker'>,
@@ -40,7 +40,7 @@ function openLooker({ anchors, ...config }: Platform['config']) {
   const production = config.nodeEnv === 'production';
   const resolver = new dns.Resolver({ timeout: 2_500, tries: 2 });
   if (dnsServers.length > 0) resolver.setServers(dnsServers);
-  // Domains of anchors are public: addresses of internal networks are allowed for development only.
+  // Domains of anchors are public. Addresses of internal networks are allowed in development only.
   const agent = createGuardedAgent({
     allowedNetworks: production ? [] : config.webhookAllowedNetworks,
     caFile: production ? undefined : config.webhookCaFile,
@@ -53,7 +53,7 @@ function openLooker({ anchors, ...config }: Platform['config']) {
 /** Ends the anchors of an agent that is deleted, in the caller's transaction. */
 export { revokeAll as revokeAnchorsOfAgent } from './anchor.store.ts';
 
-/** The anchors that have a workflow, and those whose check is late. */
+/** Lists the anchors that should have a workflow, and counts those whose check is late. */
 export {
   countOverdue as countOverdueAnchors,
   listExpectedWorkflows as listAnchors,

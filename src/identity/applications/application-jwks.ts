@@ -1,13 +1,13 @@
-// The public keys with which an application may authenticate. A key with private members is refused and never stored.
+// Reads the public keys with which an application may authenticate. A key with private members is refused and never
+// stored.
 import type { KeyAlgorithm } from '../../platform/crypto/algorithm.ts';
 import { jwkThumbprint, parsePublicKey, toJwk } from '../../platform/crypto/public-key.ts';
 import { PublicKeyError } from '../../platform/crypto/public-key-error.ts';
 import { invalidField } from '../../platform/errors/service-error.ts';
 
-/** Most keys of one application. */
 export const MOST_KEYS = 10;
 
-/** A public key for client assertions (RFC 7517, RFC 8037); `kid` as it was registered. */
+/** A public key for client assertions (RFC 7517, RFC 8037). `kid` is stored unchanged. */
 export type ApplicationJwk = {
   readonly kty: 'EC' | 'OKP';
   readonly crv: 'P-256' | 'Ed25519';
@@ -25,9 +25,9 @@ const ALGORITHMS: Readonly<Record<string, { key: KeyAlgorithm; alg: ApplicationJ
 };
 
 /**
- * Reads a JWK set of P-256 and Ed25519 keys; keeps only the members of the public key and its `kid`.
- * @throws ServiceError `invalid_request` naming the key: of another kind, with private members, off its curve, or given
- *   twice
+ * Reads a JWK set of P-256 and Ed25519 keys. Keeps only the public members and `kid`.
+ * @throws ServiceError `invalid_request` naming the key: of another kind, with private members, with a point off its
+ * curve, or twice in the set
  */
 export function readApplicationJwks({
   keys,

@@ -1,4 +1,4 @@
-// `countersign application …`: options in, service call, text out. With --json, stdout has nothing but the answer.
+// The commands `countersign application …`. With --json, stdout contains only the answer.
 import { type Command, Option } from 'commander';
 import { operatorContext } from '../../audit/audit.ts';
 import { parseInput } from '../../platform/command-input.ts';
@@ -14,7 +14,7 @@ import {
 } from './application.schemas.ts';
 import type { ApplicationService } from './application.service.ts';
 
-/** Opens the services for one command; `close` lets the process end. */
+/** Opens the services for one command. `close` releases them, so that the process can exit. */
 type Open = () => Promise<{
   tenants: TenantService;
   applications: ApplicationService;
@@ -33,7 +33,7 @@ export function registerApplicationCommands(
     .command('application')
     .description("create and list a tenant's applications, rotate their secrets");
 
-  /** Opens the services, finds the tenant, and closes the services afterwards, also after an error. */
+  /** Opens the services, finds the tenant and calls `work`. Closes the services afterwards, also after an error. */
   async function within<T>(
     slug: string,
     work: (services: Awaited<ReturnType<Open>>, context: ReturnType<typeof operatorContext>) => Promise<T>,

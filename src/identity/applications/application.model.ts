@@ -25,7 +25,6 @@ export const APPLICATION = defineTable('applications', {
   createdAt: given(time()),
   updatedAt: given(time()),
   deletedAt: nullable(time()),
-  /** Public keys with which the application may authenticate, besides its secrets. */
   jwks: nullable(json<ApplicationJwks>()),
 });
 

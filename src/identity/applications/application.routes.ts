@@ -29,7 +29,7 @@ const COMMON = {
 } as const;
 const ROOT = '/api/v1/applications';
 
-/** Management of confidential clients and their secrets. */
+/** Management of applications and their secrets. */
 export function createApplicationRoutes({ applications }: { applications: ApplicationService }): Route[] {
   return defineRoutes(COMMON, [
     {

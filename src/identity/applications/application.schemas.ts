@@ -1,4 +1,4 @@
-// The shapes of applications in requests and answers. Only the answer to the creation of a secret has its text.
+// Schemas of applications in requests and answers. Only the answer to the creation of a secret contains its text.
 import { z } from 'zod';
 import { describeJwk } from '../../platform/crypto/jwk-schema.ts';
 import { pageSchema } from '../../platform/http/answers.ts';
@@ -85,10 +85,7 @@ export const createApplicationBody = z
   })
   .meta({ id: 'NewApplication' });
 
-/**
- * Only the given fields are changed; `audience: null` makes the application use the tenant's base URL, `agent_id: null`
- * unlinks its agent.
- */
+/** `audience: null` makes the application use the tenant's base URL, `agent_id: null` unlinks its agent. */
 export const updateApplicationBody = z
   .strictObject({
     name: name.optional(),
@@ -105,12 +102,11 @@ export const updateApplicationBody = z
   .meta({ id: 'ApplicationPatch' });
 
 export const applicationParams = z.object({ client_id: z.uuid() });
-/** A secret takes no field. */
 export const createSecretBody = z.strictObject({});
 
 export const secretParams = z.object({ client_id: z.uuid(), secret_id: z.uuid() });
 
-/** An application as answers show it. @param baseUrl of its tenant */
+/** Converts an application to its JSON answer. @param baseUrl of its tenant */
 export function presentApplication(application: ApplicationWithSecrets, baseUrl: string) {
   return present(applicationSchema, application, {
     client_id: application.id,
@@ -118,12 +114,12 @@ export function presentApplication(application: ApplicationWithSecrets, baseUrl:
   });
 }
 
-/** A new application with the text of its secret, for the one answer that shows it. */
+/** Converts a new application to the only answer that contains the text of its secret. */
 export function presentCreatedApplication(created: CreatedApplication, baseUrl: string) {
   return { ...presentApplication(created.application, baseUrl), client_secret: created.clientSecret };
 }
 
-/** A new secret with its text, for the one answer that shows it. */
+/** Converts a new secret to the only answer that contains its text. */
 export function presentCreatedSecret({ secret, clientSecret }: CreatedSecret) {
   return present(createdSecretSchema, secret, { client_secret: clientSecret });
 }

@@ -1,4 +1,4 @@
-// Applications: confidential clients and their secrets. Only the call that makes a secret returns its text.
+// Manages applications and their secrets. Only the call that creates a secret returns its text.
 
 import { validate as isUuid } from 'uuid';
 import { describeChanges, findChanges } from '../../audit/changes.ts';
@@ -27,16 +27,16 @@ import * as secrets from './secret.store.ts';
 
 export type { Application, ApplicationSecret, Client, LinkedAgent } from './application.ts';
 
-/** Default overlap in seconds: how long the previous secret stays valid after a rotation. */
+/** Default overlap in seconds: after a rotation, the previous secret stays valid for this time. */
 const OVERLAP_SECONDS = 86_400;
 
-/** Fields whose values the audit log shows. */
+/** The audit log shows the values of these fields. */
 const TOLD = ['name', 'audience', 'scopes', 'grantTypes', 'agentId'];
 
 export type NewApplication = {
   readonly name: string;
   readonly scopes: readonly string[];
-  /** Default: the tenant's base URL. */
+  /** The tenant's base URL when absent. */
   readonly audience?: string | undefined;
   readonly grantTypes?: readonly GrantType[] | undefined;
   readonly agentId?: string | undefined;
@@ -57,7 +57,7 @@ export function createApplicationService({
 }: {
   database: Pick<Database, 'transaction' | 'query' | 'model'>;
   records: Pick<RecordService, 'write'>;
-  /** Ends the tokens that an application got. */
+  /** Ends the tokens of a principal, here of an application. */
   tokens: { endPrincipal(unit: Transaction, tenantId: string, principal: string): Promise<void> };
 }) {
   const clients = createCoalescer<ClientKey, Client | undefined>({
@@ -76,7 +76,7 @@ export function createApplicationService({
       audit: [{ action, outcome: 'success', target: { type: 'application', id }, data }],
     });
 
-  /** The principal needs all scopes of the application, because with the secret it could act as the application. */
+  /** The principal needs all scopes of the application, because with the secret it can act as the application. */
   async function makeSecret(
     unit: Transaction,
     { principal }: RequestContext,
@@ -104,7 +104,7 @@ export function createApplicationService({
     return application;
   }
 
-  /** Reads an application and locks it and its secrets until the transaction ends. */
+  /** Reads an application, and locks it and its secrets until the transaction ends. */
   async function lock(
     transaction: Transaction,
     { tenant }: RequestContext,
@@ -137,9 +137,9 @@ export function createApplicationService({
 
   return {
     /**
-     * Creates a confidential client and its first secret (256 bits, base64url).
-     * @throws ServiceError `invalid_request` when a scope is unknown or the linked agent lacks it, or the agent does
-     *   not exist; `insufficient_scope` when the principal lacks one of the scopes
+     * Creates an application and its first secret (256 bits, base64url).
+     * @throws ServiceError `invalid_request` when a scope is unknown, the linked agent lacks a scope, or the agent does
+     * not exist; `insufficient_scope` when the principal lacks one of the scopes
      */
     create: (context: RequestContext, input: NewApplication): Promise<CreatedApplication> =>
       database.transaction(context, async (transaction) => {
@@ -163,11 +163,11 @@ export function createApplicationService({
         return { application: { ...application, secrets: [secret] }, clientSecret };
       }),
 
-    /** All applications, the newest first. */
+    /** Returns all applications, newest first. */
     list: async (context: RequestContext): Promise<ApplicationWithSecrets[]> =>
       withSecrets(context, await store.list(database, context.tenant.id, {})),
 
-    /** One page of applications, the newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+    /** Returns a page of applications, newest first. @throws ServiceError `invalid_request` for a foreign cursor */
     page: async (
       context: RequestContext,
       { limit, cursor, ...filters }: PageRequest & ApplicationFilters,
@@ -178,7 +178,7 @@ export function createApplicationService({
       return { data: await withSecrets(context, data), nextCursor };
     },
 
-    /** Whether this is an application of the tenant. @param id a UUID */
+    /** Returns whether the tenant has this application. @param id a UUID */
     exists: ({ tenant }: RequestContext, id: string): Promise<boolean> =>
       store.exists(database, tenant.id, id),
 
@@ -187,10 +187,10 @@ export function createApplicationService({
       withSecretsOf(context, await find(context, id)),
 
     /**
-     * Changes the given fields; without a difference it does nothing. `agentId: null` unlinks the agent.
-     * @throws ServiceError `not_found`; `invalid_request` when the linked agent lacks a scope, or does not exist;
-     *   `insufficient_scope` when the principal lacks an added scope, or any scope when the change links another agent
-     *   or registers new keys
+     * Changes the given fields. When no value differs, nothing is written. `agentId: null` unlinks the agent.
+     * @throws ServiceError `not_found`; `invalid_request` when the linked agent lacks a scope or does not exist;
+     * `insufficient_scope` when the principal lacks an added scope, or any scope when the change links another agent or
+     * registers new keys
      */
     update: async (
       context: RequestContext,
@@ -202,7 +202,7 @@ export function createApplicationService({
         const changes = findChanges(before, followTenant(context, before, change));
         if (Object.keys(changes).length === 0) return before;
         const { scopes, agentId } = { ...before, ...changes };
-        // The owner of a new key could act as the application, as the owner of a new secret could.
+        // The owner of a new key can act as the application, like the owner of a new secret.
         const isKeyed = changes.jwks !== undefined && changes.jwks !== null;
         const kept = agentId === before.agentId && !isKeyed ? before.scopes : [];
         checkGrantor(
@@ -220,10 +220,7 @@ export function createApplicationService({
       return withSecretsOf(context, updated);
     },
 
-    /**
-     * Deletes an application: from the commit on its tokens have ended and it gets no new ones. @throws ServiceError
-     * `not_found`
-     */
+    /** Deletes an application. After the commit its tokens have ended. @throws ServiceError `not_found` */
     remove: (context: RequestContext, id: string): Promise<void> =>
       database.transaction(context, async (transaction) => {
         const removed = await store.update(transaction, context.tenant.id, id, { deletedAt: 'now' });
@@ -234,8 +231,8 @@ export function createApplicationService({
 
     /**
      * Adds a second secret.
-     * @throws ServiceError `not_found`; `conflict` when two are live already; `insufficient_scope` when the principal
-     *   lacks a scope of the application
+     * @throws ServiceError `not_found`; `conflict` when two secrets are live already; `insufficient_scope` when the
+     * principal lacks a scope of the application
      */
     addSecret: (context: RequestContext, id: string): Promise<CreatedSecret> =>
       changeSecrets(context, id, async (transaction, application, live) => {
@@ -249,7 +246,7 @@ export function createApplicationService({
         return created;
       }),
 
-    /** Ends a secret immediately. @throws ServiceError `not_found` when there is no such live secret */
+    /** Ends a secret immediately. @throws ServiceError `not_found` unless the application has this live secret */
     removeSecret: (context: RequestContext, id: string, secretId: string): Promise<void> =>
       changeSecrets(context, id, async (transaction) => {
         const ended = await secrets.expire(transaction, context.tenant.id, id, [secretId], 0);
@@ -258,9 +255,9 @@ export function createApplicationService({
       }),
 
     /**
-     * Makes a new secret; the previous one stays valid for the overlap, older ones end immediately.
-     * @param overlapSeconds a day by default; 0 ends the previous secret immediately too
-     * @throws ServiceError `not_found`, `insufficient_scope` as for `addSecret`
+     * Creates a new secret. The previous secret stays valid for the overlap; older ones end immediately.
+     * @param overlapSeconds a day by default; with 0 the previous secret ends immediately too
+     * @throws ServiceError `not_found`, `insufficient_scope` as `addSecret`
      */
     rotateSecret: (
       context: RequestContext,
@@ -278,10 +275,7 @@ export function createApplicationService({
         return created;
       }),
 
-    /**
-     * The current client with this id; undefined when the tenant has none. One round trip, which begins after the call
-     * and which concurrent requests share.
-     */
+    /** Reads the client with this id, or undefined. One round trip, which begins after the call and can be shared. */
     findClient: async (tenantId: string, clientId: string): Promise<Client | undefined> =>
       isUuid(clientId) ? clients.add({ tenantId, clientId }) : undefined,
   };
@@ -300,7 +294,7 @@ export function createApplicationService({
 
 export type ApplicationService = ReturnType<typeof createApplicationService>;
 
-/** A client that sends an application back as it was read does not turn the tenant's base URL into its audience. */
+/** Ignores an `audience` that equals the base URL, because a client may send back the value that an answer showed. */
 function followTenant(
   { tenant }: RequestContext,
   before: Application,

@@ -1,22 +1,19 @@
-// SQL of the applications. Each statement is bound to one tenant, and none returns a deleted application.
+// SQL of applications. Each statement is bound to one tenant and returns no deleted application.
 import { Op } from 'sequelize';
 import { asked, type Models, NOW } from '../../platform/database/model.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { APPLICATION, type NewApplicationRow } from './application.model.ts';
 import type { Application, Client, LinkedAgent } from './application.ts';
 
-/** The fields that can be changed. */
 export type ApplicationChange = Partial<
   Pick<Application, 'name' | 'audience' | 'scopes' | 'grantTypes' | 'agentId' | 'jwks'>
 >;
 
-/** Filters of a list; each compares exactly. */
 export type ApplicationFilters = {
   readonly name?: string | undefined;
   readonly agentId?: string | undefined;
 };
 
-/** Identifies the client of a token request. */
 export type ClientKey = { readonly tenantId: string; readonly clientId: string };
 
 type ClientRow = Pick<
@@ -51,7 +48,7 @@ export function insert(transaction: Transaction, application: NewApplicationRow)
   return transaction.model(APPLICATION).insert(application);
 }
 
-/** Changes the given fields. @returns the changed row, undefined when there is none */
+/** Changes the given fields. @returns the changed row; undefined when the application does not exist */
 export async function update(
   transaction: Transaction,
   tenantId: string,
@@ -65,7 +62,7 @@ export async function update(
   return row;
 }
 
-/** Whether the application exists. One indexed read. */
+/** Returns whether the application exists. One indexed read. */
 export async function exists(queryable: Queryable, tenantId: string, id: string): Promise<boolean> {
   const { rowCount } = await queryable.query(
     'SELECT 1 FROM applications WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL',
@@ -88,9 +85,9 @@ export function lock(
 }
 
 /**
- * The newest first.
+ * Lists applications, newest first.
  * @param page.after id of the last application of the previous page
- * @param page.limit all by default
+ * @param page.limit all when absent
  */
 export function list(
   models: Models,
@@ -114,7 +111,7 @@ export function list(
   });
 }
 
-/** Scopes of the agent that an application is to be linked to; undefined when the agent does not exist. */
+/** Returns the scopes of the agent to which an application will be linked; undefined when the agent does not exist. */
 export async function findAgentScopes(
   unit: Queryable,
   tenantId: string,
@@ -128,8 +125,7 @@ export async function findAgentScopes(
 }
 
 /**
- * The current data that decide token requests of these clients. One round trip.
- * @returns a client or undefined for each key, in their order
+ * Reads the data that decide token requests. One round trip. @returns for each key, in order, the client or undefined
  */
 export async function findClients(
   queryable: Queryable,
@@ -146,7 +142,7 @@ export async function findClients(
   return keys.map((key) => clients.get(nameOf(key)));
 }
 
-/** A UUID may be sent in upper case. */
+/** Lower case, because a request may contain a UUID in upper case. */
 function nameOf({ tenantId, clientId }: ClientKey): string {
   return `${tenantId}:${clientId.toLowerCase()}`;
 }

@@ -1,4 +1,5 @@
-// What an application (a confidential OAuth client) is, and which scopes it may have. No type here has a secret's text.
+// Types of applications (confidential OAuth clients), and the rules for their scopes. No type contains the text of a
+// secret.
 
 import type { Principal } from '../../platform/context.ts';
 import { invalidField, ServiceError } from '../../platform/errors/service-error.ts';
@@ -10,23 +11,20 @@ import type { ApplicationSecretRow } from './secret.model.ts';
 /** `grant_type` of a token exchange (RFC 8693 §2.1). */
 export const TOKEN_EXCHANGE_GRANT = 'urn:ietf:params:oauth:grant-type:token-exchange';
 
-/** Grants that an application can be allowed. */
 export const GRANT_TYPES = ['client_credentials', TOKEN_EXCHANGE_GRANT] as const;
 export type GrantType = (typeof GRANT_TYPES)[number];
 
-/** Name of the error for a refused set of scopes. */
 const SCOPES = 'body.scopes';
 
-/** Most secrets that are valid at the same time: two, so that a client can change over. */
+/** Greatest number of live secrets. With two, a client can change to a new secret without an interruption. */
 export const LIVE_SECRETS = 2;
 
-/** A confidential client as it is stored; `id` is its `client_id`; `audience` null: the tenant's base URL. */
+/** A stored application. `id` is its `client_id`. `audience` null means the tenant's base URL. */
 export type Application = Omit<ApplicationRow, 'deletedAt'>;
 
-/** A live secret; only its hash is stored. */
+/** A live secret. Only its hash is stored. */
 export type ApplicationSecret = Pick<ApplicationSecretRow, 'id' | 'createdAt' | 'expiresAt'>;
 
-/** The agent that an application acts for, as authentication sees it. */
 export type LinkedAgent = {
   readonly id: string;
   readonly name: string;
@@ -35,7 +33,7 @@ export type LinkedAgent = {
   readonly status: 'active' | 'suspended' | 'deleted';
 };
 
-/** The data that decide a token request. `secrets`: SHA-256 of the live secrets. */
+/** The data that decide a token request. `secrets` are the SHA-256 hashes of the live secrets. */
 export type Client = Pick<Application, 'id' | 'name' | 'audience' | 'scopes' | 'grantTypes'> & {
   readonly secrets: readonly { readonly id: string; readonly hash: Uint8Array }[];
   readonly keys: readonly ApplicationJwk[];
@@ -44,7 +42,7 @@ export type Client = Pick<Application, 'id' | 'name' | 'audience' | 'scopes' | '
 
 /**
  * Checks the scopes of an application.
- * @param agentScopes scopes of the linked agent, if there is one; the application may have no others
+ * @param agentScopes scopes of the linked agent, if there is one; the application must not have others
  * @throws ServiceError `invalid_request` naming `body.scopes`
  */
 export function checkApplicationScopes(
@@ -61,9 +59,9 @@ export function checkApplicationScopes(
 }
 
 /**
- * Checks that the grantor has all scopes that it gives to an application.
- * @param grantor gives the scopes; undefined for an operator, who may give all
- * @throws ServiceError `insufficient_scope` naming the scopes that the grantor lacks
+ * Checks that the grantor itself has all scopes that it gives to an application.
+ * @param grantor principal that gives the scopes; undefined for an operator, who may give all scopes
+ * @throws ServiceError `insufficient_scope` naming the missing scopes
  */
 export function checkGrantor(
   scopes: readonly string[],

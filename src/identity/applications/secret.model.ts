@@ -1,4 +1,4 @@
-// The table of the applications' secrets: only their hashes are stored.
+// The table of the applications' secrets. It stores only their hashes.
 import {
   bytes,
   defineTable,

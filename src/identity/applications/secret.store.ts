@@ -1,4 +1,4 @@
-// SQL of the applications' secrets. It receives a secret's hash, never its text.
+// SQL of the applications' secrets. Statements receive a secret's hash, never its text.
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import type { Application, ApplicationSecret } from './application.ts';
 import {
@@ -17,7 +17,7 @@ export async function insert(
   return { id, createdAt, expiresAt };
 }
 
-/** Ids of the live secrets of an application that the transaction has locked, the newest first. */
+/** Lists the ids of an application's live secrets, newest first. The transaction has locked the application. */
 export async function listLiveIds(
   unit: Queryable,
   { id: applicationId, tenantId }: Pick<Application, 'id' | 'tenantId'>,
@@ -30,7 +30,7 @@ export async function listLiveIds(
   return rows.map((row) => row.id);
 }
 
-// Truncated, since a column of milliseconds rounds: a secret that ends now could stay valid for up to a millisecond.
+// Truncated, because the column rounds to milliseconds and could round up: an ended secret would be valid 1 ms longer.
 /** Ends live secrets `inSeconds` from now, unless they already end sooner. @returns the number of live secrets */
 export async function expire(
   unit: Queryable,
@@ -47,7 +47,7 @@ export async function expire(
   return rowCount;
 }
 
-/** The live secrets of these applications, by application, the newest first. One round trip. */
+/** Reads the live secrets of these applications, newest first, by application id. One round trip. */
 export async function listLive(
   queryable: Queryable,
   tenantId: string,

@@ -1,4 +1,4 @@
-// Wires applications, the clients of a tenant, with their secrets.
+// Wires applications and their secrets.
 import type { Needs, Platform } from '../../platform/platform.ts';
 import { createApplicationRoutes } from './application.routes.ts';
 import { createApplicationService } from './application.service.ts';

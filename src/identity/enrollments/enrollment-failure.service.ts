@@ -1,5 +1,5 @@
-// Counts and records refused enrollments. The records are committed although the request fails; they have no token and
-// no key.
+// Counts and records refused enrollments. The records are committed although the request fails. They contain no token
+// and no key.
 
 import type { AuditEntry } from '../../audit/audit.ts';
 import type { BruteForceService, Episode } from '../../audit/brute-force.service.ts';
@@ -14,22 +14,19 @@ import type { EnrollmentToken } from './enrollment.ts';
 
 const BRUTE_FORCE_DETECTED = 'security.brute_force.detected';
 
-/**
- * Errors that an agent with a valid token and key can get as well, so they are no sign of guessing: they are counted
- * apart from guesses, and a limit for guesses never hides them.
- */
+/** An agent with a valid token and key can get these errors too, so they are counted separately from guesses. */
 const NOBODYS_GUESS: ReadonlySet<ErrorCode> = new Set(['invalid_grant', 'policy_denied', 'key_exists']);
 
-/** Counts failures of a key; `blocked` is set from the first failure beyond the limit. */
+/** Counts failures under a key. `blocked` is set from the first failure beyond the limit. */
 export type FailureCounter = {
   failed(key: string): Promise<{ readonly blocked: LimitReached | undefined }>;
 };
 
 /**
- * Failed enrollments.
- * @param limiter counts for each token and address; all unknown tokens count as one
- * @param bruteForce counts guesses for each token, so that guesses from many addresses are one attack; unknown tokens
- *   are counted for each address
+ * Creates the records of failed enrollments.
+ * @param limiter counts by token and address; all unknown tokens are counted together
+ * @param bruteForce counts guesses by token, so that guesses from many addresses are one attack; guesses with unknown
+ * tokens are counted by address
  */
 export function createEnrollmentFailureService({
   database,
@@ -63,8 +60,8 @@ export function createEnrollmentFailureService({
 
   return {
     /**
-     * Counts and records a failure; beyond the limit nothing is written. An unknown token is counted, and recorded only
-     * when it is part of an attack.
+     * Counts and records a failure. Beyond the limit nothing is written. A failure with an unknown token is only
+     * counted, unless it is part of an attack.
      * @returns the error for the answer: the given one, or `rate_limited` after too many guesses
      */
     report: async (

@@ -1,4 +1,4 @@
-// The table of enrollment tokens: only their hashes are stored.
+// The table of enrollment tokens. It stores only their hashes.
 import {
   bytes,
   defineTable,
@@ -18,7 +18,6 @@ export const ENROLLMENT_TOKEN = defineTable('enrollment_tokens', {
   createdAt: given(time()),
   expiresAt: time(),
   usedAt: nullable(time()),
-  /** The key that was registered with the token. */
   keyId: nullable(uuid()),
   revokedAt: nullable(time()),
 });

@@ -1,4 +1,4 @@
-// The routes of enrollment: those of management, and the agent's route, which needs no access token.
+// The routes of enrollment: routes of management, and the agent's route, which needs no access token.
 import { created, noContent, page } from '../../platform/http/answers.ts';
 import { readFields } from '../../platform/http/field-names.ts';
 import { defineRoutes, type Route } from '../../platform/http/route.ts';
@@ -25,7 +25,6 @@ const COMMON = {
 } as const;
 const ROOT = '/api/v1/agents/:agent_id/enrollment-tokens';
 
-/** One-time tokens with which agents register a key by themselves. */
 export function createEnrollmentRoutes({ enrollments }: { enrollments: EnrollmentService }): Route[] {
   return defineRoutes(COMMON, [
     {

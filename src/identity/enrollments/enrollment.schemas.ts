@@ -1,4 +1,4 @@
-// The shapes of enrollment. Only the answer to the creation of a token has its text.
+// Schemas of enrollment. Only the answer to the creation of a token contains its text.
 import { z } from 'zod';
 import type { Tenant } from '../../platform/context.ts';
 import { pageSchema } from '../../platform/http/answers.ts';
@@ -14,7 +14,6 @@ export const ENROLL_PATH = '/auth/agent/enroll';
 
 const timestamp = z.iso.datetime();
 
-/** The data that the agent needs to register its key. */
 export const createdEnrollmentSchema = z
   .object({
     enrollment_token_id: z.uuid(),
@@ -48,7 +47,6 @@ export const agentEnrollmentsParams = z.object({ agent_id: z.uuid() });
 export const enrollmentParams = z.object({ agent_id: z.uuid(), enrollment_token_id: z.uuid() });
 export const enrollmentListQuery = z.object(pageParameters);
 
-/** A token takes no field. */
 export const createEnrollmentBody = z.strictObject({});
 
 export const enrollBody = registerKeyBody.extend({
@@ -59,7 +57,7 @@ export const enrollBody = registerKeyBody.extend({
   }),
 });
 
-/** A new token with its text, for the one answer that shows it. */
+/** Converts a new token to the only answer that contains its text. */
 export function presentCreatedEnrollment({ enrollment, token }: CreatedEnrollmentToken, tenant: Tenant) {
   return present(createdEnrollmentSchema, enrollment, {
     enrollment_token_id: enrollment.id,
@@ -69,7 +67,7 @@ export function presentCreatedEnrollment({ enrollment, token }: CreatedEnrollmen
   });
 }
 
-/** A token without its text, with its status at the time of the read. */
+/** Converts a token to its JSON answer, without its text, with its status at the time of the read. */
 export function presentEnrollment(token: StoredEnrollmentToken) {
   return present(enrollmentSchema, token, {
     enrollment_token_id: token.id,

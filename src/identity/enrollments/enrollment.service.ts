@@ -1,5 +1,5 @@
-// Enrollment: management makes a token that is shown once, and the agent registers one key with it. So the agent needs
-// no management credential, and its private key stays with it. Only the hash of a token is stored.
+// Creates enrollment tokens for agents. An agent registers one key with its token, so it needs no other credential and
+// keeps its private key. Only the hash of a token is stored.
 
 import type { AuditEntry } from '../../audit/audit.ts';
 import type { RecordService } from '../../events/record.service.ts';
@@ -18,13 +18,11 @@ import * as store from './enrollment.store.ts';
 import { type EnrollmentToken, judgePresented, statusAt, TOKEN_PREFIX } from './enrollment.ts';
 import type { EnrollmentFailureService } from './enrollment-failure.service.ts';
 
-/** A new token; `token` is its text, shown once. */
 export type CreatedEnrollmentToken = { readonly enrollment: StoredEnrollmentToken; readonly token: string };
 
-/** The request of an agent to register its key. */
 export type Enrollment = Omit<NewKey, 'proof'> & { readonly token: string; readonly proof: string };
 
-/** Refusals of an enrollment with a known token; other errors are faults of the service. */
+/** Errors that refuse an enrollment with a known token. Other errors are faults of the service. */
 const REFUSALS: ReadonlySet<ErrorCode> = new Set([
   'invalid_grant',
   'policy_denied',
@@ -32,7 +30,7 @@ const REFUSALS: ReadonlySet<ErrorCode> = new Set([
   'key_exists',
 ]);
 
-/** Enrollment tokens of a tenant's agents, and their use. */
+/** Manages enrollment tokens, and registers keys with them. */
 export function createEnrollmentService({
   database,
   agents,
@@ -46,9 +44,7 @@ export function createEnrollmentService({
   records: Pick<RecordService, 'write'>;
   failures: Pick<EnrollmentFailureService, 'report'>;
 }) {
-  /**
-   * Locks the agent against changes until the transaction ends. @throws ServiceError `invalid_grant`, `policy_denied`
-   */
+  /** Locks the agent until the transaction ends. @throws ServiceError `invalid_grant`, `policy_denied` */
   async function admit(transaction: Transaction, context: RequestContext, agentId: string): Promise<void> {
     const agent = await agents.hold(transaction, context, agentId).catch((error: unknown) => {
       if (error instanceof ServiceError && error.code === 'not_found') return null;
@@ -59,9 +55,9 @@ export function createEnrollmentService({
       throw new ServiceError('policy_denied', { detail: 'The agent is suspended.' });
   }
 
-  /** Checks the proof, then consumes the token and registers the key, both or neither. */
+  /** Checks the proof. Then it consumes the token and registers the key, both or neither. */
   async function register(context: RequestContext, token: EnrollmentToken, input: Enrollment) {
-    // Before any row is locked, since verifying a signature can take time.
+    // Verified before any row is locked, because it can take time.
     const key = await keys.prove(context, token.agentId, input);
     return database.transaction(context, async (transaction) => {
       const actor = { kind: 'agent', id: token.agentId } as const;
@@ -85,10 +81,7 @@ export function createEnrollmentService({
   }
 
   return {
-    /**
-     * Makes a token for an agent. While the agent is suspended, the token cannot be used. @throws ServiceError
-     * `not_found` (agent)
-     */
+    /** Creates a token. It cannot be used while the agent is suspended. @throws ServiceError `not_found` (agent) */
     create: (context: RequestContext, agentId: string): Promise<CreatedEnrollmentToken> =>
       database.transaction(context, async (transaction) => {
         const agent = await agents.hold(transaction, context, agentId);
@@ -104,13 +97,9 @@ export function createEnrollmentService({
         return { enrollment, token };
       }),
 
-    /** Whether tokens can be made for this agent: it is an agent of the tenant. */
     hasAgent: (context: RequestContext, agentId: string): Promise<boolean> => agents.exists(context, agentId),
 
-    /**
-     * A page of an agent's tokens, the newest first.
-     * @throws ServiceError `not_found`, `invalid_request` for a foreign cursor
-     */
+    /** Returns a page, newest first. @throws ServiceError `not_found`, `invalid_request` for a foreign cursor */
     list: async (
       context: RequestContext,
       agentId: string,
@@ -122,8 +111,8 @@ export function createEnrollmentService({
     },
 
     /**
-     * Revokes a token; a revoked or expired token stays as it is.
-     * @throws ServiceError `not_found`; `conflict` for a used token: its key is to be revoked instead
+     * Revokes a token. A revoked or expired token is not changed.
+     * @throws ServiceError `not_found`; `conflict` for a used token, because its key has to be revoked instead
      */
     revoke: (context: RequestContext, agentId: string, id: string): Promise<void> =>
       database.transaction(context, async (transaction) => {
@@ -142,11 +131,11 @@ export function createEnrollmentService({
       }),
 
     /**
-     * Registers a key with a token. Only a successful registration uses the token up. Emits
+     * Registers a key with a token. Only a successful registration consumes the token. Emits
      * `admin.agent.key.registered` and `admin.agent.key.verified`.
      * @throws ServiceError `invalid_grant` (unknown, used, revoked or expired token; deleted agent), `policy_denied`
-     *   (suspended agent), `invalid_request` naming the key or the proof, `key_exists`; `rate_limited` instead after
-     *   too many guesses
+     * (suspended agent), `invalid_request` naming the key or the proof, `key_exists`; `rate_limited` instead after too
+     * many guesses
      */
     enroll: async (context: RequestContext, input: Enrollment): Promise<AgentKey> => {
       const presented = await store.findPresented(database, context.tenant.id, hashSecret(input.token));

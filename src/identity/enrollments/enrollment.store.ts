@@ -1,4 +1,5 @@
-// SQL of enrollment tokens. It receives a token's hash, never its text; all times are the database's.
+// SQL of enrollment tokens. Statements receive a token's hash, never its text. All times come from the database's
+// clock.
 
 import { NOW } from '../../platform/database/model.ts';
 import { decodeCursor, type Page, type PageRequest, toPage } from '../../platform/database/page.ts';
@@ -7,13 +8,13 @@ import type { Queryable, Transaction } from '../../platform/database/transaction
 import { ENROLLMENT_TOKEN } from './enrollment.model.ts';
 import { ENROLLMENT_LIFETIME, type EnrollmentToken, type PresentedToken } from './enrollment.ts';
 
-/** Identifies one token: an id of another agent or tenant finds nothing. */
+/** Identifies one token. A statement finds nothing when the tenant or the agent is not the token's. */
 export type EnrollmentName = { readonly tenantId: string; readonly agentId: string; readonly id: string };
 
-/** A stored token; `readAt` is the database's time of the read. */
+/** `readAt` is the database's time of the read. */
 export type StoredEnrollmentToken = EnrollmentToken & { readonly readAt: Date };
 
-// A suspension of the tenant revokes all tokens that were made before its end.
+// A suspension of the tenant revokes all tokens that were created before the end of the suspension.
 const REVOKED_AT = `coalesce(token.revoked_at, (
   SELECT greatest(tenant.suspended_at, CASE WHEN token.created_at <= tenant.resumed_at THEN tenant.resumed_at END)
   FROM tenants tenant WHERE tenant.id = token.tenant_id))`;
@@ -49,7 +50,7 @@ export async function insert(
   return row;
 }
 
-/** The newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+/** Lists tokens, newest first. @throws ServiceError `invalid_request` for a foreign cursor */
 export async function list(
   queryable: Queryable,
   { tenantId, agentId }: Omit<EnrollmentName, 'id'>,
@@ -77,7 +78,7 @@ export async function revoke(transaction: Transaction, id: string): Promise<void
   await transaction.model(ENROLLMENT_TOKEN).change(id, { revokedAt: NOW });
 }
 
-/** The token with this hash, with its agent. */
+/** Finds the token with this hash, and its agent. */
 export async function findPresented(
   queryable: Queryable,
   tenantId: string,
@@ -93,7 +94,7 @@ export async function findPresented(
   return { token, now: readAt, agent: { status, isDeleted } };
 }
 
-/** Consumes a token. @returns false when it is used, revoked or expired: of concurrent uses exactly one succeeds */
+/** Consumes a token. Of concurrent uses exactly one succeeds. @returns false when it is used, revoked or expired */
 export async function consume(unit: Transaction, id: string): Promise<boolean> {
   const { rows } = await unit.query(
     `UPDATE enrollment_tokens token SET used_at = now()
@@ -103,12 +104,12 @@ export async function consume(unit: Transaction, id: string): Promise<boolean> {
   return rows.length > 0;
 }
 
-/** Records the key that was registered with a token in this transaction. */
+/** Records the key that this transaction registered with a token. */
 export async function noteKey(unit: Transaction, id: string, keyId: string): Promise<void> {
   await unit.query('UPDATE enrollment_tokens SET key_id = $2 WHERE id = $1', [id, keyId]);
 }
 
-/** Deletes tokens that expired more than 30 days ago, used and revoked ones too. @returns how many, at most `limit` */
+/** Deletes tokens of any status that expired more than 30 days ago. @returns the number deleted, at most `limit` */
 export async function purge(queryable: Queryable, limit: number): Promise<number> {
   const { rowCount } = await queryable.query(
     `DELETE FROM enrollment_tokens t USING (

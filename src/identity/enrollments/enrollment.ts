@@ -1,27 +1,26 @@
-// The life of an enrollment token: its status, and when an enrollment is refused. The caller passes the time.
+// Types and rules of enrollment tokens: their status, and the reasons to refuse an enrollment. The caller passes the
+// time.
 import type { ErrorCode } from '../../platform/errors/catalogue.ts';
 import type { EnrollmentTokenRow } from './enrollment.model.ts';
 
-/** Seconds that an enrollment token lives: 1 hour. */
+/** Lifetime of an enrollment token in seconds: 1 hour. */
 export const ENROLLMENT_LIFETIME = 3_600;
 
-/** Prefix of each enrollment token, by which a leaked one is recognised; 256 random bits in base64url follow. */
+/** Prefix of each token, so that scanners recognise a leaked one. 256 random bits in base64url follow. */
 export const TOKEN_PREFIX = 'enroll_';
 
 export const ENROLLMENT_STATUSES = ['open', 'used', 'revoked', 'expired'] as const;
 export type EnrollmentStatus = (typeof ENROLLMENT_STATUSES)[number];
 
-/** An enrollment token without its hash. */
 export type EnrollmentToken = Omit<EnrollmentTokenRow, 'hash'>;
 
-/** A token and its agent at the time of the read; `now` is the database's time. */
+/** A token and its agent. `now` is the database's time of the read. */
 export type PresentedToken = {
   readonly token: EnrollmentToken;
   readonly agent: { readonly status: 'active' | 'suspended'; readonly isDeleted: boolean };
   readonly now: Date;
 };
 
-/** Why an enrollment is refused. */
 export type EnrollmentRefusal = { readonly code: ErrorCode; readonly detail: string };
 
 const ENDED: Readonly<Record<Exclude<EnrollmentStatus, 'open'>, string>> = {
@@ -30,14 +29,14 @@ const ENDED: Readonly<Record<Exclude<EnrollmentStatus, 'open'>, string>> = {
   expired: 'The enrollment token has expired.',
 };
 
-/** The status of a token. Use and revocation count before expiry. */
+/** Returns the status of a token. Use and revocation have precedence over expiry. */
 export function statusAt(token: EnrollmentToken, now: Date): EnrollmentStatus {
   if (token.usedAt !== null) return 'used';
   if (token.revokedAt !== null) return 'revoked';
   return token.expiresAt.getTime() <= now.getTime() ? 'expired' : 'open';
 }
 
-/** Checks a presented token: its status, then its agent's. @returns undefined when a key may be registered with it */
+/** Checks the token's status, then the agent's. @returns undefined when a key may be registered with the token */
 export function judgePresented({ token, agent, now }: PresentedToken): EnrollmentRefusal | undefined {
   const status = statusAt(token, now);
   if (status !== 'open') return { code: 'invalid_grant', detail: ENDED[status] };

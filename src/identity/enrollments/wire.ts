@@ -1,4 +1,4 @@
-// Wires enrollments: how an agent registers its own first key.
+// Wires enrollments, with which an agent registers its first key.
 import { createBruteForceService } from '../../audit/brute-force.service.ts';
 import type { Limits } from '../../platform/http/wire.ts';
 import type { Needs, Platform } from '../../platform/platform.ts';
@@ -28,5 +28,5 @@ export function wireEnrollments(
   return { enrollments, routes: createEnrollmentRoutes({ enrollments }) };
 }
 
-/** The purge of enrollment tokens, for retention. */
+/** Purge of old enrollment tokens. Retention runs it. */
 export const purgesOfEnrollments = { 'enrollment tokens': enrollmentStore.purge };

@@ -1,10 +1,10 @@
-// Reads the public key of a request. No message repeats a refused key, since it could be a private one.
+// Reads the public key of a request. Error messages never repeat a refused key, because it could be a private key.
 import type { KeyAlgorithm } from '../../platform/crypto/algorithm.ts';
 import { type PublicKey, parsePublicKey } from '../../platform/crypto/public-key.ts';
 import { PublicKeyError } from '../../platform/crypto/public-key-error.ts';
 import { invalidField } from '../../platform/errors/service-error.ts';
 
-/** `publicKey` in a form that `parsePublicKey` reads. */
+/** `publicKey` has a form that `parsePublicKey` reads. */
 export type PublicKeyInput = {
   readonly algorithm: KeyAlgorithm;
   readonly publicKey: string | Readonly<Record<string, unknown>>;

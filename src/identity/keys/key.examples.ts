@@ -1,4 +1,4 @@
-// Examples of key registration for openapi.json: the same keys in several forms. They are published test keys.
+// Examples of key registration for openapi.json: published test keys, each in several forms.
 
 export const REGISTRATIONS = {
   jwk: {

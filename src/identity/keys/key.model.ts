@@ -20,10 +20,9 @@ export const AGENT_KEY = defineTable('agent_keys', {
   tenantId: uuid(),
   agentId: uuid(),
   algorithm: text<KeyAlgorithm>(),
-  /** The canonical raw bytes; `fingerprint` is their SHA-256 in lowercase hex. */
+  /** Canonical raw bytes. `fingerprint` is their SHA-256 in lower-case hex. */
   publicKey: bytes(),
   fingerprint: text(),
-  /** Further fingerprints by which the key is found. */
   aliases: given(texts()),
   jwkThumbprint: nullable(text()),
   label: nullable(text()),
@@ -35,7 +34,6 @@ export const AGENT_KEY = defineTable('agent_keys', {
   revokedReason: nullable(text()),
   lastUsedAt: nullable(time()),
   createdAt: given(time()),
-  /** When the key answered its first challenge. */
   firstUsedAt: nullable(time()),
 });
 

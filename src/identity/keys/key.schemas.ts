@@ -1,4 +1,5 @@
-// The shapes of agent keys in requests and answers. No message repeats a refused key: it could be a private one.
+// Schemas of keys in requests and answers. Error messages never repeat a refused key, because it could be a private
+// key.
 import { z } from 'zod';
 import { KEY_ALGORITHMS } from '../../platform/crypto/algorithm.ts';
 import { describeJwk } from '../../platform/crypto/jwk-schema.ts';
@@ -15,7 +16,7 @@ const jwk = z
   .object({ kty: z.enum(['EC', 'OKP']), crv: z.string(), x: z.string(), y: z.string().optional() })
   .meta({ description: 'JWK; a bip340 key as the secp256k1 point with an even y.' });
 
-/** A key as answers show it. Source: Specification, "Agent key". */
+/** Source: Specification, "Agent key". */
 export const keySchema = z
   .object({
     key_id: z.uuid(),
@@ -68,7 +69,7 @@ export const registerKeyBody = z.strictObject({
   }),
 });
 
-/** At most one of the two; without either, the sunset is 7 days from now. */
+/** At most one of the two fields is given. Without them, the sunset is 7 days from now. */
 export const deprecateKeyBody = z
   .strictObject({
     sunset_at: z.iso.datetime({ offset: true }).optional().meta({ description: 'In the future.' }),
@@ -81,7 +82,7 @@ export const deprecateKeyBody = z
 
 export const revokeKeyBody = z.strictObject({ reason: z.string().min(1).max(500).optional() });
 
-/** A key as answers show it; `public_key` is a JWK, also when it was registered in another form. */
+/** Converts a key to its JSON answer. `public_key` is a JWK, even when the key was registered in another form. */
 export function presentKey(key: AgentKey) {
   return present(keySchema, key, {
     key_id: key.id,

@@ -1,5 +1,5 @@
-// The life of agents' keys: registered, verified, deprecated, revoked. A revocation also ends the key's tokens, in the
-// same transaction.
+// Registers, verifies, deprecates and revokes agents' keys. A revocation also ends the key's tokens, in the same
+// transaction.
 
 import type { AuditEntry } from '../../audit/audit.ts';
 import type { TokenService } from '../../authentication/tokens/token.service.ts';
@@ -28,7 +28,7 @@ import type { ChangedBy, RotationProgressService } from './rotation-progress.ser
 
 export type { AgentKey } from './key.ts';
 
-/** `proof`: a base64 signature over the text of `buildKeyProofPayload`. */
+/** `proof` is a base64 signature over the text of `buildKeyProofPayload`. */
 export type NewKey = PublicKeyInput & {
   readonly label?: string | null | undefined;
   readonly proof?: string | undefined;
@@ -37,8 +37,8 @@ export type NewKey = PublicKeyInput & {
 type Verb = 'registered' | 'verified' | 'deprecated' | 'revoked';
 
 /**
- * Keys of a tenant's agents. Source: Specification, "Agent key", "Key state".
- * @param tokens ends tokens
+ * Manages the keys of a tenant's agents. Source: Specification, "Agent key", "Key state".
+ * @param tokens ends the tokens of a key
  * @param rotations updates the rotations of a changed key
  */
 export function createKeyService({
@@ -111,7 +111,7 @@ export function createKeyService({
     );
   }
 
-  /** Adds a key. The caller has parsed it and checked its proofs; `isVerified`: there was at least one proof. */
+  /** Adds a key that the caller has parsed. `isVerified`: the caller has checked a proof of the key. */
   const add = (
     context: RequestContext,
     agentId: string,
@@ -143,13 +143,13 @@ export function createKeyService({
 
   return {
     /**
-     * Registers a key for an agent: active, and verified immediately when `proof` is valid. Emits
+     * Registers an active key for an agent. A key with a valid `proof` is verified immediately. Emits
      * `admin.agent.key.registered`, then `admin.agent.key.verified`.
      * @throws ServiceError `invalid_request` naming the field, `not_found` (agent), `key_exists`
      */
     register: async (context: RequestContext, agentId: string, input: NewKey): Promise<AgentKey> => {
       const key = readPublicKey(input);
-      // Before any row is locked, since verifying a signature can take time.
+      // Verified before any row is locked, because it can take time.
       const isVerified = input.proof !== undefined;
       if (input.proof !== undefined) await checkProof(context, agentId.toLowerCase(), key, input.proof);
       return add(context, agentId, key, { label: input.label ?? null, isVerified });
@@ -158,7 +158,7 @@ export function createKeyService({
     add,
 
     /**
-     * Reads a key and checks that its owner holds the private half; nothing is registered.
+     * Parses a key and checks that its owner holds the private half. Writes nothing.
      * @throws ServiceError `invalid_request` naming `body.public_key` or `body.proof`
      */
     prove: async (
@@ -171,10 +171,8 @@ export function createKeyService({
       return key;
     },
 
-    /** Whether keys can be registered for this agent: it is an agent of the tenant. */
     hasAgent: (context: RequestContext, agentId: string): Promise<boolean> => agents.exists(context, agentId),
 
-    /** Whether this is a key of an agent of the tenant. One indexed read. */
     exists: (context: RequestContext, agentId: string, id: string): Promise<boolean> =>
       store.exists(context.transaction ?? database, nameOf(context, agentId, id)),
 
@@ -186,10 +184,7 @@ export function createKeyService({
       return present(key);
     },
 
-    /**
-     * A page of an agent's keys, the newest first.
-     * @throws ServiceError `not_found`, `invalid_request` for a foreign cursor
-     */
+    /** Returns a page, newest first. @throws ServiceError `not_found`, `invalid_request` for a foreign cursor */
     list: async (
       context: RequestContext,
       agentId: string,
@@ -201,16 +196,16 @@ export function createKeyService({
       return { data: page.data.map(present), nextCursor: page.nextCursor };
     },
 
-    /** The keys with which an agent may authenticate, the newest first; at most `PAGE_LIMIT.most`. */
+    /** Lists the keys with which an agent may authenticate, newest first, at most `PAGE_LIMIT.most`. */
     listUsable: async (context: RequestContext, agentId: string): Promise<AgentKey[]> => {
       const owner = { tenantId: context.tenant.id, agentId };
       return (await store.listUsable(context.transaction ?? database, owner, PAGE_LIMIT.most)).map(present);
     },
 
     /**
-     * Deprecates a key: it still authenticates, with a warning, until its sunset. For a deprecated key, moves the
+     * Deprecates a key: it still authenticates, with a warning, until its sunset. For a deprecated key it changes the
      * sunset. Emits `admin.agent.key.deprecated`.
-     * @param sunset an instant, or seconds from now; 7 days from now when absent
+     * @param sunset a time, or seconds from now; 7 days from now when absent
      * @throws ServiceError `not_found`, `invalid_request`, `conflict` for a revoked key
      */
     deprecate: (
@@ -238,7 +233,7 @@ export function createKeyService({
       }),
 
     /**
-     * Revokes a key permanently; its tokens end. A revoked key stays as it is. Emits `admin.agent.key.revoked`.
+     * Revokes a key permanently, and ends its tokens. A revoked key is not changed. Emits `admin.agent.key.revoked`.
      * @param reason for the audit log
      * @throws ServiceError `not_found`
      */
@@ -269,7 +264,7 @@ export function createKeyService({
 
 export type KeyService = ReturnType<typeof createKeyService>;
 
-/** The key with its state at the time of the read: a key past its sunset is revoked. */
+/** Computes the state at the time of the read: a key past its sunset is revoked. */
 function present(key: StoredKey): AgentKey {
   return { ...key, state: stateAt(key, key.readAt) };
 }

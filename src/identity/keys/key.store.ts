@@ -1,4 +1,4 @@
-// SQL of agent keys, except the frequent statements of authentication. Each statement is bound to one tenant.
+// SQL of keys, except the frequent statements of authentication. Each statement is bound to one tenant.
 import { fn, literal, Op } from 'sequelize';
 import { violatedUnique } from '../../platform/database/errors.ts';
 import { type Models, NOW, type Where } from '../../platform/database/model.ts';
@@ -8,17 +8,17 @@ import { ServiceError } from '../../platform/errors/service-error.ts';
 import { AGENT_KEY, type KeyRow, type NewKeyRow } from './key.model.ts';
 import type { KeyState } from './key.ts';
 
-/** A stored key; `readAt` is the database's time of the read. */
+/** `readAt` is the database's time of the read. */
 export type StoredKey = KeyRow & { readonly readAt: Date };
 
-/** Identifies one key: an id of another agent or tenant finds nothing. */
+/** Identifies one key. A statement finds nothing when the tenant or the agent is not the key's. */
 export type KeyName = { readonly tenantId: string; readonly agentId: string; readonly id: string };
 
 const WITH_TIME: { attributes: { include: [ReturnType<typeof fn>, string][] } } = {
   attributes: { include: [[fn('now'), 'readAt']] },
 };
 
-/** A key past its sunset counts as revoked, even if its row does not say so yet. */
+/** A key past its sunset counts as revoked, even while its row still has the state `deprecated`. */
 const IN_STATE: Readonly<Record<KeyState, Where<typeof AGENT_KEY>>> = {
   active: { state: 'active' },
   deprecated: { state: 'deprecated', sunsetAt: { [Op.gt]: literal('now()') } },
@@ -27,10 +27,9 @@ const IN_STATE: Readonly<Record<KeyState, Where<typeof AGENT_KEY>>> = {
   },
 };
 
-/** Condition for the keys that may authenticate. */
 const USABLE: Where<typeof AGENT_KEY> = { [Op.or]: [IN_STATE.active, IN_STATE.deprecated] };
 
-/** @throws ServiceError `key_exists` when the tenant already has this key, revoked keys included */
+/** @throws ServiceError `key_exists` when the tenant already has this key, revoked or not */
 export async function insert(transaction: Transaction, row: NewKeyRow): Promise<void> {
   try {
     await transaction.model(AGENT_KEY).insert(row);
@@ -40,7 +39,7 @@ export async function insert(transaction: Transaction, row: NewKeyRow): Promise<
   }
 }
 
-/** Whether the key and its agent exist. One indexed read. */
+/** Returns whether the key and its agent exist. One indexed read. */
 export async function exists(queryable: Queryable, { tenantId, agentId, id }: KeyName): Promise<boolean> {
   const { rowCount } = await queryable.query(
     `SELECT 1 FROM agent_keys key JOIN agents agent ON agent.id = key.agent_id AND agent.tenant_id = key.tenant_id
@@ -58,7 +57,7 @@ export async function find(
   return key as StoredKey | undefined;
 }
 
-/** Reads a key and locks it until the transaction ends; waits for authentications with this key that are under way. */
+/** Reads a key and locks it until the transaction ends. Waits for running authentications with this key. */
 export async function lock(
   transaction: Transaction,
   { tenantId, agentId, id }: KeyName,
@@ -67,7 +66,7 @@ export async function lock(
   return key as StoredKey | undefined;
 }
 
-/** The newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+/** Lists keys, newest first. @throws ServiceError `invalid_request` for a foreign cursor */
 export async function list(
   models: Models,
   { tenantId, agentId }: Omit<KeyName, 'id'>,
@@ -78,7 +77,7 @@ export async function list(
   return page as Page<StoredKey>;
 }
 
-/** The keys of an agent that may authenticate, the newest first, at most `limit`. */
+/** Lists the keys with which an agent may authenticate, newest first, at most `limit`. */
 export async function listUsable(
   models: Models,
   { tenantId, agentId }: Omit<KeyName, 'id'>,
@@ -93,7 +92,7 @@ export async function markVerified(transaction: Transaction, id: string): Promis
   await transaction.model(AGENT_KEY).update({ id }, { verifiedAt: NOW });
 }
 
-/** When the sunset moves, the time of the first deprecation stays. */
+/** Deprecates a key or changes its sunset. The time of the first deprecation is kept. */
 export async function deprecate(transaction: Transaction, id: string, sunsetAt: Date): Promise<void> {
   const deprecatedAt = literal('coalesce(deprecated_at, now())');
   await transaction.model(AGENT_KEY).update({ id }, { state: 'deprecated', sunsetAt, deprecatedAt });
@@ -105,8 +104,8 @@ export async function revoke(transaction: Transaction, id: string, reason: strin
 }
 
 /**
- * Deletes the keys of an agent that are neither revoked nor past their sunset, with their rotations; they can be
- * registered again. The workflows of these keys are signalled, and end.
+ * Deletes an agent's keys that are neither revoked nor past their sunset, and their rotations, so that the keys can be
+ * registered again. Enqueues signals to the keys' workflows, which then end.
  */
 export async function release(transaction: Transaction, agentId: string): Promise<void> {
   await transaction.query(
@@ -119,7 +118,7 @@ export async function release(transaction: Transaction, agentId: string): Promis
   await transaction.model(AGENT_KEY).remove({ agentId, ...USABLE });
 }
 
-/** Records a use of the key, unless one was recorded in the last minute. */
+/** Records a use of the key, unless a use was recorded in the last minute. */
 export async function recordUse(queryable: Queryable, id: string): Promise<void> {
   await queryable.query(
     `UPDATE agent_keys SET last_used_at = now()

@@ -1,4 +1,4 @@
-// The life of an agent's key: what each state allows, and when a deprecated key ends. The caller passes the time.
+// Types of keys, and the rules of their states and sunsets. The caller passes the time.
 import type { KeyRow } from './key.model.ts';
 
 /** Source: Specification, "Key state". */
@@ -6,48 +6,42 @@ export const KEY_STATES = ['active', 'deprecated', 'revoked'] as const;
 
 export type KeyState = (typeof KEY_STATES)[number];
 
-/** A registered key. */
 export type AgentKey = Omit<KeyRow, 'aliases' | 'deprecatedAt' | 'revokedReason' | 'firstUsedAt'>;
 
-/** The fields that decide whether a key may authenticate. */
 export type KeyLife = { readonly state: KeyState; readonly sunsetAt: Date | null };
 
-/** Seconds from a deprecation to its sunset, unless the request says otherwise: 7 days. */
+/** Default seconds from a deprecation to its sunset: 7 days. */
 const DEFAULT_SUNSET_SECONDS = 604_800;
 
-/** The least number of seconds from a deprecation to its sunset. */
 const MINIMUM_SUNSET_SECONDS = 1;
 
-/** Why a sunset is refused; `field` is the request's member that is wrong. */
+/** The reason to refuse a sunset. `field` is the wrong member of the request. */
 export type SunsetProblem = {
   readonly field: 'sunset_at' | 'sunset_after_seconds';
   readonly message: string;
 };
 
-/**
- * The state at an instant. A deprecated key is revoked from its sunset on, even if its row does not say so yet:
- * authentication does not depend on the workflow that writes it.
- */
+/** Returns the key's state at a time. A deprecated key counts as revoked from its sunset on. */
 export function stateAt(key: KeyLife, now: Date): KeyState {
   const hasEnded =
     key.state === 'deprecated' && key.sunsetAt !== null && key.sunsetAt.getTime() <= now.getTime();
   return hasEnded ? 'revoked' : key.state;
 }
 
-/** Whether the key may authenticate at an instant: active, or deprecated and before its sunset. */
+/** Returns whether the key may authenticate at a time: it is active, or deprecated and before its sunset. */
 export function mayAuthenticate(key: KeyLife, now: Date): boolean {
   return stateAt(key, now) !== 'revoked';
 }
 
-/** Whether a key in this state can be deprecated: an active one, or a deprecated one, whose sunset moves. */
+/** Returns whether a key in this state can be deprecated. For a deprecated key, only the sunset changes. */
 export function mayDeprecate(state: KeyState): boolean {
   return state !== 'revoked';
 }
 
 /**
- * The sunset that a deprecation sets.
- * @param request at most one of an instant and a number of seconds from `now`; 7 days without either
- * @returns the instant, at least one second after `now`, or the error of the request
+ * Computes the sunset of a deprecation.
+ * @param request at most one of a time and a number of seconds from `now`; 7 days without them
+ * @returns the sunset, at least one second after `now`, or the problem with the request
  */
 export function resolveSunset(
   request: { readonly sunsetAt?: Date | undefined; readonly sunsetAfterSeconds?: number | undefined },
@@ -76,8 +70,8 @@ function refuse(field: SunsetProblem['field'], message: string): { readonly prob
 }
 
 /**
- * The response headers that warn of a deprecated key: `Warning` (RFC 7234 §5.5, code 299), `Sunset` (RFC 8594) and,
- * where the time of the deprecation is known, `Deprecation` (RFC 9745). Empty for a key that is not deprecated.
+ * Builds the response headers that warn of a deprecated key: `Warning` (RFC 7234 §5.5, code 299), `Sunset` (RFC 8594),
+ * and `Deprecation` (RFC 9745) when the time of the deprecation is known. Returns no headers for any other key.
  */
 export function buildSunsetHeaders(
   key: KeyLife & { readonly fingerprint: string; readonly deprecatedAt?: Date | null | undefined },

@@ -1,4 +1,4 @@
-// Updates the open rotations of a key when the key changes, in the transaction of the change.
+// Updates the open rotations of a key when the key changes, in the transaction of that change.
 
 import type { AuditEntry } from '../../audit/audit.ts';
 import type { RecordService } from '../../events/record.service.ts';
@@ -9,10 +9,9 @@ import type { KeyState } from './key.ts';
 import * as store from './rotation.store.ts';
 import { afterKeyChange, type KeyChange, type KeyRotation } from './rotation.ts';
 
-/** Verbs of the audit entries of a rotation; the entry of an end has the reason in its data. */
 export type RotationVerb = 'started' | 'switched' | 'stalled' | 'canceled' | 'completed' | 'aborted';
 
-/** The audit entry of a change of a rotation. */
+/** Builds the audit entry for a change of a rotation. */
 export function describeRotation(
   verb: RotationVerb,
   rotation: Pick<KeyRotation, 'id' | 'oldKeyId' | 'newKeyId'>,
@@ -28,7 +27,7 @@ export function describeRotation(
   };
 }
 
-/** The source of a change. A change by the key's own workflow needs no signal to that workflow. */
+/** The source of a change. When it is the key's own workflow, that workflow gets no signal. */
 export type ChangedBy = 'hand' | 'workflow';
 
 export function createRotationProgressService({
@@ -40,7 +39,7 @@ export function createRotationProgressService({
 }) {
   return {
     /**
-     * Updates the open rotations of a key that has just changed, and enqueues signals to the workflows concerned. The
+     * Updates the open rotations of a key that has just changed, and enqueues signals to the affected workflows. The
      * caller has locked the key.
      * @param before the key's state before the change
      */
@@ -64,7 +63,7 @@ export function createRotationProgressService({
           entries.push(describeRotation(next.state, rotation, { reason: next.endReason }));
       }
       await records.write(transaction, context, { audit: entries });
-      // A deprecated key has a workflow that waits for its sunset, with or without a rotation.
+      // A deprecated key has a workflow that waits for the sunset, with or without a rotation.
       const own = change === 'deprecated' || before === 'deprecated' ? [key.id] : [];
       const concerned = new Set([...own, ...open.map(({ oldKeyId }) => oldKeyId)]);
       if (by === 'workflow') concerned.delete(key.id);

@@ -1,5 +1,5 @@
-// The text that both keys of a rotation sign when an agent rotates its own key. Its first line names this purpose, so
-// that the signatures are not valid for a challenge or a registration.
+// The text that the old and the new key sign when an agent rotates its own key. The first line names the purpose, so
+// the signatures are not valid for a challenge or a registration.
 
 export type RotationProofFields = {
   readonly tenantId: string;
@@ -9,9 +9,9 @@ export type RotationProofFields = {
 };
 
 /**
- * The exact bytes that the old and the new key sign: five lines joined by line feeds, in UTF-8, with nothing after the
- * last. Each key signs both fingerprints, so neither signature is valid for another pair of keys.
- * @param fields two UUIDs in lowercase, and the lowercase hex fingerprints of the old and the new key
+ * Builds the bytes that both keys sign: five lines in UTF-8, joined by line feeds, with no line feed at the end. The
+ * text contains both fingerprints, so the signatures are not valid for another pair of keys.
+ * @param fields two UUIDs in lower case, and the fingerprints (lower-case hex) of the old and the new key
  */
 export function buildRotationProofPayload({
   tenantId,

@@ -1,5 +1,5 @@
-// The steps that are due for an old key: by time, or after the first use of the new key. Postgres decides each step
-// anew, so a repeated, late or needless request does no harm.
+// Performs the due steps for an old key. A step is due at a time, or after the first use of the new key. Each step is
+// decided from the rows in Postgres, so a repeated, late or needless request does no harm.
 
 import { serviceContext } from '../../audit/audit.ts';
 import type { RecordService } from '../../events/record.service.ts';
@@ -18,27 +18,23 @@ import * as store from './rotation.store.ts';
 import { decideStep, isOpen, type RotationState, type RotationStep, sunsetAfterSwitch } from './rotation.ts';
 import { describeRotation } from './rotation-progress.service.ts';
 
-/** Identifies the old key. */
 export type DepartingKey = { readonly tenantId: string; readonly keyId: string };
 
-/**
- * State of a key; `gone`: the key does not exist. `rotation` is the state of its latest rotation. Times in ISO 8601.
- */
+/** `gone`: the key does not exist. `rotation` is the state of its latest rotation. Times are ISO 8601. */
 export type KeyStanding = {
   readonly step: RotationStep;
   readonly key: KeyState | 'gone';
   readonly rotation: RotationState | null;
   readonly sunsetAt: string | null;
-  /** Deadline of the agent's first use of the new key, while that is awaited. */
+  /** Deadline for the agent's first use of the new key; null when no use is expected. */
   readonly deadlineAt: string | null;
-  /** Whether that deadline has been missed. */
+  /** Whether that deadline has passed without a use. */
   readonly stalled: boolean;
 };
 
-/** The steps that can be due. */
 export type DueStep = 'switch' | 'warn' | 'revoke';
 
-/** The steps of rotations and deprecations. */
+/** Creates the steps of rotations and deprecations. */
 export function createRotationStepService({
   database,
   tenants,
@@ -66,7 +62,7 @@ export function createRotationStepService({
     if (rotation === null || !firstUsedAt) return;
     await store.markSwitched(context.transaction, rotation.id, firstUsedAt);
     await records.write(context.transaction, context, { audit: [describeRotation('switched', rotation)] });
-    // A sunset that was set by hand stays.
+    // A deprecated key already has a sunset, which is kept.
     if (key.state === 'active') {
       const sunsetAt = sunsetAfterSwitch(firstUsedAt, rotation.overlapSeconds, now);
       await keys.deprecate(context, agentId, keyId, { sunsetAt }, 'workflow');
@@ -108,19 +104,18 @@ export function createRotationStepService({
   }
 
   return {
-    /** State of a key and its next step. One round trip; changes nothing. */
+    /** Reads the state of a key and its next step in one round trip. Changes nothing. */
     look: (name: DepartingKey): Promise<KeyStanding> => look(database, name),
 
-    /** Describes a key to an operator: its algorithm, the beginning of its fingerprint, and its agent. */
+    /** Describes a key for an operator: its algorithm, the beginning of its fingerprint, and its agent. */
     describe: async (name: DepartingKey): Promise<{ summary: string; agentId: string } | undefined> =>
       store.describeKey(database, name),
 
-    /** Keys whose workflow should be running now, by ascending id. */
     listExpectedWorkflows: store.listExpectedWorkflows,
 
     /**
-     * Performs a step if it is due, in one transaction. `switch` records the switch and sets the old key's sunset;
-     * `warn` emits `admin.agent.key.rotation_stalled`; `revoke` revokes the old key at its sunset.
+     * Performs a step if it is due, in one transaction. `switch` records the switch and sets the old key's sunset.
+     * `warn` emits `admin.agent.key.rotation_stalled`. `revoke` revokes the old key at its sunset.
      * @returns the state of the key afterwards
      */
     perform: async (name: DepartingKey, due: DueStep): Promise<KeyStanding> => {

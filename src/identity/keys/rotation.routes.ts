@@ -1,4 +1,4 @@
-// The routes of key rotations: for the tenant, and for the agent itself.
+// The routes of key rotations, for the tenant and for the agent itself.
 
 import type { RequestContext } from '../../platform/context.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
@@ -28,7 +28,7 @@ const COMMON = {
 } as const;
 const ROOT = '/api/v1/agents/:agent_id/keys/rotations';
 
-/** Source: Specification, "Key state". @param workflows address of the UI that shows workflows */
+/** Source: Specification, "Key state". @param workflows address of Temporal's web UI */
 export function createRotationRoutes({
   rotations,
   workflows,
@@ -120,7 +120,7 @@ export function createRotationRoutes({
   ]);
 }
 
-/** The agent that got the token by authenticating itself; a linked application's token is refused. */
+/** Returns the agent that authenticated to get the token. Refuses the token of a linked application. */
 function ownAgent({ principal }: RequestContext): string {
   if (principal?.agentId === undefined || principal.clientId !== AGENT_CLIENT_ID)
     throw new ServiceError('insufficient_scope', { detail: 'The token is not of an agent by itself.' });

@@ -1,4 +1,4 @@
-// The shapes of key rotations in requests and answers.
+// Schemas of key rotations in requests and answers.
 import { z } from 'zod';
 import { pageSchema } from '../../platform/http/answers.ts';
 import { pageParameters } from '../../platform/http/field-schemas.ts';
@@ -7,13 +7,13 @@ import { entityWorkflowId, workflowUrl } from '../../platform/temporal/names.ts'
 import { registerKeyBody } from './key.schemas.ts';
 import { END_REASONS, type KeyRotation, ROTATION_DEFAULTS, ROTATION_STATES } from './rotation.ts';
 
-/** Address of the UI that shows workflows. */
+/** Address of Temporal's web UI. */
 export type WorkflowPlace = { readonly uiUrl: string; readonly namespace: string };
 
 const timestamp = z.iso.datetime();
 const LONGEST = 315_360_000;
 
-/** A rotation as answers show it. Source: Specification, "Key state". */
+/** Source: Specification, "Key state". */
 export const rotationSchema = z
   .strictObject({
     rotation_id: z.uuid(),
@@ -68,7 +68,7 @@ export const beginRotationBody = z
 
 const proof = z.string().min(1).max(200);
 
-/** The request of an agent for itself; exactly one of the two fields names the old key. */
+/** A request of an agent for itself. Exactly one of two fields names the old key. */
 export const beginOwnRotationBody = z
   .strictObject({
     old_key_id: z.uuid().optional(),
@@ -92,7 +92,7 @@ export const beginOwnRotationBody = z
 
 export const cancelRotationBody = z.strictObject({ reason: z.string().min(1).max(500).optional() });
 
-/** A rotation as answers show it. @param place address of the UI that shows workflows */
+/** Converts a rotation to its JSON answer. @param place address of Temporal's web UI */
 export function presentRotation(rotation: KeyRotation, place: WorkflowPlace) {
   const workflowId = entityWorkflowId('agentKeyRotation', rotation.oldKeyId);
   return present(rotationSchema, rotation, {

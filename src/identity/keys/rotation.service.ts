@@ -1,5 +1,5 @@
-// Rotations of agents' keys: begun by the tenant or by the agent, canceled, read. Later steps are in
-// rotation-steps.service.ts.
+// Begins, cancels and reads rotations of keys, for the tenant and for the agent. rotation-steps.service.ts does the
+// later steps.
 
 import { operatorContext } from '../../audit/audit.ts';
 import type { RecordService } from '../../events/record.service.ts';
@@ -31,16 +31,14 @@ import type { RotationStepService } from './rotation-steps.service.ts';
 export type { SwitchedKey } from './rotation.store.ts';
 export type { KeyRotation } from './rotation.ts';
 
-/** The new key, and the time limits of the rotation. */
 export type NewRotation = PublicKeyInput & {
   readonly label?: string | null | undefined;
   readonly overlapSeconds?: number | undefined;
   readonly deadlineSeconds?: number | undefined;
 };
 
-/** The agent's proof: the base64 signatures of both keys over the text of `buildRotationProofPayload`. */
+/** `proof` contains the base64 signatures of both keys over the text of `buildRotationProofPayload`. */
 export type OwnRotation = NewRotation & {
-  /** The old key: its id, or its fingerprint. */
   readonly oldKey: { readonly id: string } | { readonly fingerprint: string };
   readonly proof: { readonly oldKey: string; readonly newKey: string };
 };
@@ -108,7 +106,7 @@ export function createRotationService({
     database.transaction(context, async (transaction) => {
       const joined = { ...context, transaction };
       const { id: owner, status } = await agents.hold(transaction, context, agentId);
-      // Suspension ends the agent's token, but a request with it may be under way.
+      // Suspension ends the agent's token, but a request with that token may still be running.
       if (isOwn && status === 'suspended')
         throw new ServiceError('policy_denied', { detail: 'The agent is suspended.' });
       const oldKey = await holdOldKey(transaction, context, owner, request.oldKeyId);
@@ -158,9 +156,10 @@ export function createRotationService({
   }
 
   /**
-   * Cancels a rotation that waits for the agent: both keys stay as they are. A canceled rotation stays as it is.
+   * Cancels a rotation that waits for the agent. Both keys keep their state. A canceled rotation is not changed.
    * @param reason for the audit log
-   * @throws ServiceError `not_found`, `conflict` once the old key has its sunset, and after another end
+   * @throws ServiceError `not_found`; `conflict` when the old key already has a sunset, or the rotation has ended in
+   * another way
    */
   const cancel = (
     context: RequestContext,
@@ -193,9 +192,9 @@ export function createRotationService({
 
   return {
     /**
-     * Registers a new key and begins to rotate to it, both or neither. A deprecated old key keeps its sunset.
-     * @throws ServiceError `not_found` (agent), `invalid_request` naming the field, `key_exists`, `conflict` for a
-     *   revoked old key, and for an old key with an open rotation
+     * Registers a new key and begins a rotation to it, both or neither. A deprecated old key keeps its sunset.
+     * @throws ServiceError `not_found` (agent), `invalid_request` naming the field, `key_exists`; `conflict` for a
+     * revoked old key, and for an old key with an open rotation
      */
     begin: async (
       context: RequestContext,
@@ -207,8 +206,8 @@ export function createRotationService({
     },
 
     /**
-     * Begins a rotation for the agent itself, which proves that it holds both keys; that verifies the new key.
-     * @throws ServiceError as `begin`, and `policy_denied` for an agent that is suspended meanwhile
+     * Begins a rotation for the agent itself. The agent proves that it holds both keys, which verifies the new key.
+     * @throws ServiceError as `begin`, and `policy_denied` when the agent is suspended during the request
      */
     beginOwn: async (context: RequestContext, agentId: string, input: OwnRotation): Promise<KeyRotation> => {
       const newKey = readPublicKey(input);
@@ -221,7 +220,7 @@ export function createRotationService({
       const oldKey =
         oldKeyId === undefined ? undefined : await keys.get(context, agentId, oldKeyId).catch(orNotFound);
       if (oldKey === undefined) throw invalidField(path, 'is no key of this agent');
-      // Before any row is locked, since verifying signatures can take time.
+      // Verified before any row is locked, because it can take time.
       await checkProofs(context, agentId, { oldKey, newKey }, input.proof);
       return start(context, agentId, newKey, { ...input, oldKeyId: oldKey.id }, { isOwn: true });
     },
@@ -232,17 +231,12 @@ export function createRotationService({
       return read(context, agentId, id);
     },
 
-    /** Whether keys of this agent can be rotated: it is an agent of the tenant. */
     hasAgent: (context: RequestContext, agentId: string): Promise<boolean> => agents.exists(context, agentId),
 
-    /** Whether this is a rotation of an agent of the tenant. One indexed read. */
     exists: (context: RequestContext, agentId: string, id: string): Promise<boolean> =>
       store.exists(context.transaction ?? database, nameOf(context, agentId, id)),
 
-    /**
-     * A page of an agent's rotations, the newest first.
-     * @throws ServiceError `not_found`, `invalid_request` for a foreign cursor
-     */
+    /** Returns a page, newest first. @throws ServiceError `not_found`, `invalid_request` for a foreign cursor */
     list: async (
       context: RequestContext,
       agentId: string,
@@ -256,7 +250,7 @@ export function createRotationService({
     cancel,
 
     /**
-     * Cancels a key's rotation for an operator, who asks through the old key's workflow.
+     * Cancels a key's rotation for an operator, who requested it through the old key's workflow.
      * @throws ServiceError `not_found` when the key has no rotation, `conflict` as `cancel`
      */
     cancelByOperator: async (
@@ -271,8 +265,7 @@ export function createRotationService({
     },
 
     /**
-     * Sets the sunset of old keys after a switch, in the background. The switch was committed with the authentication,
-     * so the rotation's workflow performs this step if it fails here.
+     * Sets the sunset of old keys after a switch, in the background. If this fails, the rotation's workflow sets it.
      */
     noticeSwitches: (switched: readonly SwitchedKey[]): void => {
       const onError = (error: unknown) =>

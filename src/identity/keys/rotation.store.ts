@@ -1,5 +1,5 @@
-// SQL of key rotations. Each statement on one rotation is bound to a tenant or a key's id; all times are the
-// database's.
+// SQL of key rotations. Each statement on one rotation is bound to a tenant or to a key's id. All times come from the
+// database's clock.
 
 import { NOW } from '../../platform/database/model.ts';
 import { decodeCursor, type Page, type PageRequest, toPage } from '../../platform/database/page.ts';
@@ -21,10 +21,10 @@ export type NewRotationRow = Pick<
   'id' | 'tenantId' | 'agentId' | 'oldKeyId' | 'newKeyId' | 'state' | 'overlapSeconds'
 > & { readonly deadlineSeconds: number };
 
-/** The old key of a rotation whose new key was used for the first time. */
+/** The old key of a rotation whose new key was just used for the first time. */
 export type SwitchedKey = { readonly tenantId: string; readonly keyId: string };
 
-/** The facts that decide a key's next step, with its agent; `rotation` is the key's latest. */
+/** The facts that decide a key's next step, and the key's agent. `rotation` is the key's latest rotation. */
 export type KeyCase = Omit<RotationFacts, 'key' | 'rotation'> & {
   readonly agentId: string;
   readonly key: { readonly state: KeyState; readonly sunsetAt: Date | null };
@@ -73,7 +73,7 @@ LEFT JOIN LATERAL (
 LEFT JOIN agent_keys new_key ON new_key.id = r.new_key_id
 WHERE key.id = $1 AND key.tenant_id = $2`;
 
-/** Keys and rotations of a deleted agent need no workflow. */
+/** Lists keys that need a workflow. Keys of deleted agents need none. */
 const EXPECTED = `
 (SELECT k.tenant_id AS "tenantId", k.id AS "entityId" FROM agent_keys k JOIN agents a ON a.id = k.agent_id
  WHERE k.state = 'deprecated' AND k.id > $1 AND a.deleted_at IS NULL ORDER BY k.id LIMIT $2)
@@ -82,7 +82,7 @@ UNION
  WHERE r.ended_at IS NULL AND r.old_key_id > $1 AND a.deleted_at IS NULL ORDER BY r.old_key_id LIMIT $2)
 ORDER BY "entityId" LIMIT $2`;
 
-/** Keys with an overdue step: of an open rotation, or a sunset without a rotation. */
+/** Counts keys with an overdue step: of an open rotation, or a sunset without a rotation. */
 const OVERDUE = `
 SELECT count(*)::int AS count FROM (
   SELECT old.id FROM key_rotations r JOIN agent_keys old ON old.id = r.old_key_id
@@ -125,7 +125,7 @@ export async function find(
   return rows[0] ?? null;
 }
 
-/** Whether the rotation and its agent exist. One indexed read. */
+/** Returns whether the rotation and its agent exist. One indexed read. */
 export async function exists(
   queryable: Queryable,
   { tenantId, agentId, id }: RotationName,
@@ -138,7 +138,7 @@ export async function exists(
   return rowCount > 0;
 }
 
-/** The newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+/** Lists rotations, newest first. @throws ServiceError `invalid_request` for a foreign cursor */
 export async function list(
   queryable: Queryable,
   { tenantId, agentId }: Omit<RotationName, 'id'>,
@@ -152,7 +152,7 @@ export async function list(
   return toPage(rows, limit);
 }
 
-/** The id of the agent's key with this fingerprint or alias; usable keys are preferred, then older ones. */
+/** Finds the id of the agent's key with this fingerprint or alias. Usable keys are preferred, then older keys. */
 export async function findKeyByFingerprint(
   queryable: Queryable,
   { tenantId, agentId }: Omit<RotationName, 'id'>,
@@ -166,10 +166,7 @@ export async function findKeyByFingerprint(
   return rows[0]?.id;
 }
 
-/**
- * The open rotations of which the key is the old or the new one, in the order of their ids. Locks them until the
- * transaction ends.
- */
+/** Locks and returns the open rotations in which the key is the old or the new one, ordered by id. */
 export async function lockOpen(
   unit: Transaction,
   keyId: string,
@@ -182,7 +179,7 @@ export async function lockOpen(
   return rows;
 }
 
-/** Changes the state of an open rotation; an end also sets its time and reason. */
+/** Changes the state of an open rotation. When the rotation ends, also stores the time and the reason. */
 export async function move(
   unit: Transaction,
   id: string,
@@ -196,7 +193,7 @@ export async function move(
   );
 }
 
-/** Counts the keys whose sunset or rotation deadline passed more than 5 minutes ago and was not acted on. */
+/** Counts the keys whose sunset or rotation deadline passed more than 5 minutes ago without its step. */
 export async function countOverdue(queryable: Queryable): Promise<number> {
   const { rows } = await queryable.query<{ count: number }>(OVERDUE);
   return rows[0]?.count ?? 0;
@@ -210,7 +207,7 @@ export async function markStalled(transaction: Transaction, id: string): Promise
   await transaction.model(KEY_ROTATION).update({ id }, { stalledAt: NOW });
 }
 
-/** `ed25519 · 1a2b3c4d5e6f7081`, and the key's agent. */
+/** Returns a summary such as `ed25519 · 1a2b3c4d5e6f7081`, and the key's agent. */
 export async function describeKey(
   queryable: Queryable,
   { tenantId, keyId }: { tenantId: string; keyId: string },
@@ -223,7 +220,7 @@ export async function describeKey(
   return rows[0];
 }
 
-/** Keys whose workflow agentKeyRotation should be running: deprecated keys, and old keys of open rotations. */
+/** Lists the keys whose workflow should be running: deprecated keys, and old keys of open rotations. */
 export async function listExpectedWorkflows(
   queryable: Queryable,
   page: ExpectedPage,
@@ -231,7 +228,7 @@ export async function listExpectedWorkflows(
   return (await queryable.query<ExpectedWorkflow>(EXPECTED, pageValues(page))).rows;
 }
 
-/** A key with its latest rotation; null when the key does not exist. */
+/** Reads a key with its latest rotation; null when the key does not exist. */
 export async function readCase(
   queryable: Queryable,
   { tenantId, keyId }: { tenantId: string; keyId: string },

@@ -1,12 +1,12 @@
-// The life of a key rotation: how a change of a key changes its state, and which step is due next. The caller passes
-// the time.
+// Rules of key rotations: how a change of a key changes its rotation, and which step is due next. The caller passes the
+// time.
 import type { KeyState } from './key.ts';
 import type { RotationRow } from './rotation.model.ts';
 
 /**
  * `waiting_for_switch`: the agent has not yet authenticated with the new key. `overlapping`: both keys work, and the
- * old one has a sunset. The other three are ends: `completed` with the old key revoked, `canceled` by hand, `aborted`
- * because the new key is deprecated or revoked.
+ * old key has a sunset. The other states are final. `completed`: the old key is revoked. `canceled`: a person canceled
+ * the rotation. `aborted`: the new key was deprecated or revoked.
  */
 export const ROTATION_STATES = [
   'waiting_for_switch',
@@ -17,7 +17,6 @@ export const ROTATION_STATES = [
 ] as const;
 export type RotationState = (typeof ROTATION_STATES)[number];
 
-/** Why a rotation has ended. */
 export const END_REASONS = [
   'sunset_reached',
   'old_key_revoked',
@@ -28,37 +27,32 @@ export const END_REASONS = [
 export type EndReason = (typeof END_REASONS)[number];
 
 export type KeyRotation = RotationRow & {
-  /** Sunset of the old key. */
   readonly sunsetAt: Date | null;
 };
 
 /** Default time limits in seconds: 7 days each. */
 export const ROTATION_DEFAULTS = { overlapSeconds: 604_800, deadlineSeconds: 604_800 } as const;
 
-/** Longest wait of the workflow; then it reads the key again, in case a signal was lost. */
+/** Longest sleep of the workflow in milliseconds. Then it reads the key again, in case a signal was lost. */
 const LONGEST_WAIT_MS = 86_400_000;
 
-/** Whether the rotation has not ended. */
 export function isOpen(state: RotationState): boolean {
   return state === 'waiting_for_switch' || state === 'overlapping';
 }
 
-/** The first state of a rotation: an active old key waits for the agent; a deprecated one has its sunset already. */
+/** With an active old key, the rotation waits for the agent. A deprecated old key already has its sunset. */
 export function initialState(oldKey: KeyState): 'waiting_for_switch' | 'overlapping' {
   return oldKey === 'deprecated' ? 'overlapping' : 'waiting_for_switch';
 }
 
-/** A change of one of a rotation's two keys; `expired` is its revocation at its sunset. */
+/** A change of one of a rotation's two keys. `expired` means that the key was revoked at its sunset. */
 export type KeyChange = 'deprecated' | 'revoked' | 'expired';
 
 export type Transition =
   | { readonly state: 'overlapping' }
   | { readonly state: 'completed' | 'aborted'; readonly endReason: EndReason };
 
-/**
- * The state of an open rotation after a change of one of its keys.
- * @returns the next state, or null when the rotation stays as it is
- */
+/** Returns the state of an open rotation after a change of one of its keys, or null when the state does not change. */
 export function afterKeyChange(
   state: RotationState,
   key: 'old' | 'new',
@@ -70,12 +64,12 @@ export function afterKeyChange(
     return { state: 'completed', endReason: change === 'expired' ? 'sunset_reached' : 'old_key_revoked' };
   }
   if (change !== 'deprecated') return { state: 'aborted', endReason: 'new_key_revoked' };
-  // Before the switch, the rotation would send the agent to a key that ends soon; after it, the new key may be the old
-  // one of the next rotation.
+  // Before the switch, the rotation would move the agent to a key that ends soon, so it is aborted. After the switch,
+  // the new key may already be the old key of the next rotation.
   return state === 'waiting_for_switch' ? { state: 'aborted', endReason: 'new_key_deprecated' } : null;
 }
 
-/** The facts that decide the next step. `rotation` is the open rotation of the key, if there is one. */
+/** Facts that decide the next step. `rotation` is the key's open rotation, or null. */
 export type RotationFacts = {
   readonly now: Date;
   /** The old key; null when it does not exist. */
@@ -90,15 +84,15 @@ export type RotationFacts = {
 };
 
 /**
- * The next step of an old key, with or without a rotation. `switch`: the agent has used the new key, so the old one
- * gets its sunset. `warn`: the deadline has passed without a switch. `revoke`: the sunset has come. `wait`: nothing is
- * due for a time, unless the key changes. `end`: the workflow has nothing left to do.
+ * Next step of an old key, with or without a rotation. `switch`: the agent has used the new key, so the old key gets
+ * its sunset. `warn`: the deadline has passed without a switch. `revoke`: the sunset is reached. `wait`: sleep for
+ * `delayMs`, or until the key changes. `end`: the workflow is done.
  */
 export type RotationStep =
   | { readonly kind: 'switch' | 'warn' | 'revoke' | 'end' }
   | { readonly kind: 'wait'; readonly reason: 'switch' | 'sunset'; readonly delayMs: number };
 
-/** Decides the next step. A due step is not put off by a later one. */
+/** Decides the next step. A step that is due is returned before any wait. */
 export function decideStep({ now, key, rotation }: RotationFacts): RotationStep {
   if (key === null || key.state === 'revoked') return { kind: 'end' };
   const left = (until: Date) => until.getTime() - now.getTime();
@@ -114,10 +108,7 @@ export function decideStep({ now, key, rotation }: RotationFacts): RotationStep 
   return { kind: 'wait', reason: sunset === null ? 'switch' : 'sunset', delayMs };
 }
 
-/**
- * The sunset of the old key after a switch: the overlap after the new key's first use, but at least a second after
- * `now` when the switch is processed late.
- */
+/** Returns the end of the overlap after the new key's first use, but at least one second after `now`. */
 export function sunsetAfterSwitch(firstUsedAt: Date, overlapSeconds: number, now: Date): Date {
   return new Date(Math.max(firstUsedAt.getTime() + overlapSeconds * 1000, now.getTime() + 1000));
 }

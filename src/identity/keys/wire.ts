@@ -1,4 +1,4 @@
-// Wires the keys of agents and their rotations: for tenants, and for the workflow agentKeyRotation.
+// Wires keys and their rotations: for tenants, and for the workflow agentKeyRotation.
 import type { Needs, Platform } from '../../platform/platform.ts';
 import { createKeyRoutes } from './key.routes.ts';
 import { createKeyService } from './key.service.ts';
@@ -40,7 +40,7 @@ export function wireKeys(
 /** Deletes the unrevoked keys of an agent that is deleted, in the caller's transaction. */
 export { release as releaseKeysOfAgent } from './key.store.ts';
 
-/** The rotations that have a workflow, and those whose workflow is late. */
+/** Lists the keys that should have a workflow, and counts those with an overdue step. */
 export {
   countOverdue as countOverdueRotations,
   listExpectedWorkflows as listRotations,

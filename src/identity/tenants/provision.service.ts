@@ -1,5 +1,4 @@
-// Creates a tenant with its first application, so that it can be used immediately. Only the answer has the
-// application's secret.
+// Creates a tenant with its first application. Only the result contains the application's secret.
 
 import { operatorContext } from '../../audit/audit.ts';
 import type { Database } from '../../platform/database/database.ts';
@@ -10,7 +9,6 @@ import { GRANT_TYPES } from '../applications/application.ts';
 import type { NewTenant, TenantService } from './tenant.service.ts';
 import { toTenant } from './tenant.ts';
 
-/** The data that an operator passes on to the tenant. */
 export type Provisioned = {
   readonly tenant_id: string;
   readonly slug: string;
@@ -31,8 +29,8 @@ export function createProvisionService({
 }) {
   return {
     /**
-     * Creates a tenant, its first issuer key and an application that has every scope and every grant, all or nothing.
-     * @throws ServiceError `invalid_request` when the slug is no DNS label, `conflict` when it was ever used
+     * Creates a tenant, its first issuer key, and an application with every scope and every grant, all or nothing.
+     * @throws ServiceError `invalid_request` when the slug is not a DNS label; `conflict` when the slug was ever used
      */
     provision: (input: NewTenant): Promise<Provisioned> =>
       database.transaction({}, async (transaction) => {

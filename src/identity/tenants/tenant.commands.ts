@@ -1,11 +1,11 @@
-// `countersign tenant …`: options in, service call, text out. With --json, stdout has nothing but the answer.
+// The commands `countersign tenant …`. With --json, stdout contains only the answer.
 import type { Command } from 'commander';
 import { parseInput } from '../../platform/command-input.ts';
 import type { ProvisionService } from './provision.service.ts';
 import { tenantPatchSchema } from './tenant.schemas.ts';
 import type { TenantRecord, TenantService } from './tenant.service.ts';
 
-/** Opens the services for one command; `close` lets the process end. */
+/** Opens the services for one command. `close` releases them, so that the process can exit. */
 type Open = () => Promise<{
   tenants: TenantService;
   provisioning: ProvisionService;

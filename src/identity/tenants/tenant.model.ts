@@ -23,9 +23,7 @@ export const TENANT = defineTable('tenants', {
   issuerUrl: text(),
   createdAt: given(time()),
   updatedAt: given(time()),
-  /** When an operator suspended the tenant; null while it is not suspended. */
   suspendedAt: nullable(time()),
-  /** End of the latest suspension; null when there was none. */
   resumedAt: nullable(time()),
 });
 

@@ -11,7 +11,7 @@ const COMMON = {
   scope: 'tenant:write',
 } as const;
 
-/** Routes of the tenant. Both need `tenant:write`: no narrower scope covers tenants. */
+/** Both routes need the scope `tenant:write`, because no narrower scope covers tenants. */
 export function createTenantRoutes({ tenants }: { tenants: TenantService }): Route[] {
   return defineRoutes(COMMON, [
     {

@@ -1,4 +1,4 @@
-// The shapes of a tenant in requests and answers. A tenant cannot change its slug or its address.
+// Schemas of tenants in requests and answers. A tenant cannot change its slug or its address.
 import { z } from 'zod';
 import { audience, displayName } from '../../platform/http/field-schemas.ts';
 import { present } from '../../platform/http/present.ts';
@@ -18,7 +18,6 @@ export const tenantSchema = z
   })
   .meta({ id: 'Tenant' });
 
-/** Only the given fields are changed. */
 export const tenantPatchSchema = z
   .strictObject({
     name: displayName.optional(),
@@ -32,7 +31,7 @@ export const tenantPatchSchema = z
   })
   .meta({ id: 'TenantPatch' });
 
-/** A stored tenant as answers show it. */
+/** Converts a stored tenant to its JSON answer. */
 export function presentTenant(tenant: TenantRecord) {
   return present(tenantSchema, tenant, { audience: tenant.audience ?? tenant.baseUrl });
 }

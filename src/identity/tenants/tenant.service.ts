@@ -1,4 +1,4 @@
-// Tenants: created, found by slug, changed, moved to another address. A used slug never names another tenant.
+// Creates, reads and changes tenants, and moves them to another address. A used slug is never used for another tenant.
 
 import { operatorContext } from '../../audit/audit.ts';
 import { describeChanges, findChanges } from '../../audit/changes.ts';
@@ -25,34 +25,30 @@ import {
 
 export type { AddressMismatch, TenantRecord } from './tenant.ts';
 
-/**
- * Milliseconds for which a process uses a tenant's row before it reads it again: a change reaches every process within
- * a second.
- */
+/** Milliseconds for which a process caches a tenant's row. Every process therefore applies a change within a second. */
 const TENANT_LIFETIME = 1_000;
 
-/** Most tenants in the cache of the process, by slug and by id. */
 const KEPT = 20_000;
 
-/** Fields whose values the audit log shows. */
+/** The audit log shows the values of these fields. */
 const TOLD = ['name', 'audience', 'signingAlgorithm'];
 
 export type NewTenant = {
   readonly slug: string;
-  /** Default: the slug. */
+  /** The slug when absent. */
   readonly name?: string | undefined;
   readonly audience?: string | undefined;
   readonly signingAlgorithm?: SigningAlgorithm | undefined;
 };
 
-/** Only the given fields are changed; `audience: null` makes the tenant's address its audience. */
+/** Only the given fields are changed. `audience: null` makes the tenant's address its audience. */
 export type TenantPatch = {
   readonly name?: string | undefined;
   readonly audience?: string | null | undefined;
   readonly signingAlgorithm?: SigningAlgorithm | undefined;
 };
 
-/** Tenants and their addresses. @param addresses settings that determine the address of each tenant */
+/** Manages tenants and their addresses. @param addresses settings that determine the address of each tenant */
 export function createTenantService({
   database,
   issuerKeys,
@@ -109,8 +105,8 @@ export function createTenantService({
   return {
     /**
      * Creates a tenant with its first issuer key, which signs immediately.
-     * @param join a transaction to use; by default the call begins one
-     * @throws ServiceError `invalid_request` when the slug is no DNS label, `conflict` when it was ever used
+     * @param join the transaction to use; without it the call begins one
+     * @throws ServiceError `invalid_request` when the slug is not a DNS label; `conflict` when the slug was ever used
      */
     create: (
       input: NewTenant,
@@ -145,28 +141,26 @@ export function createTenantService({
       });
     },
 
-    /** All tenants, the oldest first. */
+    /** Returns all tenants, oldest first. */
     list: (): Promise<TenantRecord[]> => store.list(database),
 
-    /** The tenant of this slug, at most 1 s old; undefined when there is none. */
+    /** Returns the tenant with this slug, at most 1 s old; undefined when it does not exist. */
     bySlug: async (slug: string): Promise<Tenant | undefined> => {
       if (!isSlug(slug)) return undefined;
       const record = await bySlug.get(slug);
       return record === undefined ? undefined : toTenant(record);
     },
 
-    /** The tenant of this id, at most 1 s old; undefined when there is none. */
+    /** Returns the tenant with this id, at most 1 s old; undefined when it does not exist. */
     byId: async (id: string): Promise<Tenant | undefined> => {
       const record = await byId.get(id);
       return record === undefined ? undefined : toTenant(record);
     },
 
-    /** The current row of the request's own tenant. */
     get: async ({ tenant }: RequestContext): Promise<TenantRecord> => findExisting(tenant.slug),
 
     /**
-     * Changes the request's own tenant; without a difference it does nothing. A new signing algorithm takes effect only
-     * after its issuer key has been published for a while.
+     * Changes the given fields, if they differ. A new algorithm is used after its key has been public for ten minutes.
      */
     update: (context: RequestContext, patch: TenantPatch): Promise<TenantRecord> =>
       database.transaction(context, async (transaction) => {
@@ -193,8 +187,8 @@ export function createTenantService({
       }),
 
     /**
-     * Marks a tenant as suspended or resumed, in the caller's transaction. Other processes notice it within 1 s.
-     * @returns the changed tenant, and whether anything changed
+     * Marks a tenant as suspended or resumed, in the caller's transaction. Other processes apply it within 1 s.
+     * @returns the changed tenant, and whether its state changed
      * @throws ServiceError `not_found`
      */
     setSuspended: async (
@@ -211,21 +205,22 @@ export function createTenantService({
     },
 
     /**
-     * The tenants whose stored address differs from that of the settings. The service serves none of them before they
-     * are moved.
+     * Returns the tenants whose stored address is not that of the settings. The service answers no request for them.
      */
     checkTenantAddresses: async (): Promise<AddressMismatch[]> =>
       findMismatches(await store.list(database), addresses),
 
     /**
-     * Moves a tenant to its address in the settings. Its earlier tokens end, since their issuer no longer exists.
+     * Moves a tenant to its address in the settings. Its earlier tokens become invalid, because their issuer no longer
+     * exists.
      * @throws ServiceError `not_found`; `conflict` when another tenant still has that address
      */
     move: async (slug: string): Promise<TenantRecord> => moveTo(await findExisting(slug)),
 
     /**
-     * Moves every tenant whose stored address differs from that of the settings.
-     * @returns the moved tenants in the order of the moves: a tenant whose old address another one needs is moved first
+     * Moves every tenant whose stored address differs from the address in the settings.
+     * @returns the moved tenants in the order of the moves. A tenant that leaves an address is moved before the tenant
+     * that gets it.
      */
     moveAll: async (): Promise<AddressMismatch[]> => {
       const moves = orderMoves(findMismatches(await store.list(database), addresses));
@@ -237,7 +232,7 @@ export function createTenantService({
 
 export type TenantService = ReturnType<typeof createTenantService>;
 
-/** A client that sends a tenant back as it was read does not fix its address as the audience. */
+/** Ignores an `audience` that equals the address, because a client may send back the value that an answer showed. */
 function followAddress(before: TenantRecord, patch: TenantPatch): TenantPatch {
   if (before.audience !== null || patch.audience !== before.baseUrl) return patch;
   return { ...patch, audience: undefined };

@@ -1,4 +1,4 @@
-// SQL of the tenants. No statement deletes a tenant, so a slug is never free again.
+// SQL of tenants. No statement deletes a tenant, so a slug is never used twice.
 import { violatedUnique } from '../../platform/database/errors.ts';
 import { type Models, NOW } from '../../platform/database/model.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
@@ -6,34 +6,32 @@ import { ServiceError } from '../../platform/errors/service-error.ts';
 import { type NewTenantRow, TENANT } from './tenant.model.ts';
 import type { TenantAddress, TenantRecord } from './tenant.ts';
 
-/** The fields that can be changed. */
 export type TenantChange = Partial<
   Pick<TenantRecord, 'name' | 'audience' | 'signingAlgorithm'> & TenantAddress
 >;
 
-/** Identifies one tenant. */
 export type TenantName = { readonly slug: string } | { readonly id: string };
 
-/** The error for a refused row, by the constraint that refused it. */
+/** The error message for each constraint that can reject a row. */
 const REFUSALS: Readonly<Record<string, string>> = {
   tenants_slug_unique: 'This slug is taken. A slug is never used again.',
   tenants_base_url_unique: 'Another tenant has this address.',
   tenants_issuer_url_unique: 'Another tenant has this address.',
 };
 
-// A transaction that creates an endpoint locks the tenant FOR SHARE. So either the suspension finds the endpoint, or
-// the endpoint is created as one of a suspended tenant.
+// A transaction that creates an endpoint locks the tenant FOR SHARE. Therefore the suspension finds the endpoint, or
+// the endpoint is created for an already suspended tenant.
 const SUSPEND = `
 UPDATE tenants SET suspended_at = now(), updated_at = now() WHERE id = $1 AND suspended_at IS NULL RETURNING id`;
 const RESUME = `
 UPDATE tenants SET suspended_at = NULL, resumed_at = now(), updated_at = now() WHERE id = $1 AND suspended_at IS NOT NULL RETURNING id`;
 
-/** @throws ServiceError `conflict` when the slug or the address is taken */
+/** @throws ServiceError `conflict` when another tenant has the slug or the address */
 export function insert(transaction: Transaction, tenant: NewTenantRow): Promise<TenantRecord> {
   return transaction.model(TENANT).insert(tenant).catch(refuse);
 }
 
-/** Changes the given fields. @returns the changed row, undefined when there is none */
+/** Changes the given fields. @returns the changed row; undefined when the tenant does not exist */
 export async function update(
   transaction: Transaction,
   id: string,
@@ -57,12 +55,12 @@ export async function setSuspended(unit: Queryable, id: string, suspended: boole
   return rowCount > 0;
 }
 
-/** The tenant with this slug or this id. One round trip. */
+/** Reads the tenant with this slug or this id. One round trip. */
 export function find(models: Models, by: TenantName): Promise<TenantRecord | undefined> {
   return models.model(TENANT).find(by);
 }
 
-/** All tenants, the oldest first. */
+/** Lists all tenants, oldest first. */
 export function list(models: Models): Promise<TenantRecord[]> {
   return models.model(TENANT).list({ order: [['id', 'ASC']] });
 }

@@ -1,13 +1,11 @@
-// What a tenant is, which slugs are valid, and which address each slug has. Pure.
+// Types of tenants, and the rules for slugs and addresses.
 import type { SigningAlgorithm, Tenant } from '../../platform/context.ts';
 import type { TenantRow } from './tenant.model.ts';
 
-/** A tenant as it is stored. */
 export type TenantRecord = TenantRow;
 
-/** The addresses of tenants: settings `PUBLIC_URL`, `DEFAULT_TENANT` and `TENANT_URL`. */
+/** The settings `PUBLIC_URL`, `DEFAULT_TENANT` and `TENANT_URL`. */
 export type AddressRules = {
-  /** Origin of the default tenant. */
   readonly publicUrl: string;
   readonly defaultTenant?: string | undefined;
   /** Address of all other tenants; `{tenant}` is replaced by the slug. */
@@ -16,7 +14,7 @@ export type AddressRules = {
 
 export type TenantAddress = { readonly baseUrl: string; readonly issuerUrl: string };
 
-/** A tenant whose stored address differs from that of the settings. */
+/** A tenant whose stored address differs from the address in the settings. */
 export type AddressMismatch = {
   readonly slug: string;
   readonly storedUrl: string;
@@ -25,18 +23,18 @@ export type AddressMismatch = {
 
 const SLUG = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 
-/** Whether the text is a DNS label in lower case (RFC 1123 §2.1), so that a slug can be part of a host name. */
+/** Returns whether the text is a DNS label in lower case (RFC 1123 §2.1), so that it can be part of a host name. */
 export function isSlug(text: string): boolean {
   return SLUG.test(text);
 }
 
-/** The one canonical address of a tenant, for API and issuer, without a slash at its end. */
+/** Returns the address of a tenant, for its API and its issuer, without a slash at the end. */
 export function addressOf(slug: string, rules: AddressRules): TenantAddress {
   const url = slug === rules.defaultTenant ? rules.publicUrl : rules.tenantUrl.replaceAll('{tenant}', slug);
   return { baseUrl: url, issuerUrl: url };
 }
 
-/** The tenants among these whose stored address differs from the configured one. */
+/** Returns the tenants whose stored address differs from the address in the settings. */
 export function findMismatches(
   tenants: readonly Pick<TenantRecord, 'slug' | 'baseUrl' | 'issuerUrl'>[],
   rules: AddressRules,
@@ -48,10 +46,7 @@ export function findMismatches(
   });
 }
 
-/**
- * Orders moves so that an address is left before another tenant moves to it. Tenants that swap addresses keep their
- * order.
- */
+/** Orders moves so that a tenant leaves an address before another tenant gets it. Swaps keep their order. */
 export function orderMoves(moves: readonly AddressMismatch[]): AddressMismatch[] {
   const left = [...moves];
   const ordered: AddressMismatch[] = [];
@@ -63,7 +58,7 @@ export function orderMoves(moves: readonly AddressMismatch[]): AddressMismatch[]
   return ordered;
 }
 
-/** The tenant as requests see it: its audience resolved. */
+/** Converts a stored tenant to the tenant of a request, with its audience resolved. */
 export function toTenant(record: TenantRecord): Tenant {
   const { id, slug, name, signingAlgorithm, baseUrl, issuerUrl } = record;
   const tenant = {

@@ -1,4 +1,4 @@
-// Wires tenants, and how an operator sets up a tenant with its first application.
+// Wires tenants, and the command that creates a tenant with its first application.
 import type { Needs, Platform } from '../../platform/platform.ts';
 import { createProvisionService } from './provision.service.ts';
 import { createTenantRoutes } from './tenant.routes.ts';

@@ -1,4 +1,4 @@
-// Reads the accounts of deliveries for their tenant.
+// Lists a tenant's daily delivery accounts.
 
 import type { RequestContext } from '../../platform/context.ts';
 import type { Database } from '../../platform/database/database.ts';
@@ -7,7 +7,7 @@ import type { DeliveryAccount } from './account.ts';
 
 export function createAccountReadingService({ database }: { database: Pick<Database, 'query'> }) {
   return {
-    /** The tenant's accounts, the newest day first. `since` is inclusive, `until` is not; days as `2026-11-21`. */
+    /** Lists accounts, the newest day first. `since` is inclusive, `until` exclusive; both are days, `2026-11-21`. */
     list: (
       context: Pick<RequestContext, 'tenant'>,
       range: { since: string | undefined; until: string | undefined },

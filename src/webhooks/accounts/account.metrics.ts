@@ -1,13 +1,9 @@
-// The metrics of the accounts of deliveries: sums without tenants, whose number has no bound; the log names them.
+// The metrics of the delivery accounts. They are sums over all tenants, so that the number of series has a bound.
 import type { Registry } from 'prom-client';
 import { createGauges } from '../../platform/metrics/gauges.ts';
 import type { AccountSums } from './account.store.ts';
 
-/**
- * Registers the gauges. They are read at each scrape, so that all workers show the same; while the database is away
- * they are absent.
- * @param options.read the sums of all accounts
- */
+/** Registers gauges that are read at each scrape. They are absent while the database is unreachable. */
 export function registerAccountMetrics({
   registry,
   read,

@@ -1,4 +1,4 @@
-// The route of the daily accounts of deliveries, as they were counted last.
+// The route that lists the daily accounts of deliveries.
 import { z } from 'zod';
 import { ok } from '../../platform/http/answers.ts';
 import { present } from '../../platform/http/present.ts';

@@ -1,4 +1,4 @@
-// Counts the accounts of deliveries, and reports accounts that do not add up. It changes no delivery.
+// Counts the accounts of deliveries and reports each account with a difference. It changes no delivery.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../../platform/database/database.ts';
@@ -8,27 +8,25 @@ import { addNumbers, type TenantNumbers, type WrongAccount } from './account.ts'
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
 
-/** A span is doubled while it is counted faster than this, and halved when it took longer; milliseconds. */
+/**
+ * The times and lengths of the spans, in milliseconds. A span doubles when its count took less than `fast`, and halves
+ * when it took more than `slow`; `first` is the first length, `least` the shortest.
+ */
 const PACE = { fast: 200, slow: 1_000, first: 60 * MINUTE, least: MINUTE } as const;
 
-/** `beat` reports the progress of a count; `signal` stops it. */
 type Pulse = { readonly beat: () => void; readonly signal: AbortSignal };
 
-/** @param options.onDifference receives each account that does not add up, at each count */
+/** @param options.onDifference receives each account with a difference, each time it is counted */
 export function createAccountService({
   database,
   store = accountStore,
   onDifference,
 }: {
   database: Pick<Database, 'query'>;
-  /** Replaced in tests of faults. */
   store?: typeof accountStore | undefined;
   onDifference: (account: WrongAccount) => void;
 }) {
-  /**
-   * Counts a day span by span, with a pause as long as each count took. The spans adapt, so that no statement comes
-   * near its time-out.
-   */
+  /** Counts a day span by span, with a pause after each. The spans adapt, so that no statement reaches its time-out. */
   const countSpans = async (day: string, pulse: Pulse): Promise<TenantNumbers[]> => {
     const begin = Date.parse(`${day}T00:00:00Z`);
     let parts: TenantNumbers[] = [];
@@ -55,7 +53,7 @@ export function createAccountService({
     return parts;
   };
 
-  /** Counts a day's accounts and keeps them. @param day `2026-11-21`, UTC @returns those that do not add up */
+  /** Counts and stores the accounts of a day (`2026-11-21`, UTC). @returns the accounts with a difference */
   const countDay = async (day: string, pulse: Pulse): Promise<WrongAccount[]> => {
     const start = performance.now();
     const numbers = await countSpans(day, pulse);
@@ -67,7 +65,7 @@ export function createAccountService({
   return {
     countDay,
 
-    /** Counts the days that are due of the last `days` and today. @returns how many days */
+    /** Counts today and each of the last `days` that is due. @returns the number of counted days */
     countDue: async (days: number, pulse: Pulse): Promise<number> => {
       const due = await store.due(database, days);
       for (const day of due) await countDay(day, pulse);

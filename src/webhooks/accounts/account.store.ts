@@ -1,12 +1,12 @@
-// SQL of the accounts. The number of accepted deliveries comes from the events, all others come from the deliveries
-// themselves.
+// SQL of the accounts. The number of accepted deliveries is read from the events, all other numbers from the
+// deliveries.
 import type { Queryable } from '../../platform/database/transaction.ts';
 import type { DeliveryAccount, TenantNumbers, WrongAccount } from './account.ts';
 
-// Events and their deliveries have ids of the same millisecond and one commit, so a span of time that is read in one
-// snapshot adds up while others are accepted. An unfinished delivery waits if it has a row of the outbox, or a workflow
-// of this generation and a time for its next attempt; otherwise it is stranded. Events without a count are counted by
-// their deliveries.
+// An event and its deliveries have ids of the same millisecond and are committed together. The numbers of one snapshot
+// are therefore consistent, even while other events are accepted. An unfinished delivery counts as waiting when it has
+// a row of the outbox, or a workflow of its generation and a time for its next attempt. Otherwise it is stranded.
+// Events with `deliveries` NULL are counted by their rows in `deliveries`.
 const COUNT = `
 WITH accepted AS (
   SELECT tenant_id, sum(deliveries) AS n FROM events
@@ -53,7 +53,7 @@ SELECT coalesce(t.tenant_id, s.tenant_id) AS "tenantId", coalesce(t.n, 0)::float
   coalesce(s.failed, 0)::float8 AS failed, coalesce(s.canceled, 0)::float8 AS canceled, coalesce(s.stranded, 0)::float8 AS stranded
 FROM taken t FULL JOIN summed s ON s.tenant_id = t.tenant_id`;
 
-// `accepted` does not shrink: a later count that finds fewer events has found a loss.
+// `accepted` never shrinks, so that a later count that finds fewer events shows a loss.
 const SAVE = `
 WITH counted AS (
   SELECT * FROM unnest($2::uuid[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[])
@@ -74,7 +74,7 @@ WITH counted AS (
 SELECT tenant_id AS "tenantId", $1::date::text AS day, accepted, delivered, waiting, held, failed, canceled, stranded, difference
 FROM saved WHERE difference <> 0 ORDER BY tenant_id`;
 
-// Today and yesterday change; older days are counted once a day. A day that takes long to count is counted less often.
+// Today and yesterday are counted again after 20 times as long as their last count took. Older days are counted daily.
 const DUE = `
 SELECT series.at::date::text AS day
 FROM (SELECT (now() AT TIME ZONE 'UTC')::date AS today) AS clock,
@@ -90,8 +90,8 @@ FROM delivery_accounts WHERE tenant_id = $1 AND ($2::date IS NULL OR day >= $2) 
 ORDER BY day DESC LIMIT 1000`;
 
 /**
- * All accounts together. `lost` and `stranded` of the last `days`; `ageSeconds` since the last count of a day, null
- * before the first one.
+ * The sums of all accounts. `lost` and `stranded` cover the last `days`. `ageSeconds` is the time since the last count
+ * of a day; null before the first count.
  */
 export type AccountSums = {
   readonly lost: number;
@@ -106,7 +106,7 @@ SELECT coalesce(sum(abs(difference - stranded)), 0)::float8 AS lost, coalesce(su
   (SELECT extract(epoch FROM now() - max(counted_at))::float8 FROM delivery_account_days) AS "ageSeconds"
 FROM delivery_accounts WHERE difference <> 0 AND day >= (now() AT TIME ZONE 'UTC')::date - $1::int`;
 
-/** Counts the accepted deliveries of a period by their state, for all tenants, in one snapshot. @param span ISO 8601 */
+/** Counts the deliveries of all tenants that were accepted in a span, by state. @param span times in ISO 8601 */
 export async function count(
   queryable: Queryable,
   span: { from: string; to: string },
@@ -114,7 +114,7 @@ export async function count(
   return (await queryable.query<TenantNumbers>(COUNT, [span.from, span.to])).rows;
 }
 
-/** Keeps a day's accounts. @returns those that do not add up */
+/** Stores the accounts of a day. @returns the accounts with a difference */
 export async function save(
   queryable: Queryable,
   { day, tookMs }: { day: string; tookMs: number },
@@ -135,12 +135,12 @@ export async function save(
   return rows;
 }
 
-/** Days that are to be counted now, the newest first: of the last `days` and today. */
+/** Lists the days that are due for a count, the newest first: among today and the last `days`. */
 export async function due(queryable: Queryable, days: number): Promise<string[]> {
   return (await queryable.query<{ day: string }>(DUE, [days])).rows.map(({ day }) => day);
 }
 
-/** A tenant's accounts, the newest first. `since` is inclusive, `until` is not; days as `2026-11-21`. */
+/** Lists a tenant's accounts, the newest first. `since` is inclusive, `until` exclusive; days as `2026-11-21`. */
 export async function list(
   queryable: Queryable,
   tenantId: string,
@@ -160,7 +160,7 @@ export async function sum(queryable: Queryable, days: number): Promise<AccountSu
   );
 }
 
-/** Deletes accounts of more than `days` ago. @returns how many, at most `limit` */
+/** Deletes accounts that are older than `days`. @returns how many accounts, at most `limit` */
 export async function purge(queryable: Queryable, days: number, limit: number): Promise<number> {
   const old = `day < (now() AT TIME ZONE 'UTC')::date - $1::int`;
   await queryable.query(`DELETE FROM delivery_account_days WHERE ${old}`, [days]);

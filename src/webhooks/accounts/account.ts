@@ -1,7 +1,7 @@
-// The daily account of a tenant's deliveries: each accepted one is delivered, waiting, held, failed or canceled. A
-// difference is a loss.
+// The daily account of a tenant's deliveries: how many were accepted, and how many are now in each state. A difference
+// means that deliveries were lost.
 
-/** Numbers of deliveries by their state; `stranded`: unfinished, and no workflow and no relay will move them. */
+/** Numbers of deliveries by state. A stranded delivery is unfinished, and no workflow and no relay will continue it. */
 export type AccountNumbers = {
   readonly accepted: number;
   readonly delivered: number;
@@ -15,8 +15,8 @@ export type AccountNumbers = {
 export type TenantNumbers = AccountNumbers & { readonly tenantId: string };
 
 /**
- * `day`: of acceptance, UTC, `2026-11-21`. `difference`: accepted, less all the others but the stranded. 0 when nothing
- * was lost.
+ * `day` is the UTC day of acceptance (`2026-11-21`). `difference` is `accepted` less the sum of delivered, waiting,
+ * held, failed and canceled; 0 when no delivery was lost.
  */
 export type DeliveryAccount = AccountNumbers & {
   readonly day: string;
@@ -24,12 +24,11 @@ export type DeliveryAccount = AccountNumbers & {
   readonly countedAt: Date;
 };
 
-/** An account that does not add up. */
 export type WrongAccount = TenantNumbers & { readonly day: string; readonly difference: number };
 
 const NUMBERS = ['accepted', 'delivered', 'waiting', 'held', 'failed', 'canceled', 'stranded'] as const;
 
-/** Adds numbers of the same tenants together. */
+/** Adds the numbers of each tenant. */
 export function addNumbers(parts: readonly TenantNumbers[]): TenantNumbers[] {
   const sums = new Map<string, TenantNumbers>();
   for (const part of parts) {

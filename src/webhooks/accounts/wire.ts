@@ -1,4 +1,4 @@
-// Wires the accounts of deliveries: as tenants read them, and as a worker counts them each day.
+// Wires the accounts of deliveries: the routes for tenants, and the count in a worker.
 import type { Readings } from '../../platform/metrics/reading.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { registerAccountMetrics } from './account.metrics.ts';
@@ -14,13 +14,12 @@ export function wireAccounts({ database, log }: Platform) {
       onDifference: (account) =>
         log.error({ event: 'accounts.difference', ...account }, 'deliveries are not accounted for'),
     }),
-    /** The accounts as they were counted last, of deliveries that are kept. */
+    /** Reads the sums as they were counted last, of days whose deliveries are still kept. */
     readStanding: ({ keptDays }: { keptDays: number }) => accountStore.sum(database, keptDays + 1),
     routes: createAccountRoutes({ accounts: createAccountReadingService({ database }) }),
   };
 }
 
-/** The metrics of the accounts, which a worker reads at each scrape. */
 export function measureAccounts(
   { registry }: Platform,
   createReading: Readings,
@@ -30,7 +29,6 @@ export function measureAccounts(
   registerAccountMetrics({ registry, read: () => read('accounts') });
 }
 
-/** The purges of this room, which retention runs. */
 export const purgesOfAccounts = ({ accountDays }: { accountDays: number }) => ({
   accounts: (queryable: Parameters<typeof accountStore.purge>[0], limit: number) =>
     accountStore.purge(queryable, accountDays, limit),

@@ -1,7 +1,6 @@
-// Notifies the listeners of this process when one of its attempts begins and ends. It is a hint only: attempts of other
-// processes are not seen here.
+// Calls listeners when an attempt of this process begins or ends. Attempts of other processes are not reported.
 
-/** One attempt of this process. `durationMs` is there when a POST was made. */
+/** An attempt that ended. `durationMs` is undefined when no POST was made. */
 export type AttemptEnd = {
   readonly deliveryId: string;
   readonly subscriptionId?: string | undefined;
@@ -13,7 +12,7 @@ export type AttemptListener = {
   ended?(end: AttemptEnd): void;
 };
 
-/** @returns `begin` and `end` for the attempt service; `listen` for the relay, which returns how to stop listening */
+/** @returns `begin` and `end` for the attempt service; `listen` for the relay, which returns a function to stop it */
 export function createAttemptMonitor() {
   const listeners = new Set<AttemptListener>();
   return {

@@ -1,5 +1,5 @@
-// Records attempts and, under the delivery's lock, their consequences. Safe to repeat: an attempt counts once, and a
-// 2xx wins.
+// Records attempts and their consequences for the delivery and its endpoint. A repeated record changes nothing, and a
+// 2xx wins over an earlier record of the same attempt.
 
 import { serviceContext } from '../../audit/audit.ts';
 import type { RecordService } from '../../events/record.service.ts';
@@ -16,7 +16,6 @@ import { isUnfinished } from './delivery.ts';
 import { type NextStep, nextStep } from './next-step.ts';
 import { MAX_RETRY_AFTER_MS, readRetryPolicy } from './retry-schedule.ts';
 
-/** Deactivates a subscription whose receiver has answered 410, in the caller's transaction. */
 export type SubscriptionDeactivation = {
   deactivateGone(
     unit: Transaction,
@@ -24,19 +23,18 @@ export type SubscriptionDeactivation = {
   ): Promise<unknown>;
 };
 
-/** The delivery as it was when the attempt began. */
 type Owner = Pick<
   LoadedDelivery,
   'tenantId' | 'subscriptionId' | 'test' | 'endpointFailing' | 'url' | 'createdAt'
 >;
 
 /**
- * `workflow`: a workflow made the attempt, and its generation is noted in the row; otherwise the row says that one is
- * needed. Without `owner` it is read.
+ * `workflow` is true when a workflow made the attempt: its generation is then stored in the delivery's row. When a
+ * relay made the attempt, the row notes instead that a workflow is needed. A missing `owner` is read.
  */
 export type RecordOptions = { readonly workflow: boolean; readonly owner?: Owner | undefined };
 
-/** The records of attempts. Source: Specification, "Delivery"; the schedule is the platform's retry policy. */
+/** Records attempts. Source: Specification, "Delivery"; the schedule is the platform's retry policy. */
 export function createAttemptRecordService({
   database,
   store = attemptStore,
@@ -47,7 +45,6 @@ export function createAttemptRecordService({
   random = Math.random,
 }: {
   database: Pick<Database, 'query' | 'transaction'>;
-  /** Replaced in tests of faults. */
   store?: typeof attemptStore | undefined;
   records: Pick<RecordService, 'write'>;
   endpoints: Pick<EndpointService, 'noteFailure' | 'noteSuccess'>;
@@ -55,7 +52,7 @@ export function createAttemptRecordService({
   metrics?: Pick<AttemptMetrics, 'ended'> | undefined;
   random?: (() => number) | undefined;
 }) {
-  // A batch has each delivery once: the second POST of the same moment is recorded with the next batch.
+  // One statement can record a delivery only once. A second POST of the same delivery is recorded by the next batch.
   const successes = createCoalescer<DeliveredRecord, number | undefined>({
     run: async (batch) => {
       const first = new Map(batch.map((one) => [one.report.deliveryId, one] as const).reverse());
@@ -89,10 +86,7 @@ export function createAttemptRecordService({
     return { step: ended('delivered'), last: { n, outcome }, ...removed };
   };
 
-  /**
-   * A 2xx of an endpoint that had failed. The rows are locked in the same order as for a failure: attempt, endpoint,
-   * delivery.
-   */
+  /** Records a 2xx of a failing endpoint. Locks in the same order as a failure: attempt, endpoint, delivery. */
   const recordRecovery = async (unit: Transaction, delivered: DeliveredRecord): Promise<number> => {
     await store.insertAttempt(unit, delivered.report, delivered);
     await endpoints.noteSuccess(unit, delivered.subscriptionId);
@@ -108,7 +102,7 @@ export function createAttemptRecordService({
     const { n, fresh } = await store.insertAttempt(unit, made, owner);
     const report = { ...made, n };
     const share = made.outcome.kind !== 'gone';
-    // An answer of a URL that has been replaced meanwhile says nothing of the endpoint.
+    // A failure at a former URL is not counted against the endpoint, because the subscription has a new URL now.
     const former = owner.url !== (await store.readUrl(unit, owner.subscriptionId, { share }));
     if (fresh && !former) await blameEndpoint(unit, report, owner);
     const row = await store.lock(unit, report.deliveryId);
@@ -121,7 +115,6 @@ export function createAttemptRecordService({
     return { step: await settle(unit, report, { row, workflow, former }), n };
   };
 
-  /** Notes a failed attempt in its endpoint's row; a 410 deactivates the subscription. */
   const blameEndpoint = async (
     unit: Transaction,
     { deliveryId, outcome, probe }: AttemptReport,
@@ -138,7 +131,6 @@ export function createAttemptRecordService({
       await subscriptions.deactivateGone(unit, { tenantId, subscriptionId });
   };
 
-  /** Writes the consequence of a failed attempt in its delivery, whose row is locked. */
   const settle = async (
     unit: Transaction,
     report: AttemptReport,
@@ -173,7 +165,7 @@ export function createAttemptRecordService({
     row: LockedDelivery,
     { reason }: Extract<NextStep, { kind: 'failed' }>,
   ): Promise<void> => {
-    // An event about an event about an event would never end; a test concerns only the person who asked for it.
+    // An event about the failure of a `webhook.` event could cause events without end. A test delivery emits no event.
     if (row.test || row.eventType.startsWith('webhook.')) return;
     const data = {
       delivery_id: report.deliveryId,
@@ -196,9 +188,9 @@ export function createAttemptRecordService({
 
   return {
     /**
-     * Records a POST: its row, and its consequences for the endpoint and the delivery, in one transaction (one
-     * statement for a 2xx of an endpoint that works).
-     * @returns the workflow's next step; for an attempt that was recorded before, the step that the row says now
+     * Records a POST and its consequences for the endpoint and the delivery in one transaction. A 2xx of an endpoint
+     * without failures is recorded by one statement.
+     * @returns the workflow's next step; for a POST that was recorded before, the step that the row now asks for
      */
     record,
   };

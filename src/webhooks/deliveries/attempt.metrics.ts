@@ -4,14 +4,14 @@ import type { ErrorClass, Outcome } from '../../platform/egress/outcome.ts';
 import type { AttemptReport, FinalStatus } from './attempt.ts';
 import type { AttemptPhases, AttemptResult } from './delivery.client.ts';
 
-/** Seconds: from the fastest attempt to the end of the retry schedule. */
+/** Buckets in seconds, from the fastest attempt to the end of the retry schedule. */
 const LATENCIES = [
   0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 15, 60, 300, 1_800, 7_200, 43_200, 259_200,
 ];
 const PHASE_TIMES = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15];
 const LAGS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300];
 
-/** `held`: no attempt was made, because the endpoint was closed or full. */
+/** `held`: no attempt was made, because the endpoint was closed or had no free place. */
 type AttemptOutcome = Outcome['kind'] | 'held';
 
 const PHASES: Readonly<Record<keyof AttemptPhases, string>> = {
@@ -22,7 +22,7 @@ const PHASES: Readonly<Record<keyof AttemptPhases, string>> = {
   total_ms: 'total',
 };
 
-/** @returns one function an occurrence, called by the attempt services; each is a few increments in memory */
+/** @returns functions that the attempt services call, one for each occurrence; each only increments in memory */
 export function createAttemptMetrics({ registry }: { registry: Registry }) {
   const registers = [registry];
   const attempts = new Counter({
@@ -72,17 +72,15 @@ export function createAttemptMetrics({ registry }: { registry: Registry }) {
 
   return {
     /**
-     * An attempt after the first begins.
-     * @param lateMs milliseconds after it was due; null when no time was set, less than 0 when it was asked for early
+     * Counts the beginning of an attempt after the first.
+     * @param lateMs milliseconds since the attempt was due; null without a due time, negative when it begins early
      */
     begun: (lateMs: number | null): void => {
       if (lateMs !== null && lateMs >= 0) lags.observe(lateMs / 1_000);
     },
 
-    /** No attempt begins: its delivery waits for the endpoint. */
     held: (): void => count('held', 'none'),
 
-    /** A POST was made. */
     made: ({ outcome, phases: times }: Pick<AttemptResult, 'outcome' | 'phases'>): void => {
       count(outcome.kind, outcome.kind === 'delivered' ? 'none' : outcome.errorClass);
       for (const [field, child] of timed) {
@@ -92,9 +90,9 @@ export function createAttemptMetrics({ registry }: { registry: Registry }) {
     },
 
     /**
-     * A delivery has ended.
-     * @param attempt the last one and when the delivery was accepted, both by the database's clock; undefined when none
-     *   ended it
+     * Counts the end of a delivery.
+     * @param attempt the last attempt and the time of acceptance, both by the database's clock; undefined when no
+     *   attempt ended the delivery
      */
     ended: (
       status: FinalStatus,

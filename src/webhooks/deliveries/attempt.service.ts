@@ -1,5 +1,5 @@
-// Makes and records attempts. The row of the delivery decides whether an attempt is due; a POST is not repeated when
-// its record fails.
+// Makes attempts and has them recorded. The delivery's row decides whether an attempt is due. When the record of a POST
+// fails, only the record is repeated, not the POST.
 
 import { createCoalescer } from '../../platform/database/coalescer.ts';
 import type { Database } from '../../platform/database/database.ts';
@@ -27,7 +27,7 @@ export type AttemptOptions = {
   readonly signal?: AbortSignal | undefined;
 };
 
-/** Deliveries that one statement loads. Bodies are up to 256 KiB each. */
+/** The most deliveries that one statement loads. A body has up to 256 KiB. */
 const MOST_LOADED = 32;
 
 /** How often a delivery is read again because its endpoint opened while the delivery was being parked. */
@@ -47,19 +47,18 @@ export function createAttemptService({
   log,
 }: {
   database: Pick<Database, 'query' | 'transaction'>;
-  /** Replaced in tests of faults. */
   store?: typeof attemptStore | undefined;
   sender: DeliverySender;
   sealing: Pick<SubscriptionSealing, 'openSecret' | 'openHeaders'>;
   attemptRecords: AttemptRecordService;
   monitor: Pick<AttemptMonitor, 'begin' | 'end'>;
   occupancy: Pick<EndpointOccupancy, 'enter' | 'leave'>;
-  /** Notifies the relays of deliveries that wait for an open endpoint. */
+  /** Notifies the relays that a delivery waits for a place of an open endpoint. */
   notifier: { poke(): void };
   metrics?: Pick<AttemptMetrics, 'begun' | 'held' | 'made' | 'ended'> | undefined;
   log: Log<'warn'>;
 }) {
-  // A batch is read after its last request came, so no request gets an older row than it would alone.
+  // The batch is read after its last request arrived, so each request gets a row as recent as by a separate read.
   const loads = createCoalescer<AttemptRequest, LoadedDelivery | undefined>({
     run: (requests) => store.load(database, requests),
     limits: { rows: MOST_LOADED },
@@ -100,7 +99,7 @@ export function createAttemptService({
     }
   };
 
-  /** Makes the POST of a delivery that has entered its endpoint, and leaves the endpoint. */
+  /** Makes the POST of a delivery that has taken a place of its endpoint, and gives the place back. */
   const post = async (
     delivery: LoadedDelivery,
     request: AttemptRequest,
@@ -110,7 +109,7 @@ export function createAttemptService({
     try {
       if (delivery.endpointRated && !isGranted(delivery, request))
         await store.spendToken(database, subscriptionId);
-      // A first attempt has no timer: the relay lag shows how late it is.
+      // A first attempt has no due time. The metric of the relay's lag shows its delay.
       if (delivery.attemptCount > 0) metrics?.begun(delivery.lateMs);
       const result = await sender.send(attemptOf(delivery, request, signal));
       metrics?.made(result);
@@ -120,16 +119,13 @@ export function createAttemptService({
     }
   };
 
-  /** Gives back the permit of an attempt that is not made, so that the deliveries behind it can begin. */
+  /** Returns the permit of an attempt that is not made, so that the endpoint's next delivery can begin. */
   const returnPermit = async (delivery: LoadedDelivery, request: AttemptRequest): Promise<void> => {
     if (!delivery.endpointPaced || !isGranted(delivery, request)) return;
     if (await store.returnPermit(database, delivery.subscriptionId, delivery.endpointEpoch)) notifier.poke();
   };
 
-  /**
-   * Takes a place of the endpoint. An attempt that the relay let begin has one already.
-   * @returns false when all places are taken
-   */
+  /** Takes a place of the endpoint; an attempt of a relay has its place already. @returns false when all are taken */
   const enter = (delivery: LoadedDelivery, request: AttemptRequest): boolean =>
     occupancy.enter(
       delivery.subscriptionId,
@@ -137,7 +133,7 @@ export function createAttemptService({
       isGranted(delivery, request) ? Number.POSITIVE_INFINITY : delivery.endpointCap,
     );
 
-  /** Why no attempt may begin now, or undefined. */
+  /** @returns the step that replaces an attempt which may not begin now; undefined when it may begin */
   const refuse = async (delivery: LoadedDelivery, request: AttemptRequest): Promise<Step | undefined> => {
     if (delivery.generation !== request.generation) return ended('superseded');
     if (!isUnfinished(delivery.status)) return ended(delivery.status);
@@ -155,9 +151,9 @@ export function createAttemptService({
   };
 
   /**
-   * Has a delivery wait for its endpoint.
-   * @param full the endpoint is open and all its places are taken
-   * @returns the endpoint's epoch, or undefined when the endpoint has opened and the row must be read again
+   * Parks a delivery: it waits until its endpoint can take it.
+   * @param options.full the endpoint is open and all its places are taken
+   * @returns the endpoint's epoch; undefined when the endpoint has opened and the delivery must be read again
    */
   const park = (
     delivery: LoadedDelivery,
@@ -169,7 +165,7 @@ export function createAttemptService({
       if (endpoint === undefined || endpoint.deleted) return undefined;
       const limited = full || endpoint.paced || endpoint.rated;
       if (endpoint.open && (!limited || request.grant === endpoint.epoch)) return undefined;
-      // Without a workflow there is nothing to wake: the relay still has its row of the outbox.
+      // Without a workflow nothing is parked, because the delivery still has its row of the outbox.
       if (workflow) await store.park(unit, { ...request, epoch: endpoint.epoch, outboxId: newId() });
       if (endpoint.open) unit.afterCommit(() => notifier.poke());
       return endpoint.epoch;
@@ -200,7 +196,7 @@ export function createAttemptService({
       url: delivery.url,
       headers: sealing.openHeaders(id, delivery.headersSealed),
       body: delivery.body ?? new Uint8Array(),
-      // After the overlap only the new secret signs, even before its workflow has removed the old one.
+      // After the overlap only the new secret signs, even if the workflow has not removed the old one yet.
       secrets: next === null ? { current } : delivery.overlapEnded ? { current: next } : { current, next },
       maxAge: delivery.maxAge,
       deliveryId: request.deliveryId,
@@ -211,10 +207,10 @@ export function createAttemptService({
 
   return {
     /**
-     * Makes and records the requested attempt, unless the delivery has ended, belongs to a newer generation, is not due
-     * yet, or its endpoint is closed.
-     * @returns the next step; `unrecorded` with the report when the POST was made and the database was away
-     * @throws when the database cannot be read, or the attempt is aborted: as far as is known, no POST was made
+     * Makes and records an attempt. It makes none when the delivery has ended, belongs to a newer generation, is not
+     * due yet, or its endpoint is closed.
+     * @returns the next step; `unrecorded` with the report when a POST was made and the database was unreachable
+     * @throws when the database cannot be read or the attempt is aborted; then, as far as is known, no POST was made
      */
     send,
   };
@@ -228,8 +224,8 @@ function lastOf(delivery: LoadedDelivery) {
 }
 
 /**
- * Whether the endpoint takes this attempt. While it comes back, or has a rate, it takes only attempts that the relay
- * let begin and those that a person asked for.
+ * @returns whether the endpoint accepts this attempt now. An endpoint that is paced or has a rate accepts only
+ *   attempts that the relay let begin, and retries that a person asked for.
  */
 function mayPass(delivery: LoadedDelivery, request: AttemptRequest): boolean {
   const { endpointOpen, endpointPaced, endpointRated, retryRequested } = delivery;
@@ -238,7 +234,7 @@ function mayPass(delivery: LoadedDelivery, request: AttemptRequest): boolean {
   );
 }
 
-/** Whether the relay let this attempt begin, and the endpoint has not closed since. */
+/** @returns whether the relay let this attempt begin and the endpoint's epoch is still the same */
 function isGranted({ endpointEpoch }: LoadedDelivery, { grant }: AttemptRequest): boolean {
   return grant === endpointEpoch;
 }
@@ -258,7 +254,7 @@ function reportOf(delivery: LoadedDelivery, request: AttemptRequest, result: Att
   };
 }
 
-/** The excerpt of a receiver's answer is not sent through Temporal. */
+/** Removes the excerpt, because a receiver's text must not be stored in Temporal. */
 function withoutExcerpt({ responseExcerpt: _, ...report }: AttemptReport): AttemptReport {
   return report;
 }

@@ -1,6 +1,6 @@
-// SQL of attempts: the data of a send, the record of an attempt, and the wait for an endpoint. Rows are locked in this
-// order, to prevent deadlocks: attempt, subscription, endpoint, delivery. A POST is identified by its delivery,
-// generation and start; its number is decided when it is recorded.
+// SQL of attempts: reads the data of a POST, records attempts, and parks deliveries. To prevent deadlocks, all
+// statements lock rows in this order: attempt, subscription, endpoint, delivery. A POST is identified by its delivery,
+// generation and start time; it gets its attempt number when it is recorded.
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 import type { AttemptReport } from './attempt.ts';
@@ -11,8 +11,8 @@ import type { StoredStatus } from './delivery.ts';
 export { type DeliveredRecord, recordDelivered } from './delivered-attempt.store.ts';
 
 /**
- * The data of a send, read at one moment. `dueInMs` is null when no time is set; `recorded`: this generation has made
- * attempt n or a later one.
+ * The data of a POST, read in one snapshot. `dueInMs` is null when the row has no time for the next attempt. `recorded`
+ * is true when this generation has already recorded attempt `n` or a later one.
  */
 export type LoadedDelivery = {
   readonly tenantId: string;
@@ -23,7 +23,7 @@ export type LoadedDelivery = {
   readonly generation: number;
   readonly attemptCount: number;
   readonly dueInMs: number | null;
-  /** Since its attempt was due; less than 0 before that. */
+  /** Milliseconds since the attempt was due; negative before that. */
   readonly lateMs: number | null;
   readonly createdAt: Date;
   readonly retryRequested: boolean;
@@ -32,14 +32,12 @@ export type LoadedDelivery = {
   readonly loadedAt: Date;
   readonly endpointOpen: boolean;
   readonly endpointDeleted: boolean;
-  /** A success changes the endpoint's row. */
+  /** The endpoint has failed, is paced or is not open, so a success must update its row. */
   readonly endpointFailing: boolean;
   readonly endpointDown: boolean;
-  /** The endpoint comes back: the relay lets its attempts begin one by one. */
+  /** The endpoint recovers: the relay lets its attempts begin one by one. */
   readonly endpointPaced: boolean;
-  /** Attempts of this endpoint are counted against its rate. */
   readonly endpointRated: boolean;
-  /** The most attempts that the endpoint may have under way. */
   readonly endpointCap: number;
   readonly endpointEpoch: number;
   readonly body: Buffer | null;
@@ -51,7 +49,6 @@ export type LoadedDelivery = {
   readonly headersSealed: Buffer | null;
 };
 
-/** A delivery's row while its record is made; the row is locked. */
 export type LockedDelivery = {
   readonly tenantId: string;
   readonly subscriptionId: string;
@@ -67,7 +64,7 @@ export type LockedDelivery = {
   readonly retryPolicy: unknown;
 };
 
-/** An endpoint that stays open or closed until the transaction ends. */
+/** An endpoint whose row is locked: it stays open or closed until the transaction ends. */
 export type LockedEndpoint = {
   readonly open: boolean;
   readonly paced: boolean;
@@ -76,14 +73,14 @@ export type LockedEndpoint = {
   readonly epoch: number;
 };
 
-/** The changes of a failed attempt in its delivery; `delayMs` null: the delivery has ended. */
+/** The consequence of a failed attempt for its delivery. `delayMs` is null when the delivery has ended. */
 export type FailureRecord = {
   readonly status: 'retrying' | 'failed';
   readonly failedAttempts: number;
   readonly delayMs: number | null;
 };
 
-// Milliseconds until the next attempt may begin, rounded up: never early.
+// Milliseconds until the next attempt is due, rounded up so that the attempt does not begin early.
 const DUE =
   'greatest(0, ceil(extract(epoch FROM d.next_attempt_at - clock_timestamp()) * 1000))::float8 AS "dueInMs"';
 
@@ -114,8 +111,8 @@ JOIN endpoints p ON p.subscription_id = d.subscription_id
 JOIN subscriptions s ON s.id = d.subscription_id
 LEFT JOIN LATERAL (SELECT body FROM events WHERE events.id = d.event_row OFFSET 0) AS e ON true`;
 
-// The number that the same POST got before; otherwise the one that it was made under, or, when another POST has taken
-// that, the next.
+// Chooses the attempt number. A POST that was recorded before keeps its number. A new POST gets the number it was made
+// under, or the next free number when another POST has taken it.
 const NUMBERED = `
 SELECT coalesce(max(n) FILTER (WHERE generation = $5 AND started_at = $7::timestamptz),
   CASE WHEN bool_or(n = $2) THEN max(n) + 1 ELSE $2 END) AS n
@@ -129,7 +126,7 @@ const INSERT_ATTEMPT = `WITH numbered AS (${NUMBERED}) ${INSERT} DO NOTHING RETU
 const FIND_POST = `
 SELECT n FROM attempts WHERE delivery_id = $1 AND generation = $2 AND started_at = $3::timestamptz`;
 
-/** How often a number is chosen anew when other POSTs of the same delivery are recorded at the same moment. */
+/** How often a number is chosen again when other POSTs of the same delivery are recorded concurrently. */
 const MOST_TRIES = 10;
 
 const LOCK = `
@@ -139,7 +136,7 @@ SELECT d.tenant_id AS "tenantId", d.subscription_id AS "subscriptionId", d.event
 FROM deliveries d JOIN subscriptions s ON s.id = d.subscription_id
 WHERE d.id = $1 FOR UPDATE OF d`;
 
-// Half a millisecond is added: the column rounds to whole milliseconds, and an attempt may not begin early.
+// The column rounds to whole milliseconds. Half a millisecond is added so that no attempt begins early.
 const RECORD_FAILED = `
 UPDATE deliveries SET status = $2, failed_attempts = $3, attempt_count = greatest(attempt_count, $4),
   next_attempt_at = clock_timestamp() + ($5::float8 + 0.5) * interval '1 millisecond',
@@ -149,8 +146,8 @@ UPDATE deliveries SET status = $2, failed_attempts = $3, attempt_count = greates
   started_generation = greatest(started_generation, $10)
 WHERE id = $1`;
 
-// The row that will wake the delivery is written anew each time, because an older one may just be claimed. Claimed rows
-// stay.
+// A new outbox row is written each time, because a relay may be claiming the old row concurrently. Claimed rows are not
+// deleted.
 const PARK = `
 WITH parked AS (
   UPDATE deliveries SET waiting_epoch = $3, next_attempt_at = NULL, started_generation = greatest(started_generation, $2)
@@ -164,7 +161,7 @@ WITH parked AS (
 INSERT INTO outbox (id, tenant_id, endpoint, delivery_id, generation, kind, rank)
 SELECT $4, tenant_id, subscription_id, id, generation, 'wake', CASE WHEN generation > 0 THEN 2 ELSE 1 END FROM parked`;
 
-/** The deliveries of these attempts, in their order; undefined where a delivery does not exist any more. */
+/** Reads the deliveries of these requests, in the same order; undefined where the delivery no longer exists. */
 export async function load(
   queryable: Queryable,
   requests: readonly { deliveryId: string; n: number; generation: number }[],
@@ -179,9 +176,7 @@ export async function load(
 }
 
 /**
- * Writes the row of a POST, unless it was recorded before.
- * @returns the number of the attempt, and whether it is new
- */
+/** Inserts the row of a POST, unless it was recorded before. @returns the attempt number; `fresh` for a new row */
 export function insertAttempt(
   unit: Transaction,
   report: AttemptReport,
@@ -219,7 +214,7 @@ export async function recordFailed(
   ]);
 }
 
-/** Counts an attempt of a delivery that has ended meanwhile, or that a newer generation owns. */
+/** Counts an attempt of a delivery that has ended or has a newer generation. */
 export async function countAttempt(unit: Transaction, deliveryId: string, n: number): Promise<void> {
   await unit.query('UPDATE deliveries SET attempt_count = greatest(attempt_count, $2) WHERE id = $1', [
     deliveryId,
@@ -227,7 +222,7 @@ export async function countAttempt(unit: Transaction, deliveryId: string, n: num
   ]);
 }
 
-/** Reads an endpoint; it cannot be opened or closed until the transaction ends. */
+/** Reads an endpoint with a shared lock, so that it cannot be opened or closed until the transaction ends. */
 export async function shareEndpoint(
   unit: Transaction,
   subscriptionId: string,
@@ -240,7 +235,7 @@ export async function shareEndpoint(
   return rows[0];
 }
 
-/** The subscription's present URL. @param share it cannot be changed until the transaction ends */
+/** Reads the subscription's URL. @param options.share locks the row against changes of the URL */
 export async function readUrl(
   unit: Transaction,
   subscriptionId: string,
@@ -250,7 +245,7 @@ export async function readUrl(
   return (await unit.query<{ url: string }>(text, [subscriptionId])).rows[0]?.url;
 }
 
-/** Counts an attempt that was not claimed by a relay against its endpoint's rate. */
+/** Spends a token of the endpoint's rate for an attempt that no relay claimed. */
 export async function spendToken(queryable: Queryable, subscriptionId: string): Promise<void> {
   await queryable.query(
     `UPDATE endpoints SET tokens = endpoint_tokens(endpoints) - 1, tokens_at = greatest(tokens_at, now())
@@ -259,10 +254,7 @@ export async function spendToken(queryable: Queryable, subscriptionId: string): 
   );
 }
 
-/**
- * Gives back the permit of an attempt that the relay let begin at this epoch and that is not made.
- * @returns whether the endpoint is paced
- */
+/** Returns the permit of an attempt that is not made. @returns whether the endpoint was paced at this epoch */
 export async function returnPermit(
   queryable: Queryable,
   subscriptionId: string,
@@ -276,7 +268,7 @@ export async function returnPermit(
   return rowCount > 0;
 }
 
-/** Notes that a delivery waits for its endpoint, and enqueues the row of the outbox that will wake it. */
+/** Parks a delivery, and enqueues the row of the outbox that wakes it when its endpoint opens. */
 export async function park(
   unit: Transaction,
   parking: { deliveryId: string; generation: number; epoch: number; outboxId: string },
@@ -299,7 +291,7 @@ export async function end(
   );
 }
 
-/** Repeats a record until no other POST has taken its number. */
+/** Repeats a record until no other POST has taken its number, at most `MOST_TRIES` times. */
 export async function numbered<T>(record: () => Promise<T | undefined>): Promise<T> {
   for (let tries = 0; tries < MOST_TRIES; tries += 1) {
     const result = await record();

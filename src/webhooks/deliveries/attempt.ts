@@ -1,25 +1,22 @@
-// The messages between a delivery's workflow and its attempts: ids, outcomes, times and codes, never a URL's path, a
-// body, a secret or a text of a receiver.
+// The messages between a delivery's workflow and its attempts. They contain ids, outcomes, times and codes, but no URL
+// path, body, secret or text of a receiver.
 
 import type { Outcome } from '../../platform/egress/outcome.ts';
 import type { AttemptPhases } from './delivery.client.ts';
 
-/** Which attempt to make. `n` is the workflow's count; the row decides when a newer attempt has taken the number. */
+/** The attempt to make. `n` is the workflow's count; when a newer attempt has taken `n`, the row gives a later one. */
 export type AttemptRequest = {
   readonly deliveryId: string;
   readonly generation: number;
   readonly n: number;
-  /**
-   * The endpoint's epoch at which the relay let this attempt begin: while an endpoint comes back, other attempts wait.
-   */
+  /** The endpoint's epoch at which the relay let this attempt begin. A paced endpoint accepts no attempt without it. */
   readonly grant?: number | undefined;
-  /** The `traceparent` of the workflow's start, where it is traced. */
   readonly trace?: string | undefined;
 };
 
 /**
- * A POST that was made. `startedAt` is ISO 8601 by the database's clock; `responseExcerpt` is left out on its way
- * through Temporal.
+ * A POST that was made. `startedAt` is ISO 8601 by the database's clock. `responseExcerpt` is removed before the report
+ * is sent through Temporal.
  */
 export type AttemptReport = {
   readonly deliveryId: string;
@@ -34,21 +31,21 @@ export type AttemptReport = {
   readonly responseExcerpt?: string | null | undefined;
 };
 
-/** How a delivery ended; `superseded`: a newer generation's workflow owns it. */
+/** The final status of a workflow's delivery. `superseded`: a workflow of a newer generation has taken over. */
 export type FinalStatus = 'delivered' | 'failed' | 'canceled' | 'superseded';
 
-/** The next step of the workflow. `delayMs` is never shorter than the wait in the row, by the database's clock. */
+/** The next step of the workflow. `delayMs` is at least the wait in the row, by the database's clock. */
 export type Step =
   | { readonly kind: 'ended'; readonly status: FinalStatus }
   | { readonly kind: 'wait'; readonly delayMs: number }
   | { readonly kind: 'held'; readonly epoch: number };
 
-/** The last attempt in the row, as operators see it; `outcome` is a code such as `http:503`. */
+/** The last attempt in the row, shown to operators. `outcome` is a code such as `http:503`. */
 export type LastAttempt = { readonly n: number; readonly outcome: string };
 
 /**
- * `slow`: whether the POST, if one was made, took long. `unrecorded`: it was made while the database was away; it must
- * be recorded, and never repeated.
+ * `slow` is whether the POST took long; undefined without a POST. `unrecorded`: the POST was made while the database
+ * was unreachable, so the caller must record it and must not repeat it.
  */
 export type SendResult =
   | {
@@ -67,12 +64,11 @@ export type RecordResult = {
   readonly removed?: boolean | undefined;
 };
 
-/** The step of a delivery that has ended. */
 export function ended(status: FinalStatus): Step {
   return { kind: 'ended', status };
 }
 
-/** The code of an outcome, as in the attempt's row and in `LastOutcome`. */
+/** @returns the code of an outcome, such as `http:503`, as in the attempt's row and in `LastOutcome` */
 export function outcomeCode(outcome: Outcome): string {
   return outcome.kind === 'delivered' ? `http:${outcome.statusCode}` : outcome.error;
 }

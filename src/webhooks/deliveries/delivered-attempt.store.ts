@@ -2,7 +2,7 @@
 import type { Queryable } from '../../platform/database/transaction.ts';
 import type { AttemptReport } from './attempt.ts';
 
-/** A POST that was answered with 2xx; `workflow`: the generation whose workflow made it. */
+/** A POST with a 2xx. `workflow` is the generation of the workflow that made it; null for a relay. */
 export type DeliveredRecord = {
   readonly report: AttemptReport;
   readonly tenantId: string;
@@ -16,10 +16,10 @@ export const ATTEMPT_COLUMNS = `(delivery_id, n, tenant_id, subscription_id, gen
 
 const SAME_POST = 'attempts.generation = excluded.generation AND attempts.started_at = excluded.started_at';
 
-// The only statement for an endpoint that works. Its commit need not wait for the disk: a success that a crash of the
-// database loses is an attempt repeated. It also removes the outbox row of a first attempt that no workflow made; that
-// row has the id of its delivery. Deliveries are locked in id order, as in all statements that lock
-// several. An attempt without a row in the answer: another POST took its number at the same moment.
+// The only statement that records a 2xx of an endpoint without failures. Its commit does not wait for the disk, because
+// a success that is lost in a crash of the database is an attempt repeated. It also deletes the outbox row of a first
+// attempt of a relay; the row has the delivery's id. Deliveries are locked in id order, as in all statements that lock
+// several. An attempt is missing in the result when another POST took its number concurrently.
 const RECORD_DELIVERED = `
 WITH unflushed AS (
   SELECT set_config('synchronous_commit', 'off', true)
@@ -59,9 +59,9 @@ WITH unflushed AS (
 SELECT delivery_id AS "deliveryId", n FROM attempt`;
 
 /**
- * Records 2xx of different deliveries, each of which wins over an earlier record of its POST.
- * @returns the number of each attempt, in their order; undefined where another POST took it at the same moment: repeat
- *   those
+ * Records POSTs of different deliveries that were answered with 2xx. A 2xx wins over an earlier record of its POST.
+ * @returns the attempt numbers in the same order; undefined where another POST took the number concurrently: the caller
+ *   repeats those
  */
 export async function recordDelivered(
   queryable: Queryable,

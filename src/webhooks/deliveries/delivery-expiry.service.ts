@@ -1,4 +1,4 @@
-// Ends deliveries that have waited for as long as deliveries are kept.
+// Cancels unfinished deliveries that are older than the time for which deliveries are kept.
 
 import { serviceContext } from '../../audit/audit.ts';
 import type { RecordService } from '../../events/record.service.ts';
@@ -15,14 +15,12 @@ export function createDeliveryExpiryService({
   database: Pick<Database, 'transaction'>;
 
   records: Pick<RecordService, 'prepare' | 'writeBatch'>;
-  /** Called when workflows may have to be signalled. */
   onWork: () => void;
 }) {
   return {
     /**
-     * Cancels unfinished deliveries older than `days`, at most `limit`; the audit log gets their number for each
-     * tenant.
-     * @returns how many; fewer than `limit` when there are no more, or other transactions have locked them
+     * Cancels unfinished deliveries that are older than `days`, with one audit entry for each tenant.
+     * @returns how many, at most `limit`; fewer when there are no more, or when other transactions have locked the rest
      */
     expire: async (days: number, limit: number): Promise<number> =>
       database.transaction({}, async (unit) => {

@@ -1,11 +1,10 @@
-// SQL of deliveries that have become too old: their end, and rows of theirs that are in no daily partition.
+// SQL that cancels old deliveries, and deletes their rows that are in no daily partition.
 import type { Queryable } from '../../platform/database/transaction.ts';
 
-/** The last error of a delivery that was ended for its age. */
 const EXPIRED = 'expired';
 
-// In the order of the index of unfinished deliveries, so that no partition is read for the few that have not ended.
-// Claimed rows stay: their relay finds the delivery ended.
+// The order is that of the index of unfinished deliveries, so that the statement reads few rows of each partition.
+// Claimed rows of the outbox are not deleted: their relay finds that the delivery has ended.
 const EXPIRE = `
 WITH target AS MATERIALIZED (
   SELECT id FROM deliveries
@@ -27,15 +26,14 @@ WITH target AS MATERIALIZED (
 )
 SELECT tenant_id AS "tenantId", count(*)::int AS count FROM changed GROUP BY tenant_id`;
 
-/** The first id of the earliest day that is kept. */
 const BEFORE = `uuid_of_time(((now() AT TIME ZONE 'UTC')::date - $1::int)::timestamp AT TIME ZONE 'UTC')`;
 
-/** Tables whose default partition may have rows, with the column that has their time. */
+/** Tables whose default partition may have rows, each with the id column whose time decides their age. */
 const SPARE = { deliveries: 'id', attempts: 'delivery_id', events: 'id' } as const;
 
 /**
  * Cancels unfinished deliveries that are older than `days`, at most `limit`, and enqueues commands for their workflows.
- * @returns how many of each tenant
+ * @returns the number of canceled deliveries of each tenant
  */
 export async function expire(
   unit: Queryable,
@@ -45,7 +43,7 @@ export async function expire(
   return (await unit.query<{ tenantId: string; count: number }>(EXPIRE, [days, limit])).rows;
 }
 
-/** Deletes rows of the outbox whose deliveries are older than `days`. @returns how many, at most `limit` */
+/** Deletes unclaimed outbox rows of deliveries that are older than `days`. @returns how many, at most `limit` */
 export async function purgeWork(queryable: Queryable, days: number, limit: number): Promise<number> {
   const { rowCount } = await queryable.query(
     `DELETE FROM outbox WHERE id IN (

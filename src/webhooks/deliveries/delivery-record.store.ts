@@ -3,11 +3,10 @@ import { decodeCursor, type Page, type PageRequest, toPage } from '../../platfor
 import type { Queryable } from '../../platform/database/transaction.ts';
 import type { AttemptRecord, DeliveryFilters, DeliveryRecord, DeliveryStatus } from './delivery.ts';
 
-/** All deliveries of a tenant, or those of one subscription. */
 export type DeliveryScope = { readonly tenantId: string; readonly subscriptionId?: string | undefined };
 
-// Unfinished deliveries of a deleted subscription count as canceled since its deletion. The next attempt's time is null
-// while it is unknown when the endpoint opens.
+// Unfinished deliveries of a deleted subscription are shown as canceled, at the time of its deletion. The time of the
+// next attempt is null while it is not known when the endpoint opens.
 const COLUMNS = `
 d.id, d.subscription_id AS "subscriptionId", d.event_id AS "eventId", d.event_type AS "eventType",
 d.shown_status AS status, d.attempt_count AS "attemptCount",
@@ -19,7 +18,7 @@ CASE d.shown_status WHEN 'canceled' THEN coalesce(d.completed_at, p.updated_at) 
 
 const FROM = 'FROM delivery_records d JOIN endpoints p ON p.subscription_id = d.subscription_id';
 
-/** Stored statuses behind each shown one, as literal text: only so can the planner use the partial indexes. */
+/** The stored statuses of each shown status, as literal text, because the planner then uses the partial indexes. */
 const STORED: Readonly<Record<DeliveryStatus, string>> = {
   pending: `d.status = 'pending'`,
   held: `d.status = 'pending'`,
@@ -29,9 +28,7 @@ const STORED: Readonly<Record<DeliveryStatus, string>> = {
   canceled: `(d.status = 'canceled' OR d.status IN ('pending', 'retrying') AND p.deleted)`,
 };
 
-/**
- * An id begins with the time of an api process, `created_at` is the database's: their difference must not hide a row.
- */
+/** Widens a range of ids, because their time comes from an api process but `created_at` from the database. */
 const CLOCK_SKEW = `interval '1 hour'`;
 
 const EXISTS = `
@@ -39,7 +36,7 @@ SELECT 1 FROM deliveries d
 WHERE d.id = $1 AND d.tenant_id = $2 AND ($3::uuid IS NULL OR d.subscription_id = $3 AND EXISTS (
   SELECT 1 FROM subscriptions s WHERE s.id = $3 AND s.tenant_id = $2 AND s.deleted_at IS NULL))`;
 
-// Ids of an event's deliveries begin as the event's own: the range finds their partition.
+// The ids of an event's deliveries begin with the same time as the event's id, so the range selects their partition.
 const OF_EVENT = `
 SELECT id, subscription_id AS "subscriptionId", shown_status AS status FROM delivery_records
 WHERE event_row = $1 AND tenant_id = $2 AND id BETWEEN $3 AND $4 ORDER BY id LIMIT 1000`;
@@ -49,9 +46,9 @@ SELECT n AS number, started_at AS "startedAt", duration_ms AS "durationMs", phas
   error, retry_after_seconds AS "retryAfterSeconds", response_excerpt AS "responseExcerpt"
 FROM attempts WHERE delivery_id = $1 AND tenant_id = $2 ORDER BY n`;
 
-// An ended delivery is replayed: a new generation, for which a workflow is to be started. A waiting one is due now, and
-// its workflow is signalled once it has made an attempt or waits; before that, the row of the outbox or the attempt
-// under way sees the request.
+// Retrying an ended delivery replays it: the delivery gets a new generation and an outbox row that starts a workflow.
+// Retrying an unfinished delivery makes it due now. Its workflow gets a command only after it has made an attempt or
+// waits. Before that, the claim of the outbox row or the attempt under way reads the request in the row.
 const RETRY = `
 WITH target AS (
   SELECT d.id, d.status IN ('delivered', 'failed', 'canceled') AS ended
@@ -80,7 +77,7 @@ WITH target AS (
 )
 SELECT ended FROM changed`;
 
-// Ends the deliveries that the target selects, deletes their unclaimed rows of the outbox, and enqueues commands for
+// Cancels the deliveries that `target` selects, deletes their unclaimed rows of the outbox, and enqueues commands for
 // their workflows.
 const cancelStatement = (target: string) => `
 WITH target AS (${target}), changed AS (
@@ -103,8 +100,8 @@ SELECT count(*)::int AS canceled FROM changed`;
 const CANCEL_ONE = cancelStatement(`
   SELECT id FROM deliveries WHERE id = $1 AND tenant_id = $2 AND status IN ('pending', 'retrying') FOR UPDATE`);
 
-// Only deliveries without an attempt: the others are not held but retrying. In id order, as in all statements that lock
-// several.
+// Only deliveries without an attempt, because the others show as retrying, not as held. Deliveries are locked in
+// id order, as in all statements that lock several, to prevent deadlocks.
 const CANCEL_UNTRIED = cancelStatement(`
   SELECT d.id FROM deliveries d JOIN endpoints p ON p.subscription_id = d.subscription_id
   WHERE d.subscription_id = $1 AND d.status = 'pending' AND ($2 OR NOT p.active)
@@ -114,7 +111,7 @@ const CANCEL_UNFINISHED = cancelStatement(`
   SELECT id FROM deliveries WHERE subscription_id = $1 AND status IN ('pending', 'retrying')
   ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED`);
 
-/** A page of deliveries, the newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+/** Lists a page of deliveries, the newest first. @throws ServiceError `invalid_request` for a foreign cursor */
 export async function list(
   queryable: Queryable,
   scope: DeliveryScope,
@@ -125,7 +122,7 @@ export async function list(
   return toPage(rows, request.limit);
 }
 
-/** Whether the delivery is in the scope; a deleted subscription has none. One indexed read. */
+/** @returns whether the delivery is in the scope; false for a deleted subscription. One indexed read. */
 export async function exists(queryable: Queryable, scope: DeliveryScope, id: string): Promise<boolean> {
   const { rowCount } = await queryable.query(EXISTS, [id, scope.tenantId, scope.subscriptionId ?? null]);
   return rowCount > 0;
@@ -145,7 +142,7 @@ export async function find(
   return rows[0];
 }
 
-/** The exact bytes that each attempt of a delivery sends; undefined when the event is no longer kept. */
+/** Reads the exact bytes that each attempt sends; undefined when the event is no longer kept. */
 export async function findPayload(
   queryable: Queryable,
   tenantId: string,
@@ -159,7 +156,7 @@ export async function findPayload(
   return rows[0]?.payload ?? undefined;
 }
 
-/** The deliveries of an event, up to 1,000. @param eventRow id of its row */
+/** Lists the deliveries of an event, at most 1,000. @param eventRow id of the event's row */
 export async function listOfEvent(
   queryable: Queryable,
   tenantId: string,
@@ -175,7 +172,7 @@ export async function listOfEvent(
   return rows;
 }
 
-/** All attempts of a delivery, the first one first. */
+/** Lists the attempts of a delivery, the first attempt first. */
 export async function listAttempts(
   queryable: Queryable,
   tenantId: string,
@@ -185,7 +182,7 @@ export async function listAttempts(
   return rows;
 }
 
-/** Whether the tenant has this subscription, and has not deleted it. */
+/** @returns whether the tenant has this subscription and it is not deleted */
 export async function hasSubscription(queryable: Queryable, tenantId: string, id: string): Promise<boolean> {
   const { rowCount } = await queryable.query(
     'SELECT 1 FROM subscriptions WHERE tenant_id = $1 AND id = $2 AND deleted_at IS NULL',
@@ -195,10 +192,10 @@ export async function hasSubscription(queryable: Queryable, tenantId: string, id
 }
 
 /**
- * Makes a waiting delivery due now, or replays an ended one, and enqueues the work. One statement.
+ * Makes an unfinished delivery due now, or replays an ended one, and enqueues the work.
  * @param workId id of the outbox row
- * @param unfinished only while this generation has not ended
- * @returns its state before, or undefined when its subscription is deleted or the generation has ended
+ * @param unfinished a generation: nothing is done unless the delivery is unfinished in this generation
+ * @returns the state before; undefined when the subscription is deleted, or `unfinished` does not match
  */
 export async function retry(
   unit: Queryable,
@@ -212,15 +209,15 @@ export async function retry(
   return rows[0] === undefined ? undefined : rows[0].ended ? 'ended' : 'waiting';
 }
 
-/** Cancels a delivery that has not ended. One statement. @returns false when it has ended */
+/** Cancels an unfinished delivery. @returns false when it has already ended */
 export async function cancel(unit: Queryable, tenantId: string, id: string): Promise<boolean> {
   const { rows } = await unit.query<{ canceled: number }>(CANCEL_ONE, [id, tenantId]);
   return (rows[0]?.canceled ?? 0) > 0;
 }
 
 /**
- * Cancels untried deliveries of a subscription, the oldest first.
- * @param options.onlyWhileInactive none when the subscription is active
+ * Cancels deliveries of a subscription that have no attempt yet, the oldest first.
+ * @param options.onlyWhileInactive cancels nothing when the subscription is active
  * @returns how many, at most `options.limit`
  */
 export async function cancelUntried(
@@ -236,7 +233,7 @@ export async function cancelUntried(
   return rows[0]?.canceled ?? 0;
 }
 
-/** Cancels unfinished deliveries of a subscription, the oldest first. @returns how many, at most `limit` */
+/** Cancels unfinished deliveries of a subscription. @returns how many, at most `limit` */
 export async function cancelUnfinished(
   unit: Queryable,
   subscriptionId: string,
@@ -260,7 +257,7 @@ function listQuery(
   where((p) => `d.subscription_id = ${p}`, subscriptionId);
   where((p) => `d.id < ${p}`, decodeCursor(cursor));
   where((p) => `d.event_type = ${p}`, eventType);
-  // The ids bound the partitions and the index range that are read; created_at decides.
+  // The id ranges only limit the partitions and index entries that are read; `created_at` decides.
   where(
     (p) =>
       `d.created_at >= ${p} AND d.id >= uuid_of_time(greatest(${p}::timestamptz - ${CLOCK_SKEW}, 'epoch'))`,

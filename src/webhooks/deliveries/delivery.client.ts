@@ -1,5 +1,5 @@
-// Makes one attempt of a delivery: signs it, posts it, and returns its outcome. It follows no redirect, keeps its
-// deadline, and returns each fault of a receiver as an outcome.
+// Makes one attempt: signs the delivery, posts it and returns the outcome. It follows no redirect, and ends at its
+// deadline. Each fault of a receiver becomes an outcome.
 
 import { type GuardedAgent, newConnectionTrace } from '../../platform/egress/guarded-agent.client.ts';
 import {
@@ -25,20 +25,16 @@ import { type SigningSecrets, signDelivery } from '../signing/delivery-signature
 import { excerptOf, MAX_EXCERPT_BYTES } from './response-excerpt.ts';
 import { parseRetryAfter } from './retry-after.ts';
 
-/** The time of one attempt, from DNS to the end of the answer. */
+/** The time limit of one attempt, from the DNS lookup to the end of the answer. */
 export const DEFAULT_TIMEOUT_MS = 15_000;
 
-/** The most bytes of an answer's body that are read. */
 export const MAX_RESPONSE_BYTES = 64 * 1024;
 
 const USER_AGENT = 'Countersign-Webhooks/1';
 
 const BROKEN_ANSWERS = new Set(['bad response', 'bad upgrade']);
 
-/**
- * The input of one attempt. `headers` are the subscription's own; `maxAge` is in seconds; `signal` stops it at
- * shutdown.
- */
+/** The input of one attempt. `headers` are the subscription's; `maxAge` is in seconds; `signal` aborts the attempt. */
 export type Attempt = {
   url: string;
   headers?: Readonly<Record<string, string>> | undefined;
@@ -52,9 +48,9 @@ export type Attempt = {
 };
 
 /**
- * The times of an attempt in milliseconds; null for a phase not gone through, as on a kept-alive connection.
- * `first_byte_ms` runs from the sending of the request to the first byte of the answer; `total_ms` is all of it, the
- * reading of the answer included.
+ * The times of an attempt in milliseconds. A phase that did not occur is null, such as `dns_ms` on a reused connection.
+ * `first_byte_ms` runs from the sending of the request to the first byte of the answer. `total_ms` is the whole
+ * attempt, including the reading of the answer.
  */
 export type AttemptPhases = {
   dns_ms: number | null;
@@ -64,7 +60,7 @@ export type AttemptPhases = {
   total_ms: number;
 };
 
-/** The result of an attempt. `statusCode` is present once an answer began, `responseExcerpt` when it had a body. */
+/** The result of an attempt. `statusCode` is null without an answer, `responseExcerpt` without a body. */
 export type AttemptResult = {
   startedAt: Date;
   durationMs: number;
@@ -79,11 +75,9 @@ export type AttemptResult = {
 export type DeliverySender = ReturnType<typeof createDeliverySender>;
 
 /**
- * Makes the sender of deliveries.
- *
- * @param agent the guarded dispatcher
- * @param clock the wall clock in Unix milliseconds, for signatures and `Retry-After` dates
- * @param tracing gives the header `traceparent`, where the delivery is traced
+ * @param options.agent the guarded dispatcher
+ * @param options.clock the wall clock in Unix milliseconds, for signatures and `Retry-After` dates
+ * @param options.tracing provides the header `traceparent` when the delivery is traced
  */
 export function createDeliverySender({
   agent,
@@ -117,11 +111,10 @@ export function createDeliverySender({
 
   return {
     /**
-     * Posts a delivery once. The status of the answer decides; its body is read for the excerpt only, up to 64 KiB and
-     * the deadline, and a failure of that changes nothing.
-     *
-     * @throws the signal's reason when it is aborted, and when this service's own part fails (an invalid header, a
-     *   closed agent); every fault of the receiver, its network or its URL is an outcome
+     * Posts a delivery once. The status code of the answer decides the outcome. The body is read only for the excerpt,
+     * up to 64 KiB and until the deadline; a failure of this reading does not change the outcome.
+     * @throws the signal's reason when it is aborted, or an error of this service (an invalid header, a closed agent);
+     *   every fault of the receiver, its network or its URL is an outcome
      */
     send: (attempt: Attempt): Promise<AttemptResult> => {
       if (!tracing.on) return post(attempt);
@@ -160,7 +153,7 @@ function requestOf({
     path: url.pathname + url.search,
     method: 'POST',
     headers: {
-      // A header of the subscription wins.
+      // A `traceparent` header that the subscription sets replaces this one.
       ...(traceparent === undefined ? {} : { traceparent }),
       ...headers,
       'Content-Type': 'application/json',
@@ -169,7 +162,7 @@ function requestOf({
       ...signDelivery({ secrets, timestamp, maxAge, deliveryId, eventType, body }),
     },
     body,
-    // The attempt's own deadline replaces both time-outs.
+    // undici's time-outs are disabled, because the attempt has its own deadline.
     headersTimeout: 0,
     bodyTimeout: 0,
     trace,
@@ -220,7 +213,7 @@ function outcomeOf(
   return classifyFailure('response', answerErrorCode(failure));
 }
 
-// undici reports an invalid answer with the code of a lost connection; only the text of the error distinguishes them.
+// undici reports an invalid answer with the code of a lost connection. Only the error's message distinguishes the two.
 function answerErrorCode(error: unknown): string {
   const broken = error instanceof Error && BROKEN_ANSWERS.has(error.message);
   return broken ? 'BAD_RESPONSE' : errorCode(error);

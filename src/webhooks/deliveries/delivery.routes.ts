@@ -1,4 +1,4 @@
-// The routes of deliveries: the same below a subscription and across all of them.
+// The routes of deliveries. The same routes exist for one subscription and for all subscriptions of a tenant.
 import { accepted, ok, page } from '../../platform/http/answers.ts';
 import { readFields } from '../../platform/http/field-names.ts';
 import { defineRoutes, type Route } from '../../platform/http/route.ts';
@@ -43,7 +43,7 @@ const OF_ALL: Place = {
 
 /**
  * Source: Specification, "Webhook management".
- * @param workflows place of the UI that shows them
+ * @param options.workflows address and namespace of Temporal's UI, for links in answers
  */
 export function createDeliveryRoutes({
   deliveries,

@@ -1,4 +1,4 @@
-// The shapes of deliveries in requests and answers.
+// The schemas of deliveries in requests and answers.
 import { z } from 'zod';
 import { pageSchema } from '../../platform/http/answers.ts';
 import { moment, pageParameters } from '../../platform/http/field-schemas.ts';
@@ -27,7 +27,7 @@ export const subscriptionDeliveryParams = z.object({ id: z.uuid(), delivery_id: 
 
 const phase = z.number().min(0).nullable();
 
-/** A delivery as answers show it. Source: Specification, "Webhook delivery record". */
+/** A delivery in answers. Source: Specification, "Webhook delivery record". */
 export const deliverySchema = z
   .object({
     id: z.uuid().meta({ description: 'Sent as X-Service-Delivery.' }),

@@ -1,4 +1,4 @@
-// Reads, retries and cancels deliveries for people. The relay and the workflow make the attempts.
+// Lists, retries and cancels deliveries for tenants and operators. The relay and the workflow make the attempts.
 
 import { type AuditContext, serviceContext } from '../../audit/audit.ts';
 import type { RecordService } from '../../events/record.service.ts';
@@ -13,34 +13,29 @@ import type { DeliveryDetails, DeliveryFilters, DeliveryRecord } from './deliver
 import type { DeliveryScope } from './delivery-record.store.ts';
 import * as store from './delivery-record.store.ts';
 
-/** A request, or an operator. */
 type Actor = AuditContext & { readonly transaction?: Transaction | undefined };
 
-/** The delivery to change, and why. */
 type Target = {
   readonly id: string;
   readonly subscriptionId?: string | undefined;
   readonly reason?: string | undefined;
-  /** Only while this generation has not ended: an ended one is not replayed. */
+  /** Does nothing unless the delivery is unfinished in this generation, so that an ended delivery is not replayed. */
   readonly generation?: number | undefined;
 };
 
-/** The delivery of a workflow, by its id. */
 export type OperatedDelivery = {
   readonly tenantId: string;
   readonly id: string;
   readonly generation: number;
 };
 
-/** The actions of an operator on a delivery. */
 export type DeliveryStep = 'retry' | 'cancel';
 
-/** Deliveries that one statement cancels. */
 const CHUNK = 5_000;
 
 /**
- * Deliveries of a tenant. Source: Specification, "Webhook delivery record".
- * Each function takes an optional `subscriptionId`, which narrows the tenant's deliveries to one that is not deleted.
+ * The deliveries of a tenant. Source: Specification, "Webhook delivery record".
+ * With `subscriptionId` a function handles only deliveries of that subscription, which must not be deleted.
  */
 export function createDeliveryService({
   database,
@@ -74,7 +69,7 @@ export function createDeliveryService({
     return record;
   };
 
-  /** Runs a change of one delivery: audit entry, notification and the record afterwards. */
+  /** Changes one delivery, writes the audit entry, and returns the delivery as it is then. */
   const change = (
     context: Actor,
     { id, subscriptionId, reason }: Target,
@@ -95,7 +90,7 @@ export function createDeliveryService({
 
   const retry = (context: Actor, delivery: Target): Promise<DeliveryRecord> =>
     change(context, delivery, async (transaction, record) => {
-      // The endpoint before the delivery: the order in which attempts lock them too.
+      // Locks the endpoint before the delivery, in the same order as attempts.
       await endpoints.endHold(transaction, record.subscriptionId);
       const { id, generation } = delivery;
       const was = await store.retry(transaction, context.tenant.id, id, newId(), generation);
@@ -121,10 +116,7 @@ export function createDeliveryService({
     });
 
   return {
-    /**
-     * A page of deliveries, the newest first.
-     * @throws ServiceError `not_found`, or `invalid_request` for a foreign cursor
-     */
+    /** Lists a page, the newest first. @throws ServiceError `not_found`, or `invalid_request` for a foreign cursor */
     list: async (
       context: RequestContext,
       request: PageRequest & DeliveryFilters,
@@ -134,20 +126,19 @@ export function createDeliveryService({
       return store.list(queryable, await scopeOf(queryable, context, subscriptionId), request);
     },
 
-    /** Whether this is a subscription of the tenant; true for none. One indexed read. */
+    /** @returns whether the tenant has this subscription; true when `id` is undefined. One indexed read. */
     hasSubscription: async (context: RequestContext, id: string | undefined): Promise<boolean> =>
       id === undefined ||
       (await store.hasSubscription(context.transaction ?? database, context.tenant.id, id)),
 
-    /** Whether this is a delivery of the tenant. One indexed read. */
     exists: (context: RequestContext, id: string, subscriptionId?: string | undefined): Promise<boolean> =>
       store.exists(context.transaction ?? database, { tenantId: context.tenant.id, subscriptionId }, id),
 
-    /** The deliveries of one event, up to 1,000. @param eventRow id of the event's row */
+    /** Lists the deliveries of one event, at most 1,000. @param eventRow id of the event's row */
     listOfEvent: (queryable: Queryable, tenantId: string, eventRow: string) =>
       store.listOfEvent(queryable, tenantId, eventRow),
 
-    /** One delivery with its body and its attempts. @throws ServiceError `not_found` */
+    /** Reads one delivery with its body and its attempts. @throws ServiceError `not_found` */
     get: async (
       context: RequestContext,
       id: string,
@@ -165,23 +156,23 @@ export function createDeliveryService({
     },
 
     /**
-     * Retries now: a waiting delivery is due immediately, an ended one is replayed (attempt numbers go on, the schedule
-     * starts again). Ends a hold of its endpoint; while the subscription is inactive the delivery waits.
+     * Makes an unfinished delivery due now, or replays an ended one: attempt numbers go on, the schedule starts again.
+     * A hold of its endpoint ends. While the subscription is inactive the delivery waits.
      * @throws ServiceError `not_found`, `conflict` when the subscription is deleted
      */
     retry: (context: RequestContext, id: string, subscriptionId?: string | undefined) =>
       retry(context, { id, subscriptionId }),
 
     /**
-     * Cancels a delivery: no attempt begins after this; one under way may finish. Again: nothing happens.
-     * @throws ServiceError `not_found`, `conflict` when it was delivered or has failed
+     * Cancels a delivery. An attempt under way may finish; a repetition changes nothing.
+     * @throws ServiceError `not_found`, `conflict` when the delivery was delivered or has failed
      */
     cancel: (context: RequestContext, id: string, subscriptionId?: string | undefined) =>
       cancel(context, { id, subscriptionId }),
 
     /**
-     * Retries or cancels in the name of an operator, who has updated the delivery's workflow. A delivery that has ended
-     * in the meantime is not replayed: a batch of updates would otherwise send delivered events again.
+     * Retries or cancels for an operator, who sent an update to the delivery's workflow. A delivery that has ended
+     * since then is not replayed, so that a batch of updates does not send delivered events again.
      * @throws ServiceError as `retry` and `cancel`
      */
     operate: async (
@@ -194,8 +185,8 @@ export function createDeliveryService({
     },
 
     /**
-     * Cancels deliveries without an attempt of a subscription, the oldest first, as many as one statement may.
-     * @param options.onlyWhileInactive none when the subscription is active
+     * Cancels deliveries of a subscription that have no attempt yet, the oldest first, in one statement.
+     * @param options.onlyWhileInactive cancels nothing when the subscription is active
      * @returns how many, and whether there may be more
      */
     cancelUntried: async (
@@ -209,9 +200,8 @@ export function createDeliveryService({
     },
 
     /**
-     * Cancels unfinished deliveries of a subscription that this transaction deletes, the oldest first, and enqueues
-     * commands for their workflows. As many as a request may: the others count as canceled already, and the sweep
-     * cancels them.
+     * Cancels unfinished deliveries of a subscription that this transaction deletes, and enqueues commands for their
+     * workflows. Only one statement runs in the request; the sweep cancels the rest, which already show as canceled.
      */
     cancelUnfinished: async (unit: Transaction, subscriptionId: string): Promise<void> => {
       const canceled = await store.cancelUnfinished(unit, subscriptionId, CHUNK);

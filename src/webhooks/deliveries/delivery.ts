@@ -1,25 +1,24 @@
-// A delivery as people and routes read it. Pure.
+// The types of a delivery as people and routes read it. Pure.
 
 import type { JsonObject } from '../../events/event.ts';
 import { deliveryWorkflowId, workflowUrl } from '../../platform/temporal/names.ts';
 
 /**
- * Shown statuses: `held` is an untried delivery of a closed endpoint, `canceled` also one whose subscription is gone.
+ * The shown statuses. `held` is a delivery without an attempt whose endpoint is closed. `canceled` includes unfinished
+ * deliveries of deleted subscriptions.
  */
 export const DELIVERY_STATUSES = ['pending', 'retrying', 'held', 'delivered', 'failed', 'canceled'] as const;
 export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
 
-/** Statuses as they are stored. */
 export type StoredStatus = Exclude<DeliveryStatus, 'held'>;
 
-/** Stored statuses of a delivery that has not ended. */
 export type UnfinishedStatus = 'pending' | 'retrying';
 
 export function isUnfinished(status: StoredStatus): status is UnfinishedStatus {
   return status === 'pending' || status === 'retrying';
 }
 
-/** A delivery's row with its shown status. `startedGeneration` is null while no workflow was needed. */
+/** A delivery's row with its shown status. `startedGeneration` is null when no workflow was started. */
 export type DeliveryRecord = {
   readonly id: string;
   readonly subscriptionId: string;
@@ -48,12 +47,12 @@ export type AttemptRecord = {
 };
 
 export type DeliveryDetails = DeliveryRecord & {
-  /** The body of each attempt; null when the event is no longer kept. */
+  /** The body that each attempt sends; null when the event is no longer kept. */
   readonly payload: JsonObject | null;
   readonly attempts: readonly AttemptRecord[];
 };
 
-/** Which deliveries a list shows. `since` is included, `until` is not. */
+/** Selects the deliveries of a list. `since` is inclusive, `until` exclusive. */
 export type DeliveryFilters = {
   readonly status?: DeliveryStatus | undefined;
   readonly eventType?: string | undefined;
@@ -61,10 +60,9 @@ export type DeliveryFilters = {
   readonly until?: Date | undefined;
 };
 
-/** Where the workflows of deliveries are shown. */
 export type WorkflowPlace = { readonly uiUrl: string; readonly namespace: string };
 
-/** Id and address of the delivery's newest workflow, both null while none was needed. */
+/** @returns id and address of the delivery's newest workflow; both null when none was started */
 export function workflowOf(
   { id, startedGeneration }: Pick<DeliveryRecord, 'id' | 'startedGeneration'>,
   place: WorkflowPlace,

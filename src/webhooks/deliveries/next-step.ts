@@ -2,24 +2,22 @@
 import type { Outcome } from '../../platform/egress/outcome.ts';
 import { nextDelay, type RetryPolicy } from './retry-schedule.ts';
 
-/** The reason for which a delivery has failed for good. */
 export type FailureReason = 'gone' | 'rejected' | 'exhausted';
 
-/** `delayMs` is counted from the record of the attempt; `failedAttempts` is the new position in the schedule. */
+/** `delayMs` counts from the record of the attempt. `failedAttempts` is the new position in the schedule. */
 export type NextStep =
   | { kind: 'delivered' }
   | { kind: 'failed'; reason: FailureReason; failedAttempts: number }
   | { kind: 'retry'; delayMs: number; failedAttempts: number };
 
 /**
- * Decides the step after an attempt: 2xx ends the delivery, 410 and the other final answers fail it, each other outcome
- * waits by the schedule, with `Retry-After` as a floor. A retry that a person asked for while the attempt was under way
- * is due immediately, even after the last attempt of the schedule.
- *
- * @param failedAttempts position in the schedule before this attempt
- * @param retryRequested a person asked for another attempt after this one had begun
- * @param probe a test of an endpoint that is down; its failure does not advance the schedule
- * @param random a number in [0, 1)
+ * Decides the step after an attempt. A 2xx ends the delivery. A 410 and the other final answers fail it. For any other
+ * outcome the delivery waits by the schedule, and at least for `Retry-After`. A retry that a person requested while the
+ * attempt was under way is due immediately, even after the last attempt of the schedule.
+ * @param options.failedAttempts position in the schedule before this attempt
+ * @param options.retryRequested a person requested a retry after this attempt had begun
+ * @param options.probe the attempt was a probe of an endpoint that is down; its failure does not advance the schedule
+ * @param options.random a number in [0, 1)
  */
 export function nextStep({
   outcome,

@@ -1,4 +1,4 @@
-// Replays of many deliveries, for bulk replays. Attempts are left to the relay and the workflows.
+// Replays many deliveries for bulk replays. The relay and the workflows make the attempts.
 
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import type { ReplayRange } from './replay.store.ts';
@@ -6,13 +6,11 @@ import * as store from './replay.store.ts';
 
 export { REPLAYABLE, type ReplayableStatus, type ReplayRange } from './replay.store.ts';
 
-/** @param notifier notifies the relays of new work */
 export function createReplayService({ notifier }: { notifier: { poke(): void } }) {
   return {
-    /** How many deliveries are in the range now. */
     count: (queryable: Queryable, range: ReplayRange): Promise<number> => store.count(queryable, range),
 
-    /** Replays of a subscription that still wait for their first attempt to begin, counted up to `atMost`. */
+    /** Counts the subscription's replays that no relay has claimed yet, up to `atMost`. */
     waiting: (
       queryable: Queryable,
       subscription: Pick<ReplayRange, 'tenantId' | 'subscriptionId'>,
@@ -20,9 +18,9 @@ export function createReplayService({ notifier }: { notifier: { poke(): void } }
     ): Promise<number> => store.waiting(queryable, subscription, atMost),
 
     /**
-     * Replays the next deliveries of the range: attempt numbers go on, the schedule starts again. Deliveries that were
-     * replayed since `endedBy` are not in the range any more.
-     * @param options.after id of the last one that is done
+     * Replays the next deliveries of the range: attempt numbers go on, the schedule starts again. A delivery that was
+     * replayed after `endedBy` is no longer in the range.
+     * @param options.after id of the last delivery that was handled
      */
     replay: async (
       unit: Transaction,

@@ -1,12 +1,11 @@
-// SQL that replays many ended deliveries. Each replay is a new generation, like the replay of one delivery by hand.
+// SQL that replays many ended deliveries. Each replay is a new generation, like the replay of a single delivery.
 import { newId } from '../../platform/database/ids.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 
-/** Statuses that can be replayed in bulk. */
 export const REPLAYABLE = ['failed', 'canceled', 'delivered'] as const;
 export type ReplayableStatus = (typeof REPLAYABLE)[number];
 
-/** Deliveries of one subscription, created from `since` to before `until`, that had reached `status` by `endedBy`. */
+/** Ended deliveries of one subscription, created from `since` to before `until`, that had `status` by `endedBy`. */
 export type ReplayRange = {
   readonly tenantId: string;
   readonly subscriptionId: string;
@@ -16,18 +15,16 @@ export type ReplayRange = {
   readonly endedBy: Date;
 };
 
-/**
- * An id begins with the time of an api process, `created_at` is the database's: their difference must not hide a row.
- */
+/** Widens a range of ids, because their time comes from an api process but `created_at` from the database. */
 const CLOCK_SKEW = "interval '1 hour'";
 
-/** The status as literal text: only so can the planner use the partial indexes. */
+/** The status is literal text, because the planner then uses the partial indexes. */
 const inRange = (status: ReplayableStatus) => `
 d.tenant_id = $1 AND d.subscription_id = $2 AND d.status = '${status}' AND d.completed_at <= $3
   AND d.created_at >= $4 AND d.created_at < $5
   AND d.id >= uuid_of_time(greatest($4::timestamptz - ${CLOCK_SKEW}, 'epoch')) AND d.id < uuid_of_time($5::timestamptz + ${CLOCK_SKEW})`;
 
-// In id order, as in all statements that lock several deliveries; the rows of the outbox keep that order.
+// Deliveries are locked in id order, to prevent deadlocks. The rows of the outbox keep that order.
 const replayStatement = (status: ReplayableStatus) => `
 WITH target AS (
   SELECT d.id FROM deliveries d WHERE ${inRange(status)} AND d.id > $6 ORDER BY d.id LIMIT $7 FOR UPDATE
@@ -57,7 +54,7 @@ const valuesOf = ({ tenantId, subscriptionId, since, until, endedBy }: ReplayRan
   until,
 ];
 
-/** How many deliveries are in the range now. */
+/** Counts the deliveries that are in the range now. */
 export async function count(queryable: Queryable, range: ReplayRange): Promise<number> {
   const { rows } = await queryable.query<{ matched: number }>(
     `SELECT count(*)::int AS matched FROM deliveries d WHERE ${inRange(range.status)}`,
@@ -68,8 +65,8 @@ export async function count(queryable: Queryable, range: ReplayRange): Promise<n
 
 /**
  * Replays the next deliveries of the range, the oldest first.
- * @param options.after id of the last one that is done
- * @returns how many, and the last of them; fewer than `limit`: there are no more
+ * @param options.after id of the last delivery that was handled
+ * @returns how many were replayed and the id of the last; fewer than `limit` means that the range is done
  */
 export async function replay(
   unit: Queryable,
@@ -84,7 +81,7 @@ export async function replay(
   return rows[0] ?? { replayed: 0, last: null };
 }
 
-/** Replays of a subscription that no relay has taken yet, counted up to `atMost`. */
+/** Counts the subscription's replays that no relay has claimed yet, up to `atMost`. */
 export async function waiting(
   queryable: Queryable,
   { tenantId, subscriptionId }: Pick<ReplayRange, 'tenantId' | 'subscriptionId'>,

@@ -1,6 +1,6 @@
-// Reads the Retry-After header of a receiver's answer, in the forms of the RFC and in no other. Pure.
+// Parses the Retry-After header of a receiver's answer, strictly in the forms of RFC 9110. Pure.
 
-/** The longest wait that is reported, in milliseconds: as many seconds as a 32-bit integer holds. */
+/** The longest wait that is returned, in milliseconds: the largest 32-bit integer as seconds. */
 export const MAX_REPORTED_MS = 2_147_483_647_000;
 
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
@@ -17,12 +17,11 @@ const HTTP_DATES = [
 ];
 
 /**
- * How long a `Retry-After` value asks to wait. RFC 9110 §10.2.3: seconds in digits, or an HTTP date in any of its three
- * forms; spaces and tabs around it are allowed.
- *
- * @param value the header's value; undefined when there is none
- * @param now the present in Unix milliseconds
- * @returns milliseconds from 0 (a date in the past) to {@link MAX_REPORTED_MS}; undefined for any other text
+ * Parses a `Retry-After` value. RFC 9110 §10.2.3: seconds in digits, or an HTTP date in any of its three forms; spaces
+ * and tabs around it are allowed.
+ * @param value the header's value; undefined without the header
+ * @param now the current time in Unix milliseconds
+ * @returns the wait in milliseconds, from 0 (a date in the past) to {@link MAX_REPORTED_MS}; undefined for other text
  */
 export function parseRetryAfter(value: string | undefined, now: number): number | undefined {
   const text = value === undefined ? undefined : trimBlanks(value);
@@ -33,11 +32,10 @@ export function parseRetryAfter(value: string | undefined, now: number): number 
 }
 
 /**
- * Reads an HTTP date, case-sensitively and without repair. The name of the day must be one, but need not fit the date.
- * RFC 9110 §5.6.7.
- *
- * @param now the present in Unix milliseconds: a two-digit year more than 50 years ahead of it is in the past
- * @returns Unix milliseconds; undefined when the text is no HTTP date, or names a day or time that does not exist
+ * Parses an HTTP date, case-sensitively and without repair. The day of the week must be valid, but need not fit the
+ * date. RFC 9110 §5.6.7.
+ * @param now the current time in Unix milliseconds; a two-digit year more than 50 years ahead of it is in the past
+ * @returns Unix milliseconds; undefined for other text, and for a day or time that does not exist
  */
 export function parseHttpDate(text: string, now: number): number | undefined {
   for (const form of HTTP_DATES) {
@@ -51,7 +49,7 @@ export function parseHttpDate(text: string, now: number): number | undefined {
   return undefined;
 }
 
-/** Without spaces and tabs around it; in linear time, because a receiver chooses the text. */
+/** Removes spaces and tabs around a text, in linear time, because a receiver chooses the text. */
 function trimBlanks(text: string): string {
   const isBlank = (index: number) => text[index] === ' ' || text[index] === '\t';
   let first = 0;
@@ -67,7 +65,7 @@ function fullYear(twoDigits: number, now: number): number {
   return year > thisYear + 50 ? year - 100 : year;
 }
 
-// A second of 60 is a leap second, which the grammar allows; it counts as the first second of the next minute.
+// A second of 60 is a leap second, which the grammar allows. It becomes the first second of the next minute.
 function utc(year: number, month: number, day: number, hour: number, minute: number, second: number) {
   if (hour > 23 || minute > 59 || second > 60) return undefined;
   const date = new Date(0);

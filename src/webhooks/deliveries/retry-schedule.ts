@@ -1,14 +1,14 @@
-// When a failed delivery is tried again. Pure, so that it also runs in the workflow sandbox: the random number is a
+// Computes the wait before the next attempt. Pure, so that it also runs in the workflow sandbox: the random number is a
 // parameter.
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 
-/** The waits after the failed attempts of a delivery, in milliseconds; one attempt more than there are waits. */
+/** The waits after failed attempts, in milliseconds. A delivery has one attempt more than there are waits. */
 export type RetryPolicy = { readonly delaysMs: readonly number[] };
 
-/** The schedule of subscriptions that do not set one: 12 attempts in about 3 days. */
+/** The default schedule: 12 attempts in about 3 days. */
 export const DEFAULT_RETRY_POLICY: RetryPolicy = {
   delaysMs: [
     5 * SECOND,
@@ -26,8 +26,8 @@ export const DEFAULT_RETRY_POLICY: RetryPolicy = {
 };
 
 /**
- * Reads a subscription's own schedule as it was stored.
- * @returns the default for null, and for anything that is no schedule: a delivery must not fail because of it
+ * Reads a stored schedule.
+ * @returns the default for null or an invalid value, so that no delivery fails because of it
  */
 export function readRetryPolicy(stored: unknown): RetryPolicy {
   const delays =
@@ -39,15 +39,14 @@ function isDelay(value: unknown): value is number {
   return typeof value === 'number' && Number.isFinite(value) && value >= 0;
 }
 
-/** The largest part of a delay that is added to it at random. */
 const MAX_JITTER = 0.2;
 
 /** The longest `Retry-After` that is followed, in milliseconds. */
 export const MAX_RETRY_AFTER_MS = 24 * HOUR;
 
 /**
- * What a subscription's own schedule must keep to. The longest one (19 waits of 24 h and their jitter) ends within the
- * 30 days for which deliveries are kept.
+ * The limits of a subscription's schedule. The longest schedule (19 waits of 24 h with jitter) ends within the 30 days
+ * for which deliveries are kept.
  */
 export const RETRY_POLICY_BOUNDS = {
   maxDelays: 19,
@@ -56,13 +55,11 @@ export const RETRY_POLICY_BOUNDS = {
 } as const;
 
 /**
- * The wait before the next attempt: the larger of the scheduled one and `Retry-After` (at most 24 h), and up to 20 % on
- * top, so that it is never earlier than either.
- *
- * @param policy the subscription's schedule
- * @param failedAttempts how many attempts of the schedule have failed, 1 or more
- * @param retryAfterMs what the receiver asked for, in milliseconds
- * @param random a number in [0, 1)
+ * Computes the wait before the next attempt: the scheduled delay or `Retry-After` (at most 24 h), whichever is longer,
+ * plus a random addition of up to 20 %.
+ * @param options.failedAttempts how many attempts of the schedule have failed, 1 or more
+ * @param options.retryAfterMs the wait that the receiver asked for, in milliseconds
+ * @param options.random a number in [0, 1)
  * @returns whole milliseconds, or `exhausted` when no attempt is left
  */
 export function nextDelay({

@@ -1,4 +1,4 @@
-// Wires deliveries: as tenants manage them, and, in a worker, their attempts and their end by age.
+// Wires deliveries: their routes, and in a worker their attempts and their expiry.
 import { createGuardedAgent } from '../../platform/egress/guarded-agent.client.ts';
 import type { Needs, Platform } from '../../platform/platform.ts';
 import { createEndpointOccupancy } from '../endpoints/endpoint-occupancy.ts';
@@ -20,7 +20,7 @@ export function wireDeliveries(
   return { deliveries, routes: createDeliveryRoutes({ deliveries, workflows: config.temporal }) };
 }
 
-/** The attempts of a worker. `monitor` and `occupancy` inform the relay of this process about them. */
+/** Wires the attempts of a worker. `monitor` and `occupancy` report them to the relay of this process. */
 export function wireAttempts(
   { config, database, log, notifier, registry, tracing }: Platform,
   rooms: Needs<typeof createAttemptRecordService, 'database' | 'metrics' | 'store'> &
@@ -50,7 +50,6 @@ export function wireAttempts(
   return { attempts, attemptRecords, monitor, occupancy, close: () => agent.close() };
 }
 
-/** Ends deliveries that are too old. */
 export function wireDeliveryExpiry(
   { database, notifier }: Platform,
   rooms: Needs<typeof createDeliveryExpiryService, 'database' | 'onWork'>,
@@ -60,7 +59,6 @@ export function wireDeliveryExpiry(
 
 type Queryable = Parameters<typeof expiryStore.purgeWork>[0];
 
-/** The purges of this room, which retention runs. */
 export const purgesOfDeliveries = ({ keptDays }: { keptDays: number }) => ({
   'work of old deliveries': (queryable: Queryable, limit: number) =>
     expiryStore.purgeWork(queryable, keptDays, limit),

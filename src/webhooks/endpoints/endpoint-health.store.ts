@@ -1,33 +1,31 @@
-// SQL by which attempts change their endpoint: holds, outages, and the pace afterwards. Each statement runs in the
-// transaction of the attempt's record.
+// SQL by which attempts change their endpoint: holds, outages, and the pacing afterwards. The statements run in the
+// transaction that records the attempt.
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { CHANGED, type EndpointChange } from './endpoint.store.ts';
 import { REFUSALS, type RecoverySettings } from './recovery-settings.ts';
 
-/** A failed attempt. `holdMs`: the pause that the receiver asked for, null without one. */
+/** A failed attempt. `holdMs` is the wait that the receiver asked for, in milliseconds; null without one. */
 export type EndpointFailure = {
   readonly subscriptionId: string;
   readonly deliveryId: string;
   readonly holdMs: number | null;
-  /** The attempt was the probe of an endpoint that is down. */
   readonly probe: boolean;
-  /** The receiver refused this delivery for good. */
   readonly refused: boolean;
-  /** Its code, such as `http:503`. */
   readonly error: string;
 };
 
 /**
- * After so many failures in a row a workflow watches, even if the endpoint stays open: it may get one delivery alone.
+ * After so many failures in a row the endpoint's workflow is started, even if the endpoint stays open. The endpoint may
+ * have only one delivery, and would then never count as down.
  */
 const WATCHED_FROM = 3;
 
-// A failure that closes the endpoint leaves one permit, for the attempt that begins when it opens. A failure that does
-// not close it gives its permit back, so that one undeliverable delivery does not stop the others. An attempt that
-// began before the endpoint went down and fails late is only counted. The workflow is signalled when an open endpoint
-// closes, when a probe fails, and when failures begin that no workflow watches; not for refusals ($9) by an open
-// endpoint, after which no delivery waits. The half millisecond: the column keeps whole ones and rounds, and a hold
-// must not end early.
+// A failure that closes the endpoint sets one permit, for the attempt that begins when it opens. A failure that does
+// not close it returns its permit, so that one undeliverable delivery does not stop the others. An attempt that began
+// before the endpoint went down and fails later is only counted. The workflow is signalled when an open endpoint
+// closes, when a probe fails, and when an unwatched endpoint has failed WATCHED_FROM times in a row. A refusal ($9)
+// that does not close the endpoint sends no signal, because no delivery waits after it. Half a millisecond is added
+// because the column rounds to whole ones, and a hold may not end early.
 const FAIL = `
 WITH endpoint AS (
   SELECT p.*, cardinality(p.failing_deliveries) + CASE WHEN $2 = ANY(p.failing_deliveries) THEN 0 ELSE 1 END AS deliveries
@@ -62,9 +60,10 @@ UPDATE endpoints p SET
 FROM next WHERE p.subscription_id = next.subscription_id
 ${CHANGED}, next.signals AS signal`;
 
-// A 2xx opens an endpoint that is down; a hold that has not ended stays. Each success of an endpoint that comes back
-// lets two more attempts begin; after as many as it may have under way it is no longer paced. While an operator holds
-// it the pace stays as it is. The workflow is signalled at the first success, and when the endpoint is no longer paced.
+// A 2xx opens an endpoint that is down; a hold continues until its end. Each success of a paced endpoint lets two
+// more attempts begin. After as many successes as its cap the endpoint is no longer paced. The pacing does not change
+// while the endpoint, its tenant or its host is held. The workflow is signalled at the first success and at the end of
+// the pacing.
 const RECOVER = `
 WITH endpoint AS (
   SELECT *, hold_until > now() IS TRUE AS held, greatest(tenant_held_until, host_held_until) > now() IS TRUE AS kept FROM endpoints
@@ -80,13 +79,10 @@ UPDATE endpoints p SET
 FROM endpoint WHERE p.subscription_id = endpoint.subscription_id
 ${CHANGED}, p.watched AND (endpoint.failures_in_a_row > 0 OR endpoint.state <> p.state OR p.permits IS NULL) AS signal`;
 
-/** SQL of an endpoint's health; every function runs in the caller's transaction. */
+/** Each function runs in the caller's transaction. */
 export function createEndpointHealthStore({ failures, deliveries, probeDelaysMs }: RecoverySettings) {
   return {
-    /**
-     * Counts a failure against the endpoint, which may hold or close it.
-     * @returns undefined for an endpoint that is gone
-     */
+    /** Counts a failure against the endpoint, which may hold or close it. @returns undefined for a deleted endpoint */
     fail: async (
       unit: Queryable,
       { subscriptionId, deliveryId, holdMs, probe, refused, error }: EndpointFailure,
@@ -96,7 +92,7 @@ export function createEndpointHealthStore({ failures, deliveries, probeDelaysMs 
       return (await unit.query<EndpointChange>(FAIL, values)).rows[0];
     },
 
-    /** Notes that the endpoint has taken a delivery. @returns undefined for an endpoint that had not failed */
+    /** Notes a 2xx of the endpoint. @returns undefined for an endpoint without failures, which is not changed */
     recover: async (unit: Queryable, subscriptionId: string): Promise<EndpointChange | undefined> =>
       (await unit.query<EndpointChange>(RECOVER, [subscriptionId])).rows[0],
   };

@@ -1,9 +1,7 @@
-// The places of endpoints that are taken in this process, by the relay's claims and by attempts of workflows together:
-// each alone would fill an endpoint up to its cap. Pure.
+// Counts the taken places of each endpoint in this process. The relay's claims and the attempts of workflows share
+// these places, so that together they do not exceed the endpoint's cap. Pure.
 
-/**
- * @returns places of endpoints, by delivery; a delivery that is entered twice holds one place until it has left twice
- */
+/** A delivery that has entered twice holds one place until it has left twice. */
 export function createEndpointOccupancy() {
   const endpoints = new Map<string, Map<string, number>>();
 
@@ -16,7 +14,7 @@ export function createEndpointOccupancy() {
   return {
     add,
 
-    /** Takes a place if there is one, or if the delivery has one already. @param cap places that the endpoint has */
+    /** Takes a place unless other deliveries have taken all `cap` places. @returns whether the delivery has a place */
     enter: (endpoint: string, deliveryId: string, cap: number): boolean => {
       const own = endpoints.get(endpoint);
       if (own !== undefined && !own.has(deliveryId) && own.size >= cap) return false;
@@ -33,7 +31,6 @@ export function createEndpointOccupancy() {
       if (own.size === 0) endpoints.delete(endpoint);
     },
 
-    /** Places that are taken. */
     size: (endpoint: string): number => endpoints.get(endpoint)?.size ?? 0,
   };
 }

@@ -1,5 +1,5 @@
 // The steps of the workflow endpointRecovery: warnings, deactivation, and the actions of an operator. The row decides
-// whether a step is due, so a repeated or late step does no harm. Endpoints open without this workflow.
+// whether a step is due, so a repeated or late step does nothing. Endpoints open without this workflow.
 import { operatorContext, serviceContext } from '../../audit/audit.ts';
 import type { RecordService } from '../../events/record.service.ts';
 import type { TenantService } from '../../identity/tenants/tenant.service.ts';
@@ -23,8 +23,8 @@ import {
 export type { EndpointName } from './endpoint-recovery.store.ts';
 
 /**
- * The state of an endpoint and its next step. Times in ISO 8601; `opensAt`: when the next attempt may begin;
- * `lastError`: a code such as `http:503`.
+ * The state of an endpoint and its next step. Times are ISO 8601. `opensAt` is when the next attempt may begin.
+ * `lastError` is a code such as `http:503`.
  */
 export type EndpointStanding = {
   readonly step: RecoveryStep;
@@ -33,28 +33,24 @@ export type EndpointStanding = {
   readonly failingSince: string | null;
   readonly lastError: string | null;
   readonly opensAt: string | null;
-  /** `operator`: an operator holds its host, for all tenants; `endpoint`: the hold is the endpoint's alone. */
+  /** `operator`: an operator holds the host, for all tenants. `endpoint`: only this endpoint is held. */
   readonly heldBy: 'operator' | 'endpoint' | null;
   readonly deactivatesAt: string | null;
-  /** Deliveries that have not ended, up to 10,000. */
   readonly waiting: number;
   readonly epoch: number;
 };
 
-/** The actions of an operator on an endpoint. */
 export type OperatorStep =
   | { readonly kind: 'probe' }
   | { readonly kind: 'release' }
   | { readonly kind: 'hold'; readonly seconds: number };
 
-/** How often a reading is repeated because the endpoint has changed meanwhile. */
 const MOST_READS = 5;
 
 /**
- * Recoveries of endpoints.
- * @param subscriptions deactivates the subscription of an endpoint that only fails
- * @param commands enqueues a signal to the workflow of an endpoint on which an operator acted
- * @param notifier notifies the relays when an endpoint has opened
+ * @param options.subscriptions deactivates the subscription of an endpoint whose attempts have all failed for days
+ * @param options.commands enqueues a signal to the workflow of an endpoint on which an operator acted
+ * @param options.notifier notifies the relays when an endpoint has opened
  */
 export function createEndpointRecoveryService({
   database,
@@ -71,7 +67,7 @@ export function createEndpointRecoveryService({
   commands: Pick<WorkflowCommandService, 'add'>;
   notifier: { poke(): void };
 }) {
-  /** @returns undefined when the endpoint has changed since it was read */
+  /** @returns undefined when the endpoint was changed after it was read */
   const readOnce = async (
     queryable: Queryable,
     name: EndpointName,
@@ -85,15 +81,15 @@ export function createEndpointRecoveryService({
   };
 
   /**
-   * Reads an endpoint, and records in the same state of the row whether a workflow watches it: a later failure of an
-   * unwatched endpoint signals again.
+   * Reads an endpoint, and notes in the unchanged row whether a workflow watches it. A later failure of an unwatched
+   * endpoint signals the workflow again.
    */
   const read = async (name: EndpointName): Promise<EndpointStanding> => {
     for (let reads = 0; reads < MOST_READS; reads += 1) {
       const state = await readOnce(database, name);
       if (state !== undefined) return state;
     }
-    // It changes faster than it is read, so lock it: a step that was done before must not end in an error.
+    // The endpoint changes faster than it can be read, so it is locked. A read after a completed step should not fail.
     return database.transaction({}, async (transaction) => {
       await store.lock(transaction, name);
       return (await readOnce(transaction, name)) ?? GONE;
@@ -145,22 +141,20 @@ export function createEndpointRecoveryService({
         : store.hold(unit, name, step.seconds);
 
   return {
-    /** The state of an endpoint and its next step. One round trip; two where it begins or ceases to be watched. */
+    /** Reads the state and the next step. One round trip; two when the watching begins or ends. */
     read,
 
-    /** Subscriptions whose endpoint's workflow should be running now, by ascending id. */
     listExpectedWorkflows: store.listExpectedWorkflows,
 
-    /** The summary of an endpoint for operators: its host. */
     describe: async (name: EndpointName): Promise<{ summary: string } | undefined> => {
       const found = await store.read(database, name);
       return found && { summary: found.host };
     },
 
     /**
-     * Does a step if it is due: `warn` emits `webhook.endpoint.failing`, `announceRecovery`
-     * `webhook.endpoint.recovered` after a warning, `deactivate` deactivates the subscription with the reason
-     * `failing`. No event goes to the subscription itself.
+     * Does a step if it is due. `warn` emits `webhook.endpoint.failing`. `announceRecovery` emits
+     * `webhook.endpoint.recovered` after a warning. `deactivate` deactivates the subscription with the reason
+     * `failing`. The events are not delivered to the subscription itself.
      * @returns the state afterwards
      */
     perform: async (name: EndpointName, due: DueRecoveryStep): Promise<EndpointStanding> => {
@@ -175,10 +169,7 @@ export function createEndpointRecoveryService({
       return read(name);
     },
 
-    /**
-     * Lets the probe begin that was due at this epoch, should Temporal's clock be ahead of the database's. @returns the
-     * state afterwards
-     */
+    /** Lets the probe of this epoch begin now, in case Temporal's clock is ahead. @returns the state afterwards */
     probe: async (name: EndpointName, epoch: number): Promise<EndpointStanding> => {
       await store.probe(database, name, epoch);
       notifier.poke();
@@ -186,9 +177,9 @@ export function createEndpointRecoveryService({
     },
 
     /**
-     * Does an operator's step, with an audit entry: `probe` lets one attempt begin now, `release` opens the endpoint,
-     * paced, `hold` keeps it closed for so many seconds.
-     * @throws ServiceError `not_found`, `conflict` when the endpoint is inactive, or open already
+     * Does an operator's step and writes an audit entry. `probe` lets one attempt begin now, `release` opens the
+     * endpoint, paced, `hold` closes it for `seconds`.
+     * @throws ServiceError `not_found`; `conflict` when the endpoint is inactive, or open already
      */
     operate: async (name: EndpointName, step: OperatorStep): Promise<EndpointStanding> => {
       const tenant = await tenants.byId(name.tenantId);
@@ -203,7 +194,7 @@ export function createEndpointRecoveryService({
         await records.write(transaction, operatorContext(tenant, newId()), {
           audit: [{ action: AUDITED[step.kind], outcome: 'success', target, data }],
         });
-        // The reading below notes the endpoint as watched, so its workflow must run.
+        // The read below notes the endpoint as watched, so its workflow must run.
         const { tenantId, subscriptionId: entityId } = name;
         await commands.add(transaction, [{ tenantId, workflow: 'endpointRecovery', entityId }]);
         transaction.afterCommit(() => notifier.poke());
@@ -257,7 +248,7 @@ function standingOf(found: EndpointCase): EndpointStanding {
   };
 }
 
-/** An endpoint's state as the API shows it. */
+/** @returns the state as the API shows it: a hold that has ended counts as open */
 function shownState(found: EndpointCase): 'open' | 'held' | 'down' {
   return found.state === 'held' && found.open ? 'open' : found.state;
 }

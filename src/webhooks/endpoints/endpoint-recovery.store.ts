@@ -1,4 +1,4 @@
-// SQL of the workflow endpointRecovery: one read for all its decisions, and the changes of an operator.
+// SQL of the workflow endpointRecovery: one read for all its decisions, and the changes that an operator makes.
 import type { Queryable } from '../../platform/database/transaction.ts';
 import {
   type ExpectedPage,
@@ -8,10 +8,8 @@ import {
 import { PACED, WAITING } from './endpoint.store.ts';
 import type { EndpointFacts } from './recovery-step.ts';
 
-/** Names a subscription's endpoint. */
 export type EndpointName = { readonly tenantId: string; readonly subscriptionId: string };
 
-/** An endpoint with all that decisions and operators need. */
 export type EndpointCase = EndpointFacts & {
   readonly host: string;
   readonly lastError: string | null;
@@ -38,7 +36,7 @@ WHERE watched AND subscription_id > $1 ORDER BY subscription_id LIMIT $2`;
 
 const MINE = 'subscription_id = $1 AND tenant_id = $2 AND active AND NOT deleted';
 
-// The endpoint is not held with its tenant or its host.
+// Neither the tenant nor the host is held.
 const NOT_KEPT = 'coalesce(greatest(tenant_held_until, host_held_until) <= now(), true)';
 
 const change = async (queryable: Queryable, text: string, values: readonly unknown[]): Promise<boolean> =>
@@ -51,7 +49,7 @@ export async function read(
   return (await queryable.query<EndpointCase>(READ, [subscriptionId, tenantId])).rows[0];
 }
 
-/** Subscriptions whose endpointRecovery should be running: their endpoints are watched. */
+/** Lists the subscriptions whose endpointRecovery should be running, because their endpoints are watched. */
 export async function listExpectedWorkflows(
   queryable: Queryable,
   page: ExpectedPage,
@@ -59,7 +57,7 @@ export async function listExpectedWorkflows(
   return (await queryable.query<ExpectedWorkflow>(EXPECTED, pageValues(page))).rows;
 }
 
-/** Keeps others from changing the endpoint until the transaction ends. */
+/** Locks the endpoint against changes until the transaction ends. */
 export async function lock(unit: Queryable, { tenantId, subscriptionId }: EndpointName): Promise<void> {
   await unit.query(
     'SELECT 1 FROM endpoints WHERE subscription_id = $1 AND tenant_id = $2 FOR NO KEY UPDATE',
@@ -67,10 +65,7 @@ export async function lock(unit: Queryable, { tenantId, subscriptionId }: Endpoi
   );
 }
 
-/**
- * Notes whether a workflow watches, unless the endpoint has changed since it was read.
- * @returns whether it was noted
- */
+/** Notes whether a workflow watches the endpoint. @returns false when the endpoint has changed since it was read */
 export function watch(
   queryable: Queryable,
   { tenantId, subscriptionId }: EndpointName,
@@ -85,7 +80,7 @@ export function watch(
   );
 }
 
-/** Notes how many warnings the outage that began at `warnedFor` has had; null without an outage. */
+/** Notes the number of warnings of the outage that began at `warnedFor`; null without an outage. */
 export async function noteWarned(
   unit: Queryable,
   { tenantId, subscriptionId }: EndpointName,
@@ -97,7 +92,7 @@ export async function noteWarned(
   );
 }
 
-/** Lets the probe begin that was due at this epoch; an endpoint that has closed again since is left as it is. */
+/** Makes the probe of this epoch due now. An endpoint with a newer epoch is not changed. */
 export function probe(
   queryable: Queryable,
   { tenantId, subscriptionId }: EndpointName,
@@ -111,7 +106,7 @@ export function probe(
   );
 }
 
-/** Opens a closed endpoint for one attempt now. @returns false when it is open, inactive or gone */
+/** Opens a closed endpoint for one attempt now. @returns false when it is open, inactive or deleted */
 export function probeNow(unit: Queryable, { tenantId, subscriptionId }: EndpointName): Promise<boolean> {
   return change(
     unit,
@@ -121,7 +116,7 @@ export function probeNow(unit: Queryable, { tenantId, subscriptionId }: Endpoint
   );
 }
 
-/** Opens an endpoint, paced; only new failures in a row close it. @returns false when it is open, inactive or gone */
+/** Opens an endpoint, paced, and resets its failures. @returns false when it is open, inactive or deleted */
 export function release(unit: Queryable, { tenantId, subscriptionId }: EndpointName): Promise<boolean> {
   return change(
     unit,
@@ -132,10 +127,7 @@ export function release(unit: Queryable, { tenantId, subscriptionId }: EndpointN
   );
 }
 
-/**
- * Holds an endpoint for so many seconds from now, in place of an earlier hold.
- * @returns false when it is inactive or gone
- */
+/** Holds an endpoint for `seconds` from now, in place of an earlier hold. @returns false when inactive or deleted */
 export function hold(
   unit: Queryable,
   { tenantId, subscriptionId }: EndpointName,

@@ -1,25 +1,24 @@
-// How fast each endpoint's receiver has answered this process. Pure: the figures of other processes come from the
+// Measures how fast each endpoint's receiver answers this process. Pure: figures of other processes come from the
 // endpoint's row.
 
-/** Answers of an endpoint that are remembered, and how many are needed for a figure. */
+/** How many answers of an endpoint are kept, and how many are needed for a p90. */
 const REMEMBERED = 32;
 const ENOUGH = 5;
 
-/** Endpoints that are remembered; the one with the oldest answer is forgotten first. */
+/** The most endpoints in memory. When there are more, the endpoint with the oldest answer is dropped. */
 const MOST_ENDPOINTS = 20_000;
 
-/** The speed in the endpoint's row; `p90Ms` is null before there is a figure. */
+/** The speed in the endpoint's row. `p90Ms` is null until it was measured. */
 export type StoredSpeed = { readonly p90Ms: number | null; readonly failing: boolean };
 
-/** Attempts to a receiver whose p90 is less than this may be made inside workflow tasks. */
+/** Receivers with a p90 below this are fast: attempts to them may run inside workflow tasks. */
 const FAST_MS = 1_000;
 
-/** Whether an attempt that took so many milliseconds is one of a slow receiver. */
 export function isSlow(durationMs: number): boolean {
   return durationMs >= FAST_MS;
 }
 
-/** @returns `note` for each answer, `p90` in milliseconds, and `changed` for the figures to store */
+/** @returns `note` records an answer, `p90` is in milliseconds, `changed` returns the figures to store */
 export function createEndpointSpeeds() {
   const endpoints = new Map<string, { times: number[]; next: number; stored: number | undefined }>();
 
@@ -43,7 +42,7 @@ export function createEndpointSpeeds() {
 
     p90,
 
-    /** Endpoints whose figure has moved by more than a quarter since the last call that returned it. */
+    /** Returns endpoints whose p90 has changed by more than a quarter since `changed` last returned it. */
     changed: (): { endpoint: string; p90Ms: number }[] => {
       const result: { endpoint: string; p90Ms: number }[] = [];
       for (const [endpoint, known] of endpoints) {
@@ -59,7 +58,7 @@ export function createEndpointSpeeds() {
   };
 }
 
-/** The pace of an endpoint's receiver: fast, slow, or unproven, because it is new or fails quickly. */
+/** @returns the pace; `unproven` is a receiver that is new, or fails quickly */
 export function paceOf(stored: StoredSpeed, seen: number | undefined): 'fast' | 'unproven' | 'slow' {
   const p90Ms = seen ?? stored.p90Ms;
   if (p90Ms !== null && isSlow(p90Ms)) return 'slow';
@@ -67,9 +66,9 @@ export function paceOf(stored: StoredSpeed, seen: number | undefined): 'fast' | 
 }
 
 /**
- * How many attempts of an endpoint may run inside workflow tasks concurrently: none unless its receiver is known to be
- * fast and works; the faster it answers, the more.
- * @param seen the figure of this process in milliseconds, which wins over the stored one
+ * How many attempts of an endpoint may run concurrently inside workflow tasks. A faster receiver gets more; a receiver
+ * that is not fast or fails gets none.
+ * @param seen the p90 of this process in milliseconds, which replaces the stored one
  */
 export function localAttemptsOf(stored: StoredSpeed, seen: number | undefined): number {
   const p90Ms = seen ?? stored.p90Ms;

@@ -1,5 +1,5 @@
-// Endpoints for other rooms. No delivery is changed here: deliveries that wait for an endpoint have rows of the outbox,
-// which relays can claim when it opens.
+// Changes endpoints for other rooms. It changes no delivery: deliveries that wait for an endpoint have rows of the
+// outbox, which relays claim when the endpoint opens.
 
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
@@ -9,7 +9,7 @@ import type { EndpointFailure, EndpointHealthStore } from './endpoint-health.sto
 
 export type { EndpointRow } from './endpoint.store.ts';
 
-/** Enqueues a command for the workflow endpointRecovery of each changed endpoint that must be signalled. */
+/** Enqueues a command for the workflow endpointRecovery of each endpoint whose change asks for a signal. */
 export async function enqueueRecovery(
   commands: Pick<WorkflowCommandService, 'add'> | undefined,
   unit: Transaction,
@@ -25,10 +25,9 @@ export async function enqueueRecovery(
 }
 
 /**
- * The endpoints. All functions but `read` and `saveSpeeds` run in the caller's transaction.
- * @param options.notifier notifies the relays when an endpoint has opened; they also poll
- * @param options.commands enqueues signals to the workflow endpointRecovery, which shows trouble and acts on it;
- *   endpoints open without it
+ * All functions except `read` and `saveSpeeds` run in the caller's transaction.
+ * @param options.notifier notifies the relays when an endpoint has opened; relays also poll
+ * @param options.commands enqueues signals to the workflow endpointRecovery; endpoints open without it
  */
 export function createEndpointService({
   health,
@@ -39,7 +38,6 @@ export function createEndpointService({
   notifier?: { poke(): void } | undefined;
   commands?: Pick<WorkflowCommandService, 'add'> | undefined;
 }) {
-  /** @param opened the relays can claim deliveries of these endpoints after the commit */
   const announce = async (
     unit: Transaction,
     changes: readonly EndpointChange[],
@@ -50,15 +48,14 @@ export function createEndpointService({
   };
 
   return {
-    /** Makes the endpoint of a new subscription. */
     create: (
       unit: Queryable,
       endpoint: { subscriptionId: string; tenantId: string; active: boolean; rate: number | null },
     ): Promise<void> => store.insert(unit, endpoint),
 
     /**
-     * Closes or opens an endpoint by its subscription's flag. No attempt begins after the commit that closes it; one
-     * under way may finish. Source: Specification, "Webhook subscription" (states).
+     * Opens or closes an endpoint when its subscription is activated or deactivated. After the commit that closes it no
+     * attempt begins; an attempt under way may finish. Source: Specification, "Webhook subscription" (states).
      */
     setActive: async (
       unit: Transaction,
@@ -70,7 +67,7 @@ export function createEndpointService({
       return { changed: change !== undefined };
     },
 
-    /** Closes an endpoint that has only failed for this many days; any other endpoint stays unchanged. */
+    /** Closes an endpoint whose attempts have all failed for this many days. Another endpoint is not changed. */
     deactivateFailing: async (
       unit: Queryable,
       subscriptionId: string,
@@ -80,26 +77,27 @@ export function createEndpointService({
       return { changed: change !== undefined };
     },
 
-    /** Limits how many attempts begin in a second, of all processes together; null takes the limit away. */
+    /** Sets how many attempts may begin in a second, in all processes together; null removes the limit. */
     setRate: (unit: Queryable, subscriptionId: string, rate: number | null): Promise<void> =>
       store.setRate(unit, subscriptionId, rate),
 
-    /** Closes a deleted subscription's endpoint for good; its unfinished deliveries count as canceled from then on. */
+    /** Closes the endpoint of a deleted subscription for good. Its unfinished deliveries then show as canceled. */
     remove: async (unit: Transaction, subscriptionId: string): Promise<void> => {
       const change = await store.markDeleted(unit, subscriptionId);
       if (change !== undefined) await announce(unit, [change], { opened: false });
     },
 
-    /** Ends a hold when a person has asked for a retry or changed the URL. */
+    /** Ends a hold, because a person has requested a retry or changed the URL. */
     endHold: async (unit: Transaction, subscriptionId: string): Promise<void> => {
       const change = await store.open(unit, subscriptionId);
       if (change !== undefined) await announce(unit, [change], { opened: true });
     },
 
     /**
-     * Closes the endpoints of a suspended tenant, or opens them again: nothing else does. No attempt begins after the
-     * commit that closes them; one under way may finish. Waiting deliveries go out paced, the oldest first.
-     * @returns how many endpoints
+     * Closes the endpoints of a tenant when it is suspended, and opens them when it is resumed. After the commit that
+     * closes them no attempt begins; an attempt under way may finish. Opened endpoints are paced and send the oldest
+     * first.
+     * @returns the number of endpoints
      */
     setTenantHeld: async (unit: Transaction, tenantId: string, held: boolean): Promise<number> => {
       const changes = await (held ? store.holdTenant : store.releaseTenant)(unit, tenantId);
@@ -107,27 +105,23 @@ export function createEndpointService({
       return changes.length;
     },
 
-    /** Notes a failed attempt, which may hold or close the endpoint. */
     noteFailure: async (unit: Transaction, failure: EndpointFailure): Promise<void> => {
       const change = await health.fail(unit, failure);
       if (change !== undefined) await announce(unit, [change], { opened: false });
     },
 
-    /**
-     * Notes that an endpoint which had failed has taken a delivery: the waiting ones go out, paced, the oldest first.
-     */
+    /** Notes a 2xx of an endpoint that had failed. Its waiting deliveries are sent paced, the oldest first. */
     noteSuccess: async (unit: Transaction, subscriptionId: string): Promise<void> => {
       const change = await health.recover(unit, subscriptionId);
       await announce(unit, change === undefined ? [] : [change], { opened: true });
     },
 
-    /** Keeps how fast receivers answer, for processes that have made no attempts there. */
+    /** Stores how fast receivers answer, for processes that have made no attempts to them. */
     saveSpeeds: (
       queryable: Queryable,
       speeds: readonly { endpoint: string; p90Ms: number }[],
     ): Promise<void> => store.saveSpeeds(queryable, speeds),
 
-    /** @returns the endpoints of these subscriptions by subscription id */
     read: async (
       queryable: Queryable,
       subscriptionIds: readonly string[],

@@ -1,10 +1,10 @@
-// SQL of endpoints. Each statement that opens an endpoint adds one to its epoch under the row's lock, so that no
-// wake-up can be lost.
+// SQL of endpoints. Each statement that opens an endpoint increments its epoch under the row's lock, so that no wake-up
+// is lost.
 import type { Queryable } from '../../platform/database/transaction.ts';
 
 /**
- * An endpoint as it is shown: `state` is `held` only while the hold lasts; `holdUntil`: when the next attempt may
- * begin; `waiting` counts unfinished deliveries.
+ * An endpoint as it is shown. `state` is `held` only while the hold lasts. `holdUntil` is when the next attempt may
+ * begin. `waiting` counts unfinished deliveries.
  */
 export type EndpointRow = {
   readonly subscriptionId: string;
@@ -12,38 +12,34 @@ export type EndpointRow = {
   readonly deleted: boolean;
   readonly state: 'open' | 'held' | 'down';
   readonly holdUntil: Date | null;
-  /** `operator`: an operator holds its host; `endpoint`: the hold is the endpoint's alone. */
+  /** `operator`: an operator holds the host. `endpoint`: only this endpoint is held. */
   readonly heldBy: 'operator' | 'endpoint' | null;
   readonly failingSince: Date | null;
   readonly epoch: number;
   readonly waiting: number;
 };
 
-/** A changed endpoint. `signal`: its workflow endpointRecovery must be signalled. */
+/** A changed endpoint. When `signal` is true, its workflow endpointRecovery must be signalled. */
 export type EndpointChange = {
   readonly subscriptionId: string;
   readonly tenantId: string;
   readonly signal: boolean;
 };
 
-/**
- * Unfinished deliveries of the endpoint `p`, up to 10,000: a display needs no more, and a backlog must not slow it
- * down.
- */
+/** Counts unfinished deliveries of the endpoint `p`, up to 10,000, so that a large backlog does not slow the read. */
 export const WAITING = `
   (SELECT count(*)::int FROM (
      SELECT 1 FROM deliveries d
      WHERE d.subscription_id = p.subscription_id AND d.status IN ('pending', 'retrying') LIMIT 10000
    ) AS unfinished) AS waiting`;
 
-/** The endpoint begins with one attempt, and each success lets more begin. */
+/** Makes the endpoint paced: one attempt may begin, and each success lets more attempts begin. */
 export const PACED = 'permits = 1, released = 0, permits_at = now()';
 
-/** An `EndpointChange` without `signal`, from `UPDATE endpoints p`. */
 export const CHANGED = 'RETURNING p.subscription_id AS "subscriptionId", p.tenant_id AS "tenantId"';
 
-// When an endpoint is activated, its outage begins anew: earlier failures lead neither to warnings nor to another
-// deactivation. If it is down, it is probed immediately.
+// An activated endpoint begins a new outage: earlier failures cause neither warnings nor another deactivation. If it is
+// down, its probe is due immediately.
 const SET_ACTIVE = `
 UPDATE endpoints p SET active = $2, ${PACED}, updated_at = now(), epoch = epoch + CASE WHEN $2 THEN 1 ELSE 0 END,
   failing_since = CASE WHEN $2 AND failing_since IS NOT NULL THEN now() ELSE failing_since END,
@@ -55,8 +51,8 @@ WHERE subscription_id = $1 AND NOT deleted AND active <> $2
     AND greatest(failing_since, tenant_held_until, host_held_until) <= now() - $3::int * interval '1 day')
 ${CHANGED}, watched OR $2 AND (state <> 'open' OR failures_in_a_row > 0) AS signal`;
 
-// Endpoints of one tenant, locked in id order, as in all statements that lock several. Inactive ones too: they may be
-// activated meanwhile.
+// Endpoints are locked in id order, to prevent deadlocks. Inactive endpoints are included, because they may be
+// activated during the hold.
 const OF_TENANT = `
 WITH mine AS (
   SELECT p.subscription_id FROM subscriptions s JOIN endpoints p ON p.subscription_id = s.id
@@ -95,7 +91,7 @@ export async function insert(
   );
 }
 
-/** Sets the rate of an endpoint. Tokens that it had saved are kept, up to one attempt. */
+/** Sets the rate of an endpoint. Of its saved tokens at most one is kept. */
 export async function setRate(unit: Queryable, subscriptionId: string, rate: number | null): Promise<void> {
   await unit.query(
     `UPDATE endpoints SET rate = $2, tokens = least(coalesce(endpoint_tokens(endpoints), 1), 1), tokens_at = now(), updated_at = now()
@@ -105,7 +101,7 @@ export async function setRate(unit: Queryable, subscriptionId: string, rate: num
 }
 
 /**
- * @param failingForDays only an endpoint that has failed for so long
+ * @param options.failingForDays changes only an endpoint whose attempts have all failed for so many days
  * @returns undefined when nothing changed
  */
 export async function setActive(
@@ -128,7 +124,7 @@ export async function markDeleted(
   return rows[0];
 }
 
-/** Opens a held or failing endpoint, for one attempt first; leaves an open one as it is. */
+/** Opens a held or failing endpoint, paced. An open endpoint is not changed. */
 export async function open(unit: Queryable, subscriptionId: string): Promise<EndpointChange | undefined> {
   const { rows } = await unit.query<EndpointChange>(
     `UPDATE endpoints p SET state = 'open', hold_until = NULL, probe_at = NULL, epoch = epoch + 1, ${PACED}, updated_at = now()
@@ -139,17 +135,17 @@ export async function open(unit: Queryable, subscriptionId: string): Promise<End
   return rows[0];
 }
 
-/** Closes all endpoints of a tenant until `releaseTenant`; nothing else opens them. */
+/** Closes all endpoints of a tenant until `releaseTenant`. */
 export async function holdTenant(unit: Queryable, tenantId: string): Promise<EndpointChange[]> {
   return (await unit.query<EndpointChange>(HOLD_TENANT, [tenantId])).rows;
 }
 
-/** Opens the endpoints of a tenant, paced, as far as nothing else closes them. */
+/** Opens a tenant's endpoints, paced, unless they are also closed for another reason. */
 export async function releaseTenant(unit: Queryable, tenantId: string): Promise<EndpointChange[]> {
   return (await unit.query<EndpointChange>(RELEASE_TENANT, [tenantId])).rows;
 }
 
-/** Keeps how fast endpoints answer. Endpoints that are locked are left out: their next figure will be kept. */
+/** Stores how fast receivers answer. Locked endpoints are skipped; a later figure replaces the missing one. */
 export async function saveSpeeds(
   queryable: Queryable,
   speeds: readonly { endpoint: string; p90Ms: number }[],

@@ -1,4 +1,4 @@
-// Hosts that an operator holds: no attempt is made there, for any tenant.
+// Holds hosts for an operator: no attempt to a held host begins, for any tenant.
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
 import type { WorkflowCommandService } from '../../platform/temporal/workflow-command.service.ts';
 import { enqueueRecovery } from './endpoint.service.ts';
@@ -11,10 +11,9 @@ export type { EndpointChange } from './endpoint.store.ts';
 export type { FailingHost, HeldHost, HostHold } from './host-hold.store.ts';
 
 /**
- * Holds of hosts. All functions but the lists run in the caller's transaction, which must not have locked an endpoint
- * before.
- * @param notifier notifies the relays when endpoints have opened @param commands enqueues signals to the workflows
- *   endpointRecovery
+ * All functions except the lists run in the caller's transaction, which must not have locked an endpoint before.
+ * @param options.notifier notifies the relays when endpoints have opened
+ * @param options.commands enqueues signals to the workflows endpointRecovery
  */
 export function createHostHoldService({
   notifier,
@@ -35,9 +34,9 @@ export function createHostHoldService({
 
   return {
     /**
-     * Applies the holds of its present host, and of no other, to a new or changed subscription.
-     * @param hosts.before the host of its former URL
-     * @returns the hold of the present host, if any
+     * Applies the hold of its host to a new or changed subscription, and removes the hold of a former host.
+     * @param hosts.before the host of the former URL
+     * @returns the hold of the new host, if any
      */
     follow: async (
       unit: Transaction,
@@ -50,7 +49,7 @@ export function createHostHoldService({
     },
 
     /**
-     * Holds a host, in place of an earlier hold: no attempt begins after the commit; one under way may finish.
+     * Holds a host, in place of an earlier hold. After the commit no attempt begins; an attempt under way may finish.
      * @returns the endpoints of the host
      */
     hold: async (
@@ -64,8 +63,8 @@ export function createHostHoldService({
     },
 
     /**
-     * Ends a hold: waiting deliveries go out, paced, the oldest first.
-     * @returns the endpoints of the host, undefined when it is not held
+     * Ends a hold. Waiting deliveries are sent paced, the oldest first.
+     * @returns the endpoints of the host; undefined when it is not held
      */
     release: async (unit: Transaction, host: string): Promise<readonly EndpointChange[] | undefined> => {
       await store.lock(unit, host);
@@ -74,7 +73,7 @@ export function createHostHoldService({
     },
 
     /**
-     * Opens the host's endpoints, paced, also those that asked for a pause or are down.
+     * Opens the host's endpoints, paced, including those that are down or held by `Retry-After`.
      * @returns the endpoints for which deliveries wait; undefined when the host is held
      */
     retry: async (unit: Transaction, host: string): Promise<readonly EndpointChange[] | undefined> => {
@@ -83,7 +82,7 @@ export function createHostHoldService({
       return announce(unit, await store.retryEndpoints(unit, host), { opened: true });
     },
 
-    /** Makes waiting deliveries due now, one page of them. @returns their ids, none when there are no more */
+    /** Makes a page of waiting deliveries due now. @returns their ids; empty after the last page */
     hasten: async (
       unit: Transaction,
       subscriptionIds: readonly string[],
@@ -94,10 +93,9 @@ export function createHostHoldService({
       return ids;
     },
 
-    /** The holds in force, the oldest first. */
     list: (queryable: Queryable): Promise<HostHold[]> => store.list(queryable),
 
-    /** Hosts whose endpoints fail, by class of errors, those with most endpoints first. */
+    /** Lists hosts whose endpoints fail, by class of error; hosts with the most endpoints first. */
     listFailing: (
       queryable: Queryable,
       filter: { errorClass: string | undefined; limit: number },

@@ -1,6 +1,6 @@
-// SQL of hosts: their holds, and the endpoints behind them.
-// Locks are taken in this order: a subscription, names of hosts, endpoints in id order. A transaction that has locked a
-// name exclusively may not lock a subscription.
+// SQL of hosts: their holds, and their endpoints.
+// Locks are taken in this order: a subscription, names of hosts, endpoints in id order. A transaction with an exclusive
+// lock on a name may not lock a subscription afterwards.
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { CHANGED, type EndpointChange, PACED } from './endpoint.store.ts';
 import type { HoldLength } from './host-hold.ts';
@@ -14,13 +14,12 @@ export type HeldHost = {
   readonly heldAt: Date;
 };
 
-/** A hold with the number of endpoints and tenants that it concerns now. */
 export type HostHold = HeldHost & {
   readonly endpoints: number;
   readonly tenants: number;
 };
 
-/** Endpoints of one host that fail with errors of one class. `lastError`: the most frequent code among them. */
+/** The endpoints of one host that fail with one class of error. `lastError` is the most frequent code among them. */
 export type FailingHost = {
   readonly host: string;
   readonly class: string;
@@ -33,7 +32,7 @@ export type FailingHost = {
 
 const LOCK_NAME = "SELECT pg_advisory_xact_lock(hashtextextended('host ' || host_name($1), 0))";
 
-// In one order, as in all statements that lock several names.
+// Names are locked in one order, to prevent deadlocks.
 const SHARE_NAMES = `
 SELECT pg_advisory_xact_lock_shared(name) FROM (
   SELECT DISTINCT hashtextextended('host ' || host_name(host), 0) AS name FROM unnest($1::text[]) AS host ORDER BY name
@@ -48,12 +47,12 @@ WITH mine AS (SELECT p.subscription_id, host_hold_end(s.host) AS ends ${OF_HOST}
 
 const CHANGES = `${CHANGED}, p.active AND NOT p.deleted AS signal`;
 
-// Inactive ones too: they may be activated meanwhile.
+// Inactive endpoints are included, because they may be activated during the hold.
 const HOLD = `${MINE}
 UPDATE endpoints p SET host_held_until = mine.ends, epoch = epoch + 1, ${PACED}, updated_at = now()
 FROM mine WHERE p.subscription_id = mine.subscription_id ${CHANGES}`;
 
-// An endpoint that was down is probed immediately: the operator says that it is back.
+// The probe of an endpoint that is down is due immediately, because the operator says that the host works again.
 const RELEASE = `${MINE}
 UPDATE endpoints p SET host_held_until = mine.ends, epoch = epoch + 1, ${PACED}, updated_at = now(),
   probe_at = CASE WHEN p.probe_at > now() THEN now() ELSE p.probe_at END
@@ -85,9 +84,9 @@ WHERE p.failures_in_a_row > 0 AND p.active AND NOT p.deleted AND p.last_error IS
   AND ($1::text IS NULL OR split_part(p.last_error, ':', 1) = $1)
 GROUP BY 1, 2 ORDER BY endpoints DESC, s.host, class LIMIT $2`;
 
-// Deliveries that wait for their next time only become due now; their endpoints let them through one by one. A delivery
-// whose workflow is just being started gets a retry request instead of a command: the relay that marks it as started
-// sees the request and enqueues one. In id order, as in all statements that lock several.
+// Only deliveries that wait for their time become due now; pacing lets their attempts begin one by one. A delivery
+// whose workflow is just being started gets a retry request instead of a command. The relay that marks it as started
+// reads the request and enqueues the command. Deliveries are locked in id order.
 const HASTEN = `
 WITH target AS (
   SELECT d.id FROM deliveries d
@@ -106,7 +105,7 @@ WITH target AS (
 )
 SELECT id FROM changed ORDER BY id`;
 
-// An open endpoint gets a pace too: deliveries that become due together must not all go out together.
+// An open endpoint is paced too, so that deliveries that become due together are not all sent together.
 const RETRY = `${MINE}
 UPDATE endpoints p SET state = 'open', hold_until = NULL, probe_at = NULL, probe_step = 0, epoch = epoch + 1, ${PACED}, updated_at = now()
 FROM mine WHERE p.subscription_id = mine.subscription_id AND p.active AND NOT p.deleted AND EXISTS (
@@ -116,15 +115,12 @@ ${CHANGES}`;
 const change = async (unit: Queryable, text: string, host: string): Promise<EndpointChange[]> =>
   (await unit.query<EndpointChange>(text, [host])).rows;
 
-/**
- * Keeps others from changing the host's holds, and subscriptions from changing to or from it, until the transaction
- * ends.
- */
+/** Locks the host until the transaction ends: its holds cannot change, and no subscription can move to or from it. */
 export async function lock(unit: Queryable, host: string): Promise<void> {
   await unit.query(LOCK_NAME, [host]);
 }
 
-/** Notes a hold, in place of an earlier one. */
+/** Stores a hold, in place of an earlier one. */
 export async function hold(
   unit: Queryable,
   host: string,
@@ -155,29 +151,27 @@ export async function isHeld(queryable: Queryable, host: string): Promise<boolea
   return (await queryable.query('SELECT 1 WHERE host_hold_end($1) > now()', [host])).rowCount > 0;
 }
 
-/** The longest hold of a host, of its name or of its name and port. @returns undefined when it is not held */
+/** Finds the longest hold that covers a host: of its name, or of its name and port. */
 export async function find(queryable: Queryable, host: string): Promise<HeldHost | undefined> {
   return (await queryable.query<HeldHost>(IN_FORCE, [host])).rows[0];
 }
 
-/** Closes the host's endpoints until its holds end. */
 export function holdEndpoints(unit: Queryable, host: string): Promise<EndpointChange[]> {
   return change(unit, HOLD, host);
 }
 
-/** Opens the host's endpoints, paced, as far as its other holds allow. */
+/** Opens the host's endpoints, paced, unless another hold covers them. */
 export function releaseEndpoints(unit: Queryable, host: string): Promise<EndpointChange[]> {
   return change(unit, RELEASE, host);
 }
 
-/** Ends the holds and outages of the host's endpoints, and opens them paced. */
 export function retryEndpoints(unit: Queryable, host: string): Promise<EndpointChange[]> {
   return change(unit, RETRY, host);
 }
 
 /**
- * Gives an endpoint the hold of its subscription's present host, after the URL has changed. The former and the present
- * host are locked, so that a concurrent act on one of them happens before or after this change.
+ * Applies the hold of its new host to an endpoint after the URL has changed. The former and the new host are locked, so
+ * that a concurrent hold or release of them happens before or after this change.
  * @param hosts.before the host of the former URL
  * @returns undefined when nothing changes
  */
@@ -190,7 +184,7 @@ export async function follow(
   return (await unit.query<EndpointChange>(FOLLOW, [subscriptionId, host])).rows[0];
 }
 
-/** Makes waiting deliveries due now. @returns their ids, at most `limit`, those behind `after` */
+/** Makes waiting deliveries due now. @returns their ids after `after`, at most `limit` */
 export async function hasten(
   unit: Queryable,
   subscriptionIds: readonly string[],
@@ -200,15 +194,12 @@ export async function hasten(
   return rows.map(({ id }) => id);
 }
 
-/** The holds in force, the oldest first. */
+/** Lists the holds in force, the oldest first. */
 export async function list(queryable: Queryable): Promise<HostHold[]> {
   return (await queryable.query<HostHold>(LIST)).rows;
 }
 
-/**
- * Hosts whose endpoints fail, those with most endpoints first.
- * @param errorClass the part of a code before its colon: `tls`
- */
+/** Lists hosts whose endpoints fail, those with most endpoints first. @param options.errorClass such as `tls` */
 export async function listFailing(
   queryable: Queryable,
   { errorClass, limit }: { errorClass: string | undefined; limit: number },

@@ -1,14 +1,13 @@
-// The settings by which an endpoint counts as down and is probed. Pure.
+// The settings that decide when an endpoint is down and when it is probed. Pure.
 
-/** Times in milliseconds. */
 export type RecoverySettings = {
   /**
-   * Failures in a row after which an endpoint is down, and of how many different deliveries: one undeliverable delivery
-   * closes no endpoint.
+   * An endpoint is down after so many failures in a row, of at least so many different deliveries. One undeliverable
+   * delivery therefore does not close an endpoint.
    */
   readonly failures: number;
   readonly deliveries: 1 | 2 | 3;
-  /** Before the first probe, after the first failed one, and so on; the last is for all that follow. */
+  /** The waits in milliseconds before each probe; the last one is used for all further probes. */
   readonly probeDelaysMs: readonly number[];
 };
 
@@ -20,7 +19,7 @@ export const RECOVERY_SETTINGS: RecoverySettings = {
 };
 
 /**
- * A refusal for good is a fault of its delivery: it closes an endpoint only as the last of so many failures in a row,
- * of as many different deliveries as other failures need.
+ * A final refusal is a fault of its delivery. It closes an endpoint only after so many failures in a row, of at least
+ * `deliveries` different deliveries.
  */
 export const REFUSALS = 30;

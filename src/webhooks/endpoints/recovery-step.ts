@@ -1,49 +1,45 @@
-// Decides the due step for an endpoint in trouble, or how long to wait for one. Pure: the endpoint's row and the
+// Decides which step is due for a failing endpoint, or how long to wait for the next. Pure: the endpoint's row and the
 // database's clock are parameters.
 
 const SECOND = 1_000;
 const HOUR = 3_600 * SECOND;
 const DAY = 24 * HOUR;
 
-/** Milliseconds of failures after which `webhook.endpoint.failing` is emitted, each once in an outage. */
+/** Milliseconds of outage after which `webhook.endpoint.failing` is emitted, once for each value. */
 export const WARNINGS_AFTER = [HOUR, DAY, 3 * DAY] as const;
 
-/** The bounds of a wait for an attempt's record; usually the workflow is signalled before. */
+/** The limits of a wait for the record of an attempt. Usually a signal ends the wait earlier. */
 const SHORTEST_WAIT = 5 * SECOND;
 const LONGEST_WAIT = HOUR;
 
-/** An endpoint as its row has it, with `now` by the database's clock. */
+/** An endpoint's row, with `now` by the database's clock. */
 export type EndpointFacts = {
   readonly now: Date;
   readonly active: boolean;
   readonly deleted: boolean;
-  /** Its tenant is suspended. */
   readonly suspended: boolean;
-  /** An operator holds its host; until when, null for a hold without an end. */
+  /** An operator holds the host, until `hostHeldUntil`; null for a hold without an end. */
   readonly hostHeld: boolean;
   readonly hostHeldUntil: Date | null;
-  /** When an operator's last hold of it ended: until then it could not show that it works. */
+  /** When the last hold of the tenant or the host ended. Before that no attempt could succeed. */
   readonly restedUntil: Date | null;
   readonly state: 'open' | 'held' | 'down';
-  /** Attempts may begin. */
   readonly open: boolean;
   readonly holdUntil: Date | null;
   readonly probeAt: Date | null;
-  /** Attempts that may begin while the endpoint comes back; null when it is not paced. */
+  /** Attempts that may begin while the endpoint is paced; null when it is not paced. */
   readonly permits: number | null;
   readonly permitsAt: Date | null;
   readonly failingSince: Date | null;
   readonly warned: number;
   readonly warnedFor: Date | null;
   readonly disableAfterDays: number;
-  /** Deliveries that have not ended. */
   readonly waiting: number;
 };
 
-/** The steps that the workflow performs. */
 export type DueRecoveryStep = 'warn' | 'announceRecovery' | 'deactivate';
 
-/** The reason of a wait: the end of a hold, the next probe, a probe's outcome, the end of the pacing, any success. */
+/** The event that a wait ends with: a hold's end, a probe, a probe's outcome, the end of the pacing, or a success. */
 export type RecoveryWait = 'hold' | 'probe' | 'outcome' | 'release' | 'success';
 
 export type RecoveryStep =
@@ -51,7 +47,7 @@ export type RecoveryStep =
   | { readonly kind: 'wait'; readonly reason: RecoveryWait; readonly delayMs: number }
   | { readonly kind: 'end' };
 
-/** The state of an endpoint in one word. `quiet`: its last attempt failed, and no delivery waits for it. */
+/** The state of an endpoint. `quiet`: its last attempt failed, and no delivery waits for it. */
 export type EndpointState =
   | 'held'
   | 'down'
@@ -64,7 +60,6 @@ export type EndpointState =
   | 'suspended'
   | 'deleted';
 
-/** @returns the endpoint's state as an operator reads it */
 export function endpointStateOf(endpoint: EndpointFacts): EndpointState {
   if (endpoint.deleted) return 'deleted';
   if (!endpoint.active) return 'inactive';
@@ -77,19 +72,18 @@ export function endpointStateOf(endpoint: EndpointFacts): EndpointState {
   return endpoint.permits === null ? 'failing' : 'releasing';
 }
 
-/** When the endpoint is deactivated if no delivery succeeds before. */
+/** @returns the time at which the endpoint is deactivated if no delivery succeeds before */
 export function deactivatesAt({ failingSince, restedUntil, disableAfterDays }: EndpointFacts): Date | null {
   if (failingSince === null) return null;
   const since = Math.max(failingSince.getTime(), restedUntil?.getTime() ?? 0);
   return new Date(since + disableAfterDays * DAY);
 }
 
-/** Warnings that this outage has had. */
 function warningsOf({ failingSince, warned, warnedFor }: EndpointFacts): number {
   return failingSince !== null && failingSince.getTime() === warnedFor?.getTime() ? warned : 0;
 }
 
-/** How many warnings an outage of this length has earned. */
+/** @returns the number of warnings that are due for an outage of this length */
 export function warningsEarned({ failingSince, now }: EndpointFacts): number {
   if (failingSince === null) return 0;
   const since = now.getTime() - failingSince.getTime();
@@ -97,16 +91,15 @@ export function warningsEarned({ failingSince, now }: EndpointFacts): number {
 }
 
 /**
- * Decides the next step for an endpoint, from its row alone: other transactions may have changed it since the last
- * decision.
- * @returns a due step, a wait cut at the next warning or deactivation, or the end: there is no trouble left to watch
+ * Decides the next step from the endpoint's row alone, because other transactions may have changed the row.
+ * @returns a due step; a wait, which ends at the next warning or deactivation at the latest; or the end
  */
 export function decideRecoveryStep(endpoint: EndpointFacts): RecoveryStep {
   if (endpoint.deleted || !endpoint.active || endpoint.suspended) return { kind: 'end' };
   if (endpoint.warned > 0 && warningsOf(endpoint) === 0) return { kind: 'announceRecovery' };
   const state = endpointStateOf(endpoint);
   if (state === 'open' || state === 'quiet') return { kind: 'end' };
-  // It could not show that it works.
+  // No deactivation and no warning during the hold, because no attempt could succeed.
   if (endpoint.hostHeld) {
     const left = (endpoint.hostHeldUntil?.getTime() ?? Number.POSITIVE_INFINITY) - endpoint.now.getTime();
     return { kind: 'wait', reason: 'hold', delayMs: Math.max(1, Math.min(left, DAY)) };
@@ -125,7 +118,7 @@ function waitOf(endpoint: EndpointFacts, state: EndpointState): { reason: Recove
   );
   if (state === 'held') return { reason: 'hold', delayMs: opensAt - endpoint.now.getTime() };
   if (state === 'down') return { reason: 'probe', delayMs: opensAt - endpoint.now.getTime() };
-  // Without a waiting delivery there is no probe: the next delivery is one.
+  // Without a waiting delivery there is no probe. The attempt of the next delivery becomes the probe.
   if (state === 'probing')
     return {
       reason: 'outcome',
@@ -135,7 +128,7 @@ function waitOf(endpoint: EndpointFacts, state: EndpointState): { reason: Recove
   return { reason: 'success', delayMs: DAY };
 }
 
-/** The longer no attempt was recorded, the longer the wait. */
+/** The wait grows with the time since the last record of an attempt. */
 function patience({ now }: EndpointFacts, since: Date | null): number {
   const silent = now.getTime() - (since ?? now).getTime();
   return Math.min(LONGEST_WAIT, Math.max(SHORTEST_WAIT, silent));

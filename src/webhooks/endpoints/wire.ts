@@ -1,5 +1,4 @@
-// Wires the delivery state of subscriptions: their health, the holds of hosts, and the recovery of an endpoint in a
-// worker.
+// Wires endpoints: their health, the holds of hosts, and in a worker the recovery of endpoints.
 import type { Needs, Platform } from '../../platform/platform.ts';
 import { createEndpointService } from './endpoint.service.ts';
 import { createEndpointHealthStore } from './endpoint-health.store.ts';
@@ -7,7 +6,7 @@ import { createEndpointRecoveryService } from './endpoint-recovery.service.ts';
 import { createHostHoldService } from './host-hold.service.ts';
 import { RECOVERY_SETTINGS, type RecoverySettings } from './recovery-settings.ts';
 
-/** @param recovery shorter in tests */
+/** @param recovery shorter delays in tests */
 export function wireEndpoints(
   { notifier }: Platform,
   rooms: Needs<typeof createEndpointService, 'health' | 'notifier'>,
@@ -19,7 +18,7 @@ export function wireEndpoints(
   };
 }
 
-/** The recovery of an endpoint that fails, step by step. */
+/** Wires the recovery of failing endpoints in a worker. */
 export function wireEndpointRecovery(
   { database, notifier }: Platform,
   rooms: Needs<typeof createEndpointRecoveryService, 'database' | 'notifier'>,
@@ -27,5 +26,4 @@ export function wireEndpointRecovery(
   return createEndpointRecoveryService({ ...rooms, database, notifier });
 }
 
-/** The endpoints that have a workflow. */
 export { listExpectedWorkflows as listFailingEndpoints } from './endpoint-recovery.store.ts';

@@ -1,7 +1,7 @@
 // Divides free slots among endpoints: round-robin by tenant, then by endpoint, a small quantum in each turn. Pure.
 import { type Pace, type Room, roomFor, without } from './slot-room.ts';
 
-/** An endpoint with work; `room`: further attempts that it may have under way. */
+/** An endpoint with work. `room` is how many more attempts it may have under way. */
 export type EndpointRoom = {
   readonly tenantId: string;
   readonly endpoint: string;
@@ -11,17 +11,16 @@ export type EndpointRoom = {
 
 export type Grant = { readonly tenantId: string; readonly endpoint: string; readonly quota: number };
 
-/** The place where the last round ended; the next round begins behind it. */
+/** The tenant, and each tenant's endpoint, at which the last round ended. The next round begins after them. */
 export type Rotation = { readonly tenant: string; readonly endpoints: ReadonlyMap<string, string> };
 
 export const START_OF_ROTATION: Rotation = { tenant: '', endpoints: new Map() };
 
 /**
- * @param endpoints in any order
- * @param free all slots that may be granted
- * @param tenantRoom slots that a tenant may still get
- * @param quantum slots an endpoint gets in one turn
- * @returns grants of at least 1 slot, one for each endpoint, and the rotation for the next call
+ * @param options.free the slots that may be granted in all
+ * @param options.tenantRoom the slots that a tenant may still get
+ * @param options.quantum the slots that an endpoint gets in one turn
+ * @returns a grant of 1 slot or more for each endpoint that gets slots, and the rotation for the next call
  */
 export function allocate({
   endpoints,
@@ -50,7 +49,7 @@ export function allocate({
     const next: typeof waiting = [];
     for (const turn of waiting) {
       const possible = ({ pace }: EndpointRoom) => Math.min(roomFor(turn.room, pace), roomFor(left, pace));
-      // Room only shrinks: an endpoint without room gets none later in this round.
+      // An endpoint without room gets none later in this round, because room only shrinks.
       turn.queue = turn.queue.filter((endpoint) => possible(endpoint) > 0);
       const first = turn.queue.shift();
       if (first === undefined) continue;
@@ -81,7 +80,6 @@ function groupByTenant(endpoints: readonly EndpointRoom[]): Map<string, Endpoint
   return groups;
 }
 
-/** Sorted by key: first the keys behind `last`, then the others. */
 function after<T>(items: readonly T[], last: string, keyOf: (item: T) => string): T[] {
   const sorted = [...items].sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
   const start = sorted.findIndex((item) => keyOf(item) > last);

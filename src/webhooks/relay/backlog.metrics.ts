@@ -1,4 +1,4 @@
-// The metrics of the outbox and of overdue deliveries: sums over all tenants, the same in each worker process.
+// The metrics of the outbox and of overdue deliveries. They are sums over all tenants, the same in each worker process.
 import type { Registry } from 'prom-client';
 import { createGauges } from '../../platform/metrics/gauges.ts';
 import {
@@ -12,9 +12,7 @@ import {
 
 type Read<T> = () => Promise<T | undefined>;
 
-/**
- * @param options.read each function returns undefined while the database does not answer; its gauges are then absent
- */
+/** @param options.read returns undefined while the database is unreachable; the gauges are then absent */
 export function registerBacklogMetrics({
   registry,
   read,

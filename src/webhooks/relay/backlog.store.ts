@@ -1,16 +1,11 @@
 // SQL of the metrics of the outbox and of overdue deliveries of all tenants. It only reads, without locks.
 import type { Queryable } from '../../platform/database/transaction.ts';
 
-/**
- * The most open endpoints with work that are read, which takes about a second, and the most late deliveries that are
- * counted.
- */
+/** The most open endpoints with work that are read, and the most late deliveries that are counted. */
 const MOST_ENDPOINTS = 50_000;
 const MOST_LATE = 100_000;
 
-/**
- * `inactive`: the subscription is inactive. `stopped`: held with its tenant or its host. `recovering`: open and paced.
- */
+/** `stopped`: its tenant or host is held. `recovering`: open and paced. `inactive`: its subscription is inactive. */
 export const ENDPOINT_STATES = ['open', 'recovering', 'held', 'down', 'stopped', 'inactive'] as const;
 export const OUTBOX_KINDS = ['first', 'wake', 'start', 'command'] as const;
 
@@ -18,8 +13,9 @@ export type OutboxCount = { readonly kind: string; readonly count: number };
 export type EndpointCount = { readonly state: string; readonly count: number };
 
 /**
- * Age in seconds of the oldest unclaimed row, null without one: of open endpoints whose receiver answers quickly and
- * without failures (`healthy`), of other open endpoints, and of commands. `complete`: all open endpoints were read.
+ * The age in seconds of the oldest unclaimed row, null without rows. `healthy` covers open endpoints that answer
+ * quickly without failures, `other` all other open endpoints, `command` the commands. `complete`: all open endpoints
+ * were read.
  */
 export type RelayLag = {
   readonly healthy: number | null;
@@ -28,7 +24,7 @@ export type RelayLag = {
   readonly complete: boolean;
 };
 
-/** Deliveries whose next attempt is late by more than 60 s, and the greatest lateness in seconds, null without one. */
+/** Deliveries whose next attempt is more than 60 s late. `seconds` is the greatest delay; null without deliveries. */
 export type Overdue = { readonly count: number; readonly seconds: number | null };
 
 const ENDPOINTS = `
@@ -37,9 +33,9 @@ SELECT CASE
     WHEN permits IS NOT NULL THEN 'recovering' ELSE 'open' END AS state, count(*)::float8 AS count
 FROM endpoints WHERE NOT deleted GROUP BY 1`;
 
-// Starts from the open endpoints, so that work of closed ones costs nothing: one index probe for each endpoint, and one
-// for each rank where there is work. The age of a row measures the relay only at an endpoint that takes all of its
-// work.
+// Starts from the open endpoints, so that rows of closed endpoints are not read. It needs one index probe for each
+// endpoint, and one for each rank with work. An endpoint that is paced or rated leaves rows unclaimed by design, so
+// only `healthy` measures the relay.
 const LAG = `
 WITH busy AS (
   SELECT p.subscription_id, p.tenant_id,
@@ -62,7 +58,7 @@ SELECT max(age) FILTER (WHERE healthy) AS healthy, max(age) FILTER (WHERE NOT he
   (SELECT count(*) FROM busy) < $1 AS complete
 FROM oldest`;
 
-// An attempt under way counts as due until it is recorded, which takes 15 s and more when its receiver does not answer.
+// An attempt under way also matches until it is recorded, which takes 15 s and more when its receiver does not answer.
 const LATE = `
 SELECT count(*)::int AS count, max(seconds) AS seconds FROM (
   SELECT extract(epoch FROM now() - next_attempt_at)::float8 AS seconds FROM deliveries
@@ -72,14 +68,13 @@ SELECT count(*)::int AS count, max(seconds) AS seconds FROM (
 
 const RELAYS = "SELECT count(*)::int AS count FROM relays WHERE seen_at > now() - interval '5 seconds'";
 
-/** SQL of the numbers of the backlog; each function is one statement. */
+/** Each function is one statement. */
 export function createBacklogStore({
   mostEndpoints = MOST_ENDPOINTS,
 }: {
   mostEndpoints?: number | undefined;
 } = {}) {
   return {
-    /** Rows by kind, claimed or not. */
     countRows: async (queryable: Queryable): Promise<OutboxCount[]> =>
       (await queryable.query<OutboxCount>('SELECT kind, count(*)::float8 AS count FROM outbox GROUP BY kind'))
         .rows,
@@ -93,7 +88,6 @@ export function createBacklogStore({
     readOverdue: async (queryable: Queryable): Promise<Overdue | undefined> =>
       (await queryable.query<Overdue>(LATE)).rows[0],
 
-    /** Relays with a recent beat. */
     countRelays: async (queryable: Queryable): Promise<number | undefined> =>
       (await queryable.query<{ count: number }>(RELAYS)).rows[0]?.count,
   };

@@ -1,5 +1,4 @@
-// SQL by which the doctor finds deliveries that no workflow and no relay will continue. It only reads, one page at a
-// time.
+// SQL with which the doctor finds deliveries that no workflow and no relay will continue. It only reads, page by page.
 import type { Queryable } from '../../platform/database/transaction.ts';
 
 /** An unfinished delivery whose workflow of this generation was started. */
@@ -8,11 +7,11 @@ export type StartedDelivery = {
   readonly tenantId: string;
   readonly generation: number;
   readonly nextAttemptAt: Date | null;
-  /** Its endpoint takes attempts now, so its work should be claimed soon. */
+  /** The endpoint accepts attempts now, so a relay should soon claim the delivery's work. */
   readonly endpointIsOpen: boolean;
 };
 
-/** Overdue unclaimed work: the number of rows, and the time of the oldest. */
+/** Overdue work: the number of rows, and the time of the oldest row. */
 export type StuckWork = { readonly count: number; readonly oldest: Date | null };
 
 const NO_ID = '00000000-0000-0000-0000-000000000000';
@@ -21,7 +20,7 @@ SELECT d.id, d.tenant_id AS "tenantId", d.generation, d.next_attempt_at AS "next
 FROM deliveries d JOIN endpoints p ON p.subscription_id = d.subscription_id
 WHERE d.status IN ('pending', 'retrying') AND d.started_generation IS NOT NULL AND d.started_generation = d.generation`;
 
-// Both use the index of unfinished deliveries with a workflow, in the order of their next attempt.
+// Both statements use the index of unfinished deliveries with a workflow, in the order of their next attempt.
 const TIMED = `${STARTED} AND (d.next_attempt_at, d.id) > ($1, $2::uuid) ORDER BY d.next_attempt_at, d.id LIMIT $3`;
 const UNTIMED = `${STARTED} AND d.next_attempt_at IS NULL AND d.id > $1::uuid ORDER BY d.id LIMIT $2`;
 
@@ -29,13 +28,12 @@ const STUCK_COMMANDS = `
 SELECT count(*)::int AS count, min(created_at) AS oldest FROM outbox
 WHERE kind = 'command' AND created_at < now() - $1::float8 * interval '1 millisecond'`;
 
-/** Claims of relays that have been dead for a minute: living relays should have taken them over. */
+/** Claims of relays without a beat for a minute. Living relays should have taken over these claims. */
 const DEAD_CLAIMS = `
 SELECT count(*)::int AS count, min(o.created_at) AS oldest FROM outbox o
 WHERE o.claimed_by IS NOT NULL
   AND NOT EXISTS (SELECT 1 FROM relays r WHERE r.instance = o.claimed_by AND r.seen_at > now() - interval '1 minute')`;
 
-/** Rows counted at most: more need no exact number. */
 const MOST = 100_000;
 
 const DELETED = `
@@ -56,7 +54,7 @@ const readStuck = async (
 ): Promise<StuckWork> =>
   (await queryable.query<StuckWork>(text, values)).rows[0] ?? { count: 0, oldest: null };
 
-/** All unfinished deliveries with a workflow, first those that have a time for their next attempt. */
+/** Reads all unfinished deliveries with a workflow in pages, first those with a time for their next attempt. */
 export async function* listStarted(queryable: Queryable, limit: number): AsyncGenerator<StartedDelivery[]> {
   for (let after: StartedDelivery | undefined; ; ) {
     const place = [after?.nextAttemptAt ?? '-infinity', after?.id ?? NO_ID, limit];
@@ -73,7 +71,7 @@ export async function* listStarted(queryable: Queryable, limit: number): AsyncGe
   }
 }
 
-/** The deliveries among these that are unfinished in this generation: their workflow may run. */
+/** @returns the deliveries among these that are unfinished in this generation, so that their workflow may run */
 export async function listUnfinished(
   queryable: Queryable,
   deliveries: readonly { id: string; generation: number }[],
@@ -86,22 +84,21 @@ export async function listUnfinished(
   return rows;
 }
 
-/** Retries and cancellations that no relay has handed over within `ageMs` milliseconds. */
+/** Finds commands that no relay has handed over within `ageMs` milliseconds. */
 export function findStuckCommands(queryable: Queryable, ageMs: number): Promise<StuckWork> {
   return readStuck(queryable, STUCK_COMMANDS, [ageMs]);
 }
 
-/** Claims of relays that have died. */
 export function findDeadClaims(queryable: Queryable): Promise<StuckWork> {
   return readStuck(queryable, DEAD_CLAIMS);
 }
 
-/** Unfinished deliveries of deleted subscriptions. */
+/** Finds unfinished deliveries of deleted subscriptions. */
 export function findOfDeleted(queryable: Queryable): Promise<StuckWork> {
   return readStuck(queryable, DELETED);
 }
 
-/** Deliveries that wait for an open endpoint, but have no row of the outbox that would wake them. */
+/** Finds deliveries that wait for an open endpoint but have no row of the outbox that would wake them. */
 export function findParked(queryable: Queryable): Promise<StuckWork> {
   return readStuck(queryable, PARKED);
 }

@@ -12,7 +12,6 @@ import {
 } from '../../platform/temporal/names.ts';
 import type { DeliveryInput } from '../deliveries/delivery-input.ts';
 
-/** The longest call to Temporal in milliseconds. */
 const CALL_TIMEOUT = 10_000;
 
 export type StartRequest = Omit<DeliveryInput, 'attemptsQueue' | 'slowQueue' | 'indexed' | 'woken'>;
@@ -21,9 +20,9 @@ export type StartRequest = Omit<DeliveryInput, 'attemptsQueue' | 'slowQueue' | '
 export type StartOutcome = 'eager' | 'started' | 'exists';
 
 /**
- * @param options.client on the worker's own native connection: only that connection can start eagerly
- * @param options.eager false for versioned workers: an eager task would run in this process although another version is
- *   current
+ * @param options.client on the worker's native connection, because only that connection can start eagerly
+ * @param options.eager false for versioned workers, because an eager task would run in this process even when another
+ *   version is current
  * @param options.now milliseconds of any steady clock
  */
 export function createDeliveryStarter({
@@ -72,18 +71,18 @@ export function createDeliveryStarter({
 
   return {
     /**
-     * Starts the workflow of a delivery; a workflow that ran under the same id, even if it has ended, counts as
-     * started. On a server without the search attributes the workflow is started without them.
-     * @throws when Temporal does not answer: the start may have happened, and is safe to repeat
+     * Starts the workflow of a delivery. When a workflow with the same id runs or has ended, nothing is started.
+     * Without search attributes in the namespace the workflow is started without them.
+     * @throws when Temporal does not answer; the workflow may have been started, and the call may be repeated
      */
     start: (request: StartRequest): Promise<StartOutcome> =>
       indexing.attempt((indexed) => start(request, indexed)),
 
     /**
      * Signals the workflow of a delivery, which then reads its row again.
-     * @param epoch of the endpoint, for `wake`
+     * @param epoch the endpoint's epoch, for `wake`
      * @returns false when no such workflow runs
-     * @throws when Temporal does not answer; safe to repeat
+     * @throws when Temporal does not answer; the call may be repeated
      */
     signal: async (
       { deliveryId, generation }: { deliveryId: string; generation: number },
@@ -103,8 +102,8 @@ export function createDeliveryStarter({
     },
 
     /**
-     * The state of the delivery's workflow: `busy` with a task or an activity, `waiting` for a time or a signal, or
-     * `gone`, also when Temporal does not know the workflow.
+     * Reads the state of the delivery's workflow: `busy` with a task or an activity, `waiting` for a time or a signal,
+     * or `gone` when it has ended or Temporal does not know it.
      */
     stateOf: async ({
       deliveryId,
@@ -125,7 +124,7 @@ export function createDeliveryStarter({
       }
     },
 
-    /** Whether workflows currently start with their search attributes. */
+    /** @returns whether workflows currently start with their search attributes */
     isIndexed: indexing.isOn,
   };
 }

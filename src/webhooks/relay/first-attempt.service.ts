@@ -1,5 +1,5 @@
-// Makes the first attempt of a delivery in the relay, so that a delivery to a working endpoint needs no workflow. A
-// delivery that is unfinished after it gets a workflow.
+// Makes the first attempt of a delivery in the relay, so that a delivery to a working endpoint needs no workflow. When
+// the delivery is unfinished after this attempt, a workflow continues it.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AttemptService } from '../deliveries/attempt.service.ts';
 import type { LastAttempt, Step } from '../deliveries/attempt.ts';
@@ -8,15 +8,15 @@ import { isSlow } from '../endpoints/endpoint-speed.ts';
 import type { Work } from './relay.store.ts';
 
 /**
- * `done`: the delivery has ended; `removed`: the record of a success has removed the row. `release`: the relay gives the row back. Otherwise a workflow continues with
- * `waiting`.
+ * `done`: the delivery has ended; `removed`: the record of a success has removed the row of the outbox. `release`: the
+ * claim is given back. `continue`: a workflow takes over.
  */
 export type FirstAttempt =
   | { readonly kind: 'done'; readonly removed: boolean }
   | { readonly kind: 'release' }
   | { readonly kind: 'continue'; readonly last: LastAttempt; readonly waiting: Step; readonly slow: boolean };
 
-/** Milliseconds between two tries to record a POST: the first wait doubles up to the longest. */
+/** The wait between two tries to record a POST, in milliseconds. It doubles from the least to the longest. */
 const LEAST_PAUSE = 100;
 const LONGEST_PAUSE = 5_000;
 
@@ -27,7 +27,6 @@ export function createFirstAttemptService({
   attempts: Pick<AttemptService, 'send'>;
   attemptRecords: Pick<AttemptRecordService, 'record'>;
 }) {
-  /** Records a POST; it tries until it succeeds or the process ends. */
   const recordUntilDone = async (report: Parameters<typeof attemptRecords.record>[0]) => {
     for (let pause = LEAST_PAUSE; ; pause = Math.min(pause * 2, LONGEST_PAUSE)) {
       try {
@@ -39,10 +38,7 @@ export function createFirstAttemptService({
   };
 
   return {
-    /**
-     * Makes the attempt, unless it was already made.
-     * @throws when the database cannot be read; no POST was made
-     */
+    /** Makes the attempt, unless it was already made. @throws when the database cannot be read; no POST was made */
     make: async (work: Work): Promise<FirstAttempt> => {
       const { deliveryId, generation, epoch: grant } = work;
       const request = { deliveryId, generation, n: 1, grant };

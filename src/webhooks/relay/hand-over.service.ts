@@ -1,5 +1,5 @@
-// Hands claimed rows over to Temporal or to a first attempt. A row is deleted after its hand-over was acknowledged, so
-// a crash repeats the hand-over: each hand-over is safe to repeat.
+// Hands claimed rows over to Temporal or to a first attempt. A row is deleted only after its hand-over was
+// acknowledged, so a crash may repeat a hand-over. A repeated hand-over changes nothing.
 
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
@@ -16,12 +16,11 @@ import * as store from './relay.store.ts';
 import { BEGIN_TIMEOUT, type Slots } from './slots.ts';
 import { createStartWindow } from './start-window.ts';
 
-/** Concurrent starts. */
 const WINDOW = 16;
 
 /**
- * The result of a claimed row. `done` deletes it and, with `mark`, marks its delivery as started; `unused` deletes a
- * row whose work was not needed; `removed`: the row is gone already; `release` gives it back.
+ * Receives the result of each claimed row. `done` deletes the row and, with `mark`, marks its delivery as started.
+ * `unused` deletes a row whose work was not needed. `removed`: the row is gone. `release` gives the claim back.
  */
 export type Settlement = {
   done(work: Work, mark: boolean): void;
@@ -30,12 +29,10 @@ export type Settlement = {
   release(work: Work): void;
 };
 
-/** `local`: the first attempt may run inside the workflow task. `slow`: the receiver is known to be slow. */
 export type Manner = { readonly local: boolean; readonly slow: boolean };
 
 /**
- * @param options.firstAttempts makes first attempts in this process; without it each delivery gets a workflow for its
- *   first attempt
+ * @param options.firstAttempts makes first attempts in this process; without it workflows make them
  * @param options.isAlive false when another relay may have taken over the claims of this relay
  */
 export function createHandOver({
@@ -74,7 +71,7 @@ export function createHandOver({
   const isPaused = () => stopped || pause.left() > 0;
   const isTemporalPaused = () => isPaused() || temporalPause.left() > 0;
 
-  /** Calls Temporal; after a failure there is a pause before the next call. @throws the error of the call */
+  /** Calls Temporal. A failure begins a pause before the next call. @throws the error of the call */
   const viaTemporal = async <T>(call: () => Promise<T>): Promise<T> => {
     try {
       const result = await call();
@@ -86,7 +83,7 @@ export function createHandOver({
     }
   };
 
-  /** Runs the work inside a span of the publication's trace, if there is one, and passes it the `traceparent`. */
+  /** Runs the call; for a traced publication in a span, whose `traceparent` the call receives. */
   const traced = <T>(
     { trace, deliveryId, generation, tenantId }: Work,
     name: string,
@@ -103,7 +100,7 @@ export function createHandOver({
     );
   };
 
-  /** Resolves when the attempt has begun in this process, after a time-out, or when it is canceled. */
+  /** `promise` resolves when the attempt has begun in this process, after a time-out, or after `cancel`. */
   const begun = (deliveryId: string): { promise: Promise<void>; cancel: () => void } => {
     let cancel: () => void = () => awaited.delete(deliveryId);
     const promise = new Promise<void>((resolve) => {
@@ -118,7 +115,7 @@ export function createHandOver({
     return { promise, cancel };
   };
 
-  /** @param made the attempt that was made here, and how long the workflow waits after it */
+  /** @param made the attempt that was made here, and the wait with which the workflow begins */
   const start = async (
     work: Work,
     { local, slow }: Manner,
@@ -160,8 +157,8 @@ export function createHandOver({
     slots.remove(work.deliveryId);
     if (first.kind === 'release') return giveBack(work);
     if (first.kind === 'done') return first.removed ? settlement.removed(work) : settlement.done(work, false);
-    // The row stays until the workflow is started: if the start fails, the next relay that claims the row reads the
-    // attempt and starts a workflow.
+    // The row is kept until the workflow is started. If the start fails, the next relay that claims the row finds the
+    // attempt in it and starts a workflow.
     const tried = { ...work, attemptCount: first.last.n };
     try {
       await start(tried, { local: false, slow: first.slow }, first);
@@ -181,7 +178,7 @@ export function createHandOver({
     );
     if (received) return settlement.done(work, true);
     slots.remove(work.deliveryId);
-    // The workflow is gone: an unfinished delivery gets a workflow of the next generation.
+    // The workflow is gone, so an unfinished delivery gets a workflow of the next generation.
     if (work.command !== 'cancel') await store.restart(database, { ...delivery, outboxId: newId() });
     settlement.unused(work);
   };
@@ -211,25 +208,24 @@ export function createHandOver({
   };
 
   return {
-    /** Hands a claimed row over, in the background; never throws. */
+    /** Hands a claimed row over in the background. It never throws. */
     begin: (work: Work, manner: Manner): void => {
       const run: Promise<void> = perform(work, manner).finally(() => running.delete(run));
       running.add(run);
     },
 
-    /** Rows that are being handed over. */
     pending: (): number => running.size,
 
     /**
-     * The work that may be claimed: all; after a failure of Temporal only first attempts; after a failure of the
-     * database none during the pause.
+     * @returns which work may be claimed: `all`; `first` (only first attempts) during a pause after a failure of
+     *   Temporal; `none` during a pause after a failure of the database
      */
     takes: (): 'all' | 'first' | 'none' => {
       if (!isTemporalPaused()) return 'all';
       return isPaused() || firstAttempts === undefined ? 'none' : 'first';
     },
 
-    /** Gives back the rows whose hand-over has not begun, and waits for the others. */
+    /** Gives back the claims whose hand-over has not begun, and waits for the others. */
     stop: async (): Promise<void> => {
       stopped = true;
       await Promise.all(running);
@@ -238,7 +234,7 @@ export function createHandOver({
   };
 }
 
-/** Whether the delivery of the row is unfinished in this generation. */
+/** @returns whether the row's delivery is unfinished in the row's generation */
 function isWanted({ status, rowGeneration, generation }: Work): boolean {
   return status !== null && isUnfinished(status) && rowGeneration === generation;
 }

@@ -1,5 +1,5 @@
-// The relay: claims rows of the outbox fairly, as far as there are free slots, and hands them over. All state in memory
-// can be read again from the outbox.
+// The relay claims rows of the outbox fairly, as far as there are free slots, and hands them over. All its state in
+// memory can be read again from the outbox.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
@@ -18,32 +18,29 @@ import * as relayStore from './relay.store.ts';
 import { createSettlement } from './settlement.service.ts';
 import { createSlots, type SlotLimits, type SlotRoom } from './slots.ts';
 
-/** Times in milliseconds; counts are for each process. */
+/** Times are in milliseconds. Counts are per process. */
 export const RELAY_SETTINGS = {
   slots: {
     total: { fast: 256, unproven: 192, slow: 128 },
     tenant: { fast: 64, unproven: 48, slow: 32 },
     local: 64,
   } satisfies SlotLimits as SlotLimits,
-  /** Rows an endpoint gets in one turn. */
   quantum: 4,
-  /** Endpoints that one claim covers. */
   endpoints: 1_000,
   commands: 64,
   poll: 250,
   idlePoll: 1_000,
-  /** Milliseconds between two claims, so that a busy relay claims several rows with one statement. */
+  /** The least time between two claims, so that a busy relay claims several rows with one statement. */
   gap: 5,
-  /** The shortest wait for an endpoint with a rate. */
   leastWait: 20,
   beat: 1_000,
   /** The least milliseconds between two searches for commands. */
   commandGap: 100,
   /** Milliseconds between two comparisons of the claims with the work in hand. */
   audit: 10_000,
-  /** Milliseconds without a notification of an attempt after which the relay reads its row. */
+  /** The time without a report from an attempt after which the relay reads the row of its delivery. */
   progress: 500,
-  /** Milliseconds after which a slot is free, without regard to the row. */
+  /** The time after which a slot becomes free even if the row shows no end of the attempt. */
   slotLifetime: 60_000,
 } as const;
 
@@ -52,7 +49,7 @@ export type RelaySettings = {
 };
 type Widened<T> = T extends number ? number : T;
 
-/** Milliseconds after its last beat in which a relay can be sure that no other relay has taken over its claims. */
+/** The milliseconds after its last beat for which a relay is sure to own its claims. */
 const LEASE = 4_000;
 
 const FIRST_ENDPOINT = {
@@ -61,10 +58,9 @@ const FIRST_ENDPOINT = {
 };
 
 /**
- * One relay; each worker process has one.
- * @param options.firstAttempts makes first attempts in the relay; without it each delivery gets a workflow for its
- *   first attempt
- * @param options.listen opens the listener for new work and returns the function that closes it
+ * Makes the relay of a worker process.
+ * @param options.firstAttempts makes first attempts in the relay; without it workflows make them
+ * @param options.listen opens the listener for new work, and returns `close`
  * @param options.onFailure receives failures of Temporal or the database; the relay continues
  */
 export function createRelayService({
@@ -82,7 +78,6 @@ export function createRelayService({
   instance = newId(),
 }: {
   database: Pick<Database, 'query'>;
-  /** Replaced in tests of faults. */
   store?: typeof relayStore | undefined;
   starter: Pick<DeliveryStarter, 'start' | 'signal'>;
   monitor: Pick<AttemptMonitor, 'listen'>;
@@ -121,7 +116,7 @@ export function createRelayService({
   let identity: RelayIdentity = { instance, epoch: 0 };
   let rotation = START_OF_ROTATION;
   let after = FIRST_ENDPOINT;
-  // The latest claim did not reach the last endpoint with work; the other endpoints must not wait.
+  // True when the latest claim did not reach the last endpoint with work. The next claim then follows without a wait.
   let endpointsLeft = false;
   let lastWork = Number.NEGATIVE_INFINITY;
   let lastBeat = Number.NEGATIVE_INFINITY;
@@ -132,7 +127,7 @@ export function createRelayService({
   // Milliseconds until an endpoint with work and a rate may begin another attempt, of the endpoints read in this round.
   let nextToken = Number.POSITIVE_INFINITY;
 
-  /** Reads one page of endpoints with work; behind the last page it begins again. */
+  /** Reads one page of endpoints with work. After the last page it starts again with the first. */
   const readEndpoints = async (): Promise<ReadyEndpoint[]> => {
     const page = await store.readyEndpoints(database, { after, limit: settings.endpoints });
     const last = page.at(-1);
@@ -208,7 +203,7 @@ export function createRelayService({
     return settings.idlePoll;
   };
 
-  /** Claims once. @returns milliseconds until the next claim; 0 while there may be more work */
+  /** Claims once. @returns milliseconds until the next claim; 0 when there may be more work */
   const claim = async (): Promise<number> => {
     const begun = performance.now();
     let claimed = 0;
@@ -218,7 +213,7 @@ export function createRelayService({
       if (takes !== 'none') claimed = await claimWork(takes);
     } catch (error) {
       onFailure(error);
-      // Included in the run, so that new work does not shorten it.
+      // This wait is part of the run, so that a notification of new work does not shorten it.
       await sleep(settings.poll);
     }
     const now = performance.now();
@@ -229,7 +224,7 @@ export function createRelayService({
     return Math.min(poll, Math.max(settings.leastWait, nextToken));
   };
 
-  /** Once a second: writes the beat, frees the claims of dead relays, updates slots and the speeds of endpoints. */
+  /** Writes the beat, frees the claims of dead relays, and stores the changed speeds of endpoints. */
   const beat = async (): Promise<void> => {
     const now = performance.now();
     if (!(await store.beat(database, identity))) identity = await store.register(database, instance);
@@ -254,7 +249,7 @@ export function createRelayService({
     if (lost.length > 0 && (await store.forsake(database, identity, lost)) > 0) poke();
   };
 
-  /** Frees the slots of attempts that another process made, or that were not made. */
+  /** Frees slots of attempts that another process made, or that no process made. */
   const watchProgress = async (): Promise<void> => {
     const now = performance.now();
     const silent = slots.olderThan(now - settings.progress);
@@ -277,12 +272,10 @@ export function createRelayService({
   };
 
   return {
-    /** Notifies the relay that there may be work. */
     poke,
 
     /**
-     * Starts the relay.
-     * @returns `stop`, which gives back the rows that are not handed over and resolves when no work is under way
+     * @returns `stop`, which gives back the claims that are not handed over and resolves when no work is under way
      * @throws when the database cannot be reached
      */
     start: async (): Promise<{ stop(): Promise<void> }> => {
@@ -305,7 +298,7 @@ export function createRelayService({
           await handOver.stop();
           stopListening();
           await listener.close();
-          // Results that could not be written are taken over by other relays, like the claims of a dead relay.
+          // Results that cannot be written are lost. Other relays then take over these claims.
           await settlement.drain();
           await store.leave(database, identity).catch(onFailure);
         },
@@ -321,7 +314,6 @@ function isAnyUsedUp(grants: readonly Grant[], work: readonly Work[]): boolean {
   return grants.some(({ endpoint, quota }) => (taken.get(endpoint) ?? 0) >= quota);
 }
 
-/** Attempts that an endpoint may begin now, by its permits and its rate. */
 function permitsOf({ permits, tokens }: ReadyEndpoint): number {
   const most = Number.POSITIVE_INFINITY;
   return Math.max(0, Math.min(permits ?? most, tokens === null ? most : Math.floor(tokens)));

@@ -1,15 +1,14 @@
-// SQL of the relay: its beat, its claims, its hand-overs. The database's clock decides which relays are alive. Relays
-// claim rows with SKIP LOCKED, so they never wait for each other.
+// SQL of the relay: its beat, its claims and its hand-overs. The database's clock decides which relays are alive.
+// Relays claim rows with SKIP LOCKED, so no relay waits for another.
 import type { Queryable } from '../../platform/database/transaction.ts';
 import { LOADED_COLUMNS, type LoadedDelivery } from '../deliveries/attempt.store.ts';
 import type { StoredStatus } from '../deliveries/delivery.ts';
 
-/** A relay whose last beat is older than this is dead: other relays take over its claims. */
+/** A relay whose last beat is older is dead, and other relays take over its claims. */
 const RELAY_LIFETIME = "interval '5 seconds'";
 
 export type RelayIdentity = { readonly instance: string; readonly epoch: number };
 
-/** An endpoint that has unclaimed work. */
 export type ReadyEndpoint = {
   readonly tenantId: string;
   readonly endpoint: string;
@@ -19,7 +18,7 @@ export type ReadyEndpoint = {
   readonly cap: number;
   /** Attempts that may begin while the endpoint is paced; null when it is not paced. */
   readonly permits: number | null;
-  /** Attempts that may begin now, as a fraction, and how many are added each second; null without a rate. */
+  /** `tokens`: attempts that may begin now, as a fraction; `rate`: tokens added each second. Null without a rate. */
   readonly tokens: number | null;
   readonly rate: number | null;
 };
@@ -34,15 +33,13 @@ export type Work = {
   readonly tenantId: string;
   readonly endpoint: string;
   readonly status: StoredStatus | null;
-  /** The generation of the delivery's row, which may be newer than that of the work. */
+  /** The generation in the delivery's row, which may be newer than `generation`. */
   readonly rowGeneration: number | null;
   readonly attemptCount: number;
   readonly eventType: string;
   readonly host: string;
-  /** The `traceparent` of the publication, if it was traced. */
   readonly trace?: string | null | undefined;
   readonly epoch: number;
-  /** The claim took one of the endpoint's permits. */
   readonly paced: boolean;
   /** What a first attempt needs, when the claim has read it. */
   readonly delivery?: LoadedDelivery | undefined;
@@ -59,7 +56,7 @@ const REGISTER = `
 INSERT INTO relays (instance, epoch) VALUES ($1, 1)
 ON CONFLICT (instance) DO UPDATE SET epoch = relays.epoch + 1, seen_at = now() RETURNING epoch`;
 
-// Claims whose relay is not alive in the epoch of the claim.
+// Frees claims whose relay is not alive in the epoch of the claim.
 const TAKE_OVER = `
 UPDATE outbox SET claimed_by = NULL, claim_epoch = NULL WHERE id IN (
   SELECT o.id FROM outbox o WHERE o.claimed_by IS NOT NULL AND (o.claimed_by, o.claim_epoch) NOT IN (
@@ -103,9 +100,9 @@ LEFT JOIN LATERAL (
   SELECT CASE WHEN octet_length(body) <= ${MOST_BODY_BYTES} THEN body END AS body, octet_length(body) > ${MOST_BODY_BYTES} AS large
   FROM events WHERE events.id = d.event_row AND c.kind = 'first' AND d.attempt_count = 0 OFFSET 0) AS e ON true`;
 
-// A paced endpoint, or one with a rate, is locked by one relay at a time, and gives as many rows as it has permits and
-// tokens; other endpoints are not locked. The commit need not wait for the disk: a claim that a crash of the database
-// loses is made again.
+// Only one relay at a time locks an endpoint that is paced or has a rate. The claim takes at most as many rows as the
+// endpoint has permits and tokens. Other endpoints are not locked. The commit does not wait for the disk, because a
+// claim that is lost in a crash of the database is made again.
 const CLAIM = `
 WITH unflushed AS (
   SELECT set_config('synchronous_commit', 'off', true)
@@ -137,7 +134,6 @@ const CLAIM_WORK = `${CLAIM}${CLAIMED}${CLAIMED_ROWS} ORDER BY c.id`;
 const CLAIM_AND_LOAD = `${CLAIM}${CLAIMED}, c.kind = 'first' AND d.attempt_count = 0 AND e.large IS NOT TRUE AS loaded, e.body, ${LOADED_COLUMNS}
 ${CLAIMED_ROWS}${CLAIMED_BODIES} ORDER BY c.id`;
 
-// Permits of claims that began no attempt.
 const REFUND = `
 WITH given AS (
   SELECT p.subscription_id, r.rows FROM (
@@ -157,11 +153,12 @@ WITH picked AS (
 )
 ${CLAIMED}${CLAIMED_ROWS} ORDER BY c.id`;
 
-// Only rows that this relay still holds: a row that another relay has taken over is handed over there, and its delivery
-// may wait again. A delivery whose workflow has recorded an attempt is already marked and is not written again. A retry
-// or cancellation between the start of a workflow and the mark has enqueued no command, so the command is enqueued
-// here. The commit need not wait for the disk, because a hand-over can be repeated. A woken delivery becomes due, so that the sweep finds it, unless it waits again. Deliveries are locked in id
-// order, as in all statements that lock several.
+// Only rows that this relay still owns are deleted. When another relay has taken a row over, that relay hands the row
+// over, and the delivery may wait again. A delivery whose workflow has recorded an attempt is already marked as
+// started, so it is not written again. A retry or cancellation between the start of the workflow and the mark has
+// enqueued no command, so this statement enqueues the command. A woken delivery becomes due, so that the sweep finds
+// it, unless it waits again. The commit does not wait for the disk, because a hand-over can be repeated. Deliveries are
+// locked in id order, as in all statements that lock several.
 const COMPLETE = `
 WITH unflushed AS (
   SELECT set_config('synchronous_commit', 'off', true)
@@ -203,25 +200,24 @@ SELECT d.id FROM unnest($1::uuid[], $2::int[]) AS w (id, attempts) JOIN deliveri
 WHERE d.id = ANY($1::uuid[])
   AND (d.attempt_count > w.attempts OR d.status NOT IN ('pending', 'retrying') OR d.waiting_epoch IS NOT NULL)`;
 
-/** Registers this relay as alive; its claims of an earlier epoch become void. */
+/** Registers this relay as alive in a new epoch. Its claims of an earlier epoch become void. */
 export async function register(queryable: Queryable, instance: string): Promise<RelayIdentity> {
   const { rows } = await queryable.query<{ epoch: number }>(REGISTER, [instance]);
   return { instance, epoch: rows[0]?.epoch ?? 1 };
 }
 
-/** @returns false when this relay counts as dead: it must register again */
+/** Writes the beat. @returns false when this relay counts as dead and must register again */
 export async function beat(queryable: Queryable, { instance, epoch }: RelayIdentity): Promise<boolean> {
   return (await queryable.query(BEAT, [instance, epoch])).rowCount > 0;
 }
 
-/** Frees the claims of dead relays. @returns how many rows */
+/** Frees the claims of dead relays. @returns the number of freed rows */
 export async function takeOver(queryable: Queryable): Promise<number> {
   const { rowCount } = await queryable.query(TAKE_OVER);
   await queryable.query(`DELETE FROM relays WHERE seen_at < now() - 2 * ${RELAY_LIFETIME}`);
   return rowCount;
 }
 
-/** Removes this relay and frees its claims. */
 export async function leave(queryable: Queryable, { instance }: RelayIdentity): Promise<void> {
   await queryable.query('DELETE FROM relays WHERE instance = $1', [instance]);
   await queryable.query('UPDATE outbox SET claimed_by = NULL, claim_epoch = NULL WHERE claimed_by = $1', [
@@ -229,7 +225,7 @@ export async function leave(queryable: Queryable, { instance }: RelayIdentity): 
   ]);
 }
 
-/** Endpoints with unclaimed work behind the given place, in order, at most `limit`. */
+/** Reads endpoints with unclaimed work in order, after `after`, at most `limit`. */
 export async function readyEndpoints(
   queryable: Queryable,
   { after, limit }: { after: { tenantId: string; endpoint: string }; limit: number },
@@ -244,9 +240,9 @@ function deliveryOf({ rowGeneration, ...row }: Work & LoadedColumns): LoadedDeli
 }
 
 /**
- * Claims the oldest work of open endpoints, at most `quota` rows for each.
- * @param kinds with `first` only deliveries without an attempt
- * @param load untried deliveries come with what their first attempt needs, unless their body is large
+ * Claims the oldest rows of open endpoints, up to the quotas.
+ * @param kinds `first`: only deliveries without an attempt
+ * @param load reads what a first attempt needs of each untried delivery, unless its body is large
  */
 export async function claim(
   queryable: Queryable,
@@ -272,8 +268,8 @@ export async function claimCommands(
 }
 
 /**
- * Deletes rows whose hand-over was acknowledged, and marks the deliveries of `marked` as started, as far as this relay
- * still holds the claims. Safe to repeat.
+ * Deletes rows that were handed over, and marks the deliveries of `marked` as started. Rows that another relay has
+ * taken over are not changed. A repetition changes nothing.
  */
 export async function complete(
   queryable: Queryable,
@@ -292,7 +288,7 @@ export async function complete(
   ]);
 }
 
-/** Gives claims back. A delivery that had its first attempt in the meantime needs a workflow. */
+/** Gives claims back. A delivery that has had its first attempt since the claim then needs a workflow. */
 export async function release(
   queryable: Queryable,
   { instance, epoch }: RelayIdentity,
@@ -331,17 +327,14 @@ export async function forsake(
   return rowCount;
 }
 
-/** Gives back the permits of claims that began no attempt, unless the endpoint has closed in the meantime. */
+/** Returns the permits of claims that began no attempt, unless the endpoint has closed since. */
 export async function refund(queryable: Queryable, work: readonly Work[]): Promise<void> {
   const paced = work.filter((row) => row.paced);
   if (paced.length === 0) return;
   await queryable.query(REFUND, [paced.map(({ endpoint }) => endpoint), paced.map(({ epoch }) => epoch)]);
 }
 
-/**
- * Enqueues a workflow of the next generation for an unfinished delivery whose workflow of this generation is gone.
- * @returns false when the delivery has ended, or has a newer generation
- */
+/** Enqueues a workflow of the next generation. @returns false when the delivery has ended or has a newer generation */
 export async function restart(
   queryable: Queryable,
   delivery: { deliveryId: string; generation: number; outboxId: string },
@@ -350,7 +343,7 @@ export async function restart(
   return (await queryable.query(RESTART, [deliveryId, generation, outboxId])).rowCount > 0;
 }
 
-/** The deliveries among these that have had another attempt, have ended, or wait for their endpoint. */
+/** @returns the deliveries among these that had another attempt, have ended, or wait for their endpoint */
 export async function attempted(
   queryable: Queryable,
   flights: readonly { deliveryId: string; attempts: number }[],

@@ -1,16 +1,16 @@
-// Collects the results of claimed rows and writes them in batches. A batch whose write fails is kept, because other
-// relays do not take over the claims of a living relay.
+// Collects the results of claimed rows and writes them in batches. A batch whose write fails is kept and written again,
+// because no other relay takes over the claims of a living relay.
 import type { Work } from './relay.store.ts';
 
 /**
- * Rows to delete whose deliveries are marked as started, other rows to delete, those among them whose work was not
- * needed, and rows to give back.
+ * `marked`: rows to delete whose deliveries are marked as started. `unmarked`: other rows to delete. `unused`: rows of
+ * `unmarked` whose work was not needed. `released`: rows to give back.
  */
 export type SettledBatch = { marked: Work[]; unmarked: Work[]; unused: Work[]; released: Work[] };
 
 /**
- * @param write writes one batch; a failed batch is kept and written with the next one
- * @param delayMs how long rows are collected: in that time most attempts are recorded and need no mark
+ * @param options.write writes one batch
+ * @param options.delayMs how long rows are collected; most attempts are recorded in that time and then need no mark
  */
 export function createSettlement({
   write,
@@ -61,7 +61,7 @@ export function createSettlement({
       (mark ? batch.marked : batch.unmarked).push(work);
       schedule(delayMs);
     },
-    /** The row's work was not needed: its delivery has ended, or its workflow is gone. */
+    /** Settles a row whose work was not needed: its delivery has ended, or its workflow is gone. */
     unused: (work: Work): void => {
       batch.unmarked.push(work);
       batch.unused.push(work);

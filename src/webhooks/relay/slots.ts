@@ -1,10 +1,10 @@
-// The attempts that this relay has claimed and that have not ended. Pure: the time is a parameter, in milliseconds of
-// any steady clock.
+// The attempts that this relay has claimed and that have not ended. Pure: times are parameters, in milliseconds of any
+// steady clock.
 import { createEndpointOccupancy, type EndpointOccupancy } from '../endpoints/endpoint-occupancy.ts';
 import type { EndpointRoom } from './allocation.ts';
 import { type Pace, type Room, without } from './slot-room.ts';
 
-/** One delivery from its claim to the end of its attempt. `attempts`: its number of attempts when it was claimed. */
+/** A delivery from its claim to the end of its attempt. `attempts` is the number of its attempts at the claim. */
 export type Flight = {
   readonly deliveryId: string;
   readonly tenantId: string;
@@ -16,17 +16,14 @@ export type Flight = {
 };
 
 export type SlotLimits = {
-  /** The most attempts under way in this process. */
   readonly total: Room;
-  /** The most of them for one tenant. */
   readonly tenant: Room;
-  /** The most attempts inside workflow tasks. */
   readonly local: number;
 };
 
 /**
- * An endpoint with work. `cap`: its most attempts under way; `localCap`: the most of those inside workflow tasks, from
- * `localAttemptsOf`.
+ * An endpoint with work. `cap` is the most attempts that it may have under way. `localCap` is the most attempts inside
+ * workflow tasks, from `localAttemptsOf`.
  */
 export type ReadyEndpoint = {
   readonly tenantId: string;
@@ -36,33 +33,32 @@ export type ReadyEndpoint = {
   readonly localCap: number;
 };
 
-/** Room of an endpoint, and whether its attempts run inside workflow tasks. */
+/** The room of an endpoint. `local`: its attempts run inside workflow tasks. */
 export type SlotRoom = EndpointRoom & { readonly local: boolean };
 
-/** Milliseconds: a local attempt that takes longer shows that its receiver is not fast. */
+/** A local attempt that takes longer, in milliseconds, shows that its receiver is not fast. */
 const STUCK_MS = 250;
 
 /** Milliseconds after its claim in which an attempt that has not begun waits for this process, not for its receiver. */
 export const BEGIN_TIMEOUT = 2_000;
 
-/** An endpoint with this many attempts of this process under way for this long counts as slow. */
+/** A fast endpoint becomes slow when `SLOW_FLIGHTS` attempts exceed `SLOW_MS`; an unproven one after one attempt. */
 const SLOW_MS = 1_000;
 const SLOW_FLIGHTS = 4;
 
-/** The most attempts under way of an unproven endpoint. */
 const UNPROVEN_CAP = 8;
 
 type Endpoint = { tenantId: string; pace: Pace; readonly flights: Set<Flight> };
 
 /**
- * The slots of one relay. Endpoints that are not known to be fast get only a part of the slots of the process and of
- * their tenant. Slow endpoints get a smaller part, so that a new endpoint can prove its pace.
- * @param occupancy the places of endpoints, including those of attempts that workflows make
+ * Makes the slots of one relay. Endpoints that are not known to be fast get only a part of the slots of the process and
+ * of their tenant. Slow endpoints get a smaller part, so that slots remain for new endpoints to prove their pace.
+ * @param occupancy the taken places of endpoints, including those of attempts that workflows make
  */
 export function createSlots(limits: SlotLimits, occupancy: EndpointOccupancy = createEndpointOccupancy()) {
   const flights = new Map<string, Flight>();
   const endpoints = new Map<string, Endpoint>();
-  // The time at which an attempt began in this process: the receiver does not cause the wait before it.
+  // The time at which an attempt began in this process. The wait before that is not the receiver's fault.
   const begun = new Map<string, number>();
   let local = 0;
 
@@ -79,7 +75,7 @@ export function createSlots(limits: SlotLimits, occupancy: EndpointOccupancy = c
     return true;
   };
 
-  /** The pace of an endpoint by its attempts under way: the speed from its answers would come too late. */
+  /** @returns the pace by the attempts under way, because the speed of answers would show a slow receiver too late */
   const paceNow = (known: Pace, own: Endpoint | undefined, now: number): Pace => {
     if (own === undefined || known === 'slow') return known;
     const late = count(own.flights, ({ deliveryId }) => now - (begun.get(deliveryId) ?? now) > SLOW_MS);
@@ -87,8 +83,8 @@ export function createSlots(limits: SlotLimits, occupancy: EndpointOccupancy = c
   };
 
   /**
-   * A fast endpoint whose local attempts are all under way waits for them; if they take long, it continues with normal
-   * attempts.
+   * A fast endpoint whose local attempts are all under way waits for them. When they take long, its next attempts are
+   * normal activities.
    */
   const roomOf = (
     { endpoint, pace, cap, localCap }: ReadyEndpoint,
@@ -102,7 +98,7 @@ export function createSlots(limits: SlotLimits, occupancy: EndpointOccupancy = c
       local && now - (begun.get(deliveryId) ?? since + BEGIN_TIMEOUT) > STUCK_MS;
     if (localCap === 0 || count(own, isStuck) > 0) return { room, local: false };
     const left = limits.local - local;
-    // Stuck attempts of other endpoints occupy most of the local slots.
+    // Most of the local slots are taken by stuck attempts of other endpoints.
     if (left <= 0 && count(flights.values(), isStuck) * 2 > limits.local) return { room, local: false };
     const locals = count(own, (flight) => flight.local);
     return { room: Math.max(0, Math.min(room, localCap - locals, left)), local: true };
@@ -121,19 +117,18 @@ export function createSlots(limits: SlotLimits, occupancy: EndpointOccupancy = c
       if (flight.local) local += 1;
     },
 
-    /** Records that the attempt is now under way. */
     begin: (deliveryId: string, now: number): void => {
       if (flights.has(deliveryId)) begun.set(deliveryId, now);
     },
 
-    /** @returns false when it was not under way here */
+    /** Frees the slot of a delivery. @returns false when the delivery has none */
     remove,
 
     isFull: (): boolean => flights.size >= limits.total.fast,
 
     /**
-     * The attempts that each endpoint with work may begin: up to its cap, and up to its share of the tenant's slots
-     * among endpoints of the same pace that have attempts under way or work.
+     * Computes how many attempts each endpoint with work may begin: up to its cap, and up to its share of the tenant's
+     * slots. The endpoints of the same pace with work or attempts under way share these slots equally.
      * @returns endpoints with their present pace, and the remaining slots of the process and of each tenant
      */
     rooms: (
@@ -169,7 +164,7 @@ export function createSlots(limits: SlotLimits, occupancy: EndpointOccupancy = c
       };
     },
 
-    /** Claimed deliveries from before `since`: another process made the attempt, or no process made it. */
+    /** @returns deliveries claimed before `since`; their attempt was made by another process, or by no process */
     olderThan: (since: number): Flight[] => [...flights.values()].filter((flight) => flight.since < since),
   };
 }

@@ -1,9 +1,6 @@
 // Limits concurrent workflow starts, so that each start finds a free slot of this worker and is eager. Pure.
 
-/**
- * @returns `acquire`, which resolves in order with the function that gives the permit back (calling it again does
- *   nothing)
- */
+/** @returns `acquire`, which resolves in order with a function that returns the permit; a second call has no effect */
 export function createStartWindow(size: number) {
   let free = size;
   const queue: (() => void)[] = [];

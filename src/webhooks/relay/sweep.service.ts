@@ -1,5 +1,5 @@
-// Finds deliveries that no workflow and no relay will continue, and repairs them. It changes no other delivery, so it
-// can run each minute and by hand.
+// Repairs deliveries that no workflow and no relay will continue. It changes no other delivery, so it can run each
+// minute and by hand.
 import type { Database } from '../../platform/database/database.ts';
 import { newId } from '../../platform/database/ids.ts';
 import { ensurePartitions } from '../../platform/database/partitions.ts';
@@ -9,28 +9,23 @@ import * as relays from './relay.store.ts';
 import type { OverdueDelivery } from './sweep.store.ts';
 import * as store from './sweep.store.ts';
 
-/** The repairs of one sweep, as numbers. */
 export type SweepReport = {
-  /** Deliveries whose workflow was gone, and which get another one. */
   readonly restarted: number;
-  /** Overdue deliveries whose workflow still waited, and was signalled. */
+  /** Overdue deliveries whose workflow still waited and was signalled. */
   readonly told: number;
-  /** Deliveries of deleted subscriptions. */
   readonly canceled: number;
-  /** Waiting deliveries whose endpoint was open. */
   readonly mended: number;
-  /** Partitions that were created in advance. */
   readonly partitions: number;
 };
 
-/** The most rows that one statement changes or one page reads, and how many workflows are checked concurrently. */
+/** The most rows that one statement changes or one page reads; and how many workflows are checked concurrently. */
 const CHUNK = 500;
 const ASKED_AT_ONCE = 16;
 
 /**
  * @param options.interval milliseconds between two sweeps
- * @param options.late milliseconds after which a started delivery counts as overdue
- * @param options.onSwept receives the report of a sweep that changed a row
+ * @param options.late milliseconds after which a started delivery is overdue
+ * @param options.onSwept receives the report of a sweep that changed something
  */
 export function createSweepService({
   database,
@@ -48,7 +43,7 @@ export function createSweepService({
   interval?: number | undefined;
   late?: number | undefined;
 }) {
-  /** Starts a workflow that is gone again, and signals one that waits although its time has come. */
+  /** Enqueues a new workflow when the delivery's workflow is gone, or signals a workflow that waits past its time. */
   const moveOn = async ({ id, generation }: OverdueDelivery): Promise<'restarted' | 'told' | undefined> => {
     const delivery = { deliveryId: id, generation };
     const state = await starter.stateOf(delivery);
@@ -81,7 +76,7 @@ export function createSweepService({
   };
 
   const sweep = async (): Promise<SweepReport> => {
-    // When the lock for partitions is not available, the sweep of deliveries continues.
+    // When the partitions cannot be created, the sweep of deliveries still continues.
     const partitions = await ensurePartitions(database).catch((error: unknown) => {
       onFailure(error);
       return 0;
@@ -102,13 +97,12 @@ export function createSweepService({
     /**
      * Sweeps once.
      * @returns undefined when another process is sweeping
-     * @throws when the database or Temporal does not answer; earlier repairs of this sweep stay
+     * @throws when the database or Temporal does not answer; the repairs made before that are kept
      */
     run: runOnce,
 
-    /** Sweeps at intervals until it is stopped. */
     start: (): RunningLoop => {
-      // A random part separates the sweeps of processes that started together.
+      // The random part spreads the sweeps of processes that started together.
       const next = () => interval * (0.9 + 0.2 * Math.random());
       return createLoop({ run: sweepAndReport, first: next(), next, onFailure }).start();
     },

@@ -1,9 +1,8 @@
-// SQL of the sweep, which finds and repairs stuck deliveries. Each change is conditional, so it may run at any time.
+// SQL of the sweep, which repairs stuck deliveries. Each change checks its condition again, so it may run at any time.
 import { checkOut } from '../../platform/database/client.ts';
 import type { Database } from '../../platform/database/database.ts';
 import type { Queryable } from '../../platform/database/transaction.ts';
 
-/** The number of the advisory lock that a sweeping process takes; an arbitrary constant. */
 const LOCK = 5_402_117;
 
 export type OverdueDelivery = {
@@ -18,8 +17,8 @@ WHERE d.status IN ('pending', 'retrying') AND d.started_generation IS NOT NULL A
   AND d.next_attempt_at < now() - $1::float8 * interval '1 millisecond' AND (d.next_attempt_at, d.id) > ($2, $3::uuid)
 ORDER BY d.next_attempt_at, d.id LIMIT $4`;
 
-// Started workflows get a command. Claimed rows stay: when their relay marks a canceled delivery as started, it
-// enqueues the command.
+// Started workflows get a command. Claimed rows are not deleted: when their relay marks a canceled delivery as started,
+// it enqueues the command.
 const CANCEL_DELETED = `
 WITH victims AS (
   SELECT d.id FROM endpoints p JOIN deliveries d ON d.subscription_id = p.subscription_id
@@ -48,7 +47,7 @@ WHERE d.waiting_epoch IS NOT NULL AND d.status IN ('pending', 'retrying') AND en
   AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.delivery_id = d.id AND o.kind = 'wake')
 LIMIT $1`;
 
-/** Runs `work` unless another process is sweeping; undefined then. */
+/** Runs `work` under the advisory lock. @returns undefined when another process holds the lock */
 export async function exclusively<T>(
   database: Pick<Database, 'pool'>,
   work: () => Promise<T>,
@@ -65,12 +64,12 @@ export async function exclusively<T>(
     isSound = true;
     return result;
   } finally {
-    // A closed connection releases the lock.
+    // Closing an unsound connection releases the lock.
     giveBack(isSound);
   }
 }
 
-/** Started deliveries whose attempt is late by more than `lateMs`, the oldest first, behind the given one. */
+/** Lists started deliveries after `after` whose attempt is late by more than `lateMs`, the oldest first. */
 export async function overdue(
   queryable: Queryable,
   { lateMs, after, limit }: { lateMs: number; after: OverdueDelivery | undefined; limit: number },
@@ -84,10 +83,7 @@ export async function cancelDeleted(queryable: Queryable, limit: number): Promis
   return (await queryable.query<{ canceled: number }>(CANCEL_DELETED, [limit])).rows[0]?.canceled ?? 0;
 }
 
-/**
- * Enqueues the missing rows of the outbox for deliveries that wait for an open endpoint.
- * @returns how many, at most `limit`
- */
+/** Enqueues missing outbox rows of deliveries that wait for an open endpoint. @returns how many, at most `limit` */
 export async function mendParked(queryable: Queryable, limit: number): Promise<number> {
   return (await queryable.query(MEND_PARKED, [limit])).rowCount;
 }

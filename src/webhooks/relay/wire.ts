@@ -1,4 +1,4 @@
-// Wires the relay, the sweep, and the inspection of both by the doctor.
+// Wires the relay, the sweep, and their inspection by the doctor.
 import type { Client } from '@temporalio/client';
 import { newId } from '../../platform/database/ids.ts';
 import { reasonOf } from '../../platform/logging.ts';
@@ -14,7 +14,7 @@ import { createRelayService } from './relay.service.ts';
 import * as relayStore from './relay.store.ts';
 import { createSweepService } from './sweep.service.ts';
 
-/** The relay and the sweep of a worker. @param rooms.client starts workflows */
+/** Wires the relay and the sweep of a worker. @param rooms.client starts workflows */
 export function wireRelay(
   { config, database, log, notifier, tracing }: Platform,
   {
@@ -47,7 +47,6 @@ export function wireRelay(
   };
 }
 
-/** The metrics of the relays' work, which a worker reads at each scrape. */
 export function measureBacklog({ database, registry }: Platform, createReading: Readings): void {
   const backlog = createBacklogStore();
   const read = createReading({
@@ -69,7 +68,6 @@ export function measureBacklog({ database, registry }: Platform, createReading: 
   });
 }
 
-/** The checks and repairs of the doctor. @param rooms.client a connection that opens at its first use */
 export function wireRelayInspection(
   { database, log }: Platform,
   { client }: Needs<typeof createDeliveryStarter, 'taskQueues'>,
@@ -81,7 +79,6 @@ export function wireRelayInspection(
       starter: createDeliveryStarter({ client, taskQueues: TASK_QUEUES }),
       onFailure: onSweepFailure(log),
     }),
-    /** Enqueues a workflow for a delivery whose workflow is gone. */
     restart: ({ id, generation }: { id: string; generation: number }) =>
       relayStore.restart(database, { deliveryId: id, generation, outboxId: newId() }),
   };

@@ -1,5 +1,5 @@
-// The steps of a bulk replay: each replays a chunk and stores its position in one transaction, so that a restart
-// neither replays a delivery twice nor omits one.
+// The steps of a bulk replay. Each step replays a chunk and stores its position in the same transaction, so that a
+// restart neither repeats nor skips a delivery.
 
 import { serviceContext } from '../../audit/audit.ts';
 import type { RecordService } from '../../events/record.service.ts';
@@ -13,10 +13,10 @@ import type { BulkReplayName } from './bulk-replay.store.ts';
 import * as bulkReplayStore from './bulk-replay.store.ts';
 import { type BulkReplay, type BulkReplayStatus, remainingOf } from './bulk-replay.ts';
 
-/** The next step of the workflow; `chunk`: a chunk was replayed, and there may be more. */
+/** The next step of the workflow. `chunk`: a chunk was replayed, and there may be more. */
 export type BulkReplayStep = 'chunk' | 'wait_for_relay' | 'wait_for_subscription' | 'end';
 
-/** The progress of a bulk replay: `gone` when it does not exist any more. */
+/** The progress of a bulk replay. `gone`: its row does not exist. */
 export type BulkReplayStanding = {
   readonly step: BulkReplayStep;
   readonly status: BulkReplayStatus | 'gone';
@@ -25,10 +25,12 @@ export type BulkReplayStanding = {
   readonly remaining: number;
 };
 
-/** Deliveries that one step replays, and how many may wait for a relay before the next: the outbox must not fill up. */
+/**
+ * `chunk`: deliveries that one step replays. `waiting`: no step replays while so many replays wait for a relay, so that
+ * the outbox does not fill up.
+ */
 const PACE = { chunk: 250, waiting: 500 } as const;
 
-/** @param options.pace size and limits of one step */
 export function createBulkReplayStepService({
   store = bulkReplayStore,
   database,
@@ -37,7 +39,6 @@ export function createBulkReplayStepService({
   records,
   pace = PACE,
 }: {
-  /** Replaced in tests of faults. */
   store?: typeof bulkReplayStore | undefined;
   database: Pick<Database, 'transaction'>;
   replays: ReplayService;
@@ -69,8 +70,8 @@ export function createBulkReplayStepService({
 
   return {
     /**
-     * Replays the next deliveries, unless earlier ones still wait for a relay or the subscription is not active; ends
-     * the bulk replay when there are no more, or when the subscription is deleted.
+     * Replays the next chunk, unless earlier replays still wait for a relay or the subscription is inactive. Ends the
+     * bulk replay when its range is done or the subscription is deleted.
      */
     advance: (name: BulkReplayName): Promise<BulkReplayStanding> =>
       database.transaction({}, async (unit) => {

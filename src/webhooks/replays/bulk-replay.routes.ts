@@ -1,4 +1,4 @@
-// The routes of recoveries.
+// The routes of bulk replays, which the API calls recoveries.
 import type { RequestContext } from '../../platform/context.ts';
 import { accepted, locate, ok, page } from '../../platform/http/answers.ts';
 import { defineRoutes, type Route } from '../../platform/http/route.ts';
@@ -19,7 +19,7 @@ import type { BulkReplay } from './bulk-replay.ts';
 
 const ROOT = '/api/v1/webhooks/:id/recoveries';
 
-/** Source: Specification, "Webhook management". @param workflows place of the UI that shows them */
+/** Source: Specification, "Webhook management". @param options.workflows address and namespace of Temporal's UI */
 export function createBulkReplayRoutes({
   recoveries,
   subscriptions,

@@ -1,4 +1,4 @@
-// The shapes of recoveries in requests and answers.
+// The schemas of bulk replays in requests and answers.
 import { z } from 'zod';
 import { pageSchema } from '../../platform/http/answers.ts';
 import { moment, pageParameters } from '../../platform/http/field-schemas.ts';
@@ -50,7 +50,7 @@ export const recoveryListSchema = pageSchema(recoverySchema, 'WebhookRecoveryLis
 export const recoveryParams = z.object({ id: z.uuid(), recovery_id: z.uuid() });
 export const recoveryListQuery = z.object({ ...pageParameters });
 
-/** A recovery as answers show it. @param place of the UI that shows workflows */
+/** @returns a bulk replay as answers show it @param place address and namespace of Temporal's UI */
 export function presentRecovery(recovery: BulkReplay, place: WorkflowPlace) {
   const workflowId = entityWorkflowId('bulkRecovery', recovery.id);
   return present(recoverySchema, recovery, {

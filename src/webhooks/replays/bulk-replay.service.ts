@@ -16,10 +16,7 @@ import type { BulkReplayName } from './bulk-replay.store.ts';
 import * as store from './bulk-replay.store.ts';
 import type { BulkReplay } from './bulk-replay.ts';
 
-/**
- * Which deliveries to replay: created from `since` to before `until` (default: the present), that have ended with
- * `status`.
- */
+/** Selects ended deliveries: created from `since` to before `until` (default: now), with this `status`. */
 export type BulkReplayRequest = {
   readonly since: Date;
   readonly until?: Date | undefined;
@@ -86,10 +83,7 @@ export function createBulkReplayService({
   };
 
   return {
-    /**
-     * How many deliveries a bulk replay of this range would replay now.
-     * @throws ServiceError as `begin`, except `conflict`
-     */
+    /** Counts the deliveries that `begin` would replay now. @throws ServiceError as `begin`, except `conflict` */
     preview: (context: RequestContext, subscriptionId: string, request: BulkReplayRequest): Promise<number> =>
       database.transaction(context, async (transaction) => {
         const joined = { ...context, transaction };
@@ -98,9 +92,10 @@ export function createBulkReplayService({
       }),
 
     /**
-     * Begins to replay deliveries, the oldest first. Deliveries that end later are not among them. Ends a hold of the
-     * endpoint, as each retry does.
-     * @throws ServiceError `not_found`, `invalid_request`, `subscription_inactive`, `conflict` while another one runs
+     * Begins a bulk replay, the oldest delivery first. It does not include deliveries that end later. A hold of the
+     * endpoint ends, as with each retry.
+     * @throws ServiceError `not_found`, `invalid_request`, `subscription_inactive`; `conflict` while another bulk
+     *   replay of the subscription runs
      */
     begin: (
       context: RequestContext,
@@ -134,7 +129,7 @@ export function createBulkReplayService({
         return recovery;
       }),
 
-    /** Whether this is a bulk replay of the tenant's subscription. */
+    /** @returns whether the tenant's subscription has this bulk replay */
     exists: async (context: RequestContext, subscriptionId: string, id: string): Promise<boolean> =>
       (await subscriptions.exists(context, subscriptionId)) &&
       (await store.find(context.transaction ?? database, nameOf(context, subscriptionId, id))) !== undefined,
@@ -148,10 +143,7 @@ export function createBulkReplayService({
       return found;
     },
 
-    /**
-     * A page of a subscription's bulk replays, the newest first.
-     * @throws ServiceError `invalid_request` for a foreign cursor
-     */
+    /** Lists a page, the newest first. @throws ServiceError `invalid_request` for a foreign cursor */
     list: (
       context: RequestContext,
       subscriptionId: string,
@@ -160,7 +152,7 @@ export function createBulkReplayService({
       store.list(context.transaction ?? database, { tenantId: context.tenant.id, subscriptionId }, request),
 
     /**
-     * Ends a bulk replay; deliveries that were replayed go on. A repetition changes nothing.
+     * Cancels a bulk replay. Deliveries that it has replayed continue. A repetition changes nothing.
      * @throws ServiceError `not_found`, `conflict` when it is completed
      */
     cancel: (context: RequestContext, subscriptionId: string, id: string): Promise<BulkReplay> =>
@@ -172,13 +164,9 @@ export function createBulkReplayService({
         return recovery;
       }),
 
-    /** Bulk replays whose workflow should be running now, by ascending id. */
     listExpectedWorkflows: store.listExpectedWorkflows,
 
-    /**
-     * The summary of a bulk replay for operators: the receiver's host, never its path, and the status of the
-     * deliveries.
-     */
+    /** Reads the summary for operators: the receiver's host, without a path, and the status of the deliveries. */
     describe: async (
       name: BulkReplayName,
     ): Promise<{ summary: string; subscriptionId: string; host: string } | undefined> => {
@@ -188,7 +176,7 @@ export function createBulkReplayService({
       return { summary: `${host} · ${deliveryStatus}`, subscriptionId, host };
     },
 
-    /** Cancels in an operator's name. @throws ServiceError `not_found`, `conflict` */
+    /** Cancels a bulk replay for an operator. @throws ServiceError `not_found`, `conflict` */
     cancelByOperator: (name: BulkReplayName, reason: string | undefined): Promise<BulkReplay> =>
       database.transaction({}, (transaction) =>
         cancel(
@@ -203,7 +191,6 @@ export function createBulkReplayService({
 
 export type BulkReplayService = ReturnType<typeof createBulkReplayService>;
 
-/** The audit entry of a bulk replay. */
 export function describeBulkReplay(
   verb: 'started' | 'completed' | 'canceled',
   recovery: BulkReplay,

@@ -8,7 +8,7 @@ import {
 } from '../../platform/temporal/expected-workflows.ts';
 import type { BulkReplay, BulkReplayEnd } from './bulk-replay.ts';
 
-/** Names a bulk replay; of any subscription where `subscriptionId` is absent. */
+/** Names a bulk replay of the given subscription, or of any when `subscriptionId` is undefined. */
 export type BulkReplayName = {
   readonly tenantId: string;
   readonly subscriptionId?: string | undefined;
@@ -42,7 +42,7 @@ const findOne = async (queryable: Queryable, name: BulkReplayName, lock: string)
   return (await queryable.query<BulkReplay>(FIND + lock, values)).rows[0];
 };
 
-/** The present by the database's clock. */
+/** @returns the current time by the database's clock */
 export async function now(queryable: Queryable): Promise<Date> {
   const { rows } = await queryable.query<{ now: Date }>('SELECT now()::timestamptz(3) AS now');
   return rows[0]?.now ?? new Date();
@@ -55,7 +55,7 @@ export async function insert(unit: Queryable, row: NewBulkReplay): Promise<BulkR
   return (await unit.query<BulkReplay>(INSERT, values)).rows[0];
 }
 
-/** The id of the subscription's running bulk replay. */
+/** @returns the id of the subscription's running bulk replay */
 export async function findRunning(queryable: Queryable, subscriptionId: string): Promise<string | undefined> {
   const { rows } = await queryable.query<{ id: string }>(
     `SELECT id FROM recoveries WHERE subscription_id = $1 AND status = 'running'`,
@@ -68,12 +68,11 @@ export function find(queryable: Queryable, name: BulkReplayName): Promise<BulkRe
   return findOne(queryable, name, '');
 }
 
-/** Locks a bulk replay against other changes until the transaction ends, and reads it. */
+/** Reads a bulk replay and locks its row until the transaction ends. */
 export function lock(unit: Queryable, name: BulkReplayName): Promise<BulkReplay | undefined> {
   return findOne(unit, name, ' FOR UPDATE');
 }
 
-/** The summary of a bulk replay for operators. */
 export async function describe(
   queryable: Queryable,
   { tenantId, id }: BulkReplayName,
@@ -90,10 +89,7 @@ export async function describe(
   return rows[0];
 }
 
-/**
- * A page of a subscription's bulk replays, the newest first.
- * @throws ServiceError `invalid_request` for a foreign cursor
- */
+/** Lists a page of bulk replays, the newest first. @throws ServiceError `invalid_request` for a foreign cursor */
 export async function list(
   queryable: Queryable,
   { tenantId, subscriptionId }: { tenantId: string; subscriptionId: string },
@@ -108,7 +104,7 @@ export async function list(
   return toPage(rows, limit);
 }
 
-/** Notes a replayed chunk, in a row that is locked. */
+/** Records a replayed chunk in a row that the caller has locked. */
 export async function advance(
   unit: Queryable,
   id: string,
@@ -120,7 +116,7 @@ export async function advance(
   );
 }
 
-/** Ends a bulk replay whose row is locked. */
+/** Ends a bulk replay whose row the caller has locked. */
 export async function end(
   unit: Queryable,
   id: string,
@@ -133,7 +129,7 @@ export async function end(
   );
 }
 
-/** Bulk replays whose bulkRecovery should be running: those that have not ended. */
+/** Lists bulk replays that have not ended, so that their bulkRecovery should be running. */
 export async function listExpectedWorkflows(
   queryable: Queryable,
   page: ExpectedPage,
@@ -141,7 +137,7 @@ export async function listExpectedWorkflows(
   return (await queryable.query<ExpectedWorkflow>(EXPECTED, pageValues(page))).rows;
 }
 
-/** Deletes bulk replays that ended 30 days ago, like deliveries of that age. @returns how many, at most `limit` */
+/** Deletes bulk replays that ended more than 30 days ago. @returns how many, at most `limit` */
 export async function purge(queryable: Queryable, limit: number): Promise<number> {
   const { rowCount } = await queryable.query(
     `DELETE FROM recoveries WHERE id IN (

@@ -1,14 +1,13 @@
-// A bulk replay: many deliveries of one subscription are replayed. Pure.
+// The type of a bulk replay: many deliveries of one subscription are replayed. Pure.
 import type { ReplayableStatus } from '../deliveries/replay.store.ts';
 
 export const BULK_REPLAY_STATUSES = ['running', 'completed', 'canceled'] as const;
 export type BulkReplayStatus = (typeof BULK_REPLAY_STATUSES)[number];
 
-/** Why a bulk replay was canceled. */
 export const BULK_REPLAY_ENDS = ['canceled', 'subscription_deleted'] as const;
 export type BulkReplayEnd = (typeof BULK_REPLAY_ENDS)[number];
 
-/** `matched`: deliveries in the range when it began. `nextAfter`: all up to this delivery are done. */
+/** `matched`: deliveries in the range at the beginning. `nextAfter`: id of the last delivery that was handled. */
 export type BulkReplay = {
   readonly id: string;
   readonly tenantId: string;
@@ -26,8 +25,8 @@ export type BulkReplay = {
 };
 
 /**
- * Deliveries that are still to be replayed: none when it is completed, even if fewer were replayed than matched,
- * because the others were replayed by hand or deleted meanwhile.
+ * @returns how many deliveries are still to be replayed. A completed bulk replay has none, even if `replayed` is less
+ *   than `matched`, because the missing deliveries were replayed by hand or deleted.
  */
 export function remainingOf({ status, matched, replayed }: BulkReplay): number {
   return status === 'completed' ? 0 : Math.max(0, matched - replayed);

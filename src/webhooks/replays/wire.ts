@@ -1,5 +1,4 @@
-// Wires replays of many deliveries, which the API calls recoveries: as tenants start them, and as their workflow takes
-// its steps.
+// Wires bulk replays, which the API calls recoveries: their routes, and the steps of their workflow.
 import type { Needs, Platform } from '../../platform/platform.ts';
 import { createReplayService } from '../deliveries/replay.service.ts';
 import { createBulkReplayRoutes } from './bulk-replay.routes.ts';
@@ -7,7 +6,6 @@ import { createBulkReplayService } from './bulk-replay.service.ts';
 import * as store from './bulk-replay.store.ts';
 import { createBulkReplayStepService } from './bulk-replay-steps.service.ts';
 
-/** @param pace how many one step replays, and how many may wait; less in tests */
 export function wireReplays(
   { config, database, notifier }: Platform,
   rooms: Needs<typeof createBulkReplayService, 'database' | 'replays'> &
@@ -27,8 +25,6 @@ export function wireReplays(
   };
 }
 
-/** The replays that have a workflow. */
 export { listExpectedWorkflows as listBulkReplays } from './bulk-replay.store.ts';
 
-/** The purges of this room, which retention runs. */
 export const purgesOfReplays = { 'bulk recoveries': store.purge };

@@ -1,4 +1,4 @@
-// The headers of a delivery. Sender and receiver use the names of this file, so they cannot differ. Pure.
+// Defines the headers of a delivery, for the sender and the receiver. Pure.
 
 import type { SignedValues } from './canonical-string.ts';
 import { findSuite, formatSignature } from './suites.ts';
@@ -10,13 +10,12 @@ export const TIMESTAMP_HEADER = 'X-Service-Timestamp';
 export const EVENT_HEADER = 'X-Service-Event';
 export const DELIVERY_HEADER = 'X-Service-Delivery';
 
-/** The MACs of a delivery in lowercase hex; `next` by the next secret, while a rotation overlaps. */
+/** The MACs of a delivery in lowercase hex. `next` is made with the next secret during the overlap of a rotation. */
 export type Signatures = { current: string; next?: string | undefined };
 
 /**
- * The headers that carry a signed delivery's metadata and signatures. Specification: Events, Delivery; the `-Next`
- * header is there only during the overlap of a secret's rotation.
- *
+ * Builds the headers with a delivery's metadata and signatures. The `-Next` header exists only during the overlap of a
+ * secret's rotation. Specification: Events, Delivery.
  * @throws {Error} when the suite is unknown
  */
 export function deliveryHeaders(values: SignedValues, signatures: Signatures): Record<string, string> {

@@ -5,17 +5,12 @@ import { canonicalHead, type SignedValues } from './canonical-string.ts';
 import { deliveryHeaders } from './delivery-headers.ts';
 import { findSuite, WEBHOOK_V1 } from './suites.ts';
 
-/**
- * The secrets of a subscription as text; `next` while a rotation overlaps. The HMAC key is the text in UTF-8, whole.
- */
+/** A subscription's secrets; `next` during the overlap of a rotation. The HMAC key is the whole text in UTF-8. */
 export type SigningSecrets = { current: string; next?: string | undefined };
 
 /**
- * Signs one attempt of a delivery and gives its headers. Specification: Events, Signature.
- *
- * @param timestamp Unix seconds
- * @param maxAge the replay window in seconds
- * @param body the raw bytes of the body
+ * Signs one attempt of a delivery and returns its headers. Specification: Events, Signature.
+ * @param options `timestamp` in Unix seconds, `maxAge` in seconds, `body` as raw bytes
  * @throws {Error} when the suite is unknown
  */
 export function signDelivery({

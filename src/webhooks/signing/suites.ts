@@ -1,25 +1,22 @@
-// The signature suites of deliveries: the MAC and the headers of each. A further suite is a further row. Pure.
+// The signature suites of deliveries. A new suite is a new entry in `SUITES`. Pure.
 
-/** One signature suite: the MAC, the headers of its signatures, and how a signature is written. */
+/** The MAC of a suite, the headers of its signatures, and the form of a signature. */
 export type SignatureSuite = {
   /** The value of `X-Service-Signature-Suite`, and the first line of the canonical string. */
   readonly name: string;
-  /** The hash of the HMAC. */
   readonly hash: 'sha256' | 'sha512';
   /** The header of the signature by the current secret. */
   readonly signatureHeader: string;
-  /** The header of the signature by the next secret, while a rotation overlaps. */
+  /** The header of the signature by the next secret, during the overlap of a rotation. */
   readonly nextSignatureHeader: string;
   /** The text before the lowercase hex digits of the MAC. */
   readonly prefix: string;
-  /** The length of the MAC in bytes. */
   readonly length: number;
 };
 
-/** The suite that deliveries are signed with. Specification: Events, Signature. */
+/** The suite with which deliveries are signed. Specification: Events, Signature. */
 export const WEBHOOK_V1 = 'service-webhook-v1';
 
-/** All suites that are known. */
 export const SUITES: readonly SignatureSuite[] = [
   {
     name: WEBHOOK_V1,
@@ -31,21 +28,17 @@ export const SUITES: readonly SignatureSuite[] = [
   },
 ];
 
-/** The suite of that name; undefined when it is unknown, which a receiver must refuse. */
+/** @returns undefined for an unknown suite, which a receiver must reject */
 export function findSuite(name: string): SignatureSuite | undefined {
   return SUITES.find((suite) => suite.name === name);
 }
 
-/**
- * Writes a MAC as the value of a signature header: the suite's prefix and lowercase hex.
- *
- * @param hex the MAC in lowercase hex
- */
+/** Writes a MAC as the value of a signature header. @param hex the MAC in lowercase hex */
 export function formatSignature(suite: SignatureSuite, hex: string): string {
   return suite.prefix + hex;
 }
 
-/** The MAC's lowercase hex in the value of a signature header; undefined when the value is not of the suite's form. */
+/** Reads the MAC in lowercase hex from a signature header; undefined when the value does not have the suite's form. */
 export function parseSignature(suite: SignatureSuite, value: string): string | undefined {
   if (!value.startsWith(suite.prefix)) return undefined;
   const hex = value.slice(suite.prefix.length);

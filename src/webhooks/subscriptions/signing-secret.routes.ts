@@ -1,4 +1,4 @@
-// The route of signing secrets. It shows a secret only when it was just generated.
+// The route of signing secrets. It returns a secret only when it has just generated the secret.
 import { z } from 'zod';
 import { ok } from '../../platform/http/answers.ts';
 import { readFields } from '../../platform/http/field-names.ts';

@@ -1,5 +1,5 @@
-// Rotation of signing secrets. After an overlap each attempt is signed with the new secret alone, even before the row
-// says so. The only secret that is returned is one that was just generated.
+// Rotates signing secrets. After the overlap each attempt is signed with the new secret alone, even before the row is
+// updated. Only a secret that was just generated is returned.
 
 import { timingSafeEqual } from 'node:crypto';
 import { type AuditContext, serviceContext } from '../../audit/audit.ts';
@@ -18,12 +18,11 @@ import { checkSecret } from './subscription.ts';
 import { unknownSubscription } from './subscription-reading.service.ts';
 import type { SubscriptionSealing } from './subscription-sealing.service.ts';
 
-/** Names the subscription whose secret is rotated. */
 export type SecretName = { readonly tenantId: string; readonly subscriptionId: string };
 
 /**
- * The state of the secrets and the next step: `gone` with the subscription. `overlapEndsAt` in ISO 8601, null without a
- * rotation.
+ * The state of the secrets and the next step. `gone`: the subscription is deleted. `overlapEndsAt` is ISO 8601; null
+ * without a rotation.
  */
 export type SecretStanding = {
   readonly step: SecretStep;
@@ -62,7 +61,7 @@ export function createSigningSecretService({
     });
   }
 
-  /** Makes the next secret the present one if the overlap is over. @returns the row afterwards */
+  /** Makes the next secret the current one if the overlap has ended. @returns the row afterwards */
   async function finish(
     unit: Transaction,
     context: AuditContext,
@@ -115,12 +114,12 @@ export function createSigningSecretService({
 
   return {
     /**
-     * Replaces the signing secret. Until the overlap ends the main signature is by the old secret and the further one
-     * by the new; then the new one takes over. Without an overlap the new one takes over immediately, and ends a
-     * rotation that is under way: that is for a leaked secret. Emits `webhook.endpoint.secret_rotation_started`, or
+     * Replaces the signing secret. During the overlap the main signature is made with the old secret and the `-Next`
+     * signature with the new one; then the new secret takes over. An overlap of 0 is for a leaked secret: the new
+     * secret takes over immediately and ends a rotation under way. Emits `webhook.endpoint.secret_rotation_started`, or
      * `secret_rotated`.
-     * @param options.secret the caller's own; one is generated when it is absent
-     * @returns the secret if it was generated here, and when it takes over
+     * @param options.secret the caller's secret; without it a secret is generated
+     * @returns the secret if it was generated, and the time at which it takes over
      * @throws ServiceError `not_found`, `invalid_request`, `conflict` while another rotation overlaps
      */
     rotate: (
@@ -150,10 +149,10 @@ export function createSigningSecretService({
       });
     },
 
-    /** The state of a subscription's secrets and the next step. One round trip; changes nothing. */
+    /** Reads the state of a subscription's secrets and the next step. One round trip. */
     read: (name: SecretName): Promise<SecretStanding> => read(database, name),
 
-    /** The summary of a rotation for operators: the receiver's host, never its path. */
+    /** Reads the summary for operators: the receiver's host, without a path. */
     describe: async (
       name: SecretName,
     ): Promise<{ summary: string; subscriptionId: string; host: string } | undefined> => {
@@ -161,13 +160,9 @@ export function createSigningSecretService({
       return row && { summary: row.host, subscriptionId: name.subscriptionId, host: row.host };
     },
 
-    /** Subscriptions whose workflow should be running now, by ascending id. */
     listExpectedWorkflows: store.listExpectedWorkflows,
 
-    /**
-     * Makes the next secret the present one, if the overlap is over. Emits `webhook.endpoint.secret_rotated`.
-     * @returns the state afterwards
-     */
+    /** Ends an overlap whose time has come. Emits `webhook.endpoint.secret_rotated`. @returns the state afterwards */
     finish: (name: SecretName): Promise<SecretStanding> =>
       database.transaction({}, async (transaction) => {
         const row = await store.lock(transaction, name);

@@ -1,5 +1,5 @@
-// SQL of signing secrets and their rotation. Both secrets of a row are sealed in the same way, so the next one takes
-// over unchanged.
+// SQL of signing secrets and their rotation. Both secrets of a row are sealed in the same way, so the next one can take
+// over without a new seal.
 import type { Queryable } from '../../platform/database/transaction.ts';
 import {
   type ExpectedPage,
@@ -8,7 +8,6 @@ import {
 } from '../../platform/temporal/expected-workflows.ts';
 import type { SecretCase } from './signing-secret.ts';
 
-/** A subscription's secrets, with the facts of their audit entries and events. */
 export type SecretRow = SecretCase & {
   readonly host: string;
   readonly eventTypes: readonly string[];
@@ -55,7 +54,7 @@ export function find(queryable: Queryable, name: Name): Promise<SecretRow | unde
   return read(queryable, name, '');
 }
 
-/** Overlaps that ended more than 5 minutes ago and whose new secret is not the present one yet. */
+/** Counts overlaps that ended more than 5 minutes ago and whose new secret has not taken over. */
 export async function countOverdue(queryable: Queryable): Promise<number> {
   const { rows } = await queryable.query<{ count: number }>(
     `SELECT count(*)::int AS count FROM subscriptions
@@ -64,25 +63,22 @@ export async function countOverdue(queryable: Queryable): Promise<number> {
   return rows[0]?.count ?? 0;
 }
 
-/** Reads the secrets and keeps others from changing them until the transaction ends. */
+/** Reads the secrets and locks their row until the transaction ends. */
 export function lock(unit: Queryable, name: Name): Promise<SecretRow | undefined> {
   return read(unit, name, ' FOR NO KEY UPDATE');
 }
 
-/** Puts a next secret beside the present one, in a row that is locked. @returns when it takes over */
+/** Stores a next secret in a row that the caller has locked. @returns when it takes over */
 export function begin(unit: Queryable, id: string, next: Buffer, overlapSeconds: number): Promise<Date> {
   return end(unit, BEGIN, [id, next, overlapSeconds]);
 }
 
-/** Makes a secret the only one, in a row that is locked. @returns the present */
+/** Makes a secret the only one in a row that the caller has locked. @returns the current time */
 export function replace(unit: Queryable, id: string, secret: Buffer): Promise<Date> {
   return end(unit, REPLACE, [id, secret]);
 }
 
-/**
- * Subscriptions whose webhookSecretRotation should be running: those in an overlap, or whose new secret has not taken
- * over.
- */
+/** Lists subscriptions with an overlap, or with an ended overlap whose new secret has not taken over. */
 export async function listExpectedWorkflows(
   queryable: Queryable,
   page: ExpectedPage,
@@ -90,7 +86,7 @@ export async function listExpectedWorkflows(
   return (await queryable.query<ExpectedWorkflow>(EXPECTED, pageValues(page))).rows;
 }
 
-/** The next secret of a locked row becomes the present one. */
+/** Makes the next secret of a locked row the current one. */
 export async function takeOver(unit: Queryable, id: string): Promise<void> {
   await unit.query(TAKE_OVER, [id]);
 }

@@ -1,4 +1,4 @@
-// Reads subscriptions for people: with their endpoints, with masked headers, without secrets.
+// Reads subscriptions for people: with their endpoints and masked headers, without secrets.
 import type { RequestContext } from '../../platform/context.ts';
 import type { Database } from '../../platform/database/database.ts';
 import type { Page, PageRequest } from '../../platform/database/page.ts';
@@ -9,7 +9,7 @@ import * as store from './subscription.store.ts';
 import { maskHeaders, type SubscriptionRecord } from './subscription.ts';
 import type { SubscriptionSealing } from './subscription-sealing.service.ts';
 
-/** A subscription as it is shown: headers masked, retry policy resolved, with its endpoint. */
+/** A subscription as it is shown: with masked headers, the effective retry policy, and its endpoint as `lane`. */
 export type Subscription = Omit<
   SubscriptionRecord,
   'secretSealed' | 'nextSecretSealed' | 'headersSealed' | 'retryPolicy' | 'filters' | 'deletedAt'
@@ -26,7 +26,7 @@ export type Subscription = Omit<
   };
 };
 
-/** Reads of a tenant's subscriptions; they join `context.transaction` where there is one. */
+/** Reads a tenant's subscriptions, in `context.transaction` if there is one. */
 export function createSubscriptionReader({
   database,
   endpoints,
@@ -77,10 +77,10 @@ export function createSubscriptionReader({
   }
 
   return {
-    /** A row as it is shown. @throws ServiceError `not_found` when its endpoint is gone */
+    /** Adds the endpoint and masks headers. @throws ServiceError `not_found` when the endpoint does not exist */
     show: showOne,
 
-    /** Whether this is a subscription of the tenant that is not deleted. One indexed read. */
+    /** @returns whether the tenant has this subscription and it is not deleted. One indexed read. */
     exists: (context: RequestContext, id: string): Promise<boolean> =>
       store.exists(context.transaction ?? database, context.tenant.id, id),
 
@@ -91,10 +91,7 @@ export function createSubscriptionReader({
       return showOne(context, row);
     },
 
-    /**
-     * A page of the tenant's subscriptions, the newest first.
-     * @throws ServiceError `invalid_request` for a foreign cursor
-     */
+    /** Lists a page, the newest first. @throws ServiceError `invalid_request` for a foreign cursor */
     list: async (context: RequestContext, request: PageRequest): Promise<Page<Subscription>> => {
       const page = await store.list(context.transaction ?? database, context.tenant.id, request);
       return { data: await show(context, page.data), nextCursor: page.nextCursor };
@@ -102,7 +99,7 @@ export function createSubscriptionReader({
   };
 }
 
-/** The answer for an id that is no subscription of this tenant, or a deleted one. */
+/** The error for an id that is no subscription of this tenant, or a deleted one. */
 export function unknownSubscription(): ServiceError {
   return new ServiceError('not_found', { detail: 'There is no subscription with this id.' });
 }

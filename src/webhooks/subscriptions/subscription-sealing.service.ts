@@ -5,7 +5,7 @@ import type { SealedColumn } from '../../platform/database/sealed-column.ts';
 const secretContext = (subscriptionId: string) => `subscription-secret:${subscriptionId}`;
 const headersContext = (subscriptionId: string) => `subscription-headers:${subscriptionId}`;
 
-/** The sealed columns of subscriptions. The next secret replaces the present one, so it is sealed again first. */
+/** The next secret may replace the current one during resealing, so its column is resealed first. */
 export const SEALED_SUBSCRIPTIONS: readonly SealedColumn[] = (
   [
     ['next_secret_sealed', secretContext],
@@ -19,22 +19,21 @@ export const SEALED_SUBSCRIPTIONS: readonly SealedColumn[] = (
   contextOf: ({ name }) => contextOf(name),
 }));
 
-/** Sealed values are bound to their subscription: one that is copied to another row does not open. */
+/** A sealed value is bound to its subscription, so a copy in another row cannot be opened. */
 export function createSubscriptionSealing({ masterKeys }: { masterKeys: readonly MasterKey[] }) {
   const seal = (context: string, text: string) => sealSecret(masterKeys, context, Buffer.from(text, 'utf8'));
   const open = (context: string, sealed: Uint8Array) =>
     openSecret(masterKeys, context, sealed).toString('utf8');
 
   return {
-    /** Seals a signing secret, the current or the next one. */
     sealSecret: (subscriptionId: string, secret: string): Buffer =>
       seal(secretContext(subscriptionId), secret),
 
-    /** @throws SecretBoxError when it was sealed for another subscription, or with a master key that is not here */
+    /** @throws SecretBoxError when it was sealed for another subscription, or with an unknown master key */
     openSecret: (subscriptionId: string, sealed: Uint8Array): string =>
       open(secretContext(subscriptionId), sealed),
 
-    /** Seals the headers that the subscription adds to its deliveries; null for none. */
+    /** Seals the headers that the subscription adds to its deliveries. @returns null for no headers */
     sealHeaders: (subscriptionId: string, headers: Readonly<Record<string, string>>): Buffer | null =>
       Object.keys(headers).length === 0
         ? null

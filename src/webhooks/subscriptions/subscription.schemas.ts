@@ -1,4 +1,4 @@
-// The shapes of subscriptions in requests and answers. Only the answer that generates a secret has it.
+// The schemas of subscriptions in requests and answers. A secret is only in the answer that generates it.
 import { z } from 'zod';
 import { CATALOGUE } from '../../events/catalogue.ts';
 import { FILTER_PATTERN, MAX_EVENT_TYPE_LENGTH } from '../../events/filter.ts';
@@ -66,7 +66,7 @@ const disableAfterDays = z
   .max(BOUNDS.disableAfterDays.most)
   .meta({ description: 'Deactivated when nothing but failures came for so long.' });
 
-/** A caller's own signing secret; `checkSecret` judges its bytes. */
+/** A caller's signing secret. `checkSecret` checks its bytes. */
 export const signingSecret = z.string().max(1_024).meta({
   minLength: 8,
   description:
@@ -90,7 +90,6 @@ export const createSubscriptionBody = z.strictObject({
   disable_after_days: disableAfterDays.optional(),
 });
 
-/** Changes the fields that it names. */
 export const updateSubscriptionBody = createSubscriptionBody
   .omit({ secret: true })
   .partial()
@@ -105,7 +104,7 @@ export const updateSubscriptionBody = createSubscriptionBody
     error: 'goes with active: true',
   });
 
-/** A subscription as answers show it. Source: Specification, "Webhook subscription". */
+/** A subscription in answers. Source: Specification, "Webhook subscription". */
 export const subscriptionSchema = z
   .object({
     id: z.uuid(),
@@ -140,7 +139,6 @@ export const subscriptionSchema = z
   })
   .meta({ id: 'WebhookSubscription' });
 
-/** A secret that was just made. */
 export const generatedSecret = z
   .string()
   .regex(/^whsec_[A-Za-z0-9+/]{43}=$/)
@@ -171,7 +169,6 @@ export const testBody = z.strictObject({
     }),
 });
 
-/** The body of a request that takes none. */
 export const noFields = z.strictObject({});
 
 export const subscriptionParams = z.object({ id: z.uuid() });
@@ -182,14 +179,13 @@ export const subscriptionListQuery = z.object({
 
 type Policy = z.output<typeof retryPolicy> | null | undefined;
 
-/** The service's input from either body; fields that the body does not name are not there. */
+/** Converts either body to the service's input. Fields that the body does not have are absent. */
 export function toInput<Body extends { readonly retry_policy?: Policy }>(body: Body) {
   const { retry_policy: policy, ...rest } = body;
   const retryPolicy = policy && { delaysMs: policy.delays_seconds.map((delay) => delay * SECOND) };
   return { ...readFields(rest), ...(retryPolicy === undefined ? {} : { retryPolicy }) };
 }
 
-/** A subscription as answers show it, without any secret. */
 export function presentSubscription(subscription: Subscription) {
   return present(subscriptionSchema, subscription, {
     retry_policy: { delaysSeconds: subscription.retryPolicy.delaysMs.map((delay) => delay / SECOND) },

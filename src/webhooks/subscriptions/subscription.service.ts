@@ -1,5 +1,5 @@
-// Creates, changes, tests and deletes subscriptions. A change, its audit entry and its event are one transaction; no
-// event goes to the subscription that it is about.
+// Creates, changes, tests and deletes subscriptions. A change, its audit entry and its event are one transaction. The
+// event is not delivered to the subscription that it describes.
 import { type AuditContext, serviceContext } from '../../audit/audit.ts';
 import { findEventType } from '../../events/catalogue.ts';
 import type { JsonObject } from '../../events/event.ts';
@@ -35,7 +35,7 @@ import type { SubscriptionSealing } from './subscription-sealing.service.ts';
 
 export type { Subscription } from './subscription-reading.service.ts';
 
-/** Fields that a caller sets; null means the default retry policy or no rate limit. */
+/** The fields that a caller sets. A null `retryPolicy` is the default policy; a null `rateLimit` is no limit. */
 export type SubscriptionInput = {
   readonly url: string | undefined;
   readonly eventTypes: readonly string[] | undefined;
@@ -52,12 +52,11 @@ export type SubscriptionInput = {
 export type NewSubscription = Partial<SubscriptionInput> & {
   readonly url: string;
   readonly eventTypes: readonly string[];
-  /** Generated when it is absent. */
   readonly secret?: string | undefined;
 };
 
 export type SubscriptionPatch = Partial<SubscriptionInput> & {
-  /** The treatment of held deliveries when the subscription is activated. */
+  /** Whether waiting deliveries are delivered or canceled when the subscription is activated. */
   readonly held?: 'deliver' | 'discard' | undefined;
 };
 
@@ -66,9 +65,9 @@ const TEST = 'webhook.test';
 type Verb = 'created' | 'updated' | 'activated' | 'deactivated' | 'deleted';
 
 /**
- * Subscriptions of a tenant. Source: Specification, "Webhook subscription", "Webhook management".
- * @param deliveries cancels deliveries that wait for a closed endpoint
- * @param admittedNetworks networks beside public addresses that receivers may be in
+ * The subscriptions of a tenant. Source: Specification, "Webhook subscription", "Webhook management".
+ * @param options.deliveries cancels deliveries that wait for a closed endpoint
+ * @param options.admittedNetworks networks, besides public addresses, in which receivers may be
  */
 export function createSubscriptionService({
   database,
@@ -106,7 +105,6 @@ export function createSubscriptionService({
     return row;
   }
 
-  /** Converts the fields of a patch into columns, and checks them against the stored subscription. */
   function toChanges(row: SubscriptionRecord, patch: SubscriptionPatch): SubscriptionChanges {
     const filters = patch.eventTypes === undefined ? undefined : readFilters(patch.eventTypes);
     const headers =
@@ -145,10 +143,7 @@ export function createSubscriptionService({
     });
   }
 
-  /**
-   * Applies the holds of its host to the endpoint. A subscription that moves to a held host gets the audit entry of the
-   * hold.
-   */
+  /** Applies the hold of its host to the endpoint. A move to a held host gets an audit entry. */
   async function follow(
     unit: Transaction,
     { requestId, tenant }: AuditContext,
@@ -172,12 +167,11 @@ export function createSubscriptionService({
     });
   }
 
-  /** Changes what the patch names, in one transaction with its audit entry and its event. */
   const change = (context: RequestContext, id: string, patch: SubscriptionPatch): Promise<Subscription> =>
     database.transaction(context, async (transaction) => {
       const before = await lock(transaction, context, id);
       const row = await store.update(transaction, id, toChanges(before, patch));
-      // Before the endpoint: the order in which an operator's hold takes both.
+      // Locks the host's name before the endpoint, in the same order as an operator's hold.
       if (row.host !== before.host)
         await follow(transaction, context, id, { host: row.host, before: before.host });
       const flag =
@@ -193,10 +187,7 @@ export function createSubscriptionService({
       return reader.show({ ...context, transaction }, row);
     });
 
-  /**
-   * Cancels waiting deliveries, as many as one statement may, with an audit entry that says how many.
-   * @returns whether there are more
-   */
+  /** Cancels waiting deliveries in one statement, with an audit entry. @returns whether there are more */
   const discard = (
     context: RequestContext,
     id: string,
@@ -216,7 +207,7 @@ export function createSubscriptionService({
   return {
     /**
      * Creates a subscription with its endpoint. Emits `webhook.endpoint.created`.
-     * @returns the subscription, and the secret if it was generated here: nothing shows it again
+     * @returns the subscription, and the secret if it was generated; later answers do not contain it
      * @throws ServiceError `invalid_request`
      */
     create: (
@@ -263,10 +254,10 @@ export function createSubscriptionService({
     list: reader.list,
 
     /**
-     * Changes the given fields; without any, nothing happens. Deactivating closes the endpoint, activating opens it,
-     * another URL ends a hold. With `held: 'discard'` the deliveries without an attempt of an inactive subscription are
-     * canceled before it becomes active, and after all other changes, so that none of those can be refused later. Emits
-     * `webhook.endpoint.activated`, `deactivated` or `updated`.
+     * Changes the given fields. Deactivating closes the endpoint, activating opens it, and another URL ends a hold.
+     * With `held: 'discard'` the deliveries without an attempt are canceled before an inactive subscription is
+     * activated. All other changes are made before that, so that none of them can be refused after deliveries were
+     * canceled. Emits `webhook.endpoint.activated`, `deactivated` or `updated`; nothing when no field is given.
      * @throws ServiceError `not_found`, `invalid_request`
      */
     update: async (context: RequestContext, id: string, patch: SubscriptionPatch): Promise<Subscription> => {
@@ -277,14 +268,14 @@ export function createSubscriptionService({
       if (patch.held !== 'discard') return change(context, id, patch);
       const { active, held, ...others } = patch;
       if (fieldsOf(others).length > 0) await change(context, id, others);
-      // In separate transactions, because there may be many: the endpoint is closed, so no attempt begins meanwhile.
+      // Separate transactions, because there may be many deliveries. The endpoint is closed, so no attempt begins in
+      // between.
       while (await discard(context, id, { onlyWhileInactive: true }));
       return change(context, id, { active, held });
     },
 
     /**
-     * Deletes a subscription; its unfinished deliveries count as canceled from then on. Emits
-     * `webhook.endpoint.deleted`.
+     * Deletes a subscription and cancels its unfinished deliveries. Emits `webhook.endpoint.deleted`.
      * @throws ServiceError `not_found`
      */
     remove: (context: RequestContext, id: string): Promise<void> =>
@@ -297,8 +288,8 @@ export function createSubscriptionService({
       }),
 
     /**
-     * Sends an event to this subscription alone, without regard to its filters. Its delivery is marked as a test.
-     * @param eventType a type of the catalogue, whose example is sent; `webhook.test` unless said
+     * Sends an event only to this subscription, even if its filters do not match. The delivery is marked as a test.
+     * @param eventType a type of the catalogue, whose example is sent; `webhook.test` by default
      * @throws ServiceError `not_found`, `subscription_inactive`, `invalid_request` for a type that is not in the
      *   catalogue
      */
@@ -337,9 +328,9 @@ export function createSubscriptionService({
       }),
 
     /**
-     * Deactivates a subscription whose endpoint has answered 410. Emits `webhook.endpoint.deactivated`; does nothing
-     * when it is inactive or deleted already.
-     * @param unit the transaction of the attempt's record
+     * Deactivates a subscription whose endpoint has answered 410. Emits `webhook.endpoint.deactivated`. An inactive or
+     * deleted subscription is not changed.
+     * @param unit the transaction that records the attempt
      */
     deactivateGone: async (
       unit: Transaction,
@@ -354,8 +345,7 @@ export function createSubscriptionService({
     },
 
     /**
-     * Deactivates a subscription whose endpoint has only failed for as many days as it allows. Emits
-     * `webhook.endpoint.deactivated`; does nothing to another.
+     * Deactivates a subscription whose endpoint failed for `disableAfterDays`. Emits `webhook.endpoint.deactivated`.
      */
     deactivateFailing: ({
       tenantId,
@@ -384,7 +374,7 @@ export function createSubscriptionService({
 
 export type SubscriptionService = ReturnType<typeof createSubscriptionService>;
 
-/** The data of a test: for `webhook.test` it names the subscription, for other types it is the catalogue's example. */
+/** @returns the data of a test event: the subscription for `webhook.test`, the catalogue's example for other types */
 function testDataOf(eventType: string, subscriptionId: string): JsonObject {
   if (eventType === TEST) return { subscription_id: subscriptionId, message: 'This is a test delivery.' };
   const known = findEventType(eventType);

@@ -1,5 +1,4 @@
-// All SQL of subscriptions. Every statement of a route is bound to one tenant; a deleted subscription is as if it had
-// never been.
+// SQL of subscriptions. Every statement of a route is bound to one tenant. Deleted subscriptions are never returned.
 import { type Models, NOW } from '../../platform/database/model.ts';
 import type { Page, PageRequest } from '../../platform/database/page.ts';
 import type { Queryable, Transaction } from '../../platform/database/transaction.ts';
@@ -20,7 +19,7 @@ export function insert(transaction: Transaction, row: NewSubscriptionRow): Promi
   return transaction.model(SUBSCRIPTION).insert(row);
 }
 
-/** Whether the subscription is there. One indexed read. */
+/** @returns whether the tenant has this subscription and it is not deleted. One indexed read. */
 export async function exists(queryable: Queryable, tenantId: string, id: string): Promise<boolean> {
   const { rowCount } = await queryable.query(
     'SELECT 1 FROM subscriptions WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL',
@@ -33,7 +32,7 @@ export function find(models: Models, tenantId: string, id: string): Promise<Subs
   return models.model(SUBSCRIPTION).find({ id, tenantId, deletedAt: null });
 }
 
-/** Reads a subscription and keeps others from changing it until the transaction ends. */
+/** Reads a subscription and locks its row until the transaction ends. */
 export function lock(
   transaction: Transaction,
   tenantId: string,
@@ -42,7 +41,7 @@ export function lock(
   return transaction.model(SUBSCRIPTION).lock({ id, tenantId, deletedAt: null }, 'NO KEY UPDATE');
 }
 
-/** The newest first. @throws ServiceError `invalid_request` for a foreign cursor */
+/** Lists a page, the newest first. @throws ServiceError `invalid_request` for a foreign cursor */
 export function list(
   models: Models,
   tenantId: string,
@@ -60,12 +59,12 @@ export function update(
   return transaction.model(SUBSCRIPTION).change(id, { ...changes, updatedAt: NOW });
 }
 
-/** Marks a row that the transaction has locked; nothing selects it from then on. */
+/** Marks a row that the transaction has locked as deleted. */
 export function markDeleted(transaction: Transaction, id: string): Promise<SubscriptionRecord> {
   return transaction.model(SUBSCRIPTION).change(id, { deletedAt: NOW, updatedAt: NOW });
 }
 
-/** Notes why the service itself has deactivated a subscription. @returns undefined when it is inactive or deleted */
+/** Stores why the service deactivated a subscription. @returns undefined when it is already inactive or deleted */
 export async function disable(
   unit: Queryable,
   tenantId: string,

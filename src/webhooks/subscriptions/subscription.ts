@@ -7,21 +7,16 @@ import { checkReceiverUrl, receiverHost } from '../../platform/egress/url-rules.
 import { invalidField } from '../../platform/errors/service-error.ts';
 import type { SubscriptionRow } from './subscription.model.ts';
 
-/**
- * The purpose of a subscription. Patterns are for `security` and `audit` only. Source: Specification, "Event types".
- */
+/** The purpose of a subscription. Only `security` and `audit` allow patterns. Source: Specification, "Event types". */
 export const SINKS = ['standard', 'security', 'audit'] as const;
 export type Sink = (typeof SINKS)[number];
 
-/**
- * A row of `subscriptions`. `filters` are the `eventTypes` as they are stored for matching; `retryPolicy` null is the
- * usual one.
- */
+/** A row of `subscriptions`. `filters` are the normalised `eventTypes`; a null `retryPolicy` is the default policy. */
 export type SubscriptionRecord = SubscriptionRow;
 
 /**
- * Seconds for which a signature counts; days after which an endpoint that only fails is deactivated; deliveries a
- * second.
+ * `maxAge`: seconds for which a signature is valid. `disableAfterDays`: days of failures after which a subscription is
+ * deactivated. `rateLimit`: attempts per second. `eventTypes`: the most entries.
  */
 export const BOUNDS = {
   maxAge: { least: 60, most: 3_600, usual: 300 },
@@ -30,13 +25,12 @@ export const BOUNDS = {
   eventTypes: 100,
 } as const;
 
-/** What an answer shows instead of a header's value that looks like a credential; sent back, it keeps the value. */
+/** Replaces the value of a sensitive header in answers. A request with this value keeps the stored value. */
 export const MASK = '***';
 
 const SENSITIVE_HEADER = /auth|cookie|credential|key|password|secret|session|signature|token/;
 
 /**
- * @param text the receiver's URL as it was sent
  * @param admitted networks that the operator admits
  * @returns the normalised URL, and its host with the port
  * @throws ServiceError `invalid_request` with the reason
@@ -47,11 +41,7 @@ export function readReceiverUrl(text: string, admitted: readonly Network[]): { u
   return { url: verdict.url.href, host: receiverHost(verdict.url) };
 }
 
-/**
- * @param eventTypes exact names and patterns
- * @returns the filters by which events are matched
- * @throws ServiceError `invalid_request` naming the wrong one
- */
+/** Normalises event types and patterns to filters. @throws ServiceError `invalid_request` naming the wrong entry */
 export function readFilters(eventTypes: readonly string[]): string[] {
   const wrong = eventTypes.findIndex((filter) => !isFilter(filter));
   if (wrong >= 0) {
@@ -64,11 +54,11 @@ export function readFilters(eventTypes: readonly string[]): string[] {
 }
 
 /**
- * Decides the sink: with a pattern and none chosen now, a standard one becomes `audit`. Source: Specification, "Event
- * types".
+ * Decides the sink. When a filter is a pattern and the request chooses no sink, `standard` becomes `audit`. Source:
+ * Specification, "Event types".
  * @param chosen the sink in this request
  * @param stored the sink of the subscription
- * @throws ServiceError `invalid_request` when patterns meet a chosen `standard`
+ * @throws ServiceError `invalid_request` when the request chooses `standard` and a filter is a pattern
  */
 export function decideSink(filters: readonly string[], chosen: Sink | undefined, stored?: Sink): Sink {
   const sink = chosen ?? stored ?? 'standard';
@@ -78,9 +68,9 @@ export function decideSink(filters: readonly string[], chosen: Sink | undefined,
 }
 
 /**
- * Judges a caller's signing secret: at least 32 bytes of UTF-8, at least 8 of them different. Source: Specification,
+ * Checks a caller's signing secret: at least 32 bytes of UTF-8, at least 8 of them different. Source: Specification,
  * "Limits".
- * @throws ServiceError `invalid_request` that never repeats the secret
+ * @throws ServiceError `invalid_request`, which does not contain the secret
  */
 export function checkSecret(secret: string): void {
   const bytes = new TextEncoder().encode(secret);
@@ -90,10 +80,9 @@ export function checkSecret(secret: string): void {
 }
 
 /**
- * Judges the headers that a subscription adds to its deliveries.
- * @param headers what the request sends
- * @param stored what the subscription has, in the clear; masked values of the request keep these
- * @returns lower-case names and values
+ * Checks the headers that a subscription adds to its deliveries.
+ * @param stored the subscription's headers in the clear; they replace masked values of the request
+ * @returns the headers with lower-case names
  * @throws ServiceError `invalid_request` naming each wrong header
  */
 export function readHeaders(
@@ -115,7 +104,7 @@ export function readHeaders(
   throw invalidField(path, first?.message ?? 'cannot be used');
 }
 
-/** The headers as answers show them: values of those that look like credentials are masked. */
+/** Masks the values of headers whose names suggest a credential. */
 export function maskHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(headers).map(([name, value]) => [name, isSensitive(name) ? MASK : value]),

@@ -31,10 +31,8 @@ export function wireSubscriptions(
   };
 }
 
-/** The signing secrets that have a workflow, and those whose workflow is late. */
 export {
   countOverdue as countOverdueSecrets,
   listExpectedWorkflows as listSecretRotations,
 } from './signing-secret.store.ts';
-/** The sealed columns of this room. */
 export { SEALED_SUBSCRIPTIONS } from './subscription-sealing.service.ts';

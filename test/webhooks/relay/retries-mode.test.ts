@@ -44,7 +44,7 @@ describe('with DELIVERY_WORKFLOWS=retries', () => {
     const { id, path } = await engine.subscribe();
     const [delivery = ''] = await engine.publish(id);
     const first = await createFirstAttemptService({ attempts, attemptRecords }).make(work(delivery, id));
-    expect(first).toEqual({ kind: 'done' });
+    expect(first).toEqual({ kind: 'done', removed: true });
     expect(engine.receiver.of(path)).toHaveLength(1);
     expect(await engine.delivery(delivery)).toMatchObject({ status: 'delivered', attempt_count: 1 });
   });

@@ -99,10 +99,17 @@ describe('slots', () => {
     const slots = createSlots(LIMITS);
     slots.add(flight('1', { local: true }));
     const endpoints = [ready('lane', { localCap: 16 })];
+    // An attempt that has not begun waits for this process, so it says nothing of its receiver.
+    expect(roomsOf(slots, endpoints, 3_000)).toMatchObject([{ local: true }]);
+    expect(roomsOf(slots, endpoints, 3_300)).toMatchObject([{ local: false }]);
+    slots.begin('1', 1_000);
     expect(roomsOf(slots, endpoints, 1_200)).toMatchObject([{ local: true }]);
     expect(roomsOf(slots, endpoints, 1_300)).toMatchObject([{ room: 11, local: false }]);
     const others = [ready('third', { localCap: 16 })];
-    for (const id of ['2', '3', '4']) slots.add(flight(id, { endpoint: 'other', local: true }));
+    for (const id of ['2', '3', '4']) {
+      slots.add(flight(id, { endpoint: 'other', local: true }));
+      slots.begin(id, 1_000);
+    }
     expect(roomsOf(slots, others, 1_200)).toMatchObject([{ room: 0, local: true }]);
     expect(roomsOf(slots, others, 1_300)).toMatchObject([{ room: 4, local: false }]);
   });
