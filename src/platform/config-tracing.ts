@@ -1,4 +1,4 @@
-// The settings of traces: those variables of OpenTelemetry that this service supports.
+// The settings of traces: the variables of OpenTelemetry that this service supports.
 import { z } from 'zod';
 import { headerPairs, oneOf, ratio, webUrl } from './config-values.ts';
 import { SAMPLER_NAMES } from './tracing/sampler-names.ts';
@@ -47,7 +47,7 @@ export const TRACING_VARIABLES = {
 
 type Values = z.output<z.ZodObject<typeof TRACING_VARIABLES>>;
 
-/** @returns undefined where traces are off: unless an exporter is asked for, or a collector is named */
+/** @returns undefined when traces are off: no exporter and no collector is set */
 export function tracingOf(values: Values) {
   const endpoint = values.OTEL_EXPORTER_OTLP_ENDPOINT;
   const own = values.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT;

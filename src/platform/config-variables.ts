@@ -1,5 +1,4 @@
-// Every setting of the service: how it is written, its default, and what it means. docs/settings.md is made from this
-// file.
+// All settings of the service: form, default and meaning. docs/settings.md is generated from this file.
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { TRACING_VARIABLES } from './config-tracing.ts';
@@ -21,12 +20,12 @@ import {
 } from './config-values.ts';
 
 /**
- * Default ports of a worker and of an api, which differ so that both can run on one machine; under `npm start` the
- * workers come first, then the apis.
+ * Default ports of a worker and an api process. They differ so that both can run on one machine; `npm start` counts up
+ * from the port of the workers.
  */
 export const METRICS_PORTS = { api: 9_465, worker: 9_464 } as const;
 
-/** Requests a minute: of a deployment, and of a development machine, where load tests come from one address. */
+/** Requests a minute. `local` is for a development machine, where load tests come from one address. */
 export const RATE_LIMITS = {
   deployed: { tenant: 60_000, address: 1_200, fingerprintFailures: 10, clientFailures: 10, publish: 60_000 },
   local: {
@@ -38,12 +37,12 @@ export const RATE_LIMITS = {
   },
 } as const;
 
-/** A limit a minute; 0 turns it off. */
+/** Requests a minute; 0 turns the limit off. */
 const limit = wholeNumber(0, 1_000_000_000).optional();
 
 /**
- * All variables, in the order and under the titles of docs/settings.md. `shown` is a default that depends on something
- * else.
+ * All variables, in the order and under the titles of docs/settings.md. `shown` describes a default that depends on
+ * other settings.
  */
 export const VARIABLES = {
   Addresses: {
@@ -193,7 +192,6 @@ export const VARIABLES = {
   },
 };
 
-/** The schema of the environment. */
 export const schema = z.object({
   ...VARIABLES.Addresses,
   ...VARIABLES['Postgres and Temporal'],
@@ -206,5 +204,4 @@ export const schema = z.object({
   ...VARIABLES.Process,
 });
 
-/** Names of all variables. */
 export const CONFIG_VARIABLES: readonly string[] = Object.keys(schema.shape);

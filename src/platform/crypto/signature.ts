@@ -1,9 +1,8 @@
-// Decodes a signature, without any key. Its form follows from the length alone, so that no text can be read in two
-// ways.
+// Decodes a signature without any key. Its length alone decides its form, so that no text can be read in two ways.
 import type { KeyAlgorithm } from './algorithm.ts';
 import { decodeBase64 } from './base64.ts';
 
-/** Bytes of a signature in the form that is verified: `R‖S` (RFC 8032), `r‖s` (IEEE P1363), or BIP 340's. */
+/** Bytes of a signature in the form that is verified: `R‖S` (RFC 8032), `r‖s` (IEEE P1363), or BIP 340. */
 const SIGNATURE_LENGTH = 64;
 
 /** Characters of the base64 of the longest DER signature, 72 bytes. */
