@@ -1,4 +1,4 @@
-// The answers that handlers share, by their status; pages of a list; and the header `Location`.
+// The answers that handlers share: by status, pages of a list, and the header `Location`.
 import { type ZodType, z } from 'zod';
 import type { RequestContext } from '../context.ts';
 import type { Page } from '../database/page.ts';
