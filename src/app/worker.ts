@@ -46,7 +46,7 @@ export async function runWorker(config: Config): Promise<void> {
   });
 
   const log = ({ level, message, meta }: LogEntry) => {
-    // One of the two workers deliberately serves activities only, so this warning is dropped.
+    // One of the two workers deliberately serves attempts only, so this warning is dropped.
     if (message.startsWith('No workflows registered')) return;
     logger[level === 'ERROR' ? 'error' : 'warn']({ event: 'temporal.sdk', temporal: meta }, message);
   };

@@ -23,7 +23,7 @@ export type Tenant = {
 };
 
 /**
- * The caller, identified by a valid access token. `subject` is the claim `sub`: the agent, or the user in a delegated
+ * The caller, identified by a valid access token. `subject` is the claim `sub`: the agent, but the user in a delegated
  * token.
  */
 export type Principal = {

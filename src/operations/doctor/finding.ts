@@ -4,7 +4,7 @@
 export type Finding = {
   readonly check: string;
   readonly code: string;
-  /** The id of the faulty workflow, table or task queue. */
+  /** The faulty object: the id of a workflow, a table, or a task queue. */
   readonly subject: string;
   readonly tenantId?: string | undefined;
   readonly detail: string;

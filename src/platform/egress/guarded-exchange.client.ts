@@ -28,7 +28,7 @@ export type Answer = {
 
 /**
  * The end of an exchange: the answer, or `failure` ({@link TIMED_OUT}, an `EgressError` or an error of undici).
- * `firstByteMs`: milliseconds from the end of the request to the first byte of the answer, or null.
+ * `firstByteMs`: milliseconds from the sending of the request to the first byte of the answer, or null.
  */
 export type Exchange = { answer?: Answer | undefined; failure?: unknown; firstByteMs: number | null };
 
