@@ -1,4 +1,3 @@
-
 /** The local stack cannot start or run; `message` is one line that names the fault and its remedy. */
 export class LocalStackError extends Error {
   override readonly name = 'LocalStackError';

@@ -77,6 +77,5 @@ export function createStateFiles(options: {
 function discard(path: string): void {
   try {
     rmSync(path, { force: true });
-  } catch {
-  }
+  } catch {}
 }
