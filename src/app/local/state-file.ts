@@ -77,5 +77,7 @@ export function createStateFiles(options: {
 function discard(path: string): void {
   try {
     rmSync(path, { force: true });
-  } catch {}
+  } catch {
+    // The failed write has been reported already.
+  }
 }
