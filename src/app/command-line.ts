@@ -22,7 +22,6 @@ import { refuseForeignMasterKey } from './start-checks.ts';
 export type Runtime = {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly print: (line: string) => void;
-  /** Writes one line to stderr. */
   readonly tell?: (line: string) => void;
   /** Sets the exit code of the process. The process itself ends when the command is done. */
   readonly fail: (code: number) => void;

@@ -27,7 +27,6 @@ import { runWorker } from './worker.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** How a role reports its progress. */
 export type Output = {
   /** True for programs as readers: api and worker log lines of JSON, `migrate` and `start` print one object. */
   readonly json: boolean;

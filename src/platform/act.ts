@@ -15,7 +15,6 @@ export type Act = {
   readonly act?: Act | undefined;
 };
 
-/** An actor without the previous actors. */
 export type Actor = Omit<Act, 'act'>;
 
 /**

@@ -5,7 +5,6 @@ import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
 import type { MasterKey } from './crypto/secret-box.node.ts';
 
-/** Accepts decimal digits only. */
 export const wholeNumber = (least: number, most: number) =>
   z.string().transform((text, issue) => {
     const number = Number(text);
@@ -94,7 +93,6 @@ export const ratio = z.string().transform((text, issue) => {
 
 const list = z.string().transform((text) => text.split(/[\s,]+/).filter((part) => part !== ''));
 
-/** CIDR blocks, separated by commas or spaces. */
 export const networks = list.superRefine((blocks, issue) => {
   for (const block of blocks) {
     if (!ipaddr.isValidCIDR(block)) reject(issue, `"${block}" is not a CIDR block such as 10.0.0.0/8`);

@@ -5,7 +5,6 @@ import type { z } from 'zod';
 import { tracingOf } from './config-tracing.ts';
 import { METRICS_PORTS, RATE_LIMITS, schema } from './config-variables.ts';
 
-/** Some settings are required only for some roles. */
 export type Role = 'start' | 'api' | 'worker' | 'migrate' | 'command';
 
 type Fault = readonly [variable: string, fault: string];

@@ -16,7 +16,6 @@ export type Tenant = {
   readonly baseUrl: string;
   /** `{issuer_url}` of the specification, without a slash at its end. */
   readonly issuerUrl: string;
-  /** Set while an operator suspends the tenant. */
   readonly suspended?: true;
   /** End of the latest suspension. Credentials that were issued before it stay invalid. */
   readonly resumedAt?: Date;

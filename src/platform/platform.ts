@@ -12,7 +12,6 @@ export type Platform = ReturnType<typeof openPlatform>;
 
 /** Notifications between the processes of one database. */
 export type Channel = {
-  /** Notifies all listeners. Called only after commits. */
   poke(): void;
   /** Calls `onNotice` for each notification until `close`. */
   listen(onNotice: () => void): { close(): Promise<void> };

@@ -16,7 +16,6 @@ export const AGENT_SCOPES = [
 ] as const;
 type AgentScope = (typeof AGENT_SCOPES)[number];
 
-/** The scopes that management routes require. */
 export const MANAGEMENT_SCOPES = [
   'agents:read',
   'agents:write',

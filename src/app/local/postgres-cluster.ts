@@ -11,7 +11,6 @@ import { asDiskFull, LocalStackError } from './local-stack-error.ts';
 import { type PostgresPlace, preparePostgresPlace } from './postgres-place.ts';
 import { readPrivateFile, writePrivateFile } from './private-file.ts';
 
-/** The one role of an embedded Postgres, its superuser. */
 export const POSTGRES_ROLE = 'countersign';
 
 /** The record of the cluster in the data folder; the last used `port` is tried first. */

@@ -28,15 +28,10 @@ export type PostgresOptions = {
   port?: number | undefined;
   /** False in tests only: a crash of the machine loses the data. */
   durable?: boolean | undefined;
-  /** The limit of concurrent connections. */
   maxConnections?: number | undefined;
-  /** Created when missing. */
   database?: string | undefined;
-  /** Ends Postgres when this process vanishes. */
   keeper?: Keeper | undefined;
-  /** Aborts the wait for the start. */
   signal?: AbortSignal | undefined;
-  /** Receives one line for each unusual fact. */
   log: (line: string) => void;
 };
 

@@ -136,7 +136,6 @@ function temporalUiOf({ temporal: { address, uiUrl, namespace, variables } }: Co
   return `${uiUrl}/namespaces/${namespace}/workflows`;
 }
 
-/** Checks the ports before any part is started. */
 async function requirePorts(config: Config): Promise<void> {
   const { host, port, metricsHost, temporal } = config;
   await requirePort({ host, port, variable: 'PORT', part: 'the API' });

@@ -8,7 +8,6 @@ import { asDiskFull } from './local-stack-error.ts';
  */
 export type StateFile = { readonly file: string; write(content: string): void; remove(): void };
 
-/** Files that share one report: a failure to write any of them is reported once. */
 export type StateFiles = { open(file: string): StateFile };
 
 /**

@@ -24,9 +24,7 @@ export type TemporalSearch = {
   readonly binFolder: string;
   readonly path: string;
   readonly say: (line: string) => void;
-  /** Ends a build when this process vanishes. */
   readonly keeper?: Keeper | undefined;
-  /** Aborts the search and kills a running child process. */
   readonly signal?: AbortSignal | undefined;
   readonly limits?: { readonly reach: number; readonly download: number; readonly build: number } | undefined;
 };

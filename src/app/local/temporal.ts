@@ -25,11 +25,9 @@ const TYPE_FLAGS: Readonly<Record<SearchAttributeType, string>> = {
 const TEMPORAL_END: PartEnd = { order: 3, grace: 15_000, signals: ['SIGTERM', 'SIGKILL'] };
 
 export type TemporalOptions = {
-  /** The program from `obtainTemporal`. */
   program: string;
   /** Absolute path of the data folder for the log and the database. */
   dataDir: string;
-  /** Port of the gRPC service on 127.0.0.1. */
   port: number;
   /** Port of the Web UI; null: no Web UI. */
   uiPort: number | null;
@@ -38,9 +36,7 @@ export type TemporalOptions = {
   inMemory?: boolean | undefined;
   /** Further dynamic configuration of the server, each `key=value`. */
   dynamicConfig?: readonly string[] | undefined;
-  /** Ends the server when this process vanishes. */
   keeper?: Keeper | undefined;
-  /** Aborts the wait for the start. */
   signal?: AbortSignal | undefined;
 };
 

@@ -5,7 +5,6 @@ import type { OperatorActService } from '../operators/operator-act.service.ts';
 import type { DoctorService } from './doctor.service.ts';
 import { type CheckReport, type Finding, isWell, type Outcome } from './finding.ts';
 
-/** Opens the services for one command; the process can end after `close`. */
 type Open = () => Promise<{
   doctor: DoctorService;
   acts: Pick<OperatorActService, 'recordAlone'>;
@@ -17,7 +16,6 @@ type Options = { fix?: true; json?: true; as?: string; reason?: string };
 /** The most findings in the JSON answer, and the most that are printed for one check; all are counted. */
 const MOST = { listed: 1_000, shown: 20 } as const;
 
-/** Milliseconds between two lines of progress. */
 const PROGRESS = 5_000;
 
 /**

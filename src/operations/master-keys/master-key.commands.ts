@@ -5,14 +5,12 @@ import { readIntent, withName } from '../operators/operator.commands.ts';
 import type { OperatorActService } from '../operators/operator-act.service.ts';
 import type { ResealReport, SealedSecretService } from './sealed-secret.service.ts';
 
-/** Opens the services for one command; the process can end after `close`. */
 type Open = () => Promise<{
   sealedSecrets: Pick<SealedSecretService, 'reseal'>;
   acts: Pick<OperatorActService, 'recordAlone'>;
   close: () => Promise<void>;
 }>;
 
-/** Milliseconds between two lines of progress. */
 const PROGRESS = 5_000;
 
 /**

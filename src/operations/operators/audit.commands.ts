@@ -7,7 +7,6 @@ import { type Anchor, type Finding, parseAnchor, type VerificationReport } from 
 import type { TenantService } from '../../identity/tenants/tenant.service.ts';
 import { ServiceError } from '../../platform/errors/service-error.ts';
 
-/** Opens the services for one command; the process can end after `close`. */
 type Open = () => Promise<{
   tenants: Pick<TenantService, 'bySlug' | 'list'>;
   auditVerification: AuditVerificationService;

@@ -24,7 +24,6 @@ export type HostResult = {
   readonly tenants: number;
 };
 
-/** Deliveries that one transaction makes due. */
 const CHUNK = 500;
 
 /** The lowest UUID: the cursor of the first page. */
@@ -114,7 +113,6 @@ export function createHostService({
       return { ...result, deliveries };
     },
 
-    /** The current holds, the oldest first. */
     list: (): Promise<HostHold[]> => hosts.list(database),
 
     /** Counts failing endpoints by host and class of errors, the most frequent first. */

@@ -1,6 +1,5 @@
 // Types of an operator act.
 
-/** The audit log of each tenant concerned shows both texts. */
 export type OperatorIntent = { readonly operator: string; readonly reason: string };
 
 /** `action` is dotted, as in the audit log: `tenant.suspended`. */

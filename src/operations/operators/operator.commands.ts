@@ -10,7 +10,6 @@ import type { OperatorActService } from './operator-act.service.ts';
 import type { OperatorAct, OperatorIntent } from './operator-act.ts';
 import type { SuspensionService } from './suspension.service.ts';
 
-/** The services of the commands; the process can end after `close`. */
 export type OperatorServices = {
   readonly acts: Pick<OperatorActService, 'list'>;
   readonly suspensions: SuspensionService;

@@ -5,7 +5,6 @@ import type { ListedVersions, WorkerVersions } from '../../platform/temporal/wor
 import { readIntent, withName } from './operator.commands.ts';
 import type { OperatorActService } from './operator-act.service.ts';
 
-/** The process can end after `close`. */
 type Open = () => Promise<{
   versions: WorkerVersions;
   openActs: () => Pick<OperatorActService, 'list' | 'recordAlone'>;

@@ -52,7 +52,6 @@ export function createRetentionService({
   };
 
   return {
-    /** Creates the partitions of the next days. */
     makePartitions: async (): Promise<StepResult> => ({
       count: await ensurePartitions(database),
       more: false,

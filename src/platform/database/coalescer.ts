@@ -8,7 +8,6 @@ export type CoalescerLimits = {
   readonly rows: number;
   /** The most bytes of one batch, by `sizeOf`. */
   readonly bytes: number;
-  /** The most concurrent batches. */
   readonly batches: number;
   /** The most waiting items; beyond them `add` is refused. */
   readonly queue: number;
@@ -116,7 +115,6 @@ export function createCoalescer<Item, Result>({
       });
     },
 
-    /** Waits until all added items are settled. */
     async drain(): Promise<void> {
       while (queue.length > 0 || underWay.size > 0) {
         await Promise.all(underWay);

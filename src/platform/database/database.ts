@@ -91,7 +91,6 @@ export function createDatabase({ url, pool: size, applicationName, onError, limi
 
 export type Database = ReturnType<typeof createDatabase>;
 
-/** Opens a Sequelize whose statements use clients of this pool. */
 function openSequelize(pool: Pool): Sequelize {
   const sequelize = new Sequelize({
     dialect: 'postgres',

@@ -4,7 +4,6 @@ import type pg from 'pg';
 import { newClient } from './client.ts';
 import { OUTBOX_CHANNEL } from './notifier.client.ts';
 
-/** Milliseconds before a broken connection is replaced. */
 const PAUSE_MS = 1_000;
 
 /**

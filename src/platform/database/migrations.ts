@@ -12,7 +12,6 @@ import { partitions } from './migrations/0008-partitions.ts';
 /** `name` is that of the file. The database records it. */
 export type Migration = { readonly name: string; readonly steps: readonly MigrationStep[] };
 
-/** The schema of the first release, one file for each topic. */
 export const BASELINE: readonly Migration[] = [
   { name: '0001-platform', steps: [platform] },
   { name: '0002-identity', steps: [identity] },

@@ -23,7 +23,6 @@ export type Changes<T extends Table> = {
   readonly [Name in keyof RowOf<T>]?: RowOf<T>[Name] | ReturnType<typeof fn | typeof literal>;
 };
 
-/** Conditions on a row, joined by AND. */
 export type Where<T extends Table> = WhereOptions<RowOf<T>>;
 
 type Extras = Pick<FindOptions, 'order' | 'limit' | 'attributes'>;
@@ -52,7 +51,6 @@ export type Model<T extends Table> = {
     extras?: Pick<Extras, 'attributes'>,
   ): Promise<Page<RowOf<T> & { readonly id: string }>>;
   insert(row: NewRowOf<T>): Promise<RowOf<T>>;
-  /** @returns the changed rows */
   update(where: Where<T>, changes: Changes<T>): Promise<RowOf<T>[]>;
   /** Changes a row that the transaction has locked. @returns the changed row */
   change(id: string, changes: Changes<T>): Promise<RowOf<T>>;

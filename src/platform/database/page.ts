@@ -12,7 +12,6 @@ export const PAGE_LIMIT = { least: 1, most: 200, usual: 50 } as const;
  */
 export const CURSOR = /^[A-Za-z0-9_-]{8}[E-Za-j][A-Za-z0-9_-][CGKOSWaeimquy26-][A-Za-z0-9_-]{10}[AQgw]$/;
 
-/** `cursor` is the `next_cursor` of the previous page. */
 export type PageRequest = { readonly limit: number; readonly cursor?: string | undefined };
 
 export type Page<Item> = { readonly data: readonly Item[]; readonly nextCursor: string | null };

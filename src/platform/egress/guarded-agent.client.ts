@@ -82,7 +82,6 @@ export function createGuardedAgent({
   return {
     dispatcher,
     admittedNetworks,
-    /** Closes all connections; requests under way fail. */
     close: () => dispatcher.destroy(),
   };
 }

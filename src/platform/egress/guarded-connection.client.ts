@@ -14,9 +14,7 @@ export type ConnectionTrace = {
   connectMs: number | null;
   tlsMs: number | null;
   remoteAddress: string | null;
-  /** The socket while it is being opened. */
   dialing: Socket | null;
-  /** The open socket of the request. */
   socket: Socket | null;
   /** True when the request no longer waits for the connection. */
   abandoned: boolean;

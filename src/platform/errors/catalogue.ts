@@ -3,9 +3,7 @@
 
 type Entry = {
   readonly status: number;
-  /** Short, fixed summary (RFC 7807 `title`). */
   readonly title: string;
-  /** Explanation for the caller. */
   readonly meaning: string;
   /** The request may succeed when it is repeated as `Retry-After` or `DPoP-Nonce` says. */
   readonly retryable?: true;
@@ -184,7 +182,6 @@ export function statusOf(code: ErrorCode, atResource: boolean): number {
   return atResource ? statusAtResource : status;
 }
 
-/** The documentation of a code. */
 export type PublishedError = {
   readonly code: ErrorCode;
   /** The HTTP statuses of the code, that of the token endpoint first. */

@@ -43,7 +43,6 @@ export type AppDependencies = {
   readonly health: Health;
   readonly config: AppConfig;
   readonly logger: Logger;
-  /** A middleware around all others that answer. */
   readonly measure?: Middleware | undefined;
   readonly rateLimits: RateLimits;
   readonly tracing?: Tracing | undefined;

@@ -6,10 +6,8 @@ import { setHeaders } from './rate-limit-headers.ts';
 import { type Context, contextOf, headerValues, type Middleware } from './request-state.ts';
 import type { HandlerResult, Route } from './route.ts';
 
-/** Does the work of a request in the given context. */
 export type Perform = (ctx: Context, context: RequestContext) => Promise<HandlerResult>;
 
-/** Checks of a route's answers and errors; see contract.ts. */
 export type Contract = {
   checkResult(result: HandlerResult): void;
   checkError(error: unknown): unknown;

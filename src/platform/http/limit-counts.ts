@@ -41,7 +41,6 @@ export function createLimitCounts({
   log,
   now = () => performance.now(),
 }: {
-  /** Replaced in tests of faults. */
   store?: Pick<typeof limitCountsStore, 'add'> | undefined;
   database: Pick<Database, 'query'>;
   log: Log<'warn'>;

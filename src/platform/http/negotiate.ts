@@ -8,7 +8,8 @@ const JSON_FIRST = [JSON_TYPE, PROBLEM];
 
 /**
  * Chooses by `Accept` (RFC 9110 §12.5.1). The default is `application/problem+json`, and `application/json` below
- * `/oauth/` (RFC 6749 §5.2). A caller that accepts neither type receives the default, because an error is never answered with 406.
+ * `/oauth/` (RFC 6749 §5.2). A caller that accepts neither type receives the default, because an error is never
+ * answered with 406.
  */
 export function chooseProblemType(accept: string | undefined, path: string): string {
   const available = path.startsWith('/oauth/') ? JSON_FIRST : PROBLEM_FIRST;

@@ -22,7 +22,6 @@ type Extra<Shown> = { readonly [Name in keyof Shown]?: Source<Shown[Name]> | Sho
 
 type Show = (value: unknown, extra?: Readonly<Record<string, unknown>>) => unknown;
 
-/** One function for each schema, made at its first use. */
 const shows = new WeakMap<ZodType, Show>();
 
 const showAsIs: Show = (value) => value;

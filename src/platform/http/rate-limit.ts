@@ -57,7 +57,6 @@ export function createRateLimiter({
 
 type RateLimiter = ReturnType<typeof createRateLimiter>;
 
-/** The limits of every request to a tenant. */
 export type RateLimits = { readonly tenant: RateLimiter; readonly address: RateLimiter };
 
 /** @param limits requests a minute of one tenant, and of one address (an IPv6 client is its /64 network) */

@@ -12,7 +12,6 @@ export type RequestState = {
   /** Set once the tenant is known. Authorization and idempotency replace it with a context that has more members. */
   context?: RequestContext;
   operation?: string;
-  /** Validated path parameters of an existing resource. */
   params?: unknown;
   input?: RequestInput;
 };

@@ -10,7 +10,6 @@ type Example = { readonly summary: string; readonly value: unknown };
 
 type RouteResponse = {
   readonly description: string;
-  /** Absent when the answer has no body. */
   readonly schema?: ZodType;
   readonly contentType?: string;
   /** Names of headers beyond those of every answer. */
@@ -43,7 +42,6 @@ type Parsed<S> = {
 type HandlerInput<S> = Parsed<S> & {
   context: RequestContext;
   header: (name: string) => string | undefined;
-  /** Each value of a request header as it was sent, by lower-case name. */
   headerValues: (name: string) => string[];
 };
 
@@ -73,7 +71,6 @@ type RouteDefinition<S> = {
   readonly anyAudience?: true;
   /** Accepts also delegated tokens. Default: only tokens of an agent or an application that acts for itself. */
   readonly delegated?: true;
-  /** Accepts an `idempotency-key`. */
   readonly idempotent?: true;
   /** Top-level fields of the answer that are shown once. They are not stored for a repeated `idempotency-key`. */
   readonly secretFields?: readonly string[];

@@ -13,9 +13,7 @@ export function wireLimits({ config, database, log, registry }: Platform) {
   const onRefused = countRefusals({ registry });
   const counts = createLimitCounts({ database, log });
   return {
-    /** The limits of every request to a tenant. */
     rateLimits: createRateLimits(config.rateLimit, counts, onRefused),
-    /** @param points a minute; 0 turns the limit off */
     limitRate: (name: string, points: number) => createRateLimiter({ name, points, counts, onRefused }),
     /** @param points failures that are allowed in a minute; 0 turns the limit off */
     limitFailures: (prefix: string, points: number) =>

@@ -1,6 +1,5 @@
 // Merges two texts in the Prometheus exposition format, version 0.0.4, so that each metric family appears once.
 
-/** One metric family as text: its comments and samples. */
 type Family = { readonly name: string; readonly lines: string[] };
 
 const COMMENT = /^# (?:HELP|TYPE) (\S+)/;

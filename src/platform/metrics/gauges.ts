@@ -1,7 +1,6 @@
 // Gauges that are read at each scrape. A gauge without a value is absent, because an outdated value would mislead.
 import { Gauge, type Registry } from 'prom-client';
 
-/** Values with their labels; null values are omitted. */
 type GaugeValues = readonly (readonly [labels: Readonly<Record<string, string>>, value: number | null])[];
 
 /**

@@ -42,7 +42,6 @@ export function createLoop<Result>({
     timer = undefined;
   };
 
-  /** Begins a run, after which the next one is planned. */
   const turn = (signal: AbortSignal): void => {
     clear();
     isWoken = false;

@@ -2,7 +2,6 @@
 // The channel does not keep a stopping process alive.
 import type { Socket } from 'node:net';
 
-/** From a role to its supervisor. */
 export type FromPart =
   | { readonly ready: true }
   | { readonly failed: string; readonly code?: string | undefined }

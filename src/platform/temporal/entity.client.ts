@@ -9,7 +9,6 @@ import {
   SEARCH_ATTRIBUTES,
 } from './names.ts';
 
-/** Milliseconds for one call to Temporal. */
 const CALL_TIMEOUT = 10_000;
 
 /** `summary`: shown to operators with the workflow; never encrypted. */
@@ -22,7 +21,6 @@ export type EntityRequest = {
   readonly subscriptionId?: string | undefined;
   /** Only the host of the receiver's URL, because the path may contain a secret. */
   readonly host?: string | undefined;
-  /** Task queue of the activities that wait for other parties. */
   readonly slowQueue?: string | undefined;
 };
 

@@ -5,7 +5,6 @@ import { isGrpcServiceError } from '@temporalio/client';
 /** Milliseconds for which workflows start without search attributes after a refusal. */
 const DEGRADED_MS = 60_000;
 
-/** gRPC status code. */
 const INVALID_ARGUMENT = 3;
 
 /** @param options.now milliseconds of a monotonic clock */
@@ -13,7 +12,6 @@ export function createIndexing({ now = () => performance.now() }: { now?: (() =>
   let degradedUntil = Number.NEGATIVE_INFINITY;
   const isOn = (): boolean => now() >= degradedUntil;
   return {
-    /** True while workflows start with search attributes. */
     isOn,
 
     /** Calls `start` with search attributes, and again without them when the server refused them. */

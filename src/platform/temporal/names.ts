@@ -23,7 +23,6 @@ export type TaskQueues = { readonly main: string; readonly attempts: string; rea
 
 export const TASK_QUEUES: TaskQueues = { main: 'countersign', attempts: 'attempts', slow: 'attempts-slow' };
 
-/** The deployment of all versions of the workers. */
 export const WORKER_DEPLOYMENT = 'countersign';
 
 /**
@@ -57,7 +56,6 @@ export function workflowUrl(
  */
 export const DELIVERY_SIGNALS = { retryNow: 'retryNow', cancel: 'cancel', wake: 'wake' } as const;
 
-/** Name of the workflow type: the export of `workflows/index.ts`. */
 export const DELIVERY_WORKFLOW = 'webhookDelivery';
 
 /** In a backlogged queue the lower number runs first: first attempts, then retries, then replays. */

@@ -8,7 +8,6 @@ import { SEARCH_ATTRIBUTES } from './names.ts';
 
 type AnyConnection = Connection | NativeConnection;
 
-/** gRPC status codes. */
 const NOT_FOUND = 5;
 const ALREADY_EXISTS = 6;
 

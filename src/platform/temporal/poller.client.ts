@@ -13,7 +13,6 @@ const LIVE_FOR = 75_000;
 
 export type TaskKind = 'workflow' | 'activity';
 
-/** The kinds of tasks for which workers must poll. */
 export const neededPolls = ({
   main,
   attempts,

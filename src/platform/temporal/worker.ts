@@ -19,7 +19,6 @@ import type { TaskQueues } from './names.ts';
 import type { WorkerVersion } from './worker-version.ts';
 import { createWorkflowMetrics, type WorkflowMetricSinks } from './workflow.metrics.ts';
 
-/** Limits of concurrent work in one worker process. */
 const WORKER_LIMITS = {
   /** A local attempt occupies its workflow task while it runs. */
   workflowTasks: 256,

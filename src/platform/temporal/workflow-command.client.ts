@@ -49,7 +49,6 @@ export function createWorkflowCommandRunner({
     }
   };
 
-  /** @returns how many commands were claimed */
   const run = async (): Promise<number> => {
     const { limit, lease, atOnce, longestPause } = SETTINGS;
     const claimed = await store.claim(database, { limit, lease });

@@ -3,7 +3,6 @@
 import { type Client, WorkflowNotFoundError } from '@temporalio/client';
 import { readPollingBuilds, type TaskKind } from './poller.client.ts';
 
-/** Milliseconds for one call to Temporal. */
 const CALL_TIMEOUT = 10_000;
 const PAGE = 1_000;
 

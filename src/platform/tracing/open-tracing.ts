@@ -5,7 +5,6 @@ import type { Config } from '../config.ts';
 import { reasonOf } from '../logging.ts';
 import { NO_TRACING, type Tracing } from './tracing.ts';
 
-/** Milliseconds between two warnings. */
 const WARNING_PAUSE = 60_000;
 
 /** @param role of this process in its spans: `api` or `worker` */

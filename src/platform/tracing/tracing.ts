@@ -15,9 +15,7 @@ type SpanOptions = {
   readonly attributes?: Attributes | undefined;
 };
 
-/** The span of the current work. */
 export type Span = {
-  /** Adds attributes; undefined values are left out. */
   set(attributes: Attributes): void;
   rename(name: string): void;
   /**

@@ -25,7 +25,6 @@ export function createApi({
 }: {
   credentials: Credentials;
   onWait: (message: string) => void;
-  /** Milliseconds before a request is repeated. */
   pause?: number | undefined;
 }) {
   let token = { text: '', renewAt: 0 };
@@ -72,13 +71,11 @@ export function createApi({
         },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       }),
-    /** Reads a path below `{issuer_url}` with an agent's token. */
     readAs: (token: unknown, path: string): Promise<Json> =>
       request(`${credentials.issuer_url}${path}`, {
         method: 'GET',
         headers: { authorization: `Bearer ${String(token)}` },
       }),
-    /** Calls a path below `{issuer_url}` without a token. */
     post: (path: string, body: unknown): Promise<Json> =>
       request(`${credentials.issuer_url}${path}`, {
         method: 'POST',

@@ -5,7 +5,6 @@ import type { Report } from './report.ts';
 
 const RETRY_AFTER_SECONDS = 4;
 const DOWN_SECONDS = 6;
-/** Short waits, so that a person can watch the attempts. */
 const RETRY_POLICY = { delays_seconds: [2, 5, 10, 20, 30, 30, 30, 30] };
 const PATIENCE_MS = 180_000;
 
